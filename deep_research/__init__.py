@@ -1,0 +1,1 @@
+"""An embeddable deep-research engine."""

@@ -1,0 +1,204 @@
+"""Every error that a public call can raise, as one tree.
+
+::
+
+    DeepResearchError
+    ├── UsageError                  the call is wrong; nothing was started
+    │   ├── InvalidQuestionError    empty or too long
+    │   ├── UnknownNameError        a setting, option, hook, model, provider or format that does not exist
+    │   ├── RunNotFoundError        no run of that id
+    │   ├── RunBusyError            another live process owns the run
+    │   ├── RunStateError           the verb does not fit the run's status
+    │   └── ReentrantCallError      a plain verb called on the engine's own loop
+    ├── ConfigurationError          settings, corpus or providers cannot be used as given
+    │   ├── SettingsError           a value out of its bounds, a file that cannot be read
+    │   ├── CorpusError             a corpus that is missing, empty or unreadable
+    │   └── NoSearchProviderError   nothing to search with
+    ├── StoreError                  the database cannot do its work
+    │   ├── StoreLockedError        another program holds it for too long
+    │   ├── StoreFullError          the disk or a quota is full
+    │   ├── StoreReadOnlyError      the file or its folder cannot be written
+    │   ├── StoreDamagedError       not a database, or corrupt
+    │   ├── StoreVersionError       written by a newer version of this package
+    │   ├── AppendRefusedError      stale fence or sequence: another owner took the run over
+    │   ├── LogDamagedError         an event that cannot be read or does not fit its log
+    │   └── ContentMissingError     a saved text that the store does not hold
+    ├── WorkError                   a unit of work failed
+    │   ├── SearchError             a search provider failed
+    │   ├── AgentError              an agent raised
+    │   └── HandoffError            an agent answered with something else than its output
+    └── ResearchAbortedError        raised only by ``ResearchResult.raise_for_status()``
+
+``StopResearch`` is no error: it is the one exception by which a hook ends a run.
+
+An error's text is one line that says what is wrong and, after it, what to do next. ``code`` is a stable
+name for programs, ``data`` holds the facts of the case; both survive pickling.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+
+class DeepResearchError(Exception):
+    """Base of the tree. ``str(error)`` is the problem and the next step on one line."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, problem: str, *, hint: str = "", **data: Any) -> None:
+        self.problem = problem
+        self.hint = hint
+        self.data: dict[str, Any] = data
+        super().__init__(f"{problem} {hint}".strip())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.problem, self.hint, self.data)
+
+
+def _rebuild(
+    kind: type[DeepResearchError], problem: str, hint: str, data: Mapping[str, Any]
+) -> DeepResearchError:
+    error = kind.__new__(kind)
+    DeepResearchError.__init__(error, problem, hint=hint, **data)
+    return error
+
+
+class UsageError(DeepResearchError):
+    code = "usage"
+
+
+class InvalidQuestionError(UsageError):
+    code = "invalid_question"
+
+
+class UnknownNameError(UsageError):
+    """A name that is not known, with the nearest known one.
+
+    ``UnknownNameError.of("setting", "max_iteration", known)`` reads
+    «Unknown setting 'max_iteration'. Did you mean 'max_iterations'?».
+    """
+
+    code = "unknown_name"
+
+    @classmethod
+    def of(cls, kind: str, name: str, known: Iterable[str], *, where: str = "") -> UnknownNameError:
+        choices = sorted(set(known))
+        near = difflib.get_close_matches(name, choices, n=1, cutoff=0.6)
+        if near:
+            hint = f"Did you mean '{near[0]}'?"
+        elif choices:
+            hint = f"Known: {', '.join(choices)}."
+        else:
+            hint = ""
+        place = f" in {where}" if where else ""
+        return cls(f"Unknown {kind} '{name}'{place}.", hint=hint, kind=kind, name=name)
+
+
+class RunNotFoundError(UsageError):
+    code = "run_not_found"
+
+    @classmethod
+    def of(cls, research_id: str) -> RunNotFoundError:
+        return cls(
+            f"No run '{research_id}'.",
+            hint="`deep-research list` shows the runs of this data directory.",
+            research_id=research_id,
+        )
+
+
+class RunBusyError(UsageError):
+    """The run is owned by a live process; ``data["owner"]`` names its host and pid."""
+
+    code = "run_busy"
+
+
+class RunStateError(UsageError):
+    code = "run_state"
+
+
+class ReentrantCallError(UsageError):
+    code = "reentrant_call"
+
+
+class ConfigurationError(DeepResearchError):
+    code = "configuration"
+
+
+class SettingsError(ConfigurationError):
+    code = "settings"
+
+
+class CorpusError(ConfigurationError):
+    code = "corpus"
+
+
+class NoSearchProviderError(ConfigurationError):
+    code = "no_search_provider"
+
+
+class StoreError(DeepResearchError):
+    code = "store"
+
+
+class StoreLockedError(StoreError):
+    code = "store_locked"
+
+
+class StoreFullError(StoreError):
+    code = "store_full"
+
+
+class StoreReadOnlyError(StoreError):
+    code = "store_read_only"
+
+
+class StoreDamagedError(StoreError):
+    code = "store_damaged"
+
+
+class StoreVersionError(StoreError):
+    code = "store_version"
+
+
+class AppendRefusedError(StoreError):
+    code = "append_refused"
+
+
+class LogDamagedError(StoreError):
+    code = "log_damaged"
+
+
+class ContentMissingError(StoreError):
+    code = "content_missing"
+
+
+class WorkError(DeepResearchError):
+    code = "work"
+
+
+class SearchError(WorkError):
+    code = "search"
+
+
+class AgentError(WorkError):
+    code = "agent"
+
+
+class HandoffError(WorkError):
+    code = "handoff"
+
+
+class ResearchAbortedError(DeepResearchError):
+    """The run ended without completing; ``data`` has ``research_id``, ``status`` and ``reason``."""
+
+    code = "research_aborted"
+
+
+class StopResearch(Exception):  # noqa: N818 - a request, not an error
+    """Raised by a hook or an agent of yours to end the run: it aborts with reason ``cancelled``."""
+
+    def __init__(self, reason: str = "stopped by a hook") -> None:
+        self.reason = reason
+        super().__init__(reason)

@@ -1,0 +1,308 @@
+"""What can happen in a run: one discriminated union of frozen events.
+
+An event says what was done and carries all that the state needs from it. The journal stamps ``seq`` (1, 2, 3 …
+without a gap) and ``at`` when the event is handed in. ``version`` is the version of that event type's shape;
+a reader upgrades older shapes (`UPCASTS`) and refuses newer ones.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from deep_research.errors import LogDamagedError, StoreVersionError
+from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
+from deep_research.state.records import (
+    AgentDecision,
+    Citation,
+    Contradiction,
+    Finding,
+    Gap,
+    GapAnalysis,
+    Guidance,
+    IterationRecommendation,
+    Limit,
+    QualityUpdate,
+    Record,
+    ReportMetadata,
+    Source,
+    SubQuery,
+    ValidationResult,
+)
+from deep_research.state.run import Parking, RunOptions
+
+
+class Event(Record):
+    """Base of all events."""
+
+    terminal: ClassVar[bool] = False
+    CURRENT: ClassVar[int] = 1
+
+    version: int = 1
+    seq: int = 0
+    at: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        """The event's ``type``, as text."""
+        return cast(str, self.type)  # type: ignore[attr-defined]
+
+
+class RunCreated(Event):
+    type: Literal["run.created"] = "run.created"
+    research_id: str
+    query: str
+    options: RunOptions
+
+
+class RunResumed(Event):
+    """The run was taken up again by a new owner. An answer ends the pause the run was parked at."""
+
+    type: Literal["run.resumed"] = "run.resumed"
+    pause_id: str | None = None
+    answer: str | None = None
+
+
+class PhaseStarted(Event):
+    type: Literal["phase.started"] = "phase.started"
+    phase: DeepResearchPhase
+    iteration: int
+    decision: AgentDecision
+
+
+class PlanMade(Event):
+    """A plan; it supersedes the sub-queries that were not searched yet."""
+
+    type: Literal["plan.made"] = "plan.made"
+    research_brief: str
+    sub_queries: tuple[SubQuery, ...]
+
+
+class SubQueryCompleted(Event):
+    """One search with all it found, duplicates of other sub-queries included: the state keeps each source
+    once, under the sub-query that comes first."""
+
+    type: Literal["sub_query.completed"] = "sub_query.completed"
+    sub_query_id: str
+    sources: tuple[Source, ...]
+    searches: int = 1
+
+
+class SubQueryFailed(Event):
+    type: Literal["sub_query.failed"] = "sub_query.failed"
+    sub_query_id: str
+    error: str
+    searches: int = 1
+
+
+class SourcesAnalyzed(Event):
+    """One batch of sources was read."""
+
+    type: Literal["sources.analyzed"] = "sources.analyzed"
+    source_ids: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    quality_updates: tuple[QualityUpdate, ...] = ()
+    addressed_gap_ids: tuple[str, ...] = ()
+
+
+class EvidenceWeighed(Event):
+    """All batches were put together: ``findings`` replaces the list of findings, ``gaps`` adds to or replaces
+    gaps by id."""
+
+    type: Literal["evidence.weighed"] = "evidence.weighed"
+    findings: tuple[Finding, ...]
+    gaps: tuple[Gap, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+
+
+class ReportWritten(Event):
+    type: Literal["report.written"] = "report.written"
+    report: str
+    metadata: ReportMetadata
+    citations: tuple[Citation, ...] = ()
+
+
+class GapsAssessed(Event):
+    """The refiner's judgement, and the follow-up sub-queries a next iteration would search."""
+
+    type: Literal["gaps.assessed"] = "gaps.assessed"
+    gap_analysis: tuple[GapAnalysis, ...]
+    recommendation: IterationRecommendation
+    report_improvements: tuple[str, ...] = ()
+
+
+class PhaseEnded(Event):
+    type: Literal["phase.ended"] = "phase.ended"
+    phase: DeepResearchPhase
+    iteration: int
+    attempt: int
+    validation: ValidationResult
+    decision: AgentDecision
+
+
+class PhaseRetried(Event):
+    """The phase is done again; which of its units remain follows from its phase (see the reducer).
+    ``sub_queries`` are reworded ones that replace searches that came back empty."""
+
+    type: Literal["phase.retried"] = "phase.retried"
+    phase: DeepResearchPhase
+    attempt: int
+    issues: tuple[str, ...] = ()
+    sub_queries: tuple[SubQuery, ...] = ()
+    asked_by: str = "gate"
+
+
+class GuidanceGiven(Event):
+    type: Literal["guidance.given"] = "guidance.given"
+    guidance: Guidance
+    pause_id: str | None = None
+
+
+class DecisionMade(Event):
+    """The supervisor decided what comes after a phase."""
+
+    type: Literal["decision.made"] = "decision.made"
+    action: SupervisorAction
+    decision: AgentDecision
+
+
+class IterationStarted(Event):
+    type: Literal["iteration.started"] = "iteration.started"
+    iteration: int
+    sub_queries: tuple[SubQuery, ...]
+
+
+class AgentFellBack(Event):
+    """An agent could not do its work and the extractive one did it instead."""
+
+    type: Literal["agent.fell_back"] = "agent.fell_back"
+    role: str
+    error: str
+
+
+class HookFailed(Event):
+    type: Literal["hook.failed"] = "hook.failed"
+    hook: str
+    error: str
+
+
+class LimitReached(Event):
+    type: Literal["limit.reached"] = "limit.reached"
+    limit: Limit
+
+
+class RunParked(Event):
+    type: Literal["run.parked"] = "run.parked"
+    parking: Parking
+
+
+class RunCompleted(Event):
+    terminal: ClassVar[bool] = True
+    type: Literal["run.completed"] = "run.completed"
+    rationale: str = ""
+
+
+class RunAborted(Event):
+    terminal: ClassVar[bool] = True
+    type: Literal["run.aborted"] = "run.aborted"
+    reason: AbortReason
+    message: str
+    phase: DeepResearchPhase
+    iteration: int
+
+
+AnyEvent = (
+    RunCreated
+    | RunResumed
+    | PhaseStarted
+    | PlanMade
+    | SubQueryCompleted
+    | SubQueryFailed
+    | SourcesAnalyzed
+    | EvidenceWeighed
+    | ReportWritten
+    | GapsAssessed
+    | PhaseEnded
+    | PhaseRetried
+    | GuidanceGiven
+    | DecisionMade
+    | IterationStarted
+    | AgentFellBack
+    | HookFailed
+    | LimitReached
+    | RunParked
+    | RunCompleted
+    | RunAborted
+)
+
+EVENT_TYPES: dict[str, type[Event]] = {
+    cast(str, kind.model_fields["type"].default): kind for kind in get_args(AnyEvent)
+}
+
+# (type, version) -> the same body one version later. Empty until a shape changes.
+UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+
+class Progress(Record):
+    """A transient note for watchers: never stored, dropped first when nobody reads."""
+
+    type: Literal["progress"] = "progress"
+    phase: DeepResearchPhase
+    message: str
+    done: int = 0
+    total: int = 0
+
+
+@cache
+def _adapter() -> TypeAdapter[Event]:
+    return TypeAdapter(Annotated[AnyEvent, Field(discriminator="type")])
+
+
+def encode(event: Event) -> bytes:
+    """The event as it is stored: UTF-8 JSON."""
+    return event.__pydantic_serializer__.to_json(event)
+
+
+def decode(kind: str, version: int, body: bytes) -> Event:
+    """The stored event back. ``kind`` and ``version`` are the row's own columns.
+
+    Raises `StoreVersionError` for a shape newer than this package, `LogDamagedError` for anything unreadable.
+    """
+    known = EVENT_TYPES.get(kind)
+    if known is None or version > known.CURRENT:
+        raise StoreVersionError(
+            f"The log holds an event '{kind}' version {version} that this version does not know.",
+            hint="Upgrade deep-research to read this run.",
+            type=kind,
+            version=version,
+        )
+    try:
+        if version < known.CURRENT:
+            body = _upcast(kind, version, known.CURRENT, body)
+        event = _adapter().validate_json(body)
+    except (ValidationError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise LogDamagedError(
+            f"An event '{kind}' of the log cannot be read ({type(error).__name__}).",
+            hint="Restore the database from a backup, or delete the run.",
+            type=kind,
+        ) from error
+    if event.name != kind:
+        raise LogDamagedError(
+            f"A row says '{kind}' and its event says '{event.name}'.",
+            hint="Restore the database from a backup, or delete the run.",
+            type=kind,
+        )
+    return event
+
+
+def _upcast(kind: str, version: int, current: int, body: bytes) -> bytes:
+    data: dict[str, Any] = json.loads(body)
+    for step in range(version, current):
+        data = UPCASTS[kind, step](data)
+    return json.dumps(data).encode()

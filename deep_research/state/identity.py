@@ -1,0 +1,48 @@
+"""Deterministic ids: a prefix and 12 hex digits of the sha256 of what the record is about.
+
+Only a run's id is random. Everything else is a function of the text or address, so the same work done twice
+(after a crash, in another process) meets itself under the same id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+
+_SPACE = re.compile(r"\s+")
+RUN_ID = re.compile(r"\Adeepres-[0-9a-f]{12}\Z")
+
+
+def sha256_hex(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def normalised(text: str) -> str:
+    """NFKC, case-folded, white space collapsed: two spellings of one text become one."""
+    return _SPACE.sub(" ", unicodedata.normalize("NFKC", text)).strip().casefold()
+
+
+def _digest(text: str) -> str:
+    return sha256_hex(text.encode("utf-8", "surrogatepass"))[:12]
+
+
+def sub_query_id(query: str) -> str:
+    return f"subq-{_digest(normalised(query))}"
+
+
+def source_id(address: str) -> str:
+    """``address`` is the canonical URL or the corpus-relative path."""
+    return f"src-{_digest(address)}"
+
+
+def finding_id(content: str) -> str:
+    return f"find-{_digest(normalised(content))}"
+
+
+def gap_id(description: str) -> str:
+    return f"gap-{_digest(normalised(description))}"
+
+
+def contradiction_id(finding_ids: tuple[str, ...]) -> str:
+    return f"contra-{_digest(' '.join(sorted(finding_ids)))}"

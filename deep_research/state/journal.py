@@ -1,0 +1,98 @@
+"""The journal: the one way a phase tells what it did.
+
+`Journal` is what phases and the supervisor are handed. `MemoryJournal` is the whole of it in a few lines,
+for trying one phase alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Protocol
+
+from deep_research.errors import ContentMissingError
+from deep_research.state.events import Event, Progress
+from deep_research.state.identity import sha256_hex
+from deep_research.state.reducer import Fold
+from deep_research.state.run import DeepResearchState
+
+Clock = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A text to be kept, named by the sha256 of its UTF-8 bytes."""
+
+    hash: str
+    body: bytes
+    media_type: str = "text/plain"
+
+    @classmethod
+    def of(cls, text: str) -> Content:
+        body = text.encode("utf-8", "replace")
+        return cls(sha256_hex(body), body)
+
+
+class Journal(Protocol):
+    """Records finished units of one run."""
+
+    @property
+    def state(self) -> DeepResearchState:
+        """The state after everything recorded so far."""
+
+    async def record(self, *events: Event, contents: Sequence[Content] = ()) -> None:
+        """Store all of it as one unit. On return it is durable, applied, and visible to watchers."""
+
+    def progress(self, note: Progress) -> None:
+        """Tell watchers something that is not worth keeping."""
+
+    async def text(self, content_hash: str) -> str:
+        """The saved text of that hash. Raises `ContentMissingError`."""
+
+
+class MemoryJournal:
+    """A journal without a store: ``await AnalysisPhase(agent).run(state, MemoryJournal(state))``.
+
+    ``events`` and ``notes`` hold what was recorded; ``texts`` gives the saved texts a phase will ask for.
+    """
+
+    def __init__(
+        self, state: DeepResearchState, *, texts: Iterable[str] = (), clock: Clock = utc_now
+    ) -> None:
+        self._fold = Fold(state)
+        self._clock = clock
+        self._contents = {c.hash: c.body for c in map(Content.of, texts)}
+        self.events: list[Event] = []
+        self.notes: list[Progress] = []
+
+    @property
+    def state(self) -> DeepResearchState:
+        return self._fold.snapshot()
+
+    async def record(self, *events: Event, contents: Sequence[Content] = ()) -> None:
+        self._contents.update((c.hash, c.body) for c in contents)
+        for event in events:
+            stamped = event.model_copy(update={"seq": self._fold.seq + 1, "at": self._clock()})
+            self._fold.apply(stamped)
+            self.events.append(stamped)
+
+    def progress(self, note: Progress) -> None:
+        self.notes.append(note)
+
+    async def text(self, content_hash: str) -> str:
+        if content_hash not in self._contents:
+            raise missing(content_hash)
+        return self._contents[content_hash].decode()
+
+
+def missing(content_hash: str) -> ContentMissingError:
+    return ContentMissingError(
+        f"No saved text {content_hash[:12]}….",
+        hint="Texts are saved with the sources of a run; check the hash or the data directory.",
+        content_hash=content_hash,
+    )

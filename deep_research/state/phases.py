@@ -1,0 +1,102 @@
+"""The vocabulary of the state machine: phases, roles, statuses, levels."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class DeepResearchPhase(StrEnum):
+    """A step of the machine, in its order."""
+
+    PLANNING = "planning"
+    GATHERING = "gathering"
+    ANALYSIS = "analysis"
+    SYNTHESIS = "synthesis"
+    REFINEMENT = "refinement"
+
+
+class AgentRole(StrEnum):
+    """A specialist that thinks in a phase; the supervisor decides between phases."""
+
+    SUPERVISOR = "supervisor"
+    PLANNER = "planner"
+    GATHERER = "gatherer"
+    ANALYZER = "analyzer"
+    SYNTHESIZER = "synthesizer"
+    REFINER = "refiner"
+
+
+PHASE_TO_AGENT: dict[DeepResearchPhase, AgentRole] = {
+    DeepResearchPhase.PLANNING: AgentRole.PLANNER,
+    DeepResearchPhase.GATHERING: AgentRole.GATHERER,
+    DeepResearchPhase.ANALYSIS: AgentRole.ANALYZER,
+    DeepResearchPhase.SYNTHESIS: AgentRole.SYNTHESIZER,
+    DeepResearchPhase.REFINEMENT: AgentRole.REFINER,
+}
+
+
+class RunStatus(StrEnum):
+    """What a run is doing. ``INTERRUPTED`` is never written: it is how a run reads that says ``running``
+    while no live process owns it."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    PARKED = "parked"
+    COMPLETED = "completed"
+    ABORTED = "aborted"
+    INTERRUPTED = "interrupted"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run has a terminal event as its last word."""
+        return self in (RunStatus.COMPLETED, RunStatus.ABORTED)
+
+
+class AbortReason(StrEnum):
+    """Why a run was aborted."""
+
+    CANCELLED = "cancelled"
+    TIMEOUT = "timeout"
+    BUDGET = "budget"
+    NO_EVIDENCE = "no_evidence"
+    CONFIG = "config"
+    ERROR = "error"
+
+
+class SubQueryStatus(StrEnum):
+    PENDING = "pending"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    SUPERSEDED = "superseded"
+
+
+class SourceKind(StrEnum):
+    WEB = "web"
+    DOCUMENT = "document"
+
+
+class SourceQuality(StrEnum):
+    UNKNOWN = "unknown"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class ConfidenceLevel(StrEnum):
+    """How well a finding stands, weakest first."""
+
+    SPECULATION = "speculation"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CONFIRMED = "confirmed"
+
+
+class SupervisorAction(StrEnum):
+    """What the supervisor may decide after a phase."""
+
+    PROCEED = "proceed"
+    RETRY = "retry"
+    ITERATE = "iterate"
+    COMPLETE = "complete"
+    ABORT = "abort"

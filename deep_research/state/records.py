@@ -1,0 +1,244 @@
+"""What a run knows: frozen records, the entries of the state and of its events.
+
+Records never change; a new version of one replaces the old under the same id. Ids are a function of what the
+record is about (see `deep_research.state.identity`), so a resumed run issues the same ones.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from deep_research.state.phases import (
+    ConfidenceLevel,
+    DeepResearchPhase,
+    SourceKind,
+    SourceQuality,
+    SubQueryStatus,
+)
+
+
+class Record(BaseModel):
+    """Base of everything that is stored: frozen, strict about its fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Span(Record):
+    """A piece of a text, in code points: ``text[start:end]``."""
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
+class SubQuery(Record):
+    """One question to search for. ``index`` is its place among all sub-queries of the run."""
+
+    id: str
+    query: str
+    rationale: str = ""
+    priority: int = 1
+    index: int = 0
+    iteration: int = 1
+    status: SubQueryStatus = SubQueryStatus.PENDING
+    error: str | None = None
+    gap_id: str | None = None
+    source_ids: tuple[str, ...] = ()
+
+
+class Source(Record):
+    """A document or page that was found.
+
+    ``url`` is a web address, or the corpus-relative path of a local document. The readable text is content,
+    kept once in the store under ``content_hash`` (sha256 of its UTF-8 bytes); ``snapshot_hash`` is the sha256
+    of the raw bytes it was extracted from. ``passages`` are the spans of the text that the search matched.
+    """
+
+    id: str
+    sub_query_id: str
+    title: str
+    url: str | None = None
+    snippet: str = ""
+    kind: SourceKind = SourceKind.WEB
+    quality: SourceQuality = SourceQuality.UNKNOWN
+    rank: int = 0
+    relevance: float | None = None
+    published: date | None = None
+    content_hash: str | None = None
+    snapshot_hash: str | None = None
+    length: int = 0
+    passages: tuple[Span, ...] = ()
+    metadata: dict[str, str] = Field(default_factory=dict)
+
+
+class Quote(Record):
+    """An exact passage of a saved text: ``text(content_hash)[start:end] == quote``, in code points."""
+
+    source_id: str
+    quote: str
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+    content_hash: str
+
+
+class Finding(Record):
+    """A statement drawn from sources, with the passages that carry it."""
+
+    id: str
+    content: str
+    confidence: ConfidenceLevel
+    source_ids: tuple[str, ...]
+    category: str | None = None
+    quotes: tuple[Quote, ...] = ()
+    sub_query_id: str | None = None
+    relevance: float = 0.0
+    iteration: int = 1
+
+
+class Gap(Record):
+    """Something the question asks for and the evidence does not give; priority 1 is the most important."""
+
+    id: str
+    description: str
+    suggested_queries: tuple[str, ...] = ()
+    priority: int = 1
+    addressed: bool = False
+    resolution: str | None = None
+    iteration: int = 1
+
+
+class Contradiction(Record):
+    """Findings that cannot all be true as they stand."""
+
+    id: str
+    description: str
+    finding_ids: tuple[str, ...]
+    source_ids: tuple[str, ...] = ()
+
+
+class QualityUpdate(Record):
+    source_id: str
+    quality: SourceQuality
+
+
+class FollowUpQuery(Record):
+    query: str
+    expected_contribution: str = ""
+
+
+class GapAnalysis(Record):
+    """The refiner's judgement of one gap; severity is critical, moderate or minor."""
+
+    gap_id: str
+    severity: str = "moderate"
+    addressable: bool = True
+    follow_up_queries: tuple[FollowUpQuery, ...] = ()
+
+
+class IterationRecommendation(Record):
+    should_iterate: bool
+    rationale: str = ""
+    priority_gaps: tuple[str, ...] = ()
+
+
+class ValidationResult(Record):
+    """A gate's verdict on a phase. ``issues`` are all of them; ``blocking`` are those that must not pass.
+    ``quality_score`` runs from 0 to 10 and informs only."""
+
+    valid: bool
+    issues: tuple[str, ...] = ()
+    blocking: tuple[str, ...] = ()
+    quality_score: float = 0.0
+
+    @property
+    def advisory(self) -> tuple[str, ...]:
+        """The issues that do not stop the run."""
+        return tuple(issue for issue in self.issues if issue not in self.blocking)
+
+
+class AgentDecision(Record):
+    """One decision, as the spec writes it; ``timestamp`` comes from the injected clock."""
+
+    agent: str
+    action: str
+    rationale: str
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    outputs: dict[str, Any] | None = None
+    timestamp: datetime
+
+
+class Guidance(Record):
+    """Advice for the agent of ``phase`` in ``iteration``; ``origin`` says who gave it (gate, hook, answer …)."""
+
+    phase: DeepResearchPhase
+    iteration: int
+    text: str
+    origin: str
+
+
+class Citation(Record):
+    """A numbered reference of the report and one passage it rests on. The same number always means the same
+    source; several citations may share it."""
+
+    number: int
+    source_id: str
+    finding_id: str
+    quote: str
+    start: int
+    end: int
+    content_hash: str
+
+
+class ConfidenceSummary(Record):
+    high: int = 0
+    medium: int = 0
+    low: int = 0
+
+
+class ReportMetadata(Record):
+    """Facts about the report. ``writer`` names the agent that wrote it; ``partial`` marks a report written
+    because the run was stopped; ``removed_references`` counts ids that were cited but never given."""
+
+    sections: tuple[str, ...] = ()
+    word_count: int = 0
+    citations_count: int = 0
+    confidence_summary: ConfidenceSummary = ConfidenceSummary()
+    writer: str = ""
+    partial: bool = False
+    removed_references: int = 0
+
+
+class Limit(Record):
+    """Something that was left out, and why. ``cap`` and ``used`` are in the unit of the named limit."""
+
+    name: str
+    message: str
+    cap: float | None = None
+    used: float | None = None
+    skipped: tuple[str, ...] = ()
+
+
+class Usage(Record):
+    """What a run spent. Searches count calls to providers; tokens and dollars come with language models."""
+
+    searches: int = 0
+    failed_searches: int = 0
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+
+
+class Budget(Record):
+    """Caps of one run; None means no cap. Reaching one stops gathering, and the report is written from what
+    there is. ``max_seconds`` counts the time a process spends on the run, pauses excluded."""
+
+    max_usd: float | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0)
+    max_seconds: float | None = Field(default=None, gt=0)
+    max_model_calls: int | None = Field(default=None, ge=0)
+    max_searches: int | None = Field(default=None, ge=0)
+    max_fetches: int | None = Field(default=None, ge=0)
+    max_iterations: int | None = Field(default=None, ge=1)

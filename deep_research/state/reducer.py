@@ -1,0 +1,372 @@
+"""The fold: how each event changes the state.
+
+`Fold` is the live state of a run, changed in place by a table of one function per event class; frozen copies
+per event would make long runs quadratic. Everybody else gets `Fold.snapshot()`, a frozen
+`DeepResearchState` cached by sequence number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from deep_research.errors import LogDamagedError
+from deep_research.state import events as ev
+from deep_research.state.phases import DeepResearchPhase, RunStatus, SourceQuality, SubQueryStatus
+from deep_research.state.records import (
+    AgentDecision,
+    Citation,
+    Contradiction,
+    Finding,
+    Gap,
+    Guidance,
+    Limit,
+    QualityUpdate,
+    Source,
+    SubQuery,
+    Usage,
+)
+from deep_research.state.run import Abort, DeepResearchState
+
+_SCALARS = (
+    "research_id",
+    "query",
+    "options",
+    "status",
+    "phase",
+    "iteration",
+    "attempt",
+    "phase_done",
+    "research_brief",
+    "report",
+    "report_metadata",
+    "citations",
+    "gap_analysis",
+    "recommendation",
+    "report_improvements",
+    "usage",
+    "duplicates_skipped",
+    "supervisor_retries",
+    "replanned",
+    "parking",
+    "abort",
+    "seq",
+    "created_at",
+    "updated_at",
+    "completed_at",
+)
+
+
+class Fold:
+    """The live state of one run. Only a journal applies events to it."""
+
+    def __init__(self, base: DeepResearchState | None = None) -> None:
+        base = base or DeepResearchState(query="")
+        for name in _SCALARS:
+            setattr(self, name, getattr(base, name))
+        self.sub_queries: dict[str, SubQuery] = {s.id: s for s in base.sub_queries}
+        self.sources: dict[str, Source] = {s.id: s for s in base.sources}
+        self.analyzed: set[str] = set(base.analyzed)
+        self.findings: dict[str, Finding] = {f.id: f for f in base.findings}
+        self.gaps: dict[str, Gap] = {g.id: g for g in base.gaps}
+        self.contradictions: dict[str, Contradiction] = {c.id: c for c in base.contradictions}
+        self.decisions: list[AgentDecision] = list(base.decisions)
+        self.guidance: list[Guidance] = list(base.guidance)
+        self.limits: dict[tuple[str, str], Limit] = {(x.name, x.message): x for x in base.limits}
+        self.answers: dict[str, str] = dict(base.answers)
+        self._snapshot: DeepResearchState | None = None
+
+    def __getattr__(self, name: str) -> Any:  # the scalars, for type checkers
+        raise AttributeError(name)
+
+    def apply(self, event: ev.Event) -> None:
+        """Change the state by one event.
+
+        Raises `LogDamagedError` when the event does not follow the last one or cannot happen now.
+        """
+        if event.seq != self.seq + 1:
+            raise _damaged(f"event {event.seq} follows event {self.seq}", self.research_id)
+        if self.status is RunStatus.COMPLETED:
+            raise _damaged(f"'{event.name}' after the run completed", self.research_id)
+        if self.status is RunStatus.ABORTED and not isinstance(event, ev.RunResumed):
+            raise _damaged(f"'{event.name}' after the run was aborted", self.research_id)
+        if (event.seq == 1) is not isinstance(event, ev.RunCreated):
+            raise _damaged(f"'{event.name}' as event {event.seq}", self.research_id)
+        try:
+            _REDUCERS[type(event)](self, event)
+        except KeyError as error:
+            raise _damaged(f"'{event.name}' names an unknown {error}", self.research_id) from error
+        self.seq = event.seq
+        self.updated_at = event.at
+        self._snapshot = None
+
+    def snapshot(self) -> DeepResearchState:
+        """The state as a frozen record; the same object until the next event."""
+        if self._snapshot is None:
+            order = {s.id: s.index for s in self.sub_queries.values()}
+            self._snapshot = DeepResearchState(
+                sub_queries=tuple(sorted(self.sub_queries.values(), key=lambda s: s.index)),
+                sources=tuple(
+                    sorted(
+                        self.sources.values(),
+                        key=lambda s: (order.get(s.sub_query_id, len(order)), s.rank),
+                    )
+                ),
+                analyzed=frozenset(self.analyzed),
+                findings=tuple(self.findings.values()),
+                gaps=tuple(self.gaps.values()),
+                contradictions=tuple(self.contradictions.values()),
+                decisions=tuple(self.decisions),
+                guidance=tuple(self.guidance),
+                limits=tuple(self.limits.values()),
+                answers=dict(self.answers),
+                **{name: getattr(self, name) for name in _SCALARS},
+            )
+        return self._snapshot
+
+
+def fold(events: Iterable[ev.Event]) -> Fold:
+    """The live state after a log."""
+    state = Fold()
+    for event in events:
+        state.apply(event)
+    return state
+
+
+def _damaged(what: str, research_id: str) -> LogDamagedError:
+    return LogDamagedError(
+        f"The log of run '{research_id}' does not hold together: {what}.",
+        hint="Restore the database from a backup, or delete the run.",
+        research_id=research_id,
+    )
+
+
+_E = TypeVar("_E", bound=ev.Event)
+_REDUCERS: dict[type[ev.Event], Callable[[Fold, Any], None]] = {}
+
+
+def _on(kind: type[_E]) -> Callable[[Callable[[Fold, _E], None]], Callable[[Fold, _E], None]]:
+    def register(function: Callable[[Fold, _E], None]) -> Callable[[Fold, _E], None]:
+        _REDUCERS[kind] = function
+        return function
+
+    return register
+
+
+@_on(ev.RunCreated)
+def _created(state: Fold, event: ev.RunCreated) -> None:
+    state.research_id = event.research_id
+    state.query = event.query
+    state.options = event.options
+    state.status = RunStatus.RUNNING
+    state.created_at = event.at
+
+
+@_on(ev.RunResumed)
+def _resumed(state: Fold, event: ev.RunResumed) -> None:
+    state.status = RunStatus.RUNNING
+    state.abort = None
+    state.parking = None
+    if event.pause_id is not None and event.answer is not None:
+        state.answers[event.pause_id] = event.answer
+
+
+@_on(ev.PhaseStarted)
+def _phase_started(state: Fold, event: ev.PhaseStarted) -> None:
+    state.phase = event.phase
+    state.attempt = 0
+    state.supervisor_retries = 0
+    state.phase_done = False
+    state.decisions.append(event.decision)
+
+
+@_on(ev.PlanMade)
+def _planned(state: Fold, event: ev.PlanMade) -> None:
+    for old in state.sub_queries.values():
+        if old.status is SubQueryStatus.PENDING:
+            state.sub_queries[old.id] = old.model_copy(update={"status": SubQueryStatus.SUPERSEDED})
+    state.research_brief = event.research_brief
+    _add_sub_queries(state, event.sub_queries)
+    state.phase_done = True
+
+
+def _add_sub_queries(state: Fold, sub_queries: Iterable[SubQuery]) -> None:
+    """New ones join; one that was superseded is pending again; a searched one stays searched."""
+    for sub_query in sub_queries:
+        known = state.sub_queries.get(sub_query.id)
+        if known is None:
+            state.sub_queries[sub_query.id] = sub_query
+        elif known.status is SubQueryStatus.SUPERSEDED:
+            state.sub_queries[sub_query.id] = sub_query.model_copy(update={"index": known.index})
+
+
+@_on(ev.SubQueryCompleted)
+def _sub_query_completed(state: Fold, event: ev.SubQueryCompleted) -> None:
+    done = state.sub_queries[event.sub_query_id]
+    state.sub_queries[done.id] = done.model_copy(
+        update={
+            "status": SubQueryStatus.COMPLETED,
+            "error": None,
+            "source_ids": tuple(s.id for s in event.sources),
+        }
+    )
+    for source in event.sources:
+        known = state.sources.get(source.id)
+        if known is None:
+            state.sources[source.id] = source
+            continue
+        state.duplicates_skipped += 1
+        # First by plan, not by arrival: which search finished first must not show in the report.
+        if known.id not in state.analyzed and _place(state, source) < _place(state, known):
+            state.sources[source.id] = source
+    _count_searches(state, event.searches)
+
+
+def _place(state: Fold, source: Source) -> tuple[int, int]:
+    return state.sub_queries[source.sub_query_id].index, source.rank
+
+
+def _count_searches(state: Fold, searches: int, *, failed: int = 0) -> None:
+    usage: Usage = state.usage
+    state.usage = usage.model_copy(
+        update={
+            "searches": usage.searches + searches,
+            "failed_searches": usage.failed_searches + failed,
+        }
+    )
+
+
+@_on(ev.SubQueryFailed)
+def _sub_query_failed(state: Fold, event: ev.SubQueryFailed) -> None:
+    failed = state.sub_queries[event.sub_query_id]
+    state.sub_queries[failed.id] = failed.model_copy(
+        update={"status": SubQueryStatus.FAILED, "error": event.error}
+    )
+    _count_searches(state, event.searches, failed=event.searches)
+
+
+@_on(ev.SourcesAnalyzed)
+def _analyzed(state: Fold, event: ev.SourcesAnalyzed) -> None:
+    state.analyzed.update(event.source_ids)
+    for finding in event.findings:
+        state.findings.setdefault(finding.id, finding)
+    for gap in event.gaps:
+        state.gaps.setdefault(gap.id, gap)
+    for gap_id in event.addressed_gap_ids:
+        gap = state.gaps[gap_id]
+        state.gaps[gap_id] = gap.model_copy(update={"addressed": True})
+    _update_qualities(state, event.quality_updates)
+
+
+def _update_qualities(state: Fold, updates: Iterable[QualityUpdate]) -> None:
+    for update in updates:
+        source = state.sources[update.source_id]
+        if update.quality not in (source.quality, SourceQuality.UNKNOWN):
+            state.sources[source.id] = source.model_copy(update={"quality": update.quality})
+
+
+@_on(ev.EvidenceWeighed)
+def _weighed(state: Fold, event: ev.EvidenceWeighed) -> None:
+    state.findings = {f.id: f for f in event.findings}
+    state.gaps.update((g.id, g) for g in event.gaps)
+    state.contradictions = {c.id: c for c in event.contradictions}
+    state.phase_done = True
+
+
+@_on(ev.ReportWritten)
+def _report_written(state: Fold, event: ev.ReportWritten) -> None:
+    state.report = event.report
+    state.report_metadata = event.metadata
+    state.citations = event.citations
+    state.phase_done = True
+
+
+@_on(ev.GapsAssessed)
+def _gaps_assessed(state: Fold, event: ev.GapsAssessed) -> None:
+    state.gap_analysis = event.gap_analysis
+    state.recommendation = event.recommendation
+    state.report_improvements = event.report_improvements
+    state.phase_done = True
+
+
+@_on(ev.PhaseEnded)
+def _phase_ended(state: Fold, event: ev.PhaseEnded) -> None:
+    state.decisions.append(event.decision)
+
+
+@_on(ev.PhaseRetried)
+def _phase_retried(state: Fold, event: ev.PhaseRetried) -> None:
+    """Make the units of the phase remain: failed searches pend again, sources that no finding cites are
+    unread again, a plan, a report or an assessment is to be made again."""
+    state.attempt = event.attempt
+    if event.asked_by != "gate":
+        state.supervisor_retries += 1
+    if event.phase is DeepResearchPhase.PLANNING and state.phase is not event.phase:
+        state.phase = event.phase
+        state.replanned = True
+    state.phase_done = False
+    if event.phase is DeepResearchPhase.GATHERING:
+        for old in state.sub_queries.values():
+            if old.status is SubQueryStatus.FAILED:
+                state.sub_queries[old.id] = old.model_copy(update={"status": SubQueryStatus.PENDING})
+        _add_sub_queries(state, event.sub_queries)
+    elif event.phase is DeepResearchPhase.ANALYSIS:
+        cited = {source_id for f in state.findings.values() for source_id in f.source_ids}
+        state.analyzed &= cited
+
+
+@_on(ev.GuidanceGiven)
+def _guidance_given(state: Fold, event: ev.GuidanceGiven) -> None:
+    state.guidance.append(event.guidance)
+
+
+@_on(ev.DecisionMade)
+def _decision_made(state: Fold, event: ev.DecisionMade) -> None:
+    state.decisions.append(event.decision)
+
+
+@_on(ev.IterationStarted)
+def _iteration_started(state: Fold, event: ev.IterationStarted) -> None:
+    state.iteration = event.iteration
+    state.replanned = False
+    _add_sub_queries(state, event.sub_queries)
+
+
+@_on(ev.AgentFellBack)
+def _fell_back(state: Fold, event: ev.AgentFellBack) -> None:
+    limit = Limit(
+        name="agent",
+        message=f"The {event.role} could not do its work ({event.error}); the extractive one did it.",
+    )
+    state.limits[limit.name, limit.message] = limit
+
+
+@_on(ev.HookFailed)
+def _hook_failed(state: Fold, event: ev.HookFailed) -> None:
+    limit = Limit(name="hook", message=f"The hook {event.hook} failed and was passed over: {event.error}")
+    state.limits[limit.name, limit.message] = limit
+
+
+@_on(ev.LimitReached)
+def _limit_reached(state: Fold, event: ev.LimitReached) -> None:
+    state.limits[event.limit.name, event.limit.message] = event.limit
+
+
+@_on(ev.RunParked)
+def _parked(state: Fold, event: ev.RunParked) -> None:
+    state.status = RunStatus.PARKED
+    state.parking = event.parking
+
+
+@_on(ev.RunCompleted)
+def _completed(state: Fold, event: ev.RunCompleted) -> None:
+    state.status = RunStatus.COMPLETED
+    state.completed_at = event.at
+
+
+@_on(ev.RunAborted)
+def _aborted(state: Fold, event: ev.RunAborted) -> None:
+    state.status = RunStatus.ABORTED
+    state.abort = Abort(
+        reason=event.reason, message=event.message, phase=event.phase, iteration=event.iteration
+    )

@@ -1,0 +1,169 @@
+"""A run as its owner sees it: the options it was started with, and the state its log folds to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from deep_research.state.phases import (
+    AbortReason,
+    DeepResearchPhase,
+    RunStatus,
+    SourceQuality,
+    SubQueryStatus,
+)
+from deep_research.state.records import (
+    AgentDecision,
+    Budget,
+    Citation,
+    Contradiction,
+    Finding,
+    Gap,
+    GapAnalysis,
+    Guidance,
+    IterationRecommendation,
+    Limit,
+    Record,
+    ReportMetadata,
+    Source,
+    SubQuery,
+    Usage,
+)
+
+
+class RunOptions(Record):
+    """Everything a caller may choose per run; written into the log once, so a resumed run keeps it.
+    Bounds are those of the settings."""
+
+    max_iterations: int = Field(default=3, ge=1, le=10)
+    max_sub_queries: int = Field(default=5, ge=2, le=20)
+    max_sources_per_query: int = Field(default=5, ge=1, le=50)
+    gate_retries: int = Field(default=1, ge=0, le=3)
+    max_supervisor_retries: int = Field(default=2, ge=0, le=10)
+    report_words: int = Field(default=800, ge=100, le=20_000)
+    system_prompt: str | None = None
+    source_types: tuple[str, ...] = ()
+    user_id: str | None = None
+    session_id: str | None = None
+    budget: Budget = Budget()
+
+
+class Parking(Record):
+    """Why a run is parked: what it waits for, until when (None: until it is answered), and at which pause."""
+
+    waiting_for: str
+    until: datetime | None = None
+    pause_id: str | None = None
+
+
+class Abort(Record):
+    """How a run was aborted, and where it can be taken up again."""
+
+    reason: AbortReason
+    message: str
+    phase: DeepResearchPhase
+    iteration: int
+
+
+class DeepResearchState(Record):
+    """A frozen picture of a run at sequence number ``seq``.
+
+    ``phase`` is where the machine stands; ``phase_done`` says whether the phase's own work in this attempt is
+    finished; ``attempt`` counts its retries in this iteration from 0. All collections keep the order in which
+    they rank: sub-queries by index, sources by (sub-query index, rank).
+    """
+
+    research_id: str = ""
+    query: str
+    options: RunOptions = RunOptions()
+    status: RunStatus = RunStatus.PENDING
+    phase: DeepResearchPhase = DeepResearchPhase.PLANNING
+    iteration: int = 1
+    attempt: int = 0
+    phase_done: bool = False
+    research_brief: str | None = None
+    sub_queries: tuple[SubQuery, ...] = ()
+    sources: tuple[Source, ...] = ()
+    analyzed: frozenset[str] = frozenset()
+    findings: tuple[Finding, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    report: str | None = None
+    report_metadata: ReportMetadata | None = None
+    citations: tuple[Citation, ...] = ()
+    gap_analysis: tuple[GapAnalysis, ...] = ()
+    recommendation: IterationRecommendation | None = None
+    report_improvements: tuple[str, ...] = ()
+    decisions: tuple[AgentDecision, ...] = ()
+    guidance: tuple[Guidance, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    answers: dict[str, str] = Field(default_factory=dict)
+    usage: Usage = Usage()
+    duplicates_skipped: int = 0
+    supervisor_retries: int = 0
+    replanned: bool = False
+    parking: Parking | None = None
+    abort: Abort | None = None
+    seq: int = 0
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    completed_at: datetime | None = None
+
+    @property
+    def original_query(self) -> str:
+        """The spec's name of ``query``."""
+        return self.query
+
+    @property
+    def max_iterations(self) -> int:
+        cap = self.options.budget.max_iterations
+        return min(self.options.max_iterations, cap) if cap else self.options.max_iterations
+
+    @property
+    def max_sub_queries(self) -> int:
+        return self.options.max_sub_queries
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The spec's metadata: the decisions and, after an abort, why and where."""
+        keys: dict[str, Any] = {"agent_decisions": [d.model_dump(mode="json") for d in self.decisions]}
+        if self.abort is not None:
+            if self.abort.reason in (AbortReason.CANCELLED, AbortReason.TIMEOUT):
+                keys[self.abort.reason.value] = True
+            keys["abort_phase"] = self.abort.phase.value
+            keys["abort_iteration"] = self.abort.iteration
+        return keys
+
+    @property
+    def pause_id(self) -> str:
+        """A stable name of the current place, the same when a hook is called again after a crash."""
+        return f"{self.iteration}.{self.phase}.{self.attempt}"
+
+    def current_sub_queries(self) -> tuple[SubQuery, ...]:
+        """All sub-queries of the plan, without those a new plan replaced."""
+        return tuple(s for s in self.sub_queries if s.status is not SubQueryStatus.SUPERSEDED)
+
+    def pending_sub_queries(self) -> tuple[SubQuery, ...]:
+        return tuple(s for s in self.sub_queries if s.status is SubQueryStatus.PENDING)
+
+    def completed_sub_queries(self) -> tuple[SubQuery, ...]:
+        return tuple(s for s in self.sub_queries if s.status is SubQueryStatus.COMPLETED)
+
+    def unresolved_gaps(self) -> tuple[Gap, ...]:
+        return tuple(g for g in self.gaps if not g.addressed)
+
+    def has_unresolved_gaps(self) -> bool:
+        return any(not g.addressed for g in self.gaps)
+
+    def should_continue(self) -> bool:
+        """Whether a further iteration is allowed and has something to look for."""
+        return self.has_unresolved_gaps() and self.iteration < self.max_iterations
+
+    def high_quality_sources(self) -> int:
+        return sum(s.quality is SourceQuality.HIGH for s in self.sources)
+
+    def guidance_for(self, phase: DeepResearchPhase) -> tuple[str, ...]:
+        """What was advised for this phase in the current iteration, oldest first."""
+        return tuple(g.text for g in self.guidance if g.phase is phase and g.iteration == self.iteration)
