@@ -1,0 +1,1 @@
+"""The five phases of the machine, a folder each."""

@@ -1,0 +1,1 @@
+"""The report: references, rendering, export."""

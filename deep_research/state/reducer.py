@@ -13,7 +13,13 @@ from typing import Any, TypeVar
 
 from deep_research.errors import LogDamagedError
 from deep_research.state import events as ev
-from deep_research.state.phases import DeepResearchPhase, RunStatus, SourceQuality, SubQueryStatus
+from deep_research.state.phases import (
+    AbortReason,
+    DeepResearchPhase,
+    RunStatus,
+    SourceQuality,
+    SubQueryStatus,
+)
 from deep_research.state.records import (
     AgentDecision,
     Citation,
@@ -72,6 +78,7 @@ class Fold:
     duplicates_skipped: int
     supervisor_retries: int
     replanned: bool
+    refined: int
     parking: Parking | None
     abort: Abort | None
     seq: int
@@ -180,6 +187,10 @@ def _created(state: Fold, event: ev.RunCreated) -> None:
 
 @_on(ev.RunResumed)
 def _resumed(state: Fold, event: ev.RunResumed) -> None:
+    if state.abort is not None and state.abort.reason is AbortReason.ERROR:
+        # What failed may have been mended: the phase's own step is done again, its finished units are not.
+        state.phase_done = False
+        state.attempt = 0
     state.status = RunStatus.RUNNING
     state.abort = None
     state.parking = None
@@ -302,12 +313,18 @@ def _gaps_assessed(state: Fold, event: ev.GapsAssessed) -> None:
     state.gap_analysis = event.gap_analysis
     state.recommendation = event.recommendation
     state.report_improvements = event.report_improvements
+    state.refined = state.iteration
     state.phase_done = True
 
 
 @_on(ev.PhaseEnded)
 def _phase_ended(state: Fold, event: ev.PhaseEnded) -> None:
     state.decisions.append(event.decision)
+    # What a later pass of the same phase made good is no limit any more.
+    name = f"gate:{event.phase}"
+    state.limits = {key: limit for key, limit in state.limits.items() if limit.name != name}
+    for issue in event.validation.advisory:
+        state.limits[name, issue] = Limit(name=name, message=issue)
 
 
 @_on(ev.PhaseRetried)

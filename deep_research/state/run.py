@@ -71,7 +71,8 @@ class DeepResearchState(Record):
     """A frozen picture of a run at sequence number ``seq``.
 
     ``phase`` is where the machine stands; ``phase_done`` says whether the phase's own work in this attempt is
-    finished; ``attempt`` counts its retries in this iteration from 0. All collections keep the order in which
+    finished; ``attempt`` counts its retries in this iteration from 0; ``refined`` is the last iteration whose gaps
+    were assessed. All collections keep the order in which
     they rank: sub-queries by index, sources by (sub-query index, rank).
     """
 
@@ -104,6 +105,7 @@ class DeepResearchState(Record):
     duplicates_skipped: int = 0
     supervisor_retries: int = 0
     replanned: bool = False
+    refined: int = 0
     parking: Parking | None = None
     abort: Abort | None = None
     seq: int = 0

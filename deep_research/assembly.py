@@ -1,0 +1,186 @@
+"""The composition root: from settings and arguments to the parts of an engine. Only here implementations are
+chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from deep_research.calls import Calls
+from deep_research.errors import (
+    ConfigurationError,
+    NoSearchProviderError,
+    SettingsError,
+    UnknownNameError,
+)
+from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
+from deep_research.phases.base import Phase, WorkLimits
+from deep_research.phases.gathering import GatheringPhase, SearchGatherer
+from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
+from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
+from deep_research.phases.synthesis import ExtractiveSynthesizer, SynthesisPhase
+from deep_research.settings import Settings
+from deep_research.sources.documents import LocalCorpus
+from deep_research.sources.search import SearchProvider
+from deep_research.sources.search.registry import make_provider
+from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase
+from deep_research.store import MemoryStore, SQLiteStore, Store
+from deep_research.supervisor import GatePolicy, SupervisorHooks
+from deep_research.supervisor.gates import policies
+
+DATABASE = "runs.db"
+
+_PHASES: dict[DeepResearchPhase, Callable[..., Phase[Any, Any]]] = {
+    DeepResearchPhase.PLANNING: PlanningPhase,
+    DeepResearchPhase.GATHERING: GatheringPhase,
+    DeepResearchPhase.ANALYSIS: AnalysisPhase,
+    DeepResearchPhase.SYNTHESIS: SynthesisPhase,
+    DeepResearchPhase.REFINEMENT: RefinementPhase,
+}
+_EXTRACTIVE: dict[DeepResearchPhase, Callable[[], Any]] = {
+    DeepResearchPhase.PLANNING: ExtractivePlanner,
+    DeepResearchPhase.ANALYSIS: ExtractiveAnalyzer,
+    DeepResearchPhase.SYNTHESIS: ExtractiveSynthesizer,
+    DeepResearchPhase.REFINEMENT: ExtractiveRefiner,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """Everything an engine works with. ``searches`` says whether there is anything to search."""
+
+    store: Store
+    own_store: bool
+    phases: Mapping[DeepResearchPhase, Phase[Any, Any]]
+    fallbacks: Mapping[DeepResearchPhase, Phase[Any, Any]]
+    hooks: SupervisorHooks
+    gates: Mapping[DeepResearchPhase, GatePolicy]
+    providers: Sequence[SearchProvider]
+    corpus: LocalCorpus | None
+    calls: Calls
+    searches: bool
+
+    def ready(self) -> None:
+        """What must hold before a run is started; reads the corpus. Blocking.
+
+        Raises `NoSearchProviderError`, `CorpusError`.
+        """
+        if not self.searches:
+            raise NoSearchProviderError(
+                "There is nothing to search.",
+                hint="Give a folder of documents (corpus=…, --corpus PATH) or a search provider.",
+            )
+        if self.corpus is not None:
+            self.corpus.prepare()
+
+
+def assemble(
+    settings: Settings,
+    *,
+    model: object = None,
+    models: Mapping[str, object] | None = None,
+    agents: Mapping[AgentRole | str, Any] | None = None,
+    search: Sequence[SearchProvider | str] | None = None,
+    hooks: SupervisorHooks | None = None,
+    gates: Mapping[DeepResearchPhase | str, GatePolicy | str] | None = None,
+    store: Store | None = None,
+) -> Parts:
+    """Raises `UnknownNameError`, `ConfigurationError`."""
+    if model or models:
+        raise ConfigurationError(
+            "This version has no agents that use a language model.",
+            hint="Leave `model` and `models` out: the extractive agents need none.",
+        )
+    calls = Calls()
+    limits = WorkLimits(
+        max_concurrent=settings.max_concurrent,
+        operation_timeout=settings.operation_timeout,
+        max_source_bytes=settings.max_source_bytes,
+        calls=calls,
+    )
+    providers = [
+        make_provider(p) if isinstance(p, str) else p for p in (search or settings.search)
+    ]
+    for provider in providers:
+        if not callable(getattr(provider, "search", None)):
+            raise ConfigurationError(
+                f"{provider!r} is no search provider.", hint="Subclass SearchProvider and give an instance."
+            )
+    corpus = _corpus(settings)
+    chosen = _agents(agents)
+    gatherer = SearchGatherer(
+        providers, corpus=corpus, calls=calls, timeout=settings.operation_timeout
+    )
+    own = chosen.get(AgentRole.GATHERER)
+    phases = {
+        phase: make(
+            chosen.get(PHASE_TO_AGENT[phase])
+            or (gatherer if phase is DeepResearchPhase.GATHERING else _EXTRACTIVE[phase]()),
+            limits=limits,
+        )
+        for phase, make in _PHASES.items()
+    }
+    return Parts(
+        store=store or make_store(settings),
+        own_store=store is None,
+        phases=phases,
+        fallbacks={
+            phase: _PHASES[phase](agent(), limits=limits) for phase, agent in _EXTRACTIVE.items()
+        },
+        hooks=_hooks(hooks),
+        gates=policies(gates),
+        providers=providers,
+        corpus=corpus,
+        calls=calls,
+        searches=bool(providers or corpus or own),
+    )
+
+
+def make_store(settings: Settings) -> Store:
+    if settings.store == "memory":
+        return MemoryStore()
+    return SQLiteStore(
+        settings.data_dir / DATABASE,
+        lease_ttl=settings.lease_ttl,
+        heartbeat=settings.heartbeat,
+        control_interval=settings.control_interval,
+    )
+
+
+def _corpus(settings: Settings) -> LocalCorpus | None:
+    if not settings.corpus:
+        return None
+    return LocalCorpus(
+        settings.corpus, data_dir=settings.data_dir, max_text_bytes=settings.max_source_bytes
+    )
+
+
+def _agents(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]:
+    chosen: dict[AgentRole, Any] = {}
+    roles = [role.value for role in AgentRole if role is not AgentRole.SUPERVISOR]
+    for role, agent in (given or {}).items():
+        if role not in roles:
+            raise UnknownNameError.of("agent role", str(role), roles)
+        if not callable(agent):
+            raise ConfigurationError(
+                f"The {role} is not callable.", hint="An agent is called with its handoff: see docs/agents.md."
+            )
+        chosen[AgentRole(role)] = agent
+    return chosen
+
+
+def _hooks(given: SupervisorHooks | None) -> SupervisorHooks:
+    if given is not None and not isinstance(given, SupervisorHooks):
+        raise SettingsError(
+            "hooks must be a SupervisorHooks.", hint="Subclass it, or pass functions: SupervisorHooks(…)."
+        )
+    return given or SupervisorHooks()
+
+
+def paths(corpus: Path | str | Sequence[Path | str] | None) -> list[str] | None:
+    """One folder or several, as the settings take them."""
+    if corpus is None:
+        return None
+    return [str(corpus)] if isinstance(corpus, str | Path) else [str(path) for path in corpus]

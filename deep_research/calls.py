@@ -1,0 +1,63 @@
+"""Calling what others wrote: agents, hooks and providers, coroutine or plain, each under a deadline.
+
+A coroutine function runs on the caller's loop. A plain one runs in a bounded thread pool, so that it can take
+its time without holding up the loop; when its deadline passes its result is dropped, since a thread cannot be
+stopped from outside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import inspect
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+THREADS = 16
+
+
+class Calls:
+    """A pool for plain callables. Threads are started when first needed; safe to use from several loops."""
+
+    def __init__(self, threads: int = THREADS) -> None:
+        self._threads = threads
+        self._gate = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._pid = 0
+
+    async def __call__(self, function: Callable[..., Any], *args: Any, timeout: float | None = None) -> Any:
+        """Raises `TimeoutError` after ``timeout`` seconds, and whatever the function raises."""
+        async with asyncio.timeout(timeout):
+            if is_coroutine_function(function):
+                return await function(*args)
+            run = functools.partial(contextvars.copy_context().run, function, *args)
+            answer = await asyncio.get_running_loop().run_in_executor(self._executor(), run)
+            # A plain callable may still hand back an awaitable (a lambda around a coroutine function).
+            return await answer if inspect.isawaitable(answer) else answer
+
+    def _executor(self) -> ThreadPoolExecutor:
+        with self._gate:
+            if self._pool is None or self._pid != os.getpid():
+                self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="deep-research-call")
+                self._pid = os.getpid()
+            return self._pool
+
+    def close(self) -> None:
+        """Let the threads go; a call that is still running is not waited for."""
+        with self._gate:
+            if self._pool is not None and self._pid == os.getpid():
+                self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+
+def is_coroutine_function(function: Callable[..., Any]) -> bool:
+    """Also sees through ``functools.partial`` and objects with an ``async def __call__``."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - the method itself is wanted
+    )

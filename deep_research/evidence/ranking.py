@@ -1,0 +1,112 @@
+"""Which passages of the sources speak to a question: term weights by rarity, BM25, coverage. Pure.
+
+Terms are stems. Texts are scanned once with one compiled pattern, and only passages with a hit are looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from deep_research.evidence.passages import passages
+from deep_research.evidence.text import inverse_frequency, stem, words
+from deep_research.state import Span
+
+_K1 = 1.2
+_SCAN = 65_536  # characters per turn: a longer search would hold up the other threads
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage with the wanted terms it has. ``source`` is the place of its text in the list."""
+
+    source: int
+    span: Span
+    terms: Mapping[str, int]
+
+
+class TermScanner:
+    """Finds the wanted terms in texts. ``vocabulary`` are stems, ``examples`` the words they came from."""
+
+    def __init__(self, examples: Iterable[str]) -> None:
+        self._stems: set[str] = set()
+        openings = set()
+        for word in examples:
+            key = stem(word)
+            self._stems.add(key)
+            openings.add(_shared_opening(word.casefold(), key))
+        kept = sorted(openings, key=len, reverse=True)
+        self._pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, kept))})\w*") if kept else None
+
+    def hits(self, text: str) -> Iterator[tuple[int, str]]:
+        """(offset, stem) of each wanted term, in order."""
+        if self._pattern is None:
+            return
+        lower = text.lower()
+        if len(lower) != len(text):  # a few letters change length in lower case; offsets must not move
+            lower = "".join(c if len(c.lower()) != 1 else c.lower() for c in text)
+        start = 0
+        while start < len(lower):
+            end = _word_end(lower, start + _SCAN)
+            for match in self._pattern.finditer(lower, start, end):
+                key = stem(match.group())
+                if key in self._stems:
+                    yield match.start(), key
+            start = end
+
+    def present(self, text: str) -> set[str]:
+        return {key for _, key in self.hits(text)}
+
+
+def _shared_opening(word: str, key: str) -> str:
+    """What all forms of a word open with: "city" and its stem "citi" give "cit"."""
+    length = 0
+    for a, b in zip(word, key, strict=False):
+        if a != b:
+            break
+        length += 1
+    return word[:length] or word
+
+
+def _word_end(text: str, place: int) -> int:
+    while place < len(text) and (text[place].isalnum() or text[place] == "_"):
+        place += 1
+    return min(place, len(text))
+
+
+def scan(text: str, source: int, scanner: TermScanner) -> list[Passage]:
+    """The passages of a text that have a wanted term."""
+    hits = list(scanner.hits(text))
+    if not hits:
+        return []
+    spans = passages(text)
+    starts = [s.start for s in spans]
+    counts: dict[int, Counter[str]] = {}
+    for offset, key in hits:
+        counts.setdefault(bisect_right(starts, offset) - 1, Counter())[key] += 1
+    return [Passage(source, spans[n], counter) for n, counter in counts.items() if n >= 0]
+
+
+def rarities(found: Sequence[Passage], terms: Iterable[str]) -> dict[str, float]:
+    """Weight of each term by how few of the passages have it; a term that none has weighs most."""
+    holding: Counter[str] = Counter()
+    for passage in found:
+        holding.update(passage.terms.keys())
+    total = max(len(found), 1)
+    return {term: inverse_frequency(total, holding[term]) for term in terms}
+
+
+def bm25(passage: Passage, weights: Mapping[str, float]) -> float:
+    """How much of the weight a passage has, repeated terms counting less and less."""
+    return sum(
+        weight * passage.terms[term] * (_K1 + 1) / (passage.terms[term] + _K1)
+        for term, weight in weights.items()
+        if term in passage.terms
+    )
+
+
+def stems_of(text: str) -> set[str]:
+    return {stem(w) for w in words(text)}

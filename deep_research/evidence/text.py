@@ -1,0 +1,122 @@
+"""Words, stems and weights: the small change of all text work. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import unicodedata
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Protocol
+
+WORD = re.compile(r"\w+(?:['’]\w+)*")
+STOP_WORDS = frozenset(
+    WORD.findall(
+        """a about above after again against all also am an and any are as at be because been before being below
+        between both but by can could did do does doing done down during each either few for from further get
+        gets give given had has have having he her here hers him his how however i if in into is it its itself
+        just many may me might more most much must my near no nor not of off on once one only or other our out
+        over own per please same shall she should since so some such tell than that the their theirs them then
+        there these they this those through to too under until up upon us use used using very via was we were
+        what when where whether which while who whom whose why will with within without would yet you your"""
+    )
+)
+NEGATIONS = frozenset(
+    WORD.findall("not no never none neither nor without cannot can't didn't doesn't isn't wasn't won't")
+)
+_MAX_CACHED = 200_000
+
+
+class _Stemmer(Protocol):
+    def stemWord(self, word: str) -> str: ...  # noqa: N802 - the library's name
+
+
+class _Stems:
+    """A cache around the stemmer, which is neither fast nor safe between threads."""
+
+    def __init__(self) -> None:
+        self._gate = threading.Lock()
+        self._known: dict[str, str] = {}
+
+    def __call__(self, word: str) -> str:
+        found = self._known.get(word)
+        if found is None:
+            with self._gate:
+                if len(self._known) >= _MAX_CACHED:
+                    self._known = {}
+                found = self._known[word] = _english().stemWord(word)
+        return found
+
+
+@cache
+def _english() -> _Stemmer:
+    import snowballstemmer  # loaded when first used: importing the package must stay cheap
+
+    stemmer: _Stemmer = snowballstemmer.stemmer("english")
+    return stemmer
+
+
+_stems = _Stems()
+
+
+def folded(text: str) -> str:
+    """Lower case without accents, for matching only: offsets may differ from the original's."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(c for c in plain if not unicodedata.combining(c))
+
+
+def stem(word: str) -> str:
+    """The stem of one word, in any case; a possessive ending is dropped."""
+    lower = word.casefold()
+    if lower.endswith(("'s", "’s")):
+        lower = lower[:-2]
+    return _stems(lower if lower.isascii() else folded(lower))
+
+
+def words(text: str) -> list[str]:
+    return WORD.findall(text)
+
+
+def content_words(text: str) -> list[str]:
+    """The words that carry meaning; all words if none does."""
+    every = words(text)
+    return [w for w in every if w.casefold() not in STOP_WORDS] or every
+
+
+def content_stems(text: str) -> list[str]:
+    """Stems of the content words, in order, repeats kept."""
+    return [stem(w) for w in content_words(text)]
+
+
+def is_name_like(word: str) -> bool:
+    """Whether a word of a question looks like a name or a number: such words decide what it is about."""
+    return word[:1].isupper() or word[:1].isdigit()
+
+
+def question_terms(question: str) -> dict[str, float]:
+    """The stems a question asks for, with how much each matters: names and numbers count double. The first
+    word is capitalised by rule, not by meaning."""
+    weights: dict[str, float] = {}
+    every = words(question)
+    for place, word in enumerate(every):
+        if word.casefold() in STOP_WORDS:
+            continue
+        weight = 2.0 if is_name_like(word) and (place > 0 or word[:1].isdigit()) else 1.0
+        key = stem(word)
+        weights[key] = max(weight, weights.get(key, 0.0))
+    return weights or {stem(w): 1.0 for w in every}
+
+
+def inverse_frequency(total: int, holding: int) -> float:
+    """How rare a term is among ``total`` texts of which ``holding`` have it; always positive."""
+    return math.log(1.0 + (total - holding + 0.5) / (holding + 0.5))
+
+
+def coverage(wanted: Mapping[str, float], present: Iterable[str]) -> float:
+    """The share (0 to 1) of the wanted weight that is present."""
+    total = sum(wanted.values())
+    if not total:
+        return 0.0
+    held = set(present)
+    return sum(weight for term, weight in wanted.items() if term in held) / total

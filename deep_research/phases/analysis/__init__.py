@@ -1,0 +1,25 @@
+"""The analysis phase: its handoff, its rules, its work."""
+
+from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
+from deep_research.phases.analysis.gate import validate_analysis
+from deep_research.phases.analysis.handoff import (
+    AnalyzedFinding,
+    AnalyzedGap,
+    AnalyzedQuote,
+    AnalyzerInput,
+    AnalyzerOutput,
+    SourceText,
+)
+from deep_research.phases.analysis.phase import AnalysisPhase
+
+__all__ = [
+    "AnalysisPhase",
+    "AnalyzedFinding",
+    "AnalyzedGap",
+    "AnalyzedQuote",
+    "AnalyzerInput",
+    "AnalyzerOutput",
+    "ExtractiveAnalyzer",
+    "SourceText",
+    "validate_analysis",
+]

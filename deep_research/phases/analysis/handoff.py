@@ -1,0 +1,75 @@
+"""What the analyzer is given and what it answers."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from deep_research.phases.base import Handoff
+from deep_research.state import (
+    ConfidenceLevel,
+    Gap,
+    QualityUpdate,
+    Record,
+    SourceQuality,
+    Span,
+    SubQuery,
+)
+
+
+class SourceText(Record):
+    """A source with its whole readable text. ``passages`` are the spans of ``content`` that the search matched."""
+
+    id: str
+    title: str
+    url: str | None = None
+    snippet: str = ""
+    content: str
+    quality: SourceQuality = SourceQuality.UNKNOWN
+    published: date | None = None
+    sub_query_id: str = ""
+    relevance: float | None = None
+    passages: tuple[Span, ...] = ()
+
+
+class AnalyzerInput(Handoff):
+    """One batch of sources. ``open_gaps`` are gaps of earlier iterations that this batch may address."""
+
+    research_brief: str | None = None
+    system_prompt: str | None = None
+    source_count: int
+    high_quality_sources: int
+    sub_queries: tuple[SubQuery, ...] = ()
+    sources: tuple[SourceText, ...] = ()
+    open_gaps: tuple[Gap, ...] = ()
+
+
+class AnalyzedQuote(Record):
+    """A passage as the analyzer gives it; ``start`` is where it stands, if known. It is looked up in the text,
+    and dropped when it is not there."""
+
+    source_id: str
+    quote: str
+    start: int = 0
+
+
+class AnalyzedFinding(Record):
+    content: str
+    confidence: ConfidenceLevel = ConfidenceLevel.LOW
+    source_ids: tuple[str, ...]
+    category: str | None = None
+    quotes: tuple[AnalyzedQuote, ...] = ()
+    sub_query_id: str | None = None
+    relevance: float = 0.0
+
+
+class AnalyzedGap(Record):
+    description: str
+    suggested_queries: tuple[str, ...] = ()
+    priority: int = 1
+
+
+class AnalyzerOutput(Record):
+    findings: tuple[AnalyzedFinding, ...] = ()
+    gaps: tuple[AnalyzedGap, ...] = ()
+    quality_updates: tuple[QualityUpdate, ...] = ()
+    addressed_gap_ids: tuple[str, ...] = ()

@@ -1,0 +1,200 @@
+"""ANALYSIS: sources in batches, one unit each, then all of it weighed together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+from deep_research.evidence.agreement import addresses, merged
+from deep_research.evidence.citations import locate
+from deep_research.evidence.contradictions import contradictions
+from deep_research.phases.analysis.handoff import (
+    AnalyzedFinding,
+    AnalyzerInput,
+    AnalyzerOutput,
+    SourceText,
+)
+from deep_research.phases.base import Phase, together
+from deep_research.state import (
+    DeepResearchPhase,
+    DeepResearchState,
+    Finding,
+    Gap,
+    QualityUpdate,
+    Source,
+)
+from deep_research.state.events import EvidenceWeighed, Progress, SourcesAnalyzed
+from deep_research.state.identity import finding_id, gap_id
+from deep_research.state.journal import Journal
+
+
+class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
+    """Reads what no earlier unit has read. Ids that were not given are dropped, quotes are looked up in the
+    saved text, and what cannot be found there is not evidence."""
+
+    phase = DeepResearchPhase.ANALYSIS
+    answer_type = AnalyzerOutput
+
+    async def run(self, state: DeepResearchState, journal: Journal) -> None:
+        if state.phase_done:
+            return
+        unread = [s for s in state.sources if s.id not in state.analyzed and s.content_hash]
+        batches = list(self._batches(unread))
+        slots = asyncio.Semaphore(self.limits.max_concurrent)
+        await together(self._unit(batch, state, journal, slots, len(batches)) for batch in batches)
+        weighed = await asyncio.to_thread(_weigh, journal.state, several=len(batches) > 1)
+        await journal.record(weighed)
+
+    def _batches(self, sources: Iterable[Source]) -> Iterable[tuple[Source, ...]]:
+        """In the sources' order, each as large as the limit allows: the same batches after a crash as before,
+        but for those already read. An agent may set its own ``batch_bytes``."""
+        room = int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes))
+        batch: list[Source] = []
+        size = 0
+        for source in sources:
+            if batch and size + source.length > room:
+                yield tuple(batch)
+                batch, size = [], 0
+            batch.append(source)
+            size += source.length
+        if batch:
+            yield tuple(batch)
+
+    async def _unit(
+        self,
+        batch: Sequence[Source],
+        state: DeepResearchState,
+        journal: Journal,
+        slots: asyncio.Semaphore,
+        total: int,
+    ) -> None:
+        async with slots:
+            journal.progress(Progress(phase=self.phase, message=f"reading {len(batch)} sources", total=total))
+            # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
+            handoff = await self.handoff(batch, state, journal)
+            answer = await self.ask(handoff)
+            event = await asyncio.to_thread(_event, answer, handoff, batch, state)
+            del handoff, answer
+            await journal.record(event)
+
+    async def handoff(
+        self, batch: Sequence[Source], state: DeepResearchState, journal: Journal
+    ) -> AnalyzerInput:
+        texts = [await journal.text(s.content_hash) for s in batch if s.content_hash]
+        return AnalyzerInput(
+            research_id=state.research_id,
+            original_query=state.query,
+            current_phase=self.phase,
+            iteration=state.iteration,
+            guidance=state.guidance_for(self.phase),
+            research_brief=state.research_brief,
+            system_prompt=state.options.system_prompt,
+            source_count=len(state.sources),
+            high_quality_sources=state.high_quality_sources(),
+            sub_queries=state.current_sub_queries(),
+            sources=tuple(_with_text(s, text) for s, text in zip(batch, texts, strict=True)),
+            open_gaps=state.unresolved_gaps(),
+        )
+
+
+def _with_text(source: Source, text: str) -> SourceText:
+    return SourceText(
+        id=source.id,
+        title=source.title,
+        url=source.url,
+        snippet=source.snippet,
+        content=text,
+        quality=source.quality,
+        published=source.published,
+        sub_query_id=source.sub_query_id,
+        relevance=source.relevance,
+        passages=source.passages,
+    )
+
+
+def _event(
+    answer: AnalyzerOutput, handoff: AnalyzerInput, batch: Sequence[Source], state: DeepResearchState
+) -> SourcesAnalyzed:
+    given = {s.id: s for s in batch}
+    texts = {s.id: s.content for s in handoff.sources}
+    findings = [_finding(item, given, texts, state) for item in answer.findings]
+    open_gaps = {g.id for g in handoff.open_gaps}
+    return SourcesAnalyzed(
+        source_ids=tuple(given),
+        findings=tuple(f for f in findings if f is not None),
+        gaps=tuple(
+            Gap(
+                id=gap_id(item.description),
+                description=" ".join(item.description.split()),
+                suggested_queries=item.suggested_queries,
+                priority=item.priority,
+                iteration=state.iteration,
+            )
+            for item in answer.gaps
+            if item.description.strip()
+        ),
+        quality_updates=tuple(
+            QualityUpdate(source_id=u.source_id, quality=u.quality)
+            for u in answer.quality_updates
+            if u.source_id in given
+        ),
+        addressed_gap_ids=tuple(i for i in dict.fromkeys(answer.addressed_gap_ids) if i in open_gaps),
+    )
+
+
+def _finding(
+    item: AnalyzedFinding,
+    given: dict[str, Source],
+    texts: dict[str, str],
+    state: DeepResearchState,
+) -> Finding | None:
+    """The finding with its quotes in place, or None when no source that was given carries it."""
+    content = " ".join(item.content.split())
+    source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in given)
+    if not content or not source_ids:
+        return None
+    found = (
+        locate(
+            q.quote,
+            texts[q.source_id],
+            source_id=q.source_id,
+            content_hash=given[q.source_id].content_hash or "",
+            hint=q.start,
+        )
+        for q in item.quotes
+        if q.source_id in source_ids
+    )
+    return Finding(
+        id=finding_id(content),
+        content=content,
+        confidence=item.confidence,
+        source_ids=source_ids,
+        category=item.category,
+        quotes=tuple(q for q in found if q is not None),
+        sub_query_id=item.sub_query_id,
+        relevance=item.relevance,
+        iteration=state.iteration,
+    )
+
+
+def _weigh(state: DeepResearchState, *, several: bool) -> EvidenceWeighed:
+    """Put the batches together. When there were several, a gap that one of them saw may be filled by another."""
+    place = {s.id: (n, s.rank) for n, s in enumerate(state.sources)}
+    ordered = sorted(
+        state.findings,
+        key=lambda f: (f.iteration, min((place[i] for i in f.source_ids if i in place), default=(0, 0))),
+    )
+    findings = merged(ordered, {s.id: s for s in state.sources})
+    gaps: list[Gap] = []
+    for gap in state.gaps:
+        filled = several and not gap.addressed and any(addresses(f, gap) for f in findings)
+        if filled or (gap.addressed and gap.resolution is None):
+            gaps.append(
+                gap.model_copy(
+                    update={
+                        "addressed": True,
+                        "resolution": f"Evidence was found in iteration {state.iteration}.",
+                    }
+                )
+            )
+    return EvidenceWeighed(findings=findings, gaps=tuple(gaps), contradictions=contradictions(findings))

@@ -1,0 +1,150 @@
+"""What all phases share: the agent contract, and how an agent is called."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from pydantic import ValidationError
+
+from deep_research.calls import Calls
+from deep_research.errors import AgentError, DeepResearchError, HandoffError, StopResearch
+from deep_research.state import (
+    PHASE_TO_AGENT,
+    AgentRole,
+    DeepResearchPhase,
+    DeepResearchState,
+    Record,
+    SubQuery,
+)
+from deep_research.state.journal import Journal
+
+_In_contra = TypeVar("_In_contra", contravariant=True)
+_Out_co = TypeVar("_Out_co", covariant=True)
+_In = TypeVar("_In", bound="Handoff")
+_Out = TypeVar("_Out", bound=Record)
+
+
+class Handoff(Record):
+    """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first."""
+
+    research_id: str
+    original_query: str
+    current_phase: DeepResearchPhase
+    iteration: int
+    guidance: tuple[str, ...] = ()
+
+
+class Agent(Protocol[_In_contra, _Out_co]):
+    """A specialist: a handoff in, an answer out.
+
+    ``deterministic`` says that the same handoff gives the same answer, so the supervisor does not ask again
+    without a change. ``__call__`` may be a coroutine or plain; a plain one runs in a thread.
+    """
+
+    deterministic: bool
+
+    async def __call__(self, handoff: _In_contra, /) -> _Out_co: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkLimits:
+    """How phases may work. Seconds; ``batch_bytes`` bounds the source text of one analysis unit."""
+
+    max_concurrent: int = 5
+    operation_timeout: float = 120.0
+    max_source_bytes: int = 2_000_000
+    batch_bytes: int = 1_000_000
+    calls: Calls = field(default_factory=Calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How a phase would be done again: with these reworded sub-queries, if any."""
+
+    sub_queries: tuple[SubQuery, ...] = ()
+
+
+class Phase(ABC, Generic[_In, _Out]):
+    """One step of the machine. A phase computes from the state which units of work remain, does them, and
+    records each when it is finished; run again, it does only what is left."""
+
+    phase: ClassVar[DeepResearchPhase]
+    answer_type: type[_Out]
+
+    def __init__(self, agent: Agent[_In, _Out], *, limits: WorkLimits | None = None) -> None:
+        self.agent = agent
+        self.limits = limits or WorkLimits()
+
+    @property
+    def role(self) -> AgentRole:
+        return PHASE_TO_AGENT[self.phase]
+
+    @property
+    def deterministic(self) -> bool:
+        return bool(getattr(self.agent, "deterministic", False))
+
+    @abstractmethod
+    async def run(self, state: DeepResearchState, journal: Journal) -> None:
+        """Do what remains of the phase. Raises `AgentError`, `HandoffError`, `StopResearch`."""
+
+    def retried(self, state: DeepResearchState, *, advised: bool) -> Retry | None:
+        """What doing the phase again would change, or None when it would only repeat itself. ``advised`` says
+        that a hook gave new guidance; a gate's own words are no change to a deterministic agent."""
+        return None if self.deterministic and not advised else Retry()
+
+    async def ask(self, handoff: _In) -> _Out:
+        """One call to the agent, under the operation's deadline, answered with the handoff's output.
+
+        A mapping is accepted in place of the output and validated.
+        """
+        try:
+            answer = await self.limits.calls(self.agent, handoff, timeout=self.limits.operation_timeout)
+        except (DeepResearchError, StopResearch):
+            raise
+        except TimeoutError as error:
+            raise AgentError(
+                f"The {self.role} took longer than {self.limits.operation_timeout:g} s.",
+                hint="Raise operation_timeout, or give it less to do.",
+                role=self.role.value,
+            ) from error
+        except Exception as error:
+            raise AgentError(
+                f"The {self.role} failed: {type(error).__name__}: {error}",
+                hint="The run can be resumed once the agent is mended.",
+                role=self.role.value,
+            ) from error
+        return self._checked(answer)
+
+    def _checked(self, answer: Any) -> _Out:
+        if isinstance(answer, self.answer_type):
+            return answer
+        try:
+            return self.answer_type.model_validate(answer)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"])) or "the answer"
+            raise HandoffError(
+                f"The {self.role} did not answer with {self.answer_type.__name__}: {place}: {first['msg']}.",
+                hint="See docs/agents.md for what each agent returns.",
+                role=self.role.value,
+            ) from None
+
+
+async def together(units: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run units side by side. The first failure ends the others and is raised as itself."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for unit in units:
+                group.create_task(unit)
+    except BaseExceptionGroup as failures:
+        raise _first(failures) from None
+
+
+def _first(failure: BaseException) -> BaseException:
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    return failure

@@ -1,0 +1,16 @@
+"""The gathering phase: its handoff, its rules, its work."""
+
+from deep_research.phases.gathering.gate import validate_gathering
+from deep_research.phases.gathering.gatherer import SearchGatherer
+from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput, GatherStats
+from deep_research.phases.gathering.phase import GatheringPhase
+
+__all__ = [
+    "GatherStats",
+    "GatheredSource",
+    "GathererInput",
+    "GathererOutput",
+    "GatheringPhase",
+    "SearchGatherer",
+    "validate_gathering",
+]

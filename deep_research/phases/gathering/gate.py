@@ -1,0 +1,31 @@
+"""The rules that gathered sources are held to."""
+
+from __future__ import annotations
+
+from deep_research.state import DeepResearchState, ValidationResult
+
+MIN_SOURCES = 3
+MIN_COMPLETION = 0.5
+
+
+def validate_gathering(state: DeepResearchState) -> ValidationResult:
+    """Pure. No source at all blocks; all else is advice."""
+    count = len(state.sources)
+    issues: list[str] = []
+    blocking: list[str] = []
+    if not count:
+        blocking.append("No source was found.")
+    elif count < MIN_SOURCES:
+        issues.append(f"Only {count} of at least {MIN_SOURCES} wanted sources were found.")
+    if count and not state.high_quality_sources():
+        issues.append("No source is of high quality.")
+    completed, total = len(state.completed_sub_queries()), len(state.current_sub_queries())
+    if completed < total * MIN_COMPLETION:
+        issues.append(f"Only {completed} of {total} sub-queries could be searched.")
+    issues = blocking + issues
+    return ValidationResult(
+        valid=not issues,
+        issues=tuple(issues),
+        blocking=tuple(blocking),
+        quality_score=min(10.0, count * 1.5),
+    )

@@ -1,0 +1,163 @@
+"""GATHERING: one unit per sub-query, several at once."""
+
+from __future__ import annotations
+
+import asyncio
+import unicodedata
+
+from deep_research.errors import DeepResearchError
+from deep_research.evidence.text import content_words
+from deep_research.phases.base import Phase, Retry, together
+from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput
+from deep_research.state import DeepResearchPhase, DeepResearchState, Limit, Source, SubQuery, SubQueryStatus
+from deep_research.state.events import Event, LimitReached, Progress, SubQueryCompleted, SubQueryFailed
+from deep_research.state.identity import source_id, sub_query_id
+from deep_research.state.journal import Content, Journal
+
+
+class GatheringPhase(Phase[GathererInput, GathererOutput]):
+    """Searches what is pending. A sub-query that fails is recorded as failed and the others go on."""
+
+    phase = DeepResearchPhase.GATHERING
+    answer_type = GathererOutput
+
+    async def run(self, state: DeepResearchState, journal: Journal) -> None:
+        pending = state.pending_sub_queries()
+        allowed = _affordable(state, len(pending))
+        if allowed < len(pending):
+            await journal.record(_capped(state, pending[allowed:]))
+            pending = pending[:allowed]
+        slots = asyncio.Semaphore(self.limits.max_concurrent)
+        # Only earlier iterations count as known: siblings finish in any order, and order must not show.
+        known = frozenset(s.url for s in state.sources if s.url and s.id in state.analyzed)
+        await together(self._unit(sub_query, state, known, journal, slots) for sub_query in pending)
+
+    def retried(self, state: DeepResearchState, *, advised: bool) -> Retry | None:
+        """Failed searches again, and those that came back empty in other words."""
+        failed = any(s.status is SubQueryStatus.FAILED for s in state.sub_queries)
+        fresh = reworded(state)
+        return Retry(fresh) if failed or fresh or advised else None
+
+    async def _unit(
+        self,
+        sub_query: SubQuery,
+        state: DeepResearchState,
+        known: frozenset[str],
+        journal: Journal,
+        slots: asyncio.Semaphore,
+    ) -> None:
+        async with slots:
+            journal.progress(Progress(phase=self.phase, message=sub_query.query))
+            try:
+                answer = await self.ask(self.handoff(sub_query, state, known))
+            except DeepResearchError as error:
+                await journal.record(SubQueryFailed(sub_query_id=sub_query.id, error=error.problem))
+                return
+            sources, contents, notes = self._collect(answer, sub_query, state)
+            events: list[Event] = [
+                SubQueryCompleted(
+                    sub_query_id=sub_query.id,
+                    sources=sources,
+                    searches=max(1, answer.stats.queries_executed),
+                )
+            ]
+            events += [LimitReached(limit=Limit(name="sources", message=note)) for note in notes]
+            await journal.record(*events, contents=contents)
+
+    def handoff(self, sub_query: SubQuery, state: DeepResearchState, known: frozenset[str]) -> GathererInput:
+        return GathererInput(
+            research_id=state.research_id,
+            original_query=state.query,
+            current_phase=self.phase,
+            iteration=state.iteration,
+            guidance=state.guidance_for(self.phase),
+            sub_queries=(sub_query.query,),
+            source_types=state.options.source_types,
+            max_sources_per_query=state.options.max_sources_per_query,
+            known=known,
+        )
+
+    def _collect(
+        self, answer: GathererOutput, sub_query: SubQuery, state: DeepResearchState
+    ) -> tuple[tuple[Source, ...], list[Content], list[str]]:
+        """Sources with ids, their texts, and a note for each text that is too long to keep."""
+        sources: dict[str, Source] = {}
+        contents: list[Content] = []
+        notes = list(answer.notes)
+        for item in answer.sources[: state.options.max_sources_per_query]:
+            key = source_id(item.url or f"{item.title}\n{item.content or item.snippet}")
+            if key in sources:
+                continue
+            text = unicodedata.normalize("NFC", item.content or item.snippet)
+            content = Content.of(text)
+            if len(content.body) > self.limits.max_source_bytes:
+                notes.append(
+                    f"'{item.title}' was left out: its text is longer than"
+                    f" {self.limits.max_source_bytes:,} bytes."
+                )
+                continue
+            sources[key] = _source(key, item, sub_query, len(sources), content, len(text))
+            contents.append(content)
+        return tuple(sources.values()), contents, notes
+
+
+def _source(
+    key: str, item: GatheredSource, sub_query: SubQuery, rank: int, content: Content, length: int
+) -> Source:
+    return Source(
+        id=key,
+        sub_query_id=sub_query.id,
+        title=" ".join(item.title.split()) or (item.url or "Untitled"),
+        url=item.url,
+        snippet=item.snippet,
+        kind=item.kind,
+        quality=item.quality,
+        rank=rank,
+        relevance=item.relevance,
+        published=item.published,
+        content_hash=content.hash,
+        snapshot_hash=item.snapshot_hash,
+        length=length,
+        passages=tuple(span for span in item.passages if span.start < span.end <= length),
+        metadata=item.metadata,
+    )
+
+
+def _affordable(state: DeepResearchState, wanted: int) -> int:
+    cap = state.options.budget.max_searches
+    return wanted if cap is None else max(0, min(wanted, cap - state.usage.searches))
+
+
+def _capped(state: DeepResearchState, skipped: tuple[SubQuery, ...]) -> LimitReached:
+    cap = state.options.budget.max_searches
+    return LimitReached(
+        limit=Limit(
+            name="max_searches",
+            message=f"The cap of {cap} searches was reached; {len(skipped)} were not made.",
+            cap=cap,
+            used=state.usage.searches,
+            skipped=tuple(s.query for s in skipped),
+        )
+    )
+
+
+def reworded(state: DeepResearchState) -> tuple[SubQuery, ...]:
+    """Empty searches by their key words only, each new text once."""
+    known = {s.id for s in state.sub_queries}
+    fresh: dict[str, SubQuery] = {}
+    for old in state.completed_sub_queries():
+        if old.source_ids or old.iteration != state.iteration:
+            continue
+        text = " ".join(dict.fromkeys(content_words(old.query)))
+        key = sub_query_id(text)
+        if key not in known and key not in fresh:
+            fresh[key] = old.model_copy(
+                update={
+                    "id": key,
+                    "query": text,
+                    "rationale": f"'{old.query}' found nothing.",
+                    "status": SubQueryStatus.PENDING,
+                    "index": len(state.sub_queries) + len(fresh),
+                }
+            )
+    return tuple(fresh.values())

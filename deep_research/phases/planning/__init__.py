@@ -1,0 +1,15 @@
+"""The planning phase: its handoff, its rules, its work."""
+
+from deep_research.phases.planning.extractive import ExtractivePlanner
+from deep_research.phases.planning.gate import validate_planning
+from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
+from deep_research.phases.planning.phase import PlanningPhase
+
+__all__ = [
+    "ExtractivePlanner",
+    "PlannedQuery",
+    "PlannerInput",
+    "PlannerOutput",
+    "PlanningPhase",
+    "validate_planning",
+]

@@ -1,0 +1,79 @@
+"""A planner without a model: the parts of the question become its sub-queries."""
+
+from __future__ import annotations
+
+import re
+
+from deep_research.evidence.text import STOP_WORDS, content_words, is_name_like, stem, words
+from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
+
+MIN_PART_WORDS = 2
+_ASKING = r"who|whom|whose|what|when|where|which|why|how|does|do|did|is|are|was|were|can|could|should|will"
+_BREAK = re.compile(
+    rf"[?;\n]+\s*|,?\s+(?:and|or|but)\s+(?=(?:{_ASKING})\b)|,\s+(?=(?:{_ASKING})\b)|\.\s+(?=[A-Z])",
+    re.IGNORECASE,
+)
+
+
+class ExtractivePlanner:
+    """Splits the question where a new question word opens; a part that lost its subject gets the question's
+    names back. The whole question is searched as well."""
+
+    deterministic = True
+    name = "extractive planner"
+
+    async def __call__(self, handoff: PlannerInput) -> PlannerOutput:
+        question = " ".join(handoff.original_query.split())
+        planned = [PlannedQuery(query=question, rationale="The whole question.", priority=1)]
+        parts = _parts(question)
+        if len(parts) > 1:
+            planned += [
+                PlannedQuery(query=part, rationale="A part of the question.", priority=2) for part in parts
+            ]
+        else:
+            planned.append(
+                PlannedQuery(query=_keywords(question), rationale="The question's key words.", priority=2)
+            )
+        planned = planned[: handoff.max_sub_queries]
+        return PlannerOutput(research_brief=_brief(question, parts), sub_queries=tuple(planned))
+
+
+def _parts(question: str) -> list[str]:
+    pieces = [piece.strip(" ,.") for piece in _BREAK.split(question)]
+    pieces = [p for p in pieces if len([w for w in words(p) if w.casefold() not in STOP_WORDS]) > 0]
+    if len(pieces) < 2:
+        return pieces
+    subject = _subject(pieces[0])
+    parts = []
+    for piece in pieces:
+        held = {stem(w) for w in words(piece)}
+        named = any(is_name_like(w) for w in words(piece)[1:])
+        lost = [w for w in subject if stem(w) not in held]
+        parts.append(f"{piece} {' '.join(lost)}" if lost and not named else piece)
+    return parts
+
+
+def _subject(piece: str) -> list[str]:
+    """The names of a piece, or its content words if it has none."""
+    every = words(piece)
+    named = [w for w in every[1:] if is_name_like(w)]
+    return named or content_words(piece)
+
+
+def _keywords(question: str) -> str:
+    """Names first: the other way to ask for the same."""
+    chosen = list(dict.fromkeys(content_words(question)))
+    named = [w for w in chosen if is_name_like(w)]
+    return " ".join([*named, *(w for w in chosen if w not in named)])
+
+
+def _brief(question: str, parts: list[str]) -> str:
+    if len(parts) > 1:
+        return (
+            f"The question falls into {len(parts)} parts, each searched by itself and all of them together."
+            " Passages that answer a part are kept word for word; parts without an answer are named as gaps."
+        )
+    return (
+        "The question is searched as it stands and by its key words."
+        f" Passages that answer it are kept word for word: {', '.join(content_words(question)[:6])}."
+    )

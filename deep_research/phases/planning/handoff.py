@@ -1,0 +1,29 @@
+"""What the planner is given and what it answers."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from deep_research.phases.base import Handoff
+from deep_research.state import Record
+
+
+class PlannerInput(Handoff):
+    """``asked`` are queries already searched in this run, when planning again."""
+
+    system_prompt: str | None = None
+    max_sub_queries: int
+    asked: tuple[str, ...] = ()
+
+
+class PlannedQuery(Record):
+    """Priority 1 is the most important."""
+
+    query: str
+    rationale: str = ""
+    priority: int = Field(default=1, ge=1)
+
+
+class PlannerOutput(Record):
+    research_brief: str
+    sub_queries: tuple[PlannedQuery, ...]

@@ -1,0 +1,50 @@
+"""What the refiner is given and what it answers."""
+
+from __future__ import annotations
+
+from pydantic import model_validator
+
+from deep_research.phases.base import Handoff
+from deep_research.state import Finding, FollowUpQuery, Gap, GapAnalysis, IterationRecommendation, Record
+
+
+class RefinerInput(Handoff):
+    """``asked`` are all queries searched so far: none of them is worth asking again."""
+
+    gaps: tuple[Gap, ...]
+    max_iterations: int
+    remaining_iterations: int
+    has_report_draft: bool
+    report: str | None = None
+    system_prompt: str | None = None
+    source_count: int = 0
+    findings: tuple[Finding, ...] = ()
+    asked: tuple[str, ...] = ()
+
+
+class FlatFollowUp(Record):
+    gap_id: str
+    query: str
+    expected_contribution: str = ""
+
+
+class RefinerOutput(Record):
+    """Follow-up queries stand under their gap; a flat list with gap ids is accepted too."""
+
+    gap_analysis: tuple[GapAnalysis, ...] = ()
+    iteration_recommendation: IterationRecommendation
+    report_improvements: tuple[str, ...] = ()
+    follow_up_queries: tuple[FlatFollowUp, ...] = ()
+
+    @model_validator(mode="after")
+    def _nest(self) -> RefinerOutput:
+        if not self.follow_up_queries:
+            return self
+        by_gap = {g.gap_id: g for g in self.gap_analysis}
+        for item in self.follow_up_queries:
+            gap = by_gap.get(item.gap_id, GapAnalysis(gap_id=item.gap_id))
+            query = FollowUpQuery(query=item.query, expected_contribution=item.expected_contribution)
+            by_gap[item.gap_id] = gap.model_copy(
+                update={"follow_up_queries": (*gap.follow_up_queries, query)}
+            )
+        return self.model_copy(update={"gap_analysis": tuple(by_gap.values()), "follow_up_queries": ()})

@@ -1,0 +1,48 @@
+"""REFINEMENT: one call to the refiner about the gaps that are open."""
+
+from __future__ import annotations
+
+from deep_research.phases.base import Phase
+from deep_research.phases.refinement.handoff import RefinerInput, RefinerOutput
+from deep_research.state import DeepResearchPhase, DeepResearchState, SubQueryStatus
+from deep_research.state.events import GapsAssessed
+from deep_research.state.journal import Journal
+
+
+class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
+    phase = DeepResearchPhase.REFINEMENT
+    answer_type = RefinerOutput
+
+    async def run(self, state: DeepResearchState, journal: Journal) -> None:
+        if state.phase_done:
+            return
+        answer = await self.ask(self.handoff(state))
+        known = {g.id for g in state.gaps}
+        recommended = answer.iteration_recommendation
+        await journal.record(
+            GapsAssessed(
+                gap_analysis=tuple(g for g in answer.gap_analysis if g.gap_id in known),
+                recommendation=recommended.model_copy(
+                    update={"priority_gaps": tuple(i for i in recommended.priority_gaps if i in known)}
+                ),
+                report_improvements=answer.report_improvements,
+            )
+        )
+
+    def handoff(self, state: DeepResearchState) -> RefinerInput:
+        return RefinerInput(
+            research_id=state.research_id,
+            original_query=state.query,
+            current_phase=self.phase,
+            iteration=state.iteration,
+            guidance=state.guidance_for(self.phase),
+            gaps=state.unresolved_gaps(),
+            max_iterations=state.max_iterations,
+            remaining_iterations=state.max_iterations - state.iteration,
+            has_report_draft=bool(state.report),
+            report=state.report,
+            system_prompt=state.options.system_prompt,
+            source_count=len(state.sources),
+            findings=state.findings,
+            asked=tuple(s.query for s in state.sub_queries if s.status is not SubQueryStatus.SUPERSEDED),
+        )

@@ -1,0 +1,14 @@
+"""The synthesis phase: its handoff, its rules, its work."""
+
+from deep_research.phases.synthesis.extractive import ExtractiveSynthesizer
+from deep_research.phases.synthesis.gate import validate_synthesis
+from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
+from deep_research.phases.synthesis.phase import SynthesisPhase
+
+__all__ = [
+    "ExtractiveSynthesizer",
+    "SynthesisPhase",
+    "SynthesizerInput",
+    "SynthesizerOutput",
+    "validate_synthesis",
+]

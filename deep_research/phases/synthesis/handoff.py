@@ -1,0 +1,33 @@
+"""What the synthesizer is given and what it answers."""
+
+from __future__ import annotations
+
+from deep_research.phases.base import Handoff
+from deep_research.state import Contradiction, Finding, Gap, Limit, Record, Source, SubQuery
+
+
+class SynthesizerInput(Handoff):
+    """``sources`` are those that findings cite, without their texts: a report is written from findings.
+    ``improvements`` are the refiner's suggestions on the last report; ``words`` is the wanted length."""
+
+    max_iterations: int
+    finding_count: int
+    gap_count: int
+    has_research_brief: bool
+    research_brief: str | None = None
+    system_prompt: str | None = None
+    sub_queries: tuple[SubQuery, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    sources: tuple[Source, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    improvements: tuple[str, ...] = ()
+    words: int = 800
+
+
+class SynthesizerOutput(Record):
+    """A report in Markdown that refers to findings as ``[find-…]`` and to sources as ``[src-…]``. Numbers and
+    the list of references are put in by the phase."""
+
+    report: str

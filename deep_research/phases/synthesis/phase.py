@@ -1,0 +1,65 @@
+"""SYNTHESIS: one call to the synthesizer, then numbers and references by code."""
+
+from __future__ import annotations
+
+from deep_research.phases.base import Phase
+from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
+from deep_research.report.render import finished
+from deep_research.state import DeepResearchPhase, DeepResearchState
+from deep_research.state.events import ReportWritten
+from deep_research.state.journal import Journal
+
+
+class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
+    phase = DeepResearchPhase.SYNTHESIS
+    answer_type = SynthesizerOutput
+
+    async def run(self, state: DeepResearchState, journal: Journal) -> None:
+        if state.phase_done:
+            return
+        answer = await self.ask(self.handoff(state))
+        await journal.record(written(state, answer, writer=writer_name(self.agent)))
+
+    def handoff(self, state: DeepResearchState) -> SynthesizerInput:
+        return synthesizer_input(state)
+
+
+def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
+    """All that the run found out, in the order of rank."""
+    cited = {source_id for f in state.findings for source_id in f.source_ids}
+    return SynthesizerInput(
+        research_id=state.research_id,
+        original_query=state.query,
+        current_phase=DeepResearchPhase.SYNTHESIS,
+        iteration=state.iteration,
+        guidance=state.guidance_for(DeepResearchPhase.SYNTHESIS),
+        max_iterations=state.max_iterations,
+        finding_count=len(state.findings),
+        gap_count=len(state.unresolved_gaps()),
+        has_research_brief=bool(state.research_brief),
+        research_brief=state.research_brief,
+        system_prompt=state.options.system_prompt,
+        sub_queries=state.current_sub_queries(),
+        findings=state.findings,
+        gaps=state.gaps,
+        contradictions=state.contradictions,
+        sources=tuple(s for s in state.sources if s.id in cited),
+        limits=state.limits,
+        improvements=state.report_improvements,
+        words=state.options.report_words,
+    )
+
+
+def written(
+    state: DeepResearchState, answer: SynthesizerOutput, *, writer: str, partial: bool = False
+) -> ReportWritten:
+    """The event of a finished report."""
+    report, metadata, citations = finished(
+        answer.report, state.findings, state.sources, writer=writer, partial=partial
+    )
+    return ReportWritten(report=report, metadata=metadata, citations=citations)
+
+
+def writer_name(agent: object) -> str:
+    """How the report's metadata names the agent that wrote it."""
+    return str(getattr(agent, "name", type(agent).__name__))

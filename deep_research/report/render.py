@@ -1,0 +1,93 @@
+"""From an agent's draft to the finished report: safe Markdown, numbers, references, metadata.
+
+A draft is text from outside: its links and images may not lead anywhere that was not a source of the run, and
+it may bring no HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from deep_research.report.ledger import Ledger
+from deep_research.state import (
+    Citation,
+    ConfidenceLevel,
+    ConfidenceSummary,
+    Finding,
+    ReportMetadata,
+    Source,
+)
+
+REFERENCES = "References"
+_HEADING = re.compile(r"^##+[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_IMAGE = re.compile(r"(?<!\\)!\[([^\]\n]*)\]\([^)\n]*\)")
+_LINK = re.compile(r"(?<!\\)\[([^\]\n]*)\]\(\s*<?([^)\s>]*)>?[^)\n]*\)")
+_AUTOLINK = re.compile(r"<((?:https?|mailto|ftp):[^>\s]*)>", re.IGNORECASE)
+_DEFINITION = re.compile(r"^[ ]{0,3}\[[^\]\n]+\]:.*$", re.MULTILINE)
+_TAG = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])")
+_ACTIVE = re.compile(r"(?<!\\)([\[\]]|<(?=[A-Za-z/!?]))")
+_OPENING = re.compile(r"^(\s*)(#{1,6}(?=\s)|[-+*](?=\s)|>|\d{1,9}[.)](?=\s))")
+
+
+def finished(
+    draft: str,
+    findings: Sequence[Finding],
+    sources: Sequence[Source],
+    *,
+    writer: str,
+    partial: bool = False,
+) -> tuple[str, ReportMetadata, tuple[Citation, ...]]:
+    """The report with numbered references, its metadata and its citations. An empty draft stays empty."""
+    body = safe(draft.strip(), {s.url for s in sources if s.url})
+    ledger = Ledger(findings, sources)
+    body = ledger.number(body).strip()
+    references = "\n".join(f"{number}. {reference(source)}" for number, source in ledger.sources)
+    report = f"{body}\n\n## {REFERENCES}\n\n{references}\n" if references else body
+    metadata = ReportMetadata(
+        sections=tuple(_HEADING.findall(report)),
+        word_count=len(re.findall(r"\w+", body)),
+        citations_count=len(ledger.citations),
+        confidence_summary=summary(findings),
+        writer=writer,
+        partial=partial,
+        removed_references=ledger.removed,
+    )
+    return report, metadata, ledger.citations
+
+
+def reference(source: Source) -> str:
+    """One line that names a source and where it is."""
+    title = escaped(source.title).rstrip(".")
+    where = source.url or ""
+    if re.match(r"https?://[^/\\\s<>]", where):
+        place = f"<{where}>" if not re.search(r"[<>\s]", where) else escaped(where)
+    else:
+        place = escaped(where)
+    published = f" ({source.published.isoformat()})" if source.published else ""
+    return f"{title}{published}. {place}".strip() if place else f"{title}{published}."
+
+
+def summary(findings: Sequence[Finding]) -> ConfidenceSummary:
+    levels = [f.confidence for f in findings]
+    return ConfidenceSummary(
+        high=sum(x in (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED) for x in levels),
+        medium=sum(x is ConfidenceLevel.MEDIUM for x in levels),
+        low=sum(x in (ConfidenceLevel.LOW, ConfidenceLevel.SPECULATION) for x in levels),
+    )
+
+
+def escaped(text: str) -> str:
+    """Outside text for use inside Markdown: one line, no links, no HTML, no heading or list of its own."""
+    line = " ".join(text.split())
+    return _OPENING.sub(r"\1\\\2", _ACTIVE.sub(r"\\\1", line))
+
+
+def safe(draft: str, allowed: set[str]) -> str:
+    """The draft without images, HTML, reference definitions, and links to anything but the run's sources."""
+    draft = _DEFINITION.sub("", draft)
+    draft = _IMAGE.sub(r"\1", draft)
+    draft = _LINK.sub(lambda m: m.group(0) if m.group(2) in allowed else m.group(1), draft)
+    draft = _AUTOLINK.sub(lambda m: m.group(0) if m.group(1) in allowed else m.group(1), draft)
+    kept = {f"<{url}>" for url in allowed}
+    return _TAG.sub(lambda m: "<" if any(draft.startswith(k, m.start()) for k in kept) else r"\<", draft)

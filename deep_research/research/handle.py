@@ -1,0 +1,69 @@
+"""A run in the background, as its starter holds it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from deep_research.research.result import ResearchResult, RunSummary
+from deep_research.state.events import Event, Progress
+
+if TYPE_CHECKING:
+    from deep_research.research.engine import DeepResearch
+
+
+class ResearchHandle:
+    """``research_id`` names the run. The run goes on whether or not anybody holds this."""
+
+    def __init__(
+        self, engine: DeepResearch, research_id: str, future: Future[ResearchResult]
+    ) -> None:
+        self.research_id = research_id
+        self._engine = engine
+        self._future = future
+
+    def __repr__(self) -> str:
+        return f"ResearchHandle({self.research_id!r}, done={self.done()})"
+
+    def done(self) -> bool:
+        return self._future.done()
+
+    def result(self, timeout: float | None = None) -> ResearchResult:
+        """Wait for the end, at most ``timeout`` seconds. Raises `TimeoutError`, `StoreError`; the run goes on."""
+        self._engine.refuse_reentrance()
+        return self._future.result(timeout)
+
+    async def aresult(self, timeout: float | None = None) -> ResearchResult:
+        async with asyncio.timeout(timeout):
+            return await asyncio.shield(asyncio.wrap_future(self._future))
+
+    def status(self) -> RunSummary:
+        return self._engine.status(self.research_id)
+
+    async def astatus(self) -> RunSummary:
+        return await self._engine.astatus(self.research_id)
+
+    def cancel(self) -> RunSummary:
+        """End the run; what it found is kept, in a partial report if there are findings."""
+        return self._engine.cancel(self.research_id)
+
+    async def acancel(self) -> RunSummary:
+        return await self._engine.acancel(self.research_id)
+
+    def events(self, after: int = 0) -> Iterator[Event | Progress]:
+        """What happens in the run after a sequence number, as it happens, until the run ends or parks."""
+        follow = self.aevents(after)
+        try:
+            while True:
+                try:
+                    yield self._engine.wait_for(anext(follow))
+                except StopAsyncIteration:
+                    return
+        finally:
+            self._engine.wait_for(follow.aclose())
+
+    async def aevents(self, after: int = 0) -> AsyncIterator[Event | Progress]:
+        async for event in self._engine.follow(self.research_id, after=after):
+            yield event

@@ -1,0 +1,77 @@
+"""The engine's own loop in a thread of its own, so that plain calls work in scripts, notebooks and threads."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import CancelledError, Future
+from typing import Any, TypeVar
+
+from deep_research.errors import ReentrantCallError
+
+_T = TypeVar("_T")
+_GRACE = 10.0
+
+
+class BackgroundLoop:
+    """Started at first need; started anew after a fork, in which threads do not survive."""
+
+    def __init__(self) -> None:
+        self._gate = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._pid = 0
+
+    def submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        return asyncio.run_coroutine_threadsafe(work, self._running())
+
+    def call(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Wait for the work. On Ctrl-C it is cancelled and given a moment to stop, then the interrupt goes on.
+
+        Raises `ReentrantCallError` on the engine's own loop, where waiting would never end.
+        """
+        if threading.current_thread() is self._thread and self._pid == os.getpid():
+            work.close()
+            raise ReentrantCallError(
+                "A plain call was made on the engine's own loop, where it would wait for itself.",
+                hint="Inside hooks and agents use the async verbs: `await engine.arun(…)`.",
+            )
+        future = self.submit(work)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            self._settle(future)
+            raise
+
+    def _settle(self, future: Future[Any]) -> None:
+        try:
+            self.submit(asyncio.sleep(0)).result(timeout=_GRACE)
+            future.result(timeout=_GRACE)
+        except (CancelledError, TimeoutError, KeyboardInterrupt):
+            return
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._gate:
+            if self._loop is None or self._pid != os.getpid():
+                self._loop = asyncio.new_event_loop()
+                self._pid = os.getpid()
+                self._thread = threading.Thread(
+                    target=self._loop.run_forever, name="deep-research-loop", daemon=True
+                )
+                self._thread.start()
+            return self._loop
+
+    def close(self) -> None:
+        with self._gate:
+            loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
+        if loop is None or thread is None or self._pid != os.getpid():
+            return
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(timeout=_GRACE)
+        if not thread.is_alive():
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.run_until_complete(loop.shutdown_default_executor())
+            loop.close()

@@ -1,0 +1,140 @@
+"""What a run gives: its result, and the row by which it is listed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field, field_serializer
+
+from deep_research.errors import ResearchAbortedError
+from deep_research.state import (
+    AbortReason,
+    AgentDecision,
+    Citation,
+    Contradiction,
+    DeepResearchPhase,
+    DeepResearchState,
+    Finding,
+    Gap,
+    Limit,
+    Record,
+    ReportMetadata,
+    RunStatus,
+    Source,
+    Usage,
+)
+from deep_research.store import RunRow
+
+# What the result shows at its top level is not repeated inside its state when it is written as JSON.
+_SHOWN = frozenset(
+    {
+        "research_id",
+        "query",
+        "status",
+        "report",
+        "report_metadata",
+        "sources",
+        "findings",
+        "gaps",
+        "contradictions",
+        "citations",
+        "usage",
+        "decisions",
+        "limits",
+    }
+)
+
+
+class ResearchResult(Record):
+    """A run as it stands at its end. ``report`` is Markdown, None when there was no evidence or no report yet.
+
+    ``reason`` and ``message`` say why a run was aborted or what it waits for; ``fidelity`` is the share of
+    content that was sent in full, by item (empty without a language model); ``limits`` is what was left out.
+    """
+
+    research_id: str
+    query: str
+    status: RunStatus
+    reason: AbortReason | None = None
+    message: str | None = None
+    report: str | None = None
+    report_metadata: ReportMetadata | None = None
+    sources: tuple[Source, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    citations: tuple[Citation, ...] = ()
+    usage: Usage = Usage()
+    fidelity: dict[str, float] = Field(default_factory=dict)
+    decisions: tuple[AgentDecision, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    iterations: int = 1
+    state: DeepResearchState
+
+    @classmethod
+    def of(cls, state: DeepResearchState, status: RunStatus | None = None) -> ResearchResult:
+        abort, parking = state.abort, state.parking
+        message = abort.message if abort else (parking.waiting_for if parking else None)
+        return cls(
+            research_id=state.research_id,
+            query=state.query,
+            status=status or state.status,
+            reason=abort.reason if abort else None,
+            message=message,
+            report=state.report,
+            report_metadata=state.report_metadata,
+            sources=state.sources,
+            findings=state.findings,
+            gaps=state.gaps,
+            contradictions=state.contradictions,
+            citations=state.citations,
+            usage=state.usage,
+            decisions=state.decisions,
+            limits=state.limits,
+            iterations=state.iteration,
+            state=state,
+        )
+
+    def raise_for_status(self) -> ResearchResult:
+        """Itself when the run completed. Raises `ResearchAbortedError` otherwise."""
+        if self.status is RunStatus.COMPLETED:
+            return self
+        why = f" ({self.reason})" if self.reason else ""
+        raise ResearchAbortedError(
+            f"Run '{self.research_id}' is {self.status}{why}: {self.message or 'it has not finished'}",
+            hint=f"Take it up again with resume('{self.research_id}').",
+            research_id=self.research_id,
+            status=self.status.value,
+            reason=self.reason.value if self.reason else None,
+        )
+
+    @field_serializer("state", when_used="json")
+    def _state(self, state: DeepResearchState) -> dict[str, Any]:
+        return state.model_dump(mode="json", exclude=set(_SHOWN))
+
+
+class RunSummary(Record):
+    """A run as `list` and `status` show it, without reading its log."""
+
+    research_id: str
+    query: str
+    status: RunStatus
+    reason: AbortReason | None = None
+    phase: DeepResearchPhase
+    iteration: int
+    created_at: datetime
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, row: RunRow, now: float) -> RunSummary:
+        return cls(
+            research_id=row.run_id,
+            query=row.query,
+            status=row.status(now),
+            reason=row.projection.reason,
+            phase=row.projection.phase,
+            iteration=row.projection.iteration,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+        )

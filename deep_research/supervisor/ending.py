@@ -1,0 +1,74 @@
+"""How a run ends without completing: which reason, and what it leaves behind. Pure."""
+
+from __future__ import annotations
+
+from deep_research.phases.synthesis.extractive import draft
+from deep_research.phases.synthesis.handoff import SynthesizerOutput
+from deep_research.phases.synthesis.phase import synthesizer_input, written
+from deep_research.state import (
+    AbortReason,
+    DeepResearchPhase,
+    DeepResearchState,
+    Gap,
+    SubQueryStatus,
+    ValidationResult,
+)
+from deep_research.state.events import Event, EvidenceWeighed, ReportWritten
+from deep_research.state.identity import gap_id
+
+_EVIDENCE = (DeepResearchPhase.GATHERING, DeepResearchPhase.ANALYSIS)
+_STOPPED = {
+    AbortReason.CANCELLED: "Partial report: the research was cancelled.",
+    AbortReason.TIMEOUT: "Partial report: the time allowed ran out.",
+}
+
+
+def blocked(
+    state: DeepResearchState, phase: DeepResearchPhase, validation: ValidationResult
+) -> tuple[AbortReason, str]:
+    """The reason and message when a gate does not let a run pass."""
+    issues = " ".join(validation.blocking or validation.issues)
+    if phase not in _EVIDENCE:
+        return AbortReason.ERROR, issues
+    if any(limit.name.startswith("max_") for limit in state.limits):
+        return AbortReason.BUDGET, f"{issues} The budget did not allow more searches."
+    failed = [s for s in state.sub_queries if s.status is SubQueryStatus.FAILED]
+    if failed:
+        issues += f" {len(failed)} searches failed: {failed[0].error}"
+    return AbortReason.NO_EVIDENCE, issues
+
+
+def last_words(state: DeepResearchState, reason: AbortReason) -> list[Event]:
+    """What is recorded before the abort: a partial report when there are findings and somebody stopped the run,
+    the open questions when there was no evidence."""
+    if reason in _STOPPED and state.findings:
+        return [_partial(state, reason)]
+    if reason in (AbortReason.NO_EVIDENCE, AbortReason.BUDGET) and not state.findings:
+        return [EvidenceWeighed(findings=(), gaps=_unanswered(state), contradictions=state.contradictions)]
+    return []
+
+
+def _partial(state: DeepResearchState, reason: AbortReason) -> ReportWritten:
+    if state.report and state.report_metadata:
+        return ReportWritten(
+            report=state.report,
+            metadata=state.report_metadata.model_copy(update={"partial": True}),
+            citations=state.citations,
+        )
+    text = draft(synthesizer_input(state), notice=_STOPPED[reason])
+    return written(state, SynthesizerOutput(report=text), writer="extractive synthesizer", partial=True)
+
+
+def _unanswered(state: DeepResearchState) -> tuple[Gap, ...]:
+    """A gap for each sub-query that nothing answers and no gap speaks of yet."""
+    if state.gaps:
+        return ()
+    return tuple(
+        Gap(
+            id=gap_id(f"Not found: {s.query}"),
+            description=f"Not found: {s.query}",
+            priority=s.priority,
+            iteration=state.iteration,
+        )
+        for s in state.current_sub_queries()
+    )

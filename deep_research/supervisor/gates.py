@@ -1,0 +1,58 @@
+"""Gates: what each phase is held to, and what happens when it falls short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+
+from deep_research.errors import UnknownNameError
+from deep_research.phases.analysis.gate import validate_analysis
+from deep_research.phases.gathering.gate import validate_gathering
+from deep_research.phases.planning.gate import validate_planning
+from deep_research.phases.refinement.gate import validate_refinement
+from deep_research.phases.synthesis.gate import validate_synthesis
+from deep_research.state import DeepResearchPhase, DeepResearchState, SupervisorAction, ValidationResult
+
+Validator = Callable[[DeepResearchState], ValidationResult]
+
+VALIDATORS: dict[DeepResearchPhase, Validator] = {
+    DeepResearchPhase.PLANNING: validate_planning,
+    DeepResearchPhase.GATHERING: validate_gathering,
+    DeepResearchPhase.ANALYSIS: validate_analysis,
+    DeepResearchPhase.SYNTHESIS: validate_synthesis,
+    DeepResearchPhase.REFINEMENT: validate_refinement,
+}
+
+
+class GatePolicy(StrEnum):
+    """What a blocking issue does: ``proceed`` goes on regardless, ``retry`` tries again and then aborts,
+    ``abort`` aborts at once. ``strict`` is ``retry`` that takes advice for blocking too."""
+
+    PROCEED = "proceed"
+    RETRY = "retry"
+    ABORT = "abort"
+    STRICT = "strict"
+
+
+def policies(
+    given: Mapping[DeepResearchPhase | str, GatePolicy | str] | None,
+) -> dict[DeepResearchPhase, GatePolicy]:
+    """The policy of every phase. Raises `UnknownNameError`."""
+    chosen = dict.fromkeys(DeepResearchPhase, GatePolicy.RETRY)
+    for phase, policy in (given or {}).items():
+        if phase not in list(DeepResearchPhase):
+            raise UnknownNameError.of("phase", str(phase), [p.value for p in DeepResearchPhase])
+        if policy not in list(GatePolicy):
+            raise UnknownNameError.of("gate policy", str(policy), [p.value for p in GatePolicy])
+        chosen[DeepResearchPhase(phase)] = GatePolicy(policy)
+    return chosen
+
+
+def verdict(validation: ValidationResult, policy: GatePolicy, *, retry_allowed: bool) -> SupervisorAction:
+    """Proceed, retry or abort. Pure."""
+    issues = validation.issues if policy is GatePolicy.STRICT else validation.blocking
+    if not issues or policy is GatePolicy.PROCEED:
+        return SupervisorAction.PROCEED
+    if policy is not GatePolicy.ABORT and retry_allowed:
+        return SupervisorAction.RETRY
+    return SupervisorAction.ABORT

@@ -1,0 +1,105 @@
+"""Hooks: where the owner of a run looks in and has a say.
+
+*Decision hooks* are awaited and may steer; *observers* read the log by cursor and can neither delay nor fail the
+run. A hook that fails is passed over and recorded. `StopResearch` is the one exception that ends a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from deep_research.errors import UnknownNameError
+from deep_research.state import (
+    AgentDecision,
+    DeepResearchPhase,
+    DeepResearchState,
+    SupervisorAction,
+    ValidationResult,
+)
+from deep_research.state.events import Event
+
+DECISION_HOOKS = ("before_phase", "after_phase", "think_pause", "gate", "decide_iteration")
+OBSERVERS = ("event", "error")
+HOOKS = (*DECISION_HOOKS, *OBSERVERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Park:
+    """Returned by a decision hook: the run stops here, resumable, until it is answered (`resume(id, answer=…)`)
+    or until the given time."""
+
+    waiting_for: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Returned by the ``gate`` and ``decide_iteration`` hooks to overrule the supervisor.
+
+    ``RETRY`` with ``phase=PLANNING`` plans again, once per iteration; other retries are of the phase that just
+    ended, at most ``max_supervisor_retries`` times.
+    """
+
+    action: SupervisorAction
+    rationale: str = ""
+    guidance: str | None = None
+    phase: DeepResearchPhase | None = None
+
+
+class SupervisorHooks:
+    """Override what you need, or pass functions: ``SupervisorHooks(think_pause=ask_my_team)``.
+
+    Every hook may be a coroutine or plain (then it runs in a thread). The state it sees is frozen. After a crash
+    a hook may be called again for the same ``state.pause_id``. Public names that are no hooks are refused, so a
+    misspelt one cannot be silently ignored; begin helper methods with an underscore.
+    """
+
+    def __init__(self, **functions: Callable[..., Any]) -> None:
+        for name, function in functions.items():
+            if name not in HOOKS:
+                raise UnknownNameError.of("hook", name, HOOKS)
+            setattr(self, name, function)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name, value in vars(cls).items():
+            if not name.startswith("_") and callable(value) and name not in HOOKS:
+                raise UnknownNameError.of("hook", name, HOOKS, where=cls.__name__)
+
+    async def before_phase(self, state: DeepResearchState, phase: DeepResearchPhase) -> str | Park | None:
+        """Guidance for the phase that is about to start."""
+        return None
+
+    async def after_phase(self, state: DeepResearchState, phase: DeepResearchPhase) -> str | Park | None:
+        """Guidance for the next phase, before the gate is asked."""
+        return None
+
+    async def gate(
+        self, state: DeepResearchState, phase: DeepResearchPhase, validation: ValidationResult
+    ) -> Verdict | Park | None:
+        """Overrule the gate's verdict on a phase."""
+        return None
+
+    async def think_pause(self, state: DeepResearchState, prompt: str) -> str | Park | None:
+        """Guidance for the next phase, given the reflection prompt of the phase that ended."""
+        return None
+
+    async def decide_iteration(
+        self, state: DeepResearchState, decision: AgentDecision
+    ) -> Verdict | Park | None:
+        """Overrule whether to go on after SYNTHESIS or REFINEMENT, within the iterations allowed."""
+        return None
+
+    async def event(self, event: Event) -> None:
+        """Observer: every durable event, in order, after it was stored."""
+
+    async def error(self, error: Exception) -> None:
+        """Observer: the run ended by an error."""
+
+
+def overridden(hooks: SupervisorHooks, name: str) -> bool:
+    """Whether the user gave this hook: the others are not worth a call."""
+    return getattr(type(hooks), name) is not getattr(SupervisorHooks, name) or name in vars(hooks)

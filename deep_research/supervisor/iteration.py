@@ -1,0 +1,65 @@
+"""Whether a further iteration is worth it, and what it would search. Pure."""
+
+from __future__ import annotations
+
+from deep_research.state import DeepResearchPhase, DeepResearchState, SubQuery, SubQueryStatus
+from deep_research.state.identity import sub_query_id
+
+_SEVERITY = {"critical": 0, "moderate": 1, "minor": 2}
+
+
+def follow_ups(state: DeepResearchState) -> tuple[SubQuery, ...]:
+    """The refiner's follow-up queries as new sub-queries: priority gaps first, nothing asked twice, no more than
+    a plan may have."""
+    asked = {s.id for s in state.sub_queries if s.status is not SubQueryStatus.SUPERSEDED}
+    open_gaps = {g.id for g in state.unresolved_gaps()}
+    first = state.recommendation.priority_gaps if state.recommendation else ()
+    ranked = sorted(
+        (g for g in state.gap_analysis if g.addressable and g.gap_id in open_gaps),
+        key=lambda g: (g.gap_id not in first, _SEVERITY.get(g.severity, 1)),
+    )
+    fresh: dict[str, SubQuery] = {}
+    for gap in ranked:
+        for item in gap.follow_up_queries:
+            text = " ".join(item.query.split())
+            key = sub_query_id(text)
+            if text and key not in asked and key not in fresh:
+                fresh[key] = SubQuery(
+                    id=key,
+                    query=text,
+                    rationale=item.expected_contribution,
+                    priority=_SEVERITY.get(gap.severity, 1) + 1,
+                    index=len(state.sub_queries) + len(fresh),
+                    iteration=state.iteration + 1,
+                    gap_id=gap.gap_id,
+                )
+    return tuple(fresh.values())[: state.max_sub_queries]
+
+
+def worth_refining(state: DeepResearchState) -> tuple[bool, str]:
+    """After SYNTHESIS: whether the gaps should be looked into, and why."""
+    gaps = len(state.unresolved_gaps())
+    if not gaps:
+        return False, "No gap is open."
+    if state.iteration >= state.max_iterations:
+        return False, f"{gaps} gaps are open, but iteration {state.iteration} was the last allowed."
+    if state.refined == state.iteration:
+        return False, "The gaps of this iteration were assessed already."
+    return True, f"{gaps} gaps are open and {state.max_iterations - state.iteration} iterations are left."
+
+
+def worth_iterating(state: DeepResearchState) -> tuple[bool, str]:
+    """After REFINEMENT: whether to search again, and why."""
+    if state.recommendation is None or not state.recommendation.should_iterate:
+        return False, "The refiner sees nothing worth a further iteration."
+    if state.iteration >= state.max_iterations:
+        return False, f"Iteration {state.iteration} was the last allowed."
+    fresh = follow_ups(state)
+    if not fresh:
+        return False, "Every follow-up query was asked before."
+    return True, f"{len(fresh)} follow-up queries may fill open gaps."
+
+
+def decide(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[bool, str]:
+    """Whether to go on after this phase, and why."""
+    return worth_iterating(state) if phase is DeepResearchPhase.REFINEMENT else worth_refining(state)

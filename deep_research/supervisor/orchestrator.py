@@ -1,0 +1,501 @@
+"""The supervisor of one run: it dispatches, evaluates, pauses to think, and follows the transition table.
+
+Everything it decides is recorded before it is acted on, and everything it needs to decide is in the state; so a
+new supervisor over the same log goes on where the last one stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from deep_research.calls import Calls
+from deep_research.errors import ConfigurationError, DeepResearchError, StopResearch, StoreError, WorkError
+from deep_research.logs import bind, get_log
+from deep_research.phases.base import Phase, Retry
+from deep_research.state import (
+    AbortReason,
+    AgentDecision,
+    DeepResearchPhase,
+    DeepResearchState,
+    Guidance,
+    Limit,
+    Parking,
+    RunStatus,
+    SupervisorAction,
+    ValidationResult,
+)
+from deep_research.state.events import (
+    AgentFellBack,
+    DecisionMade,
+    Event,
+    GuidanceGiven,
+    HookFailed,
+    IterationStarted,
+    LimitReached,
+    PhaseEnded,
+    PhaseRetried,
+    PhaseStarted,
+    RunAborted,
+    RunCompleted,
+    RunParked,
+)
+from deep_research.state.journal import Clock, Journal, utc_now
+from deep_research.state.transitions import Node, Situation, Transition, next_transition
+from deep_research.supervisor import decisions, ending
+from deep_research.supervisor.gates import VALIDATORS, GatePolicy, policies, verdict
+from deep_research.supervisor.hooks import Park, SupervisorHooks, Verdict, overridden
+from deep_research.supervisor.iteration import decide, follow_ups
+from deep_research.supervisor.reflection import reflection_prompt
+
+log = get_log("supervisor")
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    reason: AbortReason
+    message: str
+
+
+class _Parked(Exception):  # noqa: N818 - control flow inside this module
+    """A decision hook asked to park; the run's journal has it."""
+
+
+@dataclass(slots=True)
+class _Review:
+    """What is known once a phase's work is done."""
+
+    phase: DeepResearchPhase
+    validation: ValidationResult
+    evaluation: AgentDecision
+    action: SupervisorAction
+    asked_by: str = "gate"
+    replan: bool = False
+    retry: Retry | None = None
+    guidance: list[tuple[str, str]] = field(default_factory=list)  # (text, origin)
+
+
+class SupervisorOrchestrator:
+    """Walks one run through its phases. Made per run; ``phases`` and ``hooks`` may be shared.
+
+    ``fallbacks`` do a phase's work when its own agent, one that says ``falls_back``, cannot. ``elapsed`` gives
+    the seconds this process has spent on the run.
+    """
+
+    def __init__(
+        self,
+        phases: Mapping[DeepResearchPhase, Phase[Any, Any]],
+        *,
+        hooks: SupervisorHooks | None = None,
+        gates: Mapping[DeepResearchPhase | str, GatePolicy | str] | None = None,
+        fallbacks: Mapping[DeepResearchPhase, Phase[Any, Any]] | None = None,
+        calls: Calls | None = None,
+        hook_timeout: float = 60.0,
+        clock: Clock = utc_now,
+        elapsed: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self._phases = phases
+        self._hooks = hooks or SupervisorHooks()
+        self._policies = policies(gates)
+        self._fallbacks = fallbacks or {}
+        self._calls = calls or Calls()
+        self._hook_timeout = hook_timeout
+        self._clock = clock
+        self._elapsed = elapsed
+        self._task: asyncio.Task[Any] | None = None
+        self._stop: _Stop | None = None
+
+    # The methods of the spec
+
+    def dispatch_to_agent(self, state: DeepResearchState, phase: DeepResearchPhase) -> AgentDecision:
+        """Which agent does the phase, and with what inputs."""
+        return decisions.dispatch(state, phase, self._clock())
+
+    def evaluate_phase_completion(self, state: DeepResearchState, phase: DeepResearchPhase) -> AgentDecision:
+        """The gate's figures and verdict on a finished phase."""
+        return decisions.evaluation(state, phase, VALIDATORS[phase](state), self._clock())
+
+    def get_reflection_prompt(self, state: DeepResearchState, phase: DeepResearchPhase) -> str:
+        """What to think about before the next phase."""
+        return reflection_prompt(state, phase)
+
+    async def think_pause(self, state: DeepResearchState, prompt: str) -> str | Park | None:
+        """Ask the hook for guidance. Raises what the hook raises."""
+        answer = await self._calls(self._hooks.think_pause, state, prompt, timeout=self._hook_timeout)
+        return answer if isinstance(answer, Park) else (str(answer) if answer else None)
+
+    def decide_iteration(self, state: DeepResearchState) -> AgentDecision:
+        """Whether to go on after SYNTHESIS or REFINEMENT. The spec names the next phase only for the former."""
+        should, why = decide(state, state.phase)
+        onward = (
+            DeepResearchPhase.GATHERING
+            if state.phase is DeepResearchPhase.REFINEMENT
+            else DeepResearchPhase.REFINEMENT
+        )
+        return decisions.iteration(
+            state,
+            should_iterate=should,
+            rationale=why,
+            next_phase=onward.value if should else "COMPLETED",
+            at=self._clock(),
+        )
+
+    async def record_to_state(self, journal: Journal, *events: Event) -> None:
+        """Make decisions part of the run; they show in ``state.metadata["agent_decisions"]``."""
+        await journal.record(*events)
+
+    # Running
+
+    def stop(self, reason: AbortReason, message: str) -> None:
+        """End the run from outside: calls in flight are dropped, what is finished is kept. On the run's loop."""
+        if self._stop is None and self._task is not None and not self._task.done():
+            self._stop = _Stop(reason, message)
+            self._task.cancel()
+
+    async def run(self, journal: Journal) -> None:
+        """Walk until the run has ended or is parked. Only `StoreError`s and cancellation from outside escape;
+        then the run stays as it is, resumable."""
+        self._task = asyncio.current_task()
+        with bind(run=journal.state.research_id):
+            try:
+                await self._walk(journal)
+            except _Parked:
+                return
+            except asyncio.CancelledError:
+                if self._stop is None:
+                    raise
+                if self._task is not None:
+                    self._task.uncancel()
+                await self._abort(journal, self._stop.reason, self._stop.message)
+            except StopResearch as request:
+                await self._abort(journal, AbortReason.CANCELLED, request.reason)
+            except StoreError:
+                raise
+            except ConfigurationError as error:
+                await self._fail(journal, AbortReason.CONFIG, error, str(error))
+            except DeepResearchError as error:
+                await self._fail(journal, AbortReason.ERROR, error, str(error))
+            except Exception as error:
+                log.error("run_failed", error=type(error).__name__)
+                await self._fail(
+                    journal, AbortReason.ERROR, error, f"Unexpected {type(error).__name__}: {error}"
+                )
+
+    async def _walk(self, journal: Journal) -> None:
+        while journal.state.status is RunStatus.RUNNING:
+            state = journal.state
+            phase = state.phase
+            with bind(phase=phase.value):
+                await self._before(journal, phase)
+                await self._work(journal, phase)
+                review = await self._review(journal, phase)
+                await self._move_on(journal, review)
+
+    async def _before(self, journal: Journal, phase: DeepResearchPhase) -> None:
+        state = journal.state
+        advice = await self._hook(journal, "before_phase", state, phase)
+        if advice and advice not in state.guidance_for(phase):
+            await journal.record(_given(phase, state.iteration, advice, "hook"))
+
+    async def _work(self, journal: Journal, phase: DeepResearchPhase) -> None:
+        worker = self._phases[phase]
+        try:
+            if phase is DeepResearchPhase.GATHERING:
+                await self._gather(worker, journal)
+            else:
+                await worker.run(journal.state, journal)
+        except WorkError as error:
+            fallback = self._fallbacks.get(phase)
+            if fallback is None or not getattr(worker.agent, "falls_back", False):
+                raise
+            await journal.record(AgentFellBack(role=worker.role.value, error=error.problem))
+            await fallback.run(journal.state, journal)
+
+    async def _gather(self, worker: Phase[Any, Any], journal: Journal) -> None:
+        """Gathering ends when the run's seconds are used up; the report is written from what there is."""
+        cap = journal.state.options.budget.max_seconds
+        if cap is None:
+            await worker.run(journal.state, journal)
+            return
+        left = cap - self._elapsed()
+        try:
+            async with asyncio.timeout(max(0.0, left)):
+                if left > 0:
+                    await worker.run(journal.state, journal)
+        except TimeoutError:
+            left = 0.0
+        skipped = tuple(s.query for s in journal.state.pending_sub_queries())
+        if left <= 0 and skipped:
+            limit = Limit(
+                name="max_seconds",
+                message=f"The cap of {cap:g} seconds was reached; {len(skipped)} searches were not made.",
+                cap=cap,
+                used=round(self._elapsed(), 3),
+                skipped=skipped,
+            )
+            await journal.record(LimitReached(limit=limit))
+
+    async def _review(self, journal: Journal, phase: DeepResearchPhase) -> _Review:
+        """The gate and the hooks after a phase: what to do, and what to tell the next agent."""
+        state = journal.state
+        after = await self._hook(journal, "after_phase", state, phase)
+        validation = VALIDATORS[phase](state)
+        review = _Review(
+            phase,
+            validation,
+            decisions.evaluation(state, phase, validation, self._clock()),
+            SupervisorAction.PROCEED,
+        )
+        if after:
+            review.guidance.append((after, "hook"))
+        overruled = await self._hook(journal, "gate", state, phase, validation)
+        review.guidance += [(issue, "gate") for issue in validation.issues]
+        if isinstance(overruled, Verdict):
+            self._overrule(review, overruled, state)
+        else:
+            if overruled:  # the answer to a pause of this hook
+                review.guidance.append((str(overruled), "hook"))
+            self._judge(review, state)
+        if review.action is not SupervisorAction.ABORT:
+            prompt = self.get_reflection_prompt(state, phase)
+            thought = await self._hook(journal, "think_pause", state, prompt)
+            if thought:
+                review.guidance.append((thought, "hook"))
+        return review
+
+    def _judge(self, review: _Review, state: DeepResearchState) -> None:
+        by_gate = state.attempt - state.supervisor_retries
+        advised = any(origin != "gate" for _, origin in review.guidance)
+        retry = self._phases[review.phase].retried(state, advised=advised)
+        review.action = verdict(
+            review.validation,
+            self._policies[review.phase],
+            retry_allowed=by_gate < state.options.gate_retries and retry is not None,
+        )
+        review.retry = retry or Retry()
+
+    def _overrule(self, review: _Review, hook: Verdict, state: DeepResearchState) -> None:
+        review.asked_by = "hook"
+        review.action = hook.action
+        review.retry = self._phases[review.phase].retried(state, advised=True) or Retry()
+        if hook.guidance:
+            review.guidance.append((hook.guidance, "hook"))
+        if hook.action is SupervisorAction.RETRY:
+            review.replan = (
+                hook.phase is DeepResearchPhase.PLANNING and review.phase is not DeepResearchPhase.PLANNING
+            )
+            spent = (
+                state.replanned
+                if review.replan
+                else state.supervisor_retries >= state.options.max_supervisor_retries
+            )
+            if spent:
+                review.replan = False
+                review.asked_by = "gate"
+                self._judge(review, state)
+
+    async def _move_on(self, journal: Journal, review: _Review) -> None:
+        """Commit the phase's end, the decision and the next start as one."""
+        state = journal.state
+        events: list[Event] = [
+            PhaseEnded(
+                phase=review.phase,
+                iteration=state.iteration,
+                attempt=state.attempt,
+                validation=review.validation,
+                decision=review.evaluation,
+            )
+        ]
+        situation = self._situation(review)
+        if review.action is SupervisorAction.PROCEED or not (situation.retry or situation.replan):
+            situation, decided = await self._decide(journal, review, situation)
+            events += decided
+        way = next_transition(Node(review.phase.value), situation)
+        if way.target is Node.ABORTED:
+            await self._blocked(journal, review, events)
+            return
+        events += self._lead(journal.state, review, way)
+        await self.record_to_state(journal, *events)
+
+    def _situation(self, review: _Review) -> Situation:
+        retry = review.action is SupervisorAction.RETRY
+        return Situation(
+            retry=retry and not review.replan,
+            replan=retry and review.replan,
+            blocked=review.action is SupervisorAction.ABORT,
+        )
+
+    async def _decide(
+        self, journal: Journal, review: _Review, situation: Situation
+    ) -> tuple[Situation, list[Event]]:
+        """After SYNTHESIS and REFINEMENT: go on or finish."""
+        state = journal.state
+        ends = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
+        if review.phase not in ends or situation.blocked:
+            return situation, []
+        decision = self.decide_iteration(state)
+        should = bool((decision.outputs or {}).get("should_iterate")) and not self._out_of_time(state)
+        rationale = decision.rationale
+        hook = await self._hook(journal, "decide_iteration", state, decision)
+        wished = hook if isinstance(hook, Verdict) else None
+        if hook and wished is None:  # the answer to a pause of this hook
+            review.guidance.append((str(hook), "hook"))
+        if wished is None and review.action in (SupervisorAction.ITERATE, SupervisorAction.COMPLETE):
+            wished = Verdict(action=review.action)
+        if wished is not None:
+            should, rationale = _wished(wished, state, review.phase, should)
+            if wished.guidance:
+                review.guidance.append((wished.guidance, "hook"))
+        fresh = follow_ups(state) if review.phase is DeepResearchPhase.REFINEMENT else ()
+        improve = bool(
+            review.phase is DeepResearchPhase.REFINEMENT
+            and state.report_improvements
+            and not self._phases[DeepResearchPhase.SYNTHESIS].deterministic
+        )
+        situation = Situation(
+            should_iterate=should,
+            follow_ups=len(fresh),
+            iterations_left=state.max_iterations - state.iteration,
+            improve_report=improve,
+        )
+        way = next_transition(Node(review.phase.value), situation)
+        made = decisions.iteration(
+            state,
+            should_iterate=should,
+            rationale=rationale,
+            next_phase="COMPLETED" if way.target is Node.COMPLETED else way.target.value,
+            at=self._clock(),
+        )
+        action = SupervisorAction.ITERATE if should else SupervisorAction.COMPLETE
+        return situation, [DecisionMade(action=action, decision=made)]
+
+    def _out_of_time(self, state: DeepResearchState) -> bool:
+        cap = state.options.budget.max_seconds
+        return cap is not None and self._elapsed() >= cap
+
+    def _lead(self, state: DeepResearchState, review: _Review, way: Transition) -> list[Event]:
+        """The events that bring the machine to the transition's target."""
+        if way.target is Node.COMPLETED:
+            return [RunCompleted(rationale=way.label)]
+        target = DeepResearchPhase(way.target.value)
+        again = review.action is SupervisorAction.RETRY
+        iterating = review.phase is DeepResearchPhase.REFINEMENT and target is DeepResearchPhase.GATHERING
+        iteration = state.iteration + iterating
+        events: list[Event] = [_given(target, iteration, text, origin) for text, origin in review.guidance]
+        if again:
+            return [*events, *self._again(state, review, target)]
+        if iterating:
+            events.append(IterationStarted(iteration=iteration, sub_queries=follow_ups(state)))
+        return [
+            *events,
+            PhaseStarted(
+                phase=target, iteration=iteration, decision=decisions.dispatch(state, target, self._clock())
+            ),
+        ]
+
+    def _again(self, state: DeepResearchState, review: _Review, target: DeepResearchPhase) -> list[Event]:
+        retry = review.retry or Retry()
+        issues = review.validation.issues
+        decision = decisions.action(
+            state,
+            name="retry_phase",
+            rationale=" ".join(issues) or "A hook asked for it.",
+            outputs={"phase": target.value, "asked_by": review.asked_by},
+            at=self._clock(),
+        )
+        return [
+            DecisionMade(action=SupervisorAction.RETRY, decision=decision),
+            PhaseRetried(
+                phase=target,
+                attempt=0 if review.replan else state.attempt + 1,
+                issues=issues,
+                sub_queries=() if review.replan else retry.sub_queries,
+                asked_by=review.asked_by,
+            ),
+        ]
+
+    # Ending
+
+    async def _blocked(self, journal: Journal, review: _Review, lead: list[Event]) -> None:
+        reason, message = ending.blocked(journal.state, review.phase, review.validation)
+        if review.asked_by == "hook" and not review.validation.blocking:
+            reason, message = AbortReason.CANCELLED, "A hook decided to abort."
+        await self._abort(journal, reason, message, lead)
+
+    async def _fail(self, journal: Journal, reason: AbortReason, error: Exception, message: str) -> None:
+        if overridden(self._hooks, "error"):
+            await self._hook(journal, "error", error)
+        await self._abort(journal, reason, message)
+
+    async def _abort(
+        self, journal: Journal, reason: AbortReason, message: str, lead: Sequence[Event] = ()
+    ) -> None:
+        state = journal.state
+        if state.status is not RunStatus.RUNNING:
+            return
+        events = await asyncio.to_thread(ending.last_words, state, reason)
+        decision = decisions.action(
+            state, name="abort", rationale=message, outputs={"reason": reason.value}, at=self._clock()
+        )
+        await journal.record(
+            *lead,
+            *events,
+            DecisionMade(action=SupervisorAction.ABORT, decision=decision),
+            RunAborted(reason=reason, message=message, phase=state.phase, iteration=state.iteration),
+        )
+
+    # Hooks
+
+    async def _hook(self, journal: Journal, name: str, *args: Any) -> Any:
+        """Call a decision hook, isolated: its failure is recorded and counts as no answer. An answer that was
+        given to a pause of this hook counts as its guidance, and it is not called again."""
+        if not overridden(self._hooks, name):
+            return None
+        state = journal.state
+        pause_id = f"{state.pause_id}.{name}"
+        if pause_id in state.answers:
+            return state.answers[pause_id]
+        function = self.think_pause if name == "think_pause" else getattr(self._hooks, name)
+        try:
+            answer = await self._calls(function, *args, timeout=self._hook_timeout)
+        except (StopResearch, StoreError):
+            raise
+        except TimeoutError:
+            await self._hook_failed(journal, name, f"no answer within {self._hook_timeout:g} s")
+            return None
+        except Exception as error:
+            await self._hook_failed(journal, name, f"{type(error).__name__}: {error}")
+            return None
+        if isinstance(answer, Park):
+            parking = Parking(waiting_for=answer.waiting_for, until=answer.until, pause_id=pause_id)
+            await journal.record(RunParked(parking=parking))
+            raise _Parked
+        return answer
+
+    async def _hook_failed(self, journal: Journal, name: str, error: str) -> None:
+        log.warning("hook_failed", hook=name, error=error)
+        await journal.record(HookFailed(hook=name, error=error))
+
+
+def _given(phase: DeepResearchPhase, iteration: int, text: str, origin: str) -> GuidanceGiven:
+    return GuidanceGiven(guidance=Guidance(phase=phase, iteration=iteration, text=text, origin=origin))
+
+
+def _wished(
+    wished: Verdict, state: DeepResearchState, phase: DeepResearchPhase, should: bool
+) -> tuple[bool, str]:
+    """A hook's wish to go on or to finish, within what is possible."""
+    if wished.action is SupervisorAction.COMPLETE:
+        return False, wished.rationale or "A hook decided that the research is complete."
+    if wished.action is not SupervisorAction.ITERATE:
+        return should, wished.rationale or decide(state, phase)[1]
+    possible = state.iteration < state.max_iterations and (
+        bool(follow_ups(state))
+        if phase is DeepResearchPhase.REFINEMENT
+        else state.has_unresolved_gaps() and state.refined < state.iteration
+    )
+    if possible:
+        return True, wished.rationale or "A hook decided to go on."
+    return False, "A hook wished to go on, but there is nothing left to ask or no iteration left."
