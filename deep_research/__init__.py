@@ -1,1 +1,97 @@
-"""An embeddable deep-research engine."""
+"""An embeddable deep-research engine: a question goes in, a report comes out whose citations were checked
+against saved text, and everything in between is a log that can be watched, stopped, resumed and audited.
+
+Names are loaded when first used, so importing the package stays cheap.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deep_research.errors import DeepResearchError, ResearchAbortedError, StopResearch
+    from deep_research.research import DeepResearch, ResearchHandle, ResearchResult, RunSummary
+    from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
+    from deep_research.state import (
+        PHASE_TO_AGENT,
+        AbortReason,
+        AgentDecision,
+        AgentRole,
+        Budget,
+        Citation,
+        ConfidenceLevel,
+        Contradiction,
+        DeepResearchPhase,
+        DeepResearchState,
+        Finding,
+        Gap,
+        Limit,
+        RunOptions,
+        RunStatus,
+        Source,
+        SourceQuality,
+        SubQuery,
+        SupervisorAction,
+        ValidationResult,
+    )
+    from deep_research.supervisor import (
+        GatePolicy,
+        Park,
+        SupervisorHooks,
+        SupervisorOrchestrator,
+        Verdict,
+    )
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "deep_research.errors": ("DeepResearchError", "ResearchAbortedError", "StopResearch"),
+    "deep_research.research": ("DeepResearch", "ResearchHandle", "ResearchResult", "RunSummary"),
+    "deep_research.sources.search": ("SearchProvider", "SearchRequest", "SearchResult"),
+    "deep_research.state": (
+        "PHASE_TO_AGENT",
+        "AbortReason",
+        "AgentDecision",
+        "AgentRole",
+        "Budget",
+        "Citation",
+        "ConfidenceLevel",
+        "Contradiction",
+        "DeepResearchPhase",
+        "DeepResearchState",
+        "Finding",
+        "Gap",
+        "Limit",
+        "RunOptions",
+        "RunStatus",
+        "Source",
+        "SourceQuality",
+        "SubQuery",
+        "SupervisorAction",
+        "ValidationResult",
+    ),
+    "deep_research.supervisor": (
+        "GatePolicy",
+        "Park",
+        "SupervisorHooks",
+        "SupervisorOrchestrator",
+        "Verdict",
+    ),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [  # noqa: PLE0604 - a test holds it against the names above
+    "__version__",
+    *sorted(_HOME),
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'deep_research' has no attribute '{name}'")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -100,9 +100,7 @@ def assemble(
         max_source_bytes=settings.max_source_bytes,
         calls=calls,
     )
-    providers = [
-        make_provider(p) if isinstance(p, str) else p for p in (search or settings.search)
-    ]
+    providers = [make_provider(p) if isinstance(p, str) else p for p in (search or settings.search)]
     for provider in providers:
         if not callable(getattr(provider, "search", None)):
             raise ConfigurationError(
@@ -110,9 +108,7 @@ def assemble(
             )
     corpus = _corpus(settings)
     chosen = _agents(agents)
-    gatherer = SearchGatherer(
-        providers, corpus=corpus, calls=calls, timeout=settings.operation_timeout
-    )
+    gatherer = SearchGatherer(providers, corpus=corpus, calls=calls, timeout=settings.operation_timeout)
     own = chosen.get(AgentRole.GATHERER)
     phases = {
         phase: make(
@@ -126,9 +122,7 @@ def assemble(
         store=store or make_store(settings),
         own_store=store is None,
         phases=phases,
-        fallbacks={
-            phase: _PHASES[phase](agent(), limits=limits) for phase, agent in _EXTRACTIVE.items()
-        },
+        fallbacks={phase: _PHASES[phase](agent(), limits=limits) for phase, agent in _EXTRACTIVE.items()},
         hooks=_hooks(hooks),
         gates=policies(gates),
         providers=providers,
@@ -152,9 +146,7 @@ def make_store(settings: Settings) -> Store:
 def _corpus(settings: Settings) -> LocalCorpus | None:
     if not settings.corpus:
         return None
-    return LocalCorpus(
-        settings.corpus, data_dir=settings.data_dir, max_text_bytes=settings.max_source_bytes
-    )
+    return LocalCorpus(settings.corpus, data_dir=settings.data_dir, max_text_bytes=settings.max_source_bytes)
 
 
 def _agents(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]:
@@ -165,7 +157,8 @@ def _agents(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]
             raise UnknownNameError.of("agent role", str(role), roles)
         if not callable(agent):
             raise ConfigurationError(
-                f"The {role} is not callable.", hint="An agent is called with its handoff: see docs/agents.md."
+                f"The {role} is not callable.",
+                hint="An agent is called with its handoff: see docs/agents.md.",
             )
         chosen[AgentRole(role)] = agent
     return chosen

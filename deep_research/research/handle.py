@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 class ResearchHandle:
     """``research_id`` names the run. The run goes on whether or not anybody holds this."""
 
-    def __init__(
-        self, engine: DeepResearch, research_id: str, future: Future[ResearchResult]
-    ) -> None:
+    def __init__(self, engine: DeepResearch, research_id: str, future: Future[ResearchResult]) -> None:
         self.research_id = research_id
         self._engine = engine
         self._future = future

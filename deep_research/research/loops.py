@@ -32,12 +32,11 @@ class BackgroundLoop:
 
         Raises `ReentrantCallError` on the engine's own loop, where waiting would never end.
         """
-        if threading.current_thread() is self._thread and self._pid == os.getpid():
+        try:
+            self.refuse_reentrance()
+        except ReentrantCallError:
             work.close()
-            raise ReentrantCallError(
-                "A plain call was made on the engine's own loop, where it would wait for itself.",
-                hint="Inside hooks and agents use the async verbs: `await engine.arun(…)`.",
-            )
+            raise
         future = self.submit(work)
         try:
             return future.result()
@@ -45,6 +44,14 @@ class BackgroundLoop:
             future.cancel()
             self._settle(future)
             raise
+
+    def refuse_reentrance(self) -> None:
+        """Raises `ReentrantCallError` on this loop's own thread."""
+        if threading.current_thread() is self._thread and self._pid == os.getpid():
+            raise ReentrantCallError(
+                "A plain call was made on the engine's own loop, where it would wait for itself.",
+                hint="Inside hooks and agents use the async verbs: `await engine.arun(…)`.",
+            )
 
     def _settle(self, future: Future[Any]) -> None:
         try:

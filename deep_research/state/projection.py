@@ -19,10 +19,10 @@ class Projection:
 
     def after(self, event: ev.Event) -> Projection:
         match event:
-            case ev.RunCreated() | ev.RunResumed():
+            case ev.RunResumed():
                 return replace(self, status=RunStatus.RUNNING, reason=None)
             case ev.PhaseStarted():
-                return replace(self, phase=event.phase, iteration=event.iteration)
+                return replace(self, status=RunStatus.RUNNING, phase=event.phase, iteration=event.iteration)
             case ev.PhaseRetried():
                 return replace(self, phase=event.phase)
             case ev.IterationStarted():

@@ -181,7 +181,6 @@ def _created(state: Fold, event: ev.RunCreated) -> None:
     state.research_id = event.research_id
     state.query = event.query
     state.options = event.options
-    state.status = RunStatus.RUNNING
     state.created_at = event.at
 
 
@@ -200,6 +199,7 @@ def _resumed(state: Fold, event: ev.RunResumed) -> None:
 
 @_on(ev.PhaseStarted)
 def _phase_started(state: Fold, event: ev.PhaseStarted) -> None:
+    state.status = RunStatus.RUNNING
     state.phase = event.phase
     state.attempt = 0
     state.supervisor_retries = 0

@@ -102,9 +102,9 @@ class RunRow:
         return self.owner is not None and self.lease_until > now and not self.owner.dead()
 
     def status(self, now: float) -> RunStatus:
-        """The status to show: running without a live owner is interrupted."""
+        """The status to show: what says running or pending without a live owner is interrupted."""
         status = self.projection.status
-        if status is RunStatus.RUNNING and not self.owned(now):
+        if status in (RunStatus.RUNNING, RunStatus.PENDING) and not self.owned(now):
             return RunStatus.INTERRUPTED
         return status
 
@@ -186,6 +186,10 @@ class Watch:
 
 class Store(ABC):
     """Logs, texts, ownership. All methods raise only `StoreError`s and what they name."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Make sure that the store can be used; done by itself at first use. Blocking."""
 
     @abstractmethod
     def submit(self, appends: Sequence[Append]) -> None:

@@ -16,7 +16,7 @@ from deep_research.state.journal import Clock, Content, utc_now
 from deep_research.state.projection import Projection
 from deep_research.state.reducer import Fold
 from deep_research.state.run import DeepResearchState
-from deep_research.store.base import Append, Lane, NewRun, Store, StoredEvent
+from deep_research.store.base import Append, Lane, NewRun, Store, StoredEvent, refused
 from deep_research.store.feed import Feed
 
 
@@ -86,6 +86,15 @@ class RunJournal:
     @property
     def state(self) -> DeepResearchState:
         return self._fold.snapshot()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more can be recorded."""
+        return self._closed is not None
+
+    async def record_refusal(self) -> None:
+        """Raise why the lane was lost. Raises `AppendRefusedError`."""
+        raise self._closed or refused(self.lane, "its lease ran out and another process took it")
 
     def consume(self, control_id: int) -> None:
         """The next append answers this wish."""

@@ -42,6 +42,9 @@ class MemoryStore(Store):
         self._last_control = 0
         self._watches: dict[str, tuple[Lane, Watch]] = {}
 
+    def open(self) -> None:
+        """Always open."""
+
     def submit(self, appends: Sequence[Append]) -> None:
         with self._gate:
             outcome = [(append, self._append(append)) for append in appends]

@@ -99,6 +99,9 @@ class SQLiteStore(Store):
 
     # Appends and ownership: the writer's work
 
+    def open(self) -> None:
+        self._open()
+
     def submit(self, appends: Sequence[Append]) -> None:
         self._open().hand_in(list(appends))
 

@@ -168,9 +168,9 @@ class SupervisorOrchestrator:
                     raise
                 if self._task is not None:
                     self._task.uncancel()
-                await self._abort(journal, self._stop.reason, self._stop.message)
+                await self.abort(journal, self._stop.reason, self._stop.message)
             except StopResearch as request:
-                await self._abort(journal, AbortReason.CANCELLED, request.reason)
+                await self.abort(journal, AbortReason.CANCELLED, request.reason)
             except StoreError:
                 raise
             except ConfigurationError as error:
@@ -422,18 +422,19 @@ class SupervisorOrchestrator:
         reason, message = ending.blocked(journal.state, review.phase, review.validation)
         if review.asked_by == "hook" and not review.validation.blocking:
             reason, message = AbortReason.CANCELLED, "A hook decided to abort."
-        await self._abort(journal, reason, message, lead)
+        await self.abort(journal, reason, message, lead)
 
     async def _fail(self, journal: Journal, reason: AbortReason, error: Exception, message: str) -> None:
         if overridden(self._hooks, "error"):
             await self._hook(journal, "error", error)
-        await self._abort(journal, reason, message)
+        await self.abort(journal, reason, message)
 
-    async def _abort(
+    async def abort(
         self, journal: Journal, reason: AbortReason, message: str, lead: Sequence[Event] = ()
     ) -> None:
+        """Record the abort with what it leaves behind, after the events of ``lead``."""
         state = journal.state
-        if state.status is not RunStatus.RUNNING:
+        if state.status.ended:
             return
         events = await asyncio.to_thread(ending.last_words, state, reason)
         decision = decisions.action(

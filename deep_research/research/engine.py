@@ -1,0 +1,436 @@
+"""`DeepResearch`: what an embedder holds. Every verb has an async twin with an ``a`` in front."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from deep_research.assembly import Parts, assemble, paths
+from deep_research.errors import (
+    DeepResearchError,
+    InvalidQuestionError,
+    RunBusyError,
+    RunStateError,
+    UnknownNameError,
+)
+from deep_research.logs import configure, get_log
+from deep_research.research.handle import ResearchHandle
+from deep_research.research.loops import BackgroundLoop
+from deep_research.research.result import ResearchResult, RunSummary
+from deep_research.research.runner import Runner
+from deep_research.settings import ResolvedSettings, load_settings
+from deep_research.sources.search import SearchProvider
+from deep_research.state import (
+    AgentRole,
+    Budget,
+    Citation,
+    DeepResearchPhase,
+    Quote,
+    RunOptions,
+    RunStatus,
+    Source,
+)
+from deep_research.state.events import Event, Progress, decode
+from deep_research.state.identity import RUN_ID
+from deep_research.state.journal import Clock, utc_now
+from deep_research.state.reducer import fold
+from deep_research.store import Feed, RunRow, Store
+from deep_research.supervisor import GatePolicy, SupervisorHooks
+
+_T = TypeVar("_T")
+ReportFormat = Literal["markdown", "json"]
+FORMATS = ("markdown", "json")
+READ_AHEAD = 500
+POLL = 0.2  # seconds between looks at a run that another process works on
+CANCEL_WAIT = 10.0
+log = get_log("engine")
+
+
+class DeepResearch:
+    """An engine: settings, agents, providers and a store, ready to research.
+
+    ``model``, ``models``: language models by name, for all roles or by role.
+    ``agents``: your own agent for a role. ``search``: providers, by name or your own, in the order of preference.
+    ``corpus``: a folder or file of documents, or several. ``gates``: what a phase's blocking issues do
+    (``proceed``, ``retry``, ``abort``, ``strict``). ``hooks``: a `SupervisorHooks`. ``budget``: caps of every run.
+    ``store``: ``"sqlite"`` (the default), ``"memory"``, or a `Store`. ``config``, ``preset`` and every setting by
+    name: see docs/settings.md.
+
+    Raises `UnknownNameError`, `SettingsError`, `ConfigurationError`. Nothing is opened or started before the
+    first verb. Close it, or use it in a ``with``, to let go of its thread and database; runs that are still going
+    then stay resumable.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str | None = None,
+        models: Mapping[str, str] | None = None,
+        agents: Mapping[AgentRole | str, Any] | None = None,
+        search: Sequence[SearchProvider | str] | None = None,
+        corpus: Path | str | Sequence[Path | str] | None = None,
+        gates: Mapping[DeepResearchPhase | str, GatePolicy | str] | None = None,
+        hooks: SupervisorHooks | None = None,
+        budget: Budget | None = None,
+        store: Store | str | None = None,
+        config: Path | str | None = None,
+        preset: str | None = None,
+        clock: Clock = utc_now,
+        **settings: Any,
+    ) -> None:
+        overrides = {
+            **settings,
+            "corpus": paths(corpus),
+            "store": store if isinstance(store, str) else None,
+        }
+        self._resolved = load_settings(overrides=overrides, config=config, preset=preset)
+        self._settings = self._resolved.settings
+        if self._settings.log_level:
+            configure(self._settings.log_level, self._settings.log_format)
+        self._budget = budget
+        self._parts: Parts = assemble(
+            self._settings,
+            model=model,
+            models=models,
+            agents=agents,
+            search=search,
+            hooks=hooks,
+            gates=gates,
+            store=store if isinstance(store, Store) else None,
+        )
+        self._feed = Feed()
+        self._runner = Runner(self._parts, self._settings, self._feed, clock)
+        self._background = BackgroundLoop()
+        self._own_pid = os.getpid()
+        self._ready = threading.Lock()
+        self._prepared = False
+        self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
+
+    @property
+    def settings(self) -> ResolvedSettings:
+        """The settings in force, and where each came from."""
+        return self._resolved
+
+    # Researching
+
+    def run(self, query: str, **options: Any) -> ResearchResult:
+        """Research a question to the end.
+
+        Options are those of `RunOptions`: ``system_prompt``, ``source_types``, ``user_id``, ``session_id``,
+        ``budget``, ``max_iterations`` and so on. Returns for every run that got an id: look at ``status`` and
+        ``reason``, or call ``raise_for_status()``. Raises `UsageError`, `ConfigurationError`, `StoreError`.
+        """
+        return self._background.call(self.arun(query, **options))
+
+    async def arun(self, query: str, **options: Any) -> ResearchResult:
+        question, chosen = self._checked(query, options)
+        await self._prepare()
+        return await self._runner.begin(_new_id(), question, chosen)
+
+    def start(self, query: str, **options: Any) -> ResearchHandle:
+        """Research in the background. Options and errors as `run`."""
+        return self._background.call(self._astart(query, options, own_loop=True))
+
+    async def astart(self, query: str, **options: Any) -> ResearchHandle:
+        """`start` on the caller's loop: the run goes on while that loop does."""
+        return await self._astart(query, options, own_loop=False)
+
+    async def _astart(self, query: str, options: dict[str, Any], *, own_loop: bool) -> ResearchHandle:
+        question, chosen = self._checked(query, options)
+        await self._prepare()
+        run_id = _new_id()
+        created = asyncio.Event()
+        task = asyncio.create_task(self._runner.begin(run_id, question, chosen, created))
+        await _first(created, task)
+        return self._handle(run_id, task)
+
+    async def stream(self, query: str, **options: Any) -> AsyncIterator[Event | Progress]:
+        """Research and give every event as it happens. Leaving early interrupts the run, resumable."""
+        question, chosen = self._checked(query, options)
+        await self._prepare()
+        run_id = _new_id()
+        created = asyncio.Event()
+        task = asyncio.create_task(self._runner.begin(run_id, question, chosen, created))
+        try:
+            await _first(created, task)
+            async for event in self.follow(run_id):
+                yield event
+            await task
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def resume(self, research_id: str, answer: str | None = None) -> ResearchResult:
+        """Go on with a run that was interrupted, parked or aborted; finished units are not done again.
+
+        ``answer`` is for a run parked by a hook, and becomes its guidance. A completed run gives its result.
+        Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, and as `run`.
+        """
+        return self._background.call(self.aresume(research_id, answer))
+
+    async def aresume(self, research_id: str, answer: str | None = None) -> ResearchResult:
+        row = await self._row(research_id)
+        if row.projection.status is RunStatus.COMPLETED:
+            return await self.aresult(research_id)
+        await self._prepare()
+        return await self._runner.resume(research_id, answer)
+
+    # Looking
+
+    def status(self, research_id: str) -> RunSummary:
+        """Where a run stands. Raises `RunNotFoundError`."""
+        return self._background.call(self.astatus(research_id))
+
+    async def astatus(self, research_id: str) -> RunSummary:
+        return RunSummary.of(await self._row(research_id), time.time())
+
+    def list(self, *, limit: int | None = None) -> Sequence[RunSummary]:
+        """All runs of the store, newest first."""
+        return self._background.call(self.alist(limit=limit))
+
+    async def alist(self, *, limit: int | None = None) -> Sequence[RunSummary]:
+        rows = await asyncio.to_thread(self._parts.store.runs, limit=limit)
+        now = time.time()
+        return [RunSummary.of(row, now) for row in rows]
+
+    def result(self, research_id: str) -> ResearchResult:
+        """The result of a run as it stands now, from its log. Raises `RunNotFoundError`, `LogDamagedError`."""
+        return self._background.call(self.aresult(research_id))
+
+    async def aresult(self, research_id: str) -> ResearchResult:
+        row = await self._row(research_id)
+        events = await self.aevents(research_id)
+        state = await asyncio.to_thread(lambda: fold(events).snapshot())
+        return ResearchResult.of(state, row.status(time.time()))
+
+    def report(self, research_id: str, format: ReportFormat = "markdown") -> str | None:
+        """The report as Markdown, or the whole result as JSON. None when the run has no report.
+
+        Raises `RunNotFoundError`, `UnknownNameError` for another format.
+        """
+        return self._background.call(self.areport(research_id, format))
+
+    async def areport(self, research_id: str, format: ReportFormat = "markdown") -> str | None:
+        if format not in FORMATS:
+            raise UnknownNameError.of("format", format, FORMATS)
+        result = await self.aresult(research_id)
+        return result.report if format == "markdown" else result.model_dump_json(indent=2)
+
+    def events(self, research_id: str, after: int = 0) -> Sequence[Event]:
+        """The log of a run after a sequence number."""
+        return self._background.call(self.aevents(research_id, after))
+
+    async def aevents(self, research_id: str, after: int = 0) -> Sequence[Event]:
+        await self._row(research_id)
+        return await asyncio.to_thread(self._read, research_id, after, None)
+
+    async def follow(self, research_id: str, after: int = 0) -> AsyncIterator[Event | Progress]:
+        """The log after a sequence number and what is added to it, until the run ends, parks or is left alone.
+
+        Progress notes come in between when this engine runs it; they are not kept and may be dropped.
+        """
+        watcher = self._feed.join(research_id)
+        try:
+            while True:
+                row = await self._row(research_id)
+                events = await asyncio.to_thread(self._read, research_id, after, READ_AHEAD)
+                for event in events:
+                    after = event.seq
+                    yield event
+                while watcher.notes:
+                    yield watcher.notes.popleft()
+                if events:
+                    continue
+                if row.last_seq <= after and row.status(time.time()) not in (
+                    RunStatus.RUNNING,
+                    RunStatus.PENDING,
+                ):
+                    return
+                await watcher.wait(POLL)
+        finally:
+            self._feed.leave(research_id, watcher)
+
+    def text(self, source: Source | Citation | Quote | str) -> str:
+        """The saved text of a source, a citation, or a content hash. Raises `ContentMissingError`."""
+        return self._background.call(self.atext(source))
+
+    async def atext(self, source: Source | Citation | Quote | str) -> str:
+        content_hash = source if isinstance(source, str) else (source.content_hash or "")
+        body = await asyncio.to_thread(self._parts.store.content, content_hash)
+        return body.decode("utf-8")
+
+    # Acting on runs
+
+    def cancel(self, research_id: str) -> RunSummary:
+        """End a run. What it found is kept, in a partial report if there are findings; it can be resumed.
+
+        A run that another process works on is asked to stop, and given 10 s.
+        """
+        return self._background.call(self.acancel(research_id))
+
+    async def acancel(self, research_id: str) -> RunSummary:
+        row = await self._row(research_id)
+        if row.projection.status.ended:
+            return RunSummary.of(row, time.time())
+        if not self._runner.cancel(research_id):
+            try:
+                await self._runner.abandon(research_id)
+            except RunBusyError:
+                await asyncio.to_thread(self._parts.store.post, research_id, "cancel")
+        return await self._ended(research_id)
+
+    async def _ended(self, research_id: str) -> RunSummary:
+        deadline = time.monotonic() + CANCEL_WAIT
+        watcher = self._feed.join(research_id)
+        try:
+            while True:
+                summary = await self.astatus(research_id)
+                if summary.status not in (RunStatus.RUNNING, RunStatus.PENDING):
+                    return summary
+                if time.monotonic() > deadline:
+                    raise RunBusyError(
+                        f"Run '{research_id}' was asked to stop and has not yet.",
+                        hint="Look again with `deep-research status`.",
+                        research_id=research_id,
+                    )
+                await watcher.wait(POLL)
+        finally:
+            self._feed.leave(research_id, watcher)
+
+    def delete(self, research_id: str) -> None:
+        """Remove a run, and the texts that no other run uses. Raises `RunBusyError` while it is worked on."""
+        return self._background.call(self.adelete(research_id))
+
+    async def adelete(self, research_id: str) -> None:
+        await self._row(research_id)
+        await asyncio.to_thread(self._parts.store.delete, research_id)
+
+    # Being held
+
+    def close(self) -> None:
+        """Interrupt what is running (it stays resumable) and let go of the thread and the database."""
+        self._background.call(self._runner.interrupt())
+        self._finalizer()
+        self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
+
+    async def aclose(self) -> None:
+        await self._runner.interrupt()
+        await asyncio.to_thread(self._finalizer)
+        self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
+
+    def __enter__(self) -> DeepResearch:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> DeepResearch:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    # For the handle
+
+    def wait_for(self, work: Awaitable[_T]) -> _T:
+        async def waiting() -> _T:
+            return await work
+
+        return self._background.call(waiting())
+
+    def refuse_reentrance(self) -> None:
+        """Raises `ReentrantCallError` on the engine's own loop."""
+        self._background.refuse_reentrance()
+
+    # Inside
+
+    def _checked(self, query: str, options: Mapping[str, Any]) -> tuple[str, RunOptions]:
+        if not isinstance(query, str) or not query.strip():
+            raise InvalidQuestionError("The question is empty.", hint="Ask something.")
+        question = query.strip()
+        if len(question) > self._settings.max_question_chars:
+            raise InvalidQuestionError(
+                f"The question has {len(question):,} characters;"
+                f" {self._settings.max_question_chars:,} are allowed.",
+                hint="Shorten it, or give its background as system_prompt.",
+            )
+        if "\x00" in question or any(0xD800 <= ord(c) <= 0xDFFF for c in question):
+            raise InvalidQuestionError(
+                "The question holds characters that are not text.", hint="Remove them and ask again."
+            )
+        given = {"budget": self._budget, **options} if self._budget is not None else dict(options)
+        return question, self._settings.run_options(**given)
+
+    async def _prepare(self) -> None:
+        """Look once per engine that there is something to search, and open the store, off the loop."""
+        if not self._prepared:
+            await asyncio.to_thread(self._prepare_once)
+
+    def _prepare_once(self) -> None:
+        with self._ready:
+            if not self._prepared:
+                self._parts.ready()
+                self._parts.store.open()
+                self._prepared = True
+
+    async def _row(self, research_id: str) -> RunRow:
+        if not isinstance(research_id, str) or not RUN_ID.match(research_id):
+            raise RunStateError(
+                f"'{str(research_id)[:60]}' is no run id.",
+                hint="Run ids look like deepres-0123456789ab; `deep-research list` shows them.",
+            )
+        return await asyncio.to_thread(self._parts.store.run, research_id)
+
+    def _read(self, research_id: str, after: int, limit: int | None) -> list[Event]:
+        rows = self._parts.store.read(research_id, after=after, limit=limit)
+        return [decode(row.type, row.version, row.body) for row in rows]
+
+    def _handle(self, run_id: str, task: asyncio.Task[ResearchResult]) -> ResearchHandle:
+        future: Future[ResearchResult] = Future()
+        future.set_running_or_notify_cancel()
+
+        def done(task: asyncio.Task[ResearchResult]) -> None:
+            if task.cancelled():
+                future.set_exception(
+                    RunStateError(
+                        f"Run '{run_id}' was interrupted.", hint="Resume it to go on.", research_id=run_id
+                    )
+                )
+            elif (error := task.exception()) is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(task.result())
+
+        task.add_done_callback(done)
+        return ResearchHandle(self, run_id, future)
+
+
+def _let_go(background: BackgroundLoop, parts: Parts) -> None:
+    background.close()
+    parts.calls.close()
+    if parts.own_store:
+        try:
+            parts.store.close()
+        except DeepResearchError as error:
+            log.warning("close_failed", error=str(error))
+
+
+def _new_id() -> str:
+    return f"deepres-{secrets.token_hex(6)}"
+
+
+async def _first(created: asyncio.Event, task: asyncio.Task[Any]) -> None:
+    """Until the run is in the store; a run that could not be created raises here."""
+    waiter = asyncio.create_task(created.wait())
+    await asyncio.wait({waiter, task}, return_when=asyncio.FIRST_COMPLETED)
+    waiter.cancel()
+    if task.done() and not created.is_set():
+        task.result()

@@ -1,0 +1,329 @@
+"""Carrying runs out: a lane and a journal for each, an orchestrator to walk it, and what may come in between."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from deep_research.assembly import Parts
+from deep_research.errors import DeepResearchError
+from deep_research.logs import get_log
+from deep_research.research.result import ResearchResult
+from deep_research.settings import Settings
+from deep_research.state import AbortReason, DeepResearchPhase, DeepResearchState, RunOptions
+from deep_research.state.events import PhaseStarted, RunCreated, RunResumed, decode
+from deep_research.state.journal import Clock
+from deep_research.state.projection import Projection
+from deep_research.state.reducer import Fold, fold
+from deep_research.store import (
+    Control,
+    Feed,
+    Lane,
+    LoopOutbox,
+    NewRun,
+    Owner,
+    RunJournal,
+    RunRow,
+    Watch,
+)
+from deep_research.supervisor import SupervisorOrchestrator
+from deep_research.supervisor.hooks import overridden
+
+log = get_log("runner")
+
+
+@dataclass(slots=True)
+class _Loop:
+    """What belongs to one event loop."""
+
+    outbox: LoopOutbox
+    slots: asyncio.Semaphore
+
+
+@dataclass(slots=True)
+class _Active:
+    """A run that this engine carries out."""
+
+    loop: asyncio.AbstractEventLoop
+    journal: RunJournal
+    orchestrator: SupervisorOrchestrator
+    task: asyncio.Task[Any] | None = None
+    lost: bool = False
+    cancelled_by: int | None = None
+    watch: Watch | None = field(default=None)
+
+
+class Runner:
+    """All runs of one engine, on whatever loops they were started."""
+
+    def __init__(self, parts: Parts, settings: Settings, feed: Feed, clock: Clock) -> None:
+        self._parts = parts
+        self._settings = settings
+        self._feed = feed
+        self._clock = clock
+        self._token = secrets.token_hex(8)
+        self._gate = threading.Lock()
+        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = weakref.WeakKeyDictionary()
+        self._active: dict[str, _Active] = {}
+
+    async def begin(
+        self, run_id: str, query: str, options: RunOptions, created: asyncio.Event | None = None
+    ) -> ResearchResult:
+        """A new run, from its first event to its end. ``created`` is set once it is in the store."""
+        lane = Lane(run_id, Owner.here(self._token), fence=1)
+        new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id)
+        journal = self._journal(lane, Fold(), Projection(), new)
+        first = RunCreated(research_id=run_id, query=query, options=options)
+        slots = self._loop().slots
+        waits = slots.locked()
+        if waits:
+            await journal.record(first)
+            _set(created)
+        async with slots:
+            active = self._activate(journal)
+            start = PhaseStarted(
+                phase=DeepResearchPhase.PLANNING,
+                iteration=1,
+                decision=active.orchestrator.dispatch_to_agent(
+                    DeepResearchState(research_id=run_id, query=query, options=options),
+                    DeepResearchPhase.PLANNING,
+                ),
+            )
+            try:
+                await journal.record(*(() if waits else (first,)), start)
+                _set(created)
+                return await self._carry_out(active)
+            finally:
+                await self._deactivate(active)
+
+    async def resume(self, run_id: str, answer: str | None) -> ResearchResult:
+        """Take the run over and go on. Raises `RunBusyError`, `LogDamagedError`."""
+        async with self._loop().slots:
+            journal = await self._take(run_id)
+            active = self._activate(journal)
+            try:
+                state = journal.state
+                parking = state.parking
+                resumed = RunResumed(
+                    pause_id=parking.pause_id if parking and answer is not None else None, answer=answer
+                )
+                start = (
+                    []
+                    if state.decisions
+                    else [
+                        PhaseStarted(
+                            phase=state.phase,
+                            iteration=state.iteration,
+                            decision=active.orchestrator.dispatch_to_agent(state, state.phase),
+                        )
+                    ]
+                )
+                await journal.record(resumed, *start)
+                return await self._carry_out(active)
+            finally:
+                await self._deactivate(active)
+
+    async def abandon(self, run_id: str) -> None:
+        """Cancel a run that nobody works on. Raises `RunBusyError` when somebody does."""
+        journal = await self._take(run_id)
+        active = self._activate(journal)
+        try:
+            await active.orchestrator.abort(journal, AbortReason.CANCELLED, "The run was cancelled.")
+        finally:
+            await self._deactivate(active)
+
+    def cancel(self, run_id: str) -> bool:
+        """Ask a run of this engine to stop, from any thread; False when it is not ours."""
+        with self._gate:
+            active = self._active.get(run_id)
+        if active is None:
+            return False
+        self._stop(active, AbortReason.CANCELLED, "The run was cancelled.")
+        return True
+
+    async def interrupt(self) -> None:
+        """Stop everything without a word in any log, so that all of it can be resumed."""
+        with self._gate:
+            actives = list(self._active.values())
+        waiting = []
+        for active in actives:
+            if active.task is None or active.task.done():
+                continue
+            gone = threading.Event()
+            active.task.add_done_callback(lambda _, gone=gone: gone.set())
+            _in_loop(active.loop, active.task.cancel)
+            waiting.append(asyncio.to_thread(gone.wait, 5.0))
+        await asyncio.gather(*waiting)
+
+    # One run
+
+    async def _take(self, run_id: str) -> RunJournal:
+        owner = Owner.here(self._token)
+        store = self._parts.store
+        row = await asyncio.to_thread(store.acquire, run_id, owner)
+        lane = Lane(run_id, owner, row.fence)
+        try:
+            state = await asyncio.to_thread(self._folded, row)
+        except DeepResearchError:
+            await asyncio.to_thread(store.release, lane)
+            raise
+        return self._journal(lane, state, row.projection, None)
+
+    def _folded(self, row: RunRow) -> Fold:
+        rows = self._parts.store.read(row.run_id)
+        return fold(decode(r.type, r.version, r.body) for r in rows)
+
+    def _journal(self, lane: Lane, state: Fold, projection: Projection, new: NewRun | None) -> RunJournal:
+        return RunJournal(
+            self._parts.store,
+            lane,
+            fold=state,
+            projection=projection,
+            outbox=self._loop().outbox,
+            feed=self._feed,
+            clock=self._clock,
+            new_run=new,
+        )
+
+    def _activate(self, journal: RunJournal) -> _Active:
+        started = time.monotonic()
+        parts = self._parts
+        orchestrator = SupervisorOrchestrator(
+            parts.phases,
+            hooks=parts.hooks,
+            gates=parts.gates,
+            fallbacks=parts.fallbacks,
+            calls=parts.calls,
+            hook_timeout=self._settings.hook_timeout,
+            clock=self._clock,
+            elapsed=lambda: time.monotonic() - started,
+        )
+        active = _Active(asyncio.get_running_loop(), journal, orchestrator)
+        with self._gate:
+            self._active[journal.lane.run_id] = active
+        return active
+
+    async def _carry_out(self, active: _Active) -> ResearchResult:
+        """Walk the run to its end, its parking, its deadline, or until this task is cancelled."""
+        journal, loop = active.journal, active.loop
+        run_id = journal.lane.run_id
+        observer = self._observe(run_id)
+        task = active.task = loop.create_task(active.orchestrator.run(journal))
+        active.watch = Watch(
+            on_control=lambda control: _in_loop(loop, lambda: self._wish(active, control)),
+            on_lost=lambda: _in_loop(loop, lambda: self._lost(active)),
+        )
+        self._parts.store.watch(journal.lane, active.watch)
+        limit = self._settings.task_timeout
+        timer = loop.call_later(
+            limit,
+            lambda: active.orchestrator.stop(AbortReason.TIMEOUT, f"The run took longer than {limit:g} s."),
+        )
+        try:
+            await task
+        except asyncio.CancelledError:
+            if not active.lost:
+                raise
+            await journal.record_refusal()
+        finally:
+            timer.cancel()
+            await self._finish(observer)
+        return ResearchResult.of(journal.state)
+
+    def _wish(self, active: _Active, control: Control) -> None:
+        if control.kind == "cancel":
+            active.journal.consume(control.id)
+            self._stop(active, AbortReason.CANCELLED, "The run was cancelled.")
+
+    def _stop(self, active: _Active, reason: AbortReason, message: str) -> None:
+        _in_loop(active.loop, lambda: active.orchestrator.stop(reason, message))
+
+    def _lost(self, active: _Active) -> None:
+        active.lost = True
+        if active.task is not None:
+            active.task.cancel()
+
+    async def _deactivate(self, active: _Active) -> None:
+        lane = active.journal.lane
+        with self._gate:
+            if self._active.get(lane.run_id) is active:
+                del self._active[lane.run_id]
+        if not lane.closed:
+            await asyncio.shield(asyncio.to_thread(self._release, lane))
+
+    def _release(self, lane: Lane) -> None:
+        try:
+            self._parts.store.release(lane)
+        except DeepResearchError as error:
+            # The lease runs out by itself; the run is resumable then.
+            log.warning("release_failed", run=lane.run_id, error=str(error))
+
+    # Observers
+
+    def _observe(self, run_id: str) -> asyncio.Task[None] | None:
+        if not overridden(self._parts.hooks, "event"):
+            return None
+        return asyncio.get_running_loop().create_task(self._tell(run_id))
+
+    async def _tell(self, run_id: str) -> None:
+        """Give every durable event to the observer, at its pace, until the run has ended."""
+        seen = 0
+        watcher = self._feed.join(run_id)
+        try:
+            while True:
+                rows = await asyncio.to_thread(self._parts.store.read, run_id, after=seen, limit=500)
+                for row in rows:
+                    event = decode(row.type, row.version, row.body)
+                    seen = event.seq
+                    await self._call_observer(event)
+                if not rows:
+                    if run_id not in self._active or self._active[run_id].journal.ended:
+                        return
+                    await watcher.wait(1.0)
+        finally:
+            self._feed.leave(run_id, watcher)
+
+    async def _call_observer(self, event: Any) -> None:
+        try:
+            await self._parts.calls(self._parts.hooks.event, event, timeout=self._settings.hook_timeout)
+        except Exception as error:
+            log.warning("observer_failed", event_type=event.name, error=f"{type(error).__name__}: {error}")
+
+    async def _finish(self, observer: asyncio.Task[None] | None) -> None:
+        """Let the observer catch up with the end, within a hook's time."""
+        if observer is None:
+            return
+        _, late = await asyncio.wait({observer}, timeout=self._settings.hook_timeout)
+        for task in late:
+            task.cancel()
+
+    # Loops
+
+    def _loop(self) -> _Loop:
+        loop = asyncio.get_running_loop()
+        with self._gate:
+            held = self._loops.get(loop)
+            if held is None:
+                held = self._loops[loop] = _Loop(
+                    LoopOutbox(self._parts.store, loop),
+                    asyncio.Semaphore(self._settings.max_active_runs),
+                )
+            return held
+
+
+def _set(created: asyncio.Event | None) -> None:
+    if created is not None:
+        created.set()
+
+
+def _in_loop(loop: asyncio.AbstractEventLoop, function: Callable[[], Any]) -> None:
+    try:
+        loop.call_soon_threadsafe(function)
+    except RuntimeError:
+        return  # the loop is closed, and its runs with it
