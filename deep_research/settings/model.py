@@ -168,7 +168,7 @@ class Settings(BaseModel):
         try:
             own = Budget.model_validate(over)
         except ValidationError as error:
-            raise explained(error, Budget, {}) from None
+            raise explained(error, Budget, dict.fromkeys(Budget.model_fields, "argument")) from None
         return own.model_copy(update={name: cap for name, cap in caps.items() if getattr(own, name) is None})
 
 
@@ -243,12 +243,19 @@ def _from(origins: Mapping[str, str], *names: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value for an error line: one short line, and nothing that looks like a secret."""
-    text = redact(repr(value))
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    """A value for an error line: short, and nothing in it that looks like a secret."""
+    return _cut(redact(repr(value)))
 
 
 def plain(name: str) -> str:
-    """A name for an error line: names come from files too, and may hold anything."""
-    short = redact(name)[:_LONGEST_SHOWN]
-    return short if short.isprintable() else ascii(short)[1:-1]
+    """A name for an error line. Names come from files too, so one may hold anything."""
+    return _cut(one_line(name))
+
+
+def one_line(text: str) -> str:
+    text = redact(text)
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from deep_research.errors import SettingsError, UnknownNameError
-from deep_research.settings.model import Settings, kind, optional, plain, shown
+from deep_research.settings.model import Settings, kind, one_line, optional, plain, shown
 
 PREFIX = "DEEP_RESEARCH_"
 CONFIG_VARIABLE = "DEEP_RESEARCH_CONFIG"
@@ -189,7 +189,7 @@ def _config_file(named: Path | str | None, cwd: Path) -> _Layer:
         document = _read_toml(path, _display(path, cwd))
         if document is None:
             raise SettingsError(
-                f"There is no config file {plain(str(named))}.", hint="Check the path, or leave it out."
+                f"There is no config file {one_line(str(named))}.", hint="Check the path, or leave it out."
             )
         return _file_layer(path, document, _display(path, cwd))
     for path in (cwd / CONFIG_NAME, _user_config_dir() / CONFIG_NAME):
@@ -206,7 +206,7 @@ def _user_config_dir() -> Path:
 
 
 def _display(path: Path, cwd: Path) -> str:
-    return plain(str(path.relative_to(cwd) if path.is_relative_to(cwd) else path))
+    return one_line(str(path.relative_to(cwd) if path.is_relative_to(cwd) else path))
 
 
 def _file_layer(path: Path, document: Mapping[str, Any], where: str) -> _Layer:
@@ -266,7 +266,7 @@ def _place(message: str, raw: bytes) -> tuple[int, str]:
     """The parser's line and reason; it gives the line only inside its message."""
     reason, _, place = message.rpartition(" (")
     found = re.search(r"line (\d+)", place)
-    return (int(found[1]) if found else raw.count(b"\n") + 1), plain(reason or message)
+    return (int(found[1]) if found else raw.count(b"\n") + 1), one_line(reason or message)
 
 
 # --- presets -----------------------------------------------------------------------------------------------
