@@ -1,7 +1,7 @@
 """What can happen in a run: one discriminated union of frozen events.
 
-An event says what was done and carries all that the state needs from it. The journal stamps ``seq`` (1, 2, 3 …
-without a gap) and ``at`` when the event is handed in. ``version`` is the version of that event type's shape;
+An event says what was done and carries all that the state needs from it. The journal stamps ``seq``
+(1, 2, 3 … without a gap) and ``at`` when the event is handed in. ``version`` is the version of that event type's shape;
 a reader upgrades older shapes (`UPCASTS`) and refuses newer ones.
 """
 

@@ -170,7 +170,7 @@ class AgentDecision(Record):
 
 
 class Guidance(Record):
-    """Advice for the agent of ``phase`` in ``iteration``; ``origin`` says who gave it (gate, hook, answer …)."""
+    """Advice for the agent of ``phase`` in ``iteration``; ``origin``: gate, hook, answer …"""
 
     phase: DeepResearchPhase
     iteration: int

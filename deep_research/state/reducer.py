@@ -8,6 +8,7 @@ per event would make long runs quadratic. Everybody else gets `Fold.snapshot()`,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any, TypeVar
 
 from deep_research.errors import LogDamagedError
@@ -19,46 +20,64 @@ from deep_research.state.records import (
     Contradiction,
     Finding,
     Gap,
+    GapAnalysis,
     Guidance,
+    IterationRecommendation,
     Limit,
     QualityUpdate,
+    ReportMetadata,
     Source,
     SubQuery,
     Usage,
 )
-from deep_research.state.run import Abort, DeepResearchState
+from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
 
-_SCALARS = (
-    "research_id",
-    "query",
-    "options",
-    "status",
-    "phase",
-    "iteration",
-    "attempt",
-    "phase_done",
-    "research_brief",
-    "report",
-    "report_metadata",
-    "citations",
-    "gap_analysis",
-    "recommendation",
-    "report_improvements",
-    "usage",
-    "duplicates_skipped",
-    "supervisor_retries",
-    "replanned",
-    "parking",
-    "abort",
-    "seq",
-    "created_at",
-    "updated_at",
-    "completed_at",
+_COLLECTIONS = frozenset(
+    {
+        "sub_queries",
+        "sources",
+        "analyzed",
+        "findings",
+        "gaps",
+        "contradictions",
+        "decisions",
+        "guidance",
+        "limits",
+        "answers",
+    }
 )
+_SCALARS = tuple(name for name in DeepResearchState.model_fields if name not in _COLLECTIONS)
 
 
 class Fold:
-    """The live state of one run. Only a journal applies events to it."""
+    """The live state of one run. Only a journal applies events to it. Its fields are those of
+    `DeepResearchState`; the scalar ones are copied from it by name."""
+
+    research_id: str
+    query: str
+    options: RunOptions
+    status: RunStatus
+    phase: DeepResearchPhase
+    iteration: int
+    attempt: int
+    phase_done: bool
+    research_brief: str | None
+    report: str | None
+    report_metadata: ReportMetadata | None
+    citations: tuple[Citation, ...]
+    gap_analysis: tuple[GapAnalysis, ...]
+    recommendation: IterationRecommendation | None
+    report_improvements: tuple[str, ...]
+    usage: Usage
+    duplicates_skipped: int
+    supervisor_retries: int
+    replanned: bool
+    parking: Parking | None
+    abort: Abort | None
+    seq: int
+    created_at: datetime | None
+    updated_at: datetime | None
+    completed_at: datetime | None
 
     def __init__(self, base: DeepResearchState | None = None) -> None:
         base = base or DeepResearchState(query="")
@@ -75,9 +94,6 @@ class Fold:
         self.limits: dict[tuple[str, str], Limit] = {(x.name, x.message): x for x in base.limits}
         self.answers: dict[str, str] = dict(base.answers)
         self._snapshot: DeepResearchState | None = None
-
-    def __getattr__(self, name: str) -> Any:  # the scalars, for type checkers
-        raise AttributeError(name)
 
     def apply(self, event: ev.Event) -> None:
         """Change the state by one event.
@@ -227,7 +243,7 @@ def _place(state: Fold, source: Source) -> tuple[int, int]:
 
 
 def _count_searches(state: Fold, searches: int, *, failed: int = 0) -> None:
-    usage: Usage = state.usage
+    usage = state.usage
     state.usage = usage.model_copy(
         update={
             "searches": usage.searches + searches,

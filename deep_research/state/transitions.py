@@ -60,6 +60,10 @@ class Transition:
     guard: Callable[[Situation], bool]
 
 
+def _always(_: Situation) -> bool:
+    return True
+
+
 PHASES = tuple(Node(phase.value) for phase in DeepResearchPhase)
 
 
@@ -82,16 +86,16 @@ def _rows() -> tuple[Transition, ...]:
         row(phase, phase, "retry, attempts left", lambda s: s.retry)
     for phase in PHASES[:-1]:
         row(phase, n.ABORTED, "gate blocks, no attempts left", lambda s: s.blocked)
-    row(n.PLANNING, n.GATHERING, "gate passed", lambda s: True)
-    row(n.GATHERING, n.ANALYSIS, "gate passed", lambda s: True)
-    row(n.ANALYSIS, n.SYNTHESIS, "gate passed", lambda s: True)
+    row(n.PLANNING, n.GATHERING, "gate passed", _always)
+    row(n.GATHERING, n.ANALYSIS, "gate passed", _always)
+    row(n.ANALYSIS, n.SYNTHESIS, "gate passed", _always)
     row(
         n.SYNTHESIS,
         n.REFINEMENT,
         "unresolved gaps and iterations left",
         lambda s: s.should_iterate and s.iterations_left > 0,
     )
-    row(n.SYNTHESIS, n.COMPLETED, "no gaps, or no iterations left", lambda s: True)
+    row(n.SYNTHESIS, n.COMPLETED, "no gaps, or no iterations left", _always)
     row(
         n.REFINEMENT,
         n.GATHERING,
@@ -104,7 +108,7 @@ def _rows() -> tuple[Transition, ...]:
         "improve the report once more",
         lambda s: s.improve_report,
     )
-    row(n.REFINEMENT, n.COMPLETED, "done", lambda s: True)
+    row(n.REFINEMENT, n.COMPLETED, "done", _always)
     return tuple(rows)
 
 

@@ -1,0 +1,24 @@
+"""Where runs live: logs, saved texts, ownership. The store alone writes."""
+
+from deep_research.store.base import Control, Lane, NewRun, Owner, RunRow, Store, StoredEvent, Watch
+from deep_research.store.feed import Feed, Watcher
+from deep_research.store.journal import LoopOutbox, RunJournal
+from deep_research.store.memory import MemoryStore
+from deep_research.store.sqlite import SQLiteStore
+
+__all__ = [
+    "Control",
+    "Feed",
+    "Lane",
+    "LoopOutbox",
+    "MemoryStore",
+    "NewRun",
+    "Owner",
+    "RunJournal",
+    "RunRow",
+    "SQLiteStore",
+    "Store",
+    "StoredEvent",
+    "Watch",
+    "Watcher",
+]

@@ -16,8 +16,11 @@ from deep_research.state import SourceKind, SourceQuality, Span
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchRequest:
-    """What to look for. ``limit`` counts results, at least 1; ``source_types`` is the caller's wish
-    (``web``, ``academic``, ``news``, ``document`` …), empty for any; ``exclude`` names addresses already known."""
+    """What to look for.
+
+    ``limit`` counts results, at least 1; ``source_types`` is the caller's wish (``web``, ``academic``, ``news``,
+    ``document`` …), empty for any; ``exclude`` names addresses already known.
+    """
 
     query: str
     limit: int
@@ -30,8 +33,8 @@ class SearchResult:
     """One found source, best first in its list.
 
     ``address`` is its canonical URL or the corpus-relative path (with ``/``). ``text`` is the whole readable
-    text in NFC where the provider has it; ``passages`` are the code-point spans of ``text`` that matched, best
-    first. ``relevance`` is the share (0 to 1) of the query's weight that the result covers, None when the
+    text in NFC where the provider has it; ``passages`` are the code-point spans of ``text`` that matched,
+    best first. ``relevance`` is the share (0 to 1) of the query's weight that the result covers, None when the
     provider cannot tell. ``snapshot_hash`` is the sha256 (hex) of the raw bytes that ``text`` was made from.
     """
 

@@ -1,0 +1,261 @@
+"""The contract of a store: an append-only log per run, saved texts, and who owns which run.
+
+A store is called from any thread and blocks; appends alone are handed in without waiting (`submit`) and
+settled later through their lane's outbox. Every implementation passes
+`deep_research.testing.store_suite`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from deep_research.errors import AppendRefusedError, DeepResearchError, RunBusyError
+from deep_research.state.journal import Content
+from deep_research.state.phases import RunStatus
+from deep_research.state.projection import Projection
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A process that runs a run. ``started`` tells two processes with the same pid apart, ``token`` two
+    engines of one process."""
+
+    host: str
+    pid: int
+    started: str
+    token: str
+
+    @classmethod
+    def here(cls, token: str) -> Owner:
+        pid = os.getpid()
+        return cls(host=_host(), pid=pid, started=_process_start(pid) or "", token=token)
+
+    def dead(self) -> bool:
+        """Whether the process is known to be gone; False when it cannot be known (another host)."""
+        if self.host != _host():
+            return False
+        started = _process_start(self.pid)
+        if started is not None:
+            return started != self.started
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        return False
+
+    def encode(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def decode(cls, text: str) -> Owner:
+        return cls(**json.loads(text))
+
+
+def _host() -> str:
+    """Host name, boot and pid namespace: a pid means something only within all three."""
+    parts = [socket.gethostname()]
+    boot = Path("/proc/sys/kernel/random/boot_id")
+    namespace = Path("/proc/self/ns/pid")
+    if boot.exists() and namespace.is_symlink():
+        parts += [boot.read_text().strip()[:8], os.readlink(namespace)]
+    return "/".join(parts)
+
+
+def _process_start(pid: int) -> str | None:
+    """When the process started, in ticks since boot; None where the system does not tell or it is a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] in ("Z", "X") else fields[19]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRow:
+    """A run as it is listed. ``lease_until`` is in seconds since the epoch."""
+
+    run_id: str
+    query: str
+    projection: Projection
+    last_seq: int
+    created_at: datetime
+    updated_at: datetime
+    fence: int
+    owner: Owner | None = None
+    lease_until: float = 0.0
+    user_id: str | None = None
+    session_id: str | None = None
+
+    def owned(self, now: float) -> bool:
+        """Whether a live process holds the run."""
+        return self.owner is not None and self.lease_until > now and not self.owner.dead()
+
+    def status(self, now: float) -> RunStatus:
+        """The status to show: running without a live owner is interrupted."""
+        status = self.projection.status
+        if status is RunStatus.RUNNING and not self.owned(now):
+            return RunStatus.INTERRUPTED
+        return status
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """One row of a log: the event as JSON, with its type and version beside it."""
+
+    seq: int
+    type: str
+    version: int
+    body: bytes
+
+
+@dataclass(slots=True)
+class Lane:
+    """The right to append to one run, in order. A refused or failed append closes it, and everything handed
+    in behind that append is refused too: otherwise a later event could land where an earlier one is missing."""
+
+    run_id: str
+    owner: Owner
+    fence: int
+    closed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRun:
+    """What the first append of a run brings besides its events."""
+
+    query: str
+    user_id: str | None = None
+    session_id: str | None = None
+
+
+class Outbox(Protocol):
+    """Where settled appends go back to; called once per batch from the store's thread."""
+
+    def deliver(self, settled: list[tuple[Append, DeepResearchError | None]]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Append:
+    """One unit: events after ``expected`` (the run's last sequence number), texts, and the row they lead to.
+
+    ``release`` lets go of the run in the same transaction; ``consumed`` are control rows it answers.
+    """
+
+    lane: Lane
+    expected: int
+    events: Sequence[StoredEvent]
+    projection: Projection
+    at: datetime
+    outbox: Outbox
+    contents: Sequence[Content] = ()
+    new_run: NewRun | None = None
+    release: bool = False
+    consumed: Sequence[int] = ()
+    on_settled: Callable[[DeepResearchError | None], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A wish for a run, put there by anyone: ``cancel``, ``answer`` …"""
+
+    id: int
+    run_id: str
+    kind: str
+    payload: str = ""
+
+
+@dataclass(slots=True)
+class Watch:
+    """The callbacks of a run's owner; both are called from the store's thread and must return at once."""
+
+    on_control: Callable[[Control], None]
+    on_lost: Callable[[], None]
+    seen: set[int] = field(default_factory=set)
+
+
+class Store(ABC):
+    """Logs, texts, ownership. All methods raise only `StoreError`s and what they name."""
+
+    @abstractmethod
+    def submit(self, appends: Sequence[Append]) -> None:
+        """Hand appends in, in order. Each is settled through its outbox; this never blocks on the disk."""
+
+    @abstractmethod
+    def acquire(self, run_id: str, owner: Owner) -> RunRow:
+        """Make ``owner`` the owner and raise the fence. Pending ``cancel`` wishes are dropped.
+
+        Raises `RunNotFoundError`, `RunBusyError` when a live process owns it.
+        """
+
+    @abstractmethod
+    def release(self, lane: Lane) -> None:
+        """Let go of the run if the lane still owns it."""
+
+    @abstractmethod
+    def watch(self, lane: Lane, watch: Watch) -> None:
+        """Renew the lane's lease from now on, and tell its owner of wishes and of losing the run."""
+
+    @abstractmethod
+    def unwatch(self, lane: Lane) -> None:
+        """Stop renewing and telling."""
+
+    @abstractmethod
+    def read(self, run_id: str, *, after: int = 0, limit: int | None = None) -> list[StoredEvent]:
+        """The log after a sequence number, in order."""
+
+    @abstractmethod
+    def run(self, run_id: str) -> RunRow:
+        """Raises `RunNotFoundError`."""
+
+    @abstractmethod
+    def runs(self, *, limit: int | None = None) -> list[RunRow]:
+        """All runs, newest first."""
+
+    @abstractmethod
+    def content(self, content_hash: str) -> bytes:
+        """Raises `ContentMissingError`."""
+
+    @abstractmethod
+    def post(self, run_id: str, kind: str, payload: str = "") -> int:
+        """Leave a wish for the run's owner; returns its id. Raises `RunNotFoundError`."""
+
+    @abstractmethod
+    def delete(self, run_id: str) -> None:
+        """Remove the run, and the texts that no other run uses.
+
+        Raises `RunNotFoundError`, `RunBusyError` while a live process owns it.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Settle what was handed in and let go of everything. A later call opens the store again."""
+
+
+def refused(lane: Lane, why: str) -> AppendRefusedError:
+    return AppendRefusedError(
+        f"Run '{lane.run_id}' is no longer ours: {why}.",
+        hint="Another process took it over; see `deep-research status`.",
+        research_id=lane.run_id,
+    )
+
+
+def busy(row: RunRow) -> RunBusyError:
+    owner = row.owner
+    where = f"process {owner.pid} on {owner.host.partition('/')[0]}" if owner else "another process"
+    return RunBusyError(
+        f"Run '{row.run_id}' is being worked on by {where}.",
+        hint="Wait for it, or cancel it.",
+        research_id=row.run_id,
+        owner=asdict(owner) if owner else None,
+    )

@@ -1,0 +1,156 @@
+"""The journal of a run over a store.
+
+Sequence numbers are given when events are handed in. Everything a commit brings about (the state, the watchers,
+the waiting coroutine) happens in one callback on the run's loop after the disk has it, never in the coroutine
+that waits: a cancelled waiter must not leave the state behind its log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from deep_research.errors import DeepResearchError, RunStateError
+from deep_research.state.events import Event, Progress, RunParked, encode
+from deep_research.state.journal import Clock, Content, utc_now
+from deep_research.state.projection import Projection
+from deep_research.state.reducer import Fold
+from deep_research.state.run import DeepResearchState
+from deep_research.store.base import Append, Lane, NewRun, Store, StoredEvent
+from deep_research.store.feed import Feed
+
+
+class LoopOutbox:
+    """Gathers the appends of one turn of the loop into one hand-in, and brings back what became of them."""
+
+    def __init__(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
+        self._store = store
+        self._loop = loop
+        self._waiting: list[Append] = []
+
+    def add(self, append: Append) -> None:
+        if not self._waiting:
+            self._loop.call_soon(self._hand_in)
+        self._waiting.append(append)
+
+    def _hand_in(self) -> None:
+        appends, self._waiting = self._waiting, []
+        try:
+            self._store.submit(appends)
+        except DeepResearchError as error:
+            self._settle([(append, error) for append in appends])
+
+    def deliver(self, settled: list[tuple[Append, DeepResearchError | None]]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._settle, settled)
+        except RuntimeError:
+            # The loop is closed: its runs are interrupted, and their logs hold what was committed.
+            return
+
+    @staticmethod
+    def _settle(settled: list[tuple[Append, DeepResearchError | None]]) -> None:
+        for append, failure in settled:
+            append.on_settled(failure)
+
+
+class RunJournal:
+    """Appends to one run through its lane. Used on one loop, by one owner.
+
+    ``fold`` is the state after what the store holds; ``new_run`` makes the first append create the run.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        lane: Lane,
+        *,
+        fold: Fold,
+        projection: Projection,
+        outbox: LoopOutbox,
+        feed: Feed,
+        clock: Clock = utc_now,
+        new_run: NewRun | None = None,
+    ) -> None:
+        self.lane = lane
+        self._store = store
+        self._fold = fold
+        self._projection = projection
+        self._outbox = outbox
+        self._feed = feed
+        self._clock = clock
+        self._new_run = new_run
+        self._last = fold.seq
+        self._closed: DeepResearchError | None = None
+        self._consumed: list[int] = []
+
+    @property
+    def state(self) -> DeepResearchState:
+        return self._fold.snapshot()
+
+    def consume(self, control_id: int) -> None:
+        """The next append answers this wish."""
+        self._consumed.append(control_id)
+
+    async def record(self, *events: Event, contents: Sequence[Content] = ()) -> None:
+        if not events:
+            return
+        if self._closed is not None:
+            raise self._closed
+        stamped = self._stamp(events)
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def settle(failure: DeepResearchError | None) -> None:
+            if failure is None:
+                for event in stamped:
+                    self._fold.apply(event)
+                self._feed.publish(self.lane.run_id)
+            else:
+                self._closed = failure
+            if not done.done():
+                if failure is None:
+                    done.set_result(None)
+                else:
+                    done.set_exception(failure)
+
+        last_word = any(e.terminal or isinstance(e, RunParked) for e in stamped)
+        expected = stamped[0].seq - 1
+        self._last = stamped[-1].seq
+        if last_word:
+            self._closed = RunStateError(
+                f"Run '{self.lane.run_id}' has ended.",
+                hint="Resume it to go on.",
+                research_id=self.lane.run_id,
+            )
+        self._outbox.add(
+            Append(
+                lane=self.lane,
+                expected=expected,
+                events=[StoredEvent(e.seq, e.name, e.version, encode(e)) for e in stamped],
+                projection=self._projection,
+                at=self._clock(),
+                outbox=self._outbox,
+                contents=contents,
+                new_run=self._new_run,
+                release=last_word,
+                consumed=tuple(self._consumed),
+                on_settled=settle,
+            )
+        )
+        self._new_run = None
+        self._consumed.clear()
+        await done
+
+    def _stamp(self, events: Sequence[Event]) -> list[Event]:
+        at = self._clock()
+        stamped = []
+        for number, event in enumerate(events, start=self._last + 1):
+            stamped.append(event.model_copy(update={"seq": number, "at": at}))
+            self._projection = self._projection.after(event)
+        return stamped
+
+    def progress(self, note: Progress) -> None:
+        self._feed.publish(self.lane.run_id, note)
+
+    async def text(self, content_hash: str) -> str:
+        body = await asyncio.to_thread(self._store.content, content_hash)
+        return body.decode("utf-8")

@@ -1,0 +1,187 @@
+"""The store in memory: the same rules as on disk, gone with the process. For tests and throw-away runs."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from deep_research.errors import DeepResearchError, RunNotFoundError
+from deep_research.state.journal import missing
+from deep_research.store.base import (
+    Append,
+    Control,
+    Lane,
+    Owner,
+    RunRow,
+    Store,
+    StoredEvent,
+    Watch,
+    busy,
+    refused,
+)
+
+
+@dataclass(slots=True)
+class _Run:
+    row: RunRow
+    events: list[StoredEvent] = field(default_factory=list)
+    hashes: set[str] = field(default_factory=set)
+
+
+class MemoryStore(Store):
+    """``MemoryStore()``. A lease never runs out by itself here: its owner lives as long as the store."""
+
+    def __init__(self, *, now: Callable[[], float] = time.time) -> None:
+        self._now = now
+        self._gate = threading.RLock()
+        self._runs: dict[str, _Run] = {}
+        self._contents: dict[str, bytes] = {}
+        self._controls: dict[int, Control] = {}
+        self._last_control = 0
+        self._watches: dict[str, tuple[Lane, Watch]] = {}
+
+    def submit(self, appends: Sequence[Append]) -> None:
+        with self._gate:
+            outcome = [(append, self._append(append)) for append in appends]
+        for append, failure in outcome:
+            append.outbox.deliver([(append, failure)])
+
+    def _append(self, append: Append) -> DeepResearchError | None:
+        lane = append.lane
+        if lane.closed:
+            return refused(lane, "an earlier append was refused")
+        if append.new_run is not None and lane.run_id not in self._runs:
+            self._runs[lane.run_id] = _Run(
+                RunRow(
+                    run_id=lane.run_id,
+                    query=append.new_run.query,
+                    projection=append.projection,
+                    last_seq=0,
+                    created_at=append.at,
+                    updated_at=append.at,
+                    fence=lane.fence,
+                    owner=lane.owner,
+                    lease_until=float("inf"),
+                    user_id=append.new_run.user_id,
+                    session_id=append.new_run.session_id,
+                )
+            )
+        held = self._runs.get(lane.run_id)
+        why = None
+        if held is None:
+            why = "it was deleted"
+        elif held.row.fence != lane.fence:
+            why = "its fence was raised"
+        elif held.row.last_seq != append.expected:
+            why = f"its log is at {held.row.last_seq}, not {append.expected}"
+        if held is None or why:
+            lane.closed = True
+            return refused(lane, why or "it was deleted")
+        for content in append.contents:
+            self._contents.setdefault(content.hash, content.body)
+            held.hashes.add(content.hash)
+        held.events += append.events
+        held.row = replace(
+            held.row,
+            projection=append.projection,
+            last_seq=append.expected + len(append.events),
+            updated_at=append.at,
+        )
+        for control_id in append.consumed:
+            self._controls.pop(control_id, None)
+        if append.release:
+            lane.closed = True
+            self.unwatch(lane)
+            held.row = replace(held.row, owner=None, lease_until=0.0)
+        return None
+
+    def acquire(self, run_id: str, owner: Owner) -> RunRow:
+        with self._gate:
+            held = self._get(run_id)
+            if held.row.owned(self._now()):
+                raise busy(held.row)
+            held.row = replace(held.row, owner=owner, fence=held.row.fence + 1, lease_until=float("inf"))
+            self._controls = {
+                c.id: c for c in self._controls.values() if not (c.run_id == run_id and c.kind == "cancel")
+            }
+            return held.row
+
+    def release(self, lane: Lane) -> None:
+        with self._gate:
+            self.unwatch(lane)
+            lane.closed = True
+            held = self._runs.get(lane.run_id)
+            if held is not None and held.row.fence == lane.fence:
+                held.row = replace(held.row, owner=None, lease_until=0.0)
+
+    def watch(self, lane: Lane, watch: Watch) -> None:
+        with self._gate:
+            self._watches[lane.run_id] = lane, watch
+            waiting = [c for c in self._controls.values() if c.run_id == lane.run_id]
+        for control in waiting:
+            self._tell(watch, control)
+
+    def unwatch(self, lane: Lane) -> None:
+        with self._gate:
+            held = self._watches.get(lane.run_id)
+            if held is not None and held[0] is lane:
+                del self._watches[lane.run_id]
+
+    def post(self, run_id: str, kind: str, payload: str = "") -> int:
+        with self._gate:
+            self._get(run_id)
+            self._last_control += 1
+            control = Control(self._last_control, run_id, kind, payload)
+            self._controls[control.id] = control
+            held = self._watches.get(run_id)
+        if held is not None:
+            self._tell(held[1], control)
+        return control.id
+
+    @staticmethod
+    def _tell(watch: Watch, control: Control) -> None:
+        if control.id not in watch.seen:
+            watch.seen.add(control.id)
+            watch.on_control(control)
+
+    def read(self, run_id: str, *, after: int = 0, limit: int | None = None) -> list[StoredEvent]:
+        with self._gate:
+            held = self._runs.get(run_id)
+            events = held.events[max(after, 0) :] if held else []
+            return events if limit is None else events[:limit]
+
+    def run(self, run_id: str) -> RunRow:
+        with self._gate:
+            return self._get(run_id).row
+
+    def runs(self, *, limit: int | None = None) -> list[RunRow]:
+        with self._gate:
+            rows = [held.row for held in reversed(self._runs.values())]
+        return rows if limit is None else rows[:limit]
+
+    def content(self, content_hash: str) -> bytes:
+        with self._gate:
+            if content_hash not in self._contents:
+                raise missing(content_hash)
+            return self._contents[content_hash]
+
+    def delete(self, run_id: str) -> None:
+        with self._gate:
+            held = self._get(run_id)
+            if held.row.owned(self._now()):
+                raise busy(held.row)
+            del self._runs[run_id]
+            used = {content_hash for other in self._runs.values() for content_hash in other.hashes}
+            for content_hash in held.hashes - used:
+                del self._contents[content_hash]
+            self._controls = {c.id: c for c in self._controls.values() if c.run_id != run_id}
+
+    def close(self) -> None:
+        """Nothing is held outside memory, so nothing is lost by closing."""
+
+    def _get(self, run_id: str) -> _Run:
+        if run_id not in self._runs:
+            raise RunNotFoundError.of(run_id)
+        return self._runs[run_id]

@@ -1,0 +1,92 @@
+"""The tables of the SQLite store, as numbered steps. A step is never edited once released."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from deep_research.errors import StoreDamagedError, StoreVersionError
+
+APPLICATION_ID = 0x64656570  # "deep": tells our files from other SQLite databases
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE runs (
+            run_id TEXT PRIMARY KEY,
+            query TEXT NOT NULL,
+            status TEXT NOT NULL,
+            reason TEXT,
+            phase TEXT NOT NULL,
+            iteration INTEGER NOT NULL,
+            last_seq INTEGER NOT NULL,
+            created_at TEXT NOT NULL,
+            updated_at TEXT NOT NULL,
+            user_id TEXT,
+            session_id TEXT,
+            owner TEXT,
+            fence INTEGER NOT NULL,
+            lease_until REAL NOT NULL
+        )""",
+        """CREATE TABLE events (
+            run_id TEXT NOT NULL,
+            seq INTEGER NOT NULL,
+            type TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            body BLOB NOT NULL,
+            UNIQUE (run_id, seq)
+        )""",
+        """CREATE TABLE contents (
+            hash TEXT PRIMARY KEY,
+            media_type TEXT NOT NULL,
+            body BLOB NOT NULL
+        )""",
+        """CREATE TABLE run_contents (
+            run_id TEXT NOT NULL,
+            hash TEXT NOT NULL,
+            PRIMARY KEY (run_id, hash)
+        ) WITHOUT ROWID""",
+        "CREATE INDEX run_contents_hash ON run_contents (hash)",
+        """CREATE TABLE control (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            run_id TEXT NOT NULL,
+            kind TEXT NOT NULL,
+            payload TEXT NOT NULL
+        )""",
+    ),
+)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the database to the newest version, inside one transaction.
+
+    Raises `StoreVersionError` for a newer database, `StoreDamagedError` for one that is not ours.
+    """
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    if version > len(MIGRATIONS) and application == APPLICATION_ID:
+        raise StoreVersionError(
+            f"The database has version {version}; this deep-research reads up to {len(MIGRATIONS)}.",
+            hint="Upgrade deep-research, or choose another data directory.",
+            version=version,
+        )
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables and application != APPLICATION_ID:
+        raise StoreDamagedError(
+            "The database file belongs to another program.",
+            hint="Choose another data directory (--data-dir).",
+        )
+    if version == len(MIGRATIONS):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have been faster.
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        for step in MIGRATIONS[version:]:
+            for statement in step:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

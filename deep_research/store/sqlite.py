@@ -1,0 +1,630 @@
+"""The SQLite store: one file, one writer thread, many readers.
+
+The writer drains whatever was handed in from all runs into one transaction (group commit), so a thousand runs
+cost one fsync a batch. The same thread renews leases and looks for wishes left by other processes.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from deep_research.errors import (
+    DeepResearchError,
+    RunNotFoundError,
+    StoreDamagedError,
+    StoreError,
+    StoreFullError,
+    StoreLockedError,
+    StoreReadOnlyError,
+)
+from deep_research.logs import get_log
+from deep_research.state.journal import missing
+from deep_research.state.phases import AbortReason, DeepResearchPhase, RunStatus
+from deep_research.state.projection import Projection
+from deep_research.store.base import (
+    Append,
+    Control,
+    Lane,
+    Outbox,
+    Owner,
+    RunRow,
+    Store,
+    StoredEvent,
+    Watch,
+    busy,
+    refused,
+)
+from deep_research.store.locks import FileLock
+from deep_research.store.migrations import migrate
+
+MAX_BATCH = 256
+CHECKPOINT_BYTES = 8 * 1024 * 1024
+LEASE_TTL = 15.0
+HEARTBEAT = 5.0
+CONTROL_INTERVAL = 0.05
+
+_T = TypeVar("_T")
+_COLUMNS = (
+    "run_id, query, status, reason, phase, iteration, last_seq, created_at, updated_at,"
+    " user_id, session_id, owner, fence, lease_until"
+)
+log = get_log("store")
+
+
+def wal_needs_lock(version: tuple[int, ...] = sqlite3.sqlite_version_info) -> bool:
+    """Whether this SQLite has the WAL-reset bug (before 3.51.3, and the withdrawn 3.52.0)."""
+    return version < (3, 51, 3) or version[:3] == (3, 52, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A call to make on the writer's connection, inside a transaction of its own."""
+
+    work: Callable[[sqlite3.Connection], Any]
+    future: Future[Any]
+
+
+class SQLiteStore(Store):
+    """``SQLiteStore(path)``; nothing is opened before it is first used. ``now`` gives epoch seconds."""
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        lease_ttl: float = LEASE_TTL,
+        heartbeat: float = HEARTBEAT,
+        control_interval: float = CONTROL_INTERVAL,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.path = Path(path)
+        self._ttl = lease_ttl
+        self._heartbeat = heartbeat
+        self._interval = control_interval
+        self._now = now
+        self._gate = threading.Lock()
+        self._writer: _Writer | None = None
+        self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
+        self._inherited: list[object] = []
+
+    # Appends and ownership: the writer's work
+
+    def submit(self, appends: Sequence[Append]) -> None:
+        self._open().hand_in(list(appends))
+
+    def acquire(self, run_id: str, owner: Owner) -> RunRow:
+        def work(db: sqlite3.Connection) -> RunRow:
+            row = _run(db, run_id)
+            now = self._now()
+            if row.owned(now):
+                raise busy(row)
+            db.execute(
+                "UPDATE runs SET owner = ?, fence = fence + 1, lease_until = ? WHERE run_id = ?",
+                (owner.encode(), now + self._ttl, run_id),
+            )
+            db.execute("DELETE FROM control WHERE run_id = ? AND kind = 'cancel'", (run_id,))
+            return _run(db, run_id)
+
+        return self._write(work)
+
+    def release(self, lane: Lane) -> None:
+        self.unwatch(lane)
+        lane.closed = True
+
+        def work(db: sqlite3.Connection) -> None:
+            db.execute(
+                "UPDATE runs SET owner = NULL, lease_until = 0 WHERE run_id = ? AND fence = ?",
+                (lane.run_id, lane.fence),
+            )
+
+        self._write(work)
+
+    def watch(self, lane: Lane, watch: Watch) -> None:
+        self._open().watch(lane, watch)
+
+    def unwatch(self, lane: Lane) -> None:
+        writer = self._writer
+        if writer is not None:
+            writer.unwatch(lane)
+
+    def post(self, run_id: str, kind: str, payload: str = "") -> int:
+        def work(db: sqlite3.Connection) -> int:
+            _run(db, run_id)
+            cursor = db.execute(
+                "INSERT INTO control (run_id, kind, payload) VALUES (?, ?, ?)", (run_id, kind, payload)
+            )
+            return int(cursor.lastrowid or 0)
+
+        return self._write(work)
+
+    def delete(self, run_id: str) -> None:
+        def work(db: sqlite3.Connection) -> None:
+            row = _run(db, run_id)
+            if row.owned(self._now()):
+                raise busy(row)
+            db.execute("DELETE FROM events WHERE run_id = ?", (run_id,))
+            db.execute("DELETE FROM control WHERE run_id = ?", (run_id,))
+            hashes = db.execute("SELECT hash FROM run_contents WHERE run_id = ?", (run_id,)).fetchall()
+            db.execute("DELETE FROM run_contents WHERE run_id = ?", (run_id,))
+            db.executemany(
+                "DELETE FROM contents WHERE hash = ?1"
+                " AND NOT EXISTS (SELECT 1 FROM run_contents WHERE hash = ?1)",
+                hashes,
+            )
+            db.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
+
+        self._write(work)
+
+    # Reading
+
+    def read(self, run_id: str, *, after: int = 0, limit: int | None = None) -> list[StoredEvent]:
+        with self._reader() as db:
+            rows = db.execute(
+                "SELECT seq, type, version, body FROM events WHERE run_id = ? AND seq > ?"
+                " ORDER BY seq LIMIT ?",
+                (run_id, after, -1 if limit is None else limit),
+            ).fetchall()
+        return [_stored(run_id, *row) for row in rows]
+
+    def run(self, run_id: str) -> RunRow:
+        with self._reader() as db:
+            return _run(db, run_id)
+
+    def runs(self, *, limit: int | None = None) -> list[RunRow]:
+        with self._reader() as db:
+            rows = db.execute(
+                f"SELECT {_COLUMNS} FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?",  # noqa: S608
+                (-1 if limit is None else limit,),
+            ).fetchall()
+        return [_row(row) for row in rows]
+
+    def content(self, content_hash: str) -> bytes:
+        with self._reader() as db:
+            row = db.execute("SELECT body FROM contents WHERE hash = ?", (content_hash,)).fetchone()
+        if row is None:
+            raise missing(content_hash)
+        return bytes(row[0])
+
+    def close(self) -> None:
+        with self._gate:
+            writer, self._writer = self._writer, None
+            if writer is not None and writer.pid == os.getpid():
+                writer.stop(self._drain_readers())
+
+    # Opening
+
+    def _open(self) -> _Writer:
+        writer = self._writer
+        if writer is not None and writer.pid == os.getpid():
+            return writer
+        with self._gate:
+            if self._writer is not None and self._writer.pid != os.getpid():
+                # After a fork the thread is gone, and closing the parent's connections would harm the
+                # parent: they are kept, unused.
+                self._inherited += [self._writer, self._readers]
+                self._writer, self._readers = None, queue.LifoQueue()
+            if self._writer is None:
+                self._writer = _Writer(self.path, self._ttl, self._heartbeat, self._interval, self._now)
+            return self._writer
+
+    def _write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        return self._open().call(work)
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        self._open()
+        readers = self._readers
+        try:
+            connection = readers.get_nowait()
+        except queue.Empty:
+            with _mapped(self.path):
+                connection = connect(self.path)
+                connection.execute("PRAGMA query_only = 1")
+        try:
+            with _mapped(self.path):
+                yield connection
+        finally:
+            readers.put(connection)
+
+    def _drain_readers(self) -> list[sqlite3.Connection]:
+        connections = []
+        while True:
+            try:
+                connections.append(self._readers.get_nowait())
+            except queue.Empty:
+                return connections
+
+
+class _Writer:
+    """The thread that owns the writing connection."""
+
+    def __init__(
+        self,
+        path: Path,
+        ttl: float,
+        heartbeat: float,
+        interval: float,
+        now: Callable[[], float],
+    ) -> None:
+        self.pid = os.getpid()
+        self._path, self._ttl, self._heartbeat, self._interval, self._now = (
+            path,
+            ttl,
+            heartbeat,
+            interval,
+            now,
+        )
+        self._queue: queue.SimpleQueue[list[Append] | _Job | None] = queue.SimpleQueue()
+        self._watches: dict[str, tuple[Lane, Watch]] = {}
+        self._watch_gate = threading.Lock()
+        self._seen_wishes = -1, -1
+        self._next_beat = 0.0
+        self._next_look = 0.0
+        self._stopped: list[sqlite3.Connection] = []
+        self._db, self._lock = self._connect()
+        self._thread = threading.Thread(target=self._work, name="deep-research-writer", daemon=True)
+        self._thread.start()
+
+    def _connect(self) -> tuple[sqlite3.Connection, FileLock | None]:
+        with _mapped(self._path):
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = FileLock(self._path.with_name(self._path.name + ".lock")) if wal_needs_lock() else None
+            with lock.held() if lock else nullcontext():
+                if not self._path.exists():
+                    os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+                connection = connect(self._path)
+                try:
+                    if lock:
+                        connection.execute("PRAGMA wal_autocheckpoint = 0")
+                    migrate(connection)
+                except BaseException:
+                    connection.close()
+                    raise
+            return connection, lock
+
+    # Called from any thread
+
+    def hand_in(self, appends: list[Append]) -> None:
+        self._queue.put(appends)
+
+    def call(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
+        future: Future[_T] = Future()
+        self._queue.put(_Job(work, future))
+        return future.result()
+
+    def watch(self, lane: Lane, watch: Watch) -> None:
+        with self._watch_gate:
+            if not self._watches:
+                self._next_beat = time.monotonic() + self._heartbeat
+            self._watches[lane.run_id] = lane, watch
+            self._seen_wishes = -1, -1
+        self._queue.put([])  # wake the thread, so that it starts to look
+
+    def unwatch(self, lane: Lane) -> None:
+        with self._watch_gate:
+            held = self._watches.get(lane.run_id)
+            if held is not None and held[0] is lane:
+                del self._watches[lane.run_id]
+
+    def stop(self, readers: list[sqlite3.Connection]) -> None:
+        self._stopped = readers
+        self._queue.put(None)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(timeout=60)
+
+    # The thread
+
+    def _work(self) -> None:
+        stopping = False
+        while not stopping:
+            appends, jobs, stopping = self._drain()
+            if appends:
+                self._commit(appends)
+            for job in jobs:
+                self._do(job)
+            self._tend()
+        with _mapped(self._path), self._locked():
+            for connection in self._stopped:
+                connection.close()
+            self._db.close()
+        if self._lock:
+            self._lock.close()
+
+    def _drain(self) -> tuple[list[Append], list[_Job], bool]:
+        """Wait for work, then take what is there, up to a full batch."""
+        appends: list[Append] = []
+        jobs: list[_Job] = []
+        timeout: float | None = None
+        if self._watches:
+            timeout = max(0.0, min(self._next_look, self._next_beat) - time.monotonic())
+        try:
+            item = self._queue.get(timeout=timeout)
+            while True:
+                if item is None:
+                    return appends, jobs, True
+                if isinstance(item, _Job):
+                    jobs.append(item)
+                    return appends, jobs, False  # keeps jobs in order with later appends
+                appends += item
+                if len(appends) >= MAX_BATCH:
+                    break
+                item = self._queue.get_nowait()
+        except queue.Empty:
+            pass
+        return appends, jobs, False
+
+    def _locked(self) -> Any:
+        return self._lock.held() if self._lock else nullcontext()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with _mapped(self._path), self._locked():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        """With the lock rule SQLite may not checkpoint by itself; do it here, under the lock."""
+        if self._lock is None:
+            return
+        wal = self._path.with_name(self._path.name + "-wal")
+        if wal.exists() and wal.stat().st_size > CHECKPOINT_BYTES:
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _commit(self, appends: list[Append]) -> None:
+        outcome: list[tuple[Append, DeepResearchError | None]] = []
+        try:
+            with self._transaction() as db:
+                outcome = [(append, self._append(db, append)) for append in appends]
+        except DeepResearchError as error:
+            for append in appends:
+                append.lane.closed = True
+            outcome = [(append, error) for append in appends]
+        by_outbox: dict[int, tuple[Outbox, list[tuple[Append, DeepResearchError | None]]]] = {}
+        for append, failure in outcome:
+            by_outbox.setdefault(id(append.outbox), (append.outbox, []))[1].append((append, failure))
+        for outbox, settled in by_outbox.values():
+            outbox.deliver(settled)
+
+    def _append(self, db: sqlite3.Connection, append: Append) -> DeepResearchError | None:
+        lane = append.lane
+        if lane.closed:
+            return refused(lane, "an earlier append was refused")
+        now = self._now()
+        if append.new_run is not None:
+            db.execute(
+                f"INSERT OR IGNORE INTO runs ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+                (
+                    lane.run_id,
+                    append.new_run.query,
+                    *_projected(append.projection),
+                    append.at.isoformat(),
+                    append.at.isoformat(),
+                    append.new_run.user_id,
+                    append.new_run.session_id,
+                    lane.owner.encode(),
+                    lane.fence,
+                    now + self._ttl,
+                ),
+            )
+        row = db.execute("SELECT last_seq, fence FROM runs WHERE run_id = ?", (lane.run_id,)).fetchone()
+        why = _refusal(row, append)
+        if why:
+            lane.closed = True
+            return refused(lane, why)
+        if append.contents:
+            db.executemany(
+                "INSERT OR IGNORE INTO contents (hash, media_type, body) VALUES (?, ?, ?)",
+                [(c.hash, c.media_type, c.body) for c in append.contents],
+            )
+            db.executemany(
+                "INSERT OR IGNORE INTO run_contents (run_id, hash) VALUES (?, ?)",
+                [(lane.run_id, c.hash) for c in append.contents],
+            )
+        db.executemany(
+            "INSERT INTO events (run_id, seq, type, version, body) VALUES (?, ?, ?, ?, ?)",
+            [(lane.run_id, e.seq, e.type, e.version, e.body) for e in append.events],
+        )
+        last = append.expected + len(append.events)
+        db.execute(
+            "UPDATE runs SET status = ?, reason = ?, phase = ?, iteration = ?, last_seq = ?, updated_at = ?"
+            " WHERE run_id = ?",
+            (*_projected(append.projection), last, append.at.isoformat(), lane.run_id),
+        )
+        if append.consumed:
+            db.executemany("DELETE FROM control WHERE id = ?", [(i,) for i in append.consumed])
+        if append.release:
+            lane.closed = True
+            self.unwatch(lane)
+            db.execute("UPDATE runs SET owner = NULL, lease_until = 0 WHERE run_id = ?", (lane.run_id,))
+        return None
+
+    def _do(self, job: _Job) -> None:
+        try:
+            with self._transaction() as db:
+                result = job.work(db)
+        except DeepResearchError as error:
+            job.future.set_exception(error)
+        else:
+            job.future.set_result(result)
+        self._next_look = 0.0  # a wish of our own process is heard at once
+
+    # Leases and wishes
+
+    def _tend(self) -> None:
+        if not self._watches:
+            return
+        moment = time.monotonic()
+        try:
+            if moment >= self._next_beat:
+                self._next_beat = moment + self._heartbeat
+                self._renew()
+            if moment >= self._next_look:
+                self._next_look = moment + self._interval
+                self._look()
+        except DeepResearchError as error:
+            # The lease still has two beats to live; appends tell their owners of a lasting fault.
+            log.warning("heartbeat_failed", error=str(error))
+
+    def _renew(self) -> None:
+        with self._watch_gate:
+            held = list(self._watches.values())
+        until = self._now() + self._ttl
+        lost = []
+        with self._transaction() as db:
+            for lane, watch in held:
+                cursor = db.execute(
+                    "UPDATE runs SET lease_until = ? WHERE run_id = ? AND fence = ? AND owner IS NOT NULL",
+                    (until, lane.run_id, lane.fence),
+                )
+                if cursor.rowcount == 0 and not lane.closed:
+                    lost.append((lane, watch))
+        for lane, watch in lost:
+            lane.closed = True
+            self.unwatch(lane)
+            watch.on_lost()
+
+    def _look(self) -> None:
+        """Tell owners of wishes. `data_version` changes when another connection has written."""
+        with _mapped(self._path):
+            (version,) = self._db.execute("PRAGMA data_version").fetchone()
+            (newest,) = self._db.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence").fetchone()
+            if (version, newest) == self._seen_wishes:
+                return
+            self._seen_wishes = version, newest
+            rows = self._db.execute("SELECT id, run_id, kind, payload FROM control ORDER BY id").fetchall()
+        for control in (Control(*row) for row in rows):
+            with self._watch_gate:
+                held = self._watches.get(control.run_id)
+            if held is not None and control.id not in held[1].seen:
+                held[1].seen.add(control.id)
+                held[1].on_control(control)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection with the settings that every one of ours has."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+    connection.execute("PRAGMA page_size = 8192")
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection
+
+
+def _refusal(row: tuple[int, int] | None, append: Append) -> str | None:
+    if row is None:
+        return "it was deleted"
+    last_seq, fence = row
+    if fence != append.lane.fence:
+        return "its fence was raised"
+    if last_seq != append.expected:
+        return f"its log is at {last_seq}, not {append.expected}"
+    return None
+
+
+def _projected(projection: Projection) -> tuple[str, str | None, str, int]:
+    reason = projection.reason.value if projection.reason else None
+    return projection.status.value, reason, projection.phase.value, projection.iteration
+
+
+def _run(db: sqlite3.Connection, run_id: str) -> RunRow:
+    row = db.execute(f"SELECT {_COLUMNS} FROM runs WHERE run_id = ?", (run_id,)).fetchone()  # noqa: S608
+    if row is None:
+        raise RunNotFoundError.of(run_id)
+    return _row(row)
+
+
+def _row(row: tuple[Any, ...]) -> RunRow:
+    try:
+        return RunRow(
+            run_id=row[0],
+            query=row[1],
+            projection=Projection(
+                status=RunStatus(row[2]),
+                reason=AbortReason(row[3]) if row[3] else None,
+                phase=DeepResearchPhase(row[4]),
+                iteration=int(row[5]),
+            ),
+            last_seq=int(row[6]),
+            created_at=datetime.fromisoformat(row[7]),
+            updated_at=datetime.fromisoformat(row[8]),
+            user_id=row[9],
+            session_id=row[10],
+            owner=Owner.decode(row[11]) if row[11] else None,
+            fence=int(row[12]),
+            lease_until=float(row[13]),
+        )
+    except (ValueError, TypeError) as error:
+        raise _damaged(f"the row of run {row[0]!r} cannot be read") from error
+
+
+def _stored(run_id: str, seq: object, kind: object, version: object, body: object) -> StoredEvent:
+    if not (isinstance(seq, int) and isinstance(kind, str) and isinstance(version, int)):
+        raise _damaged(f"a row of the log of {run_id!r} has the wrong types")
+    if isinstance(body, str):
+        body = body.encode("utf-8", "surrogatepass")
+    if not isinstance(body, bytes):
+        raise _damaged(f"event {seq} of {run_id!r} has no body")
+    return StoredEvent(seq, kind, version, body)
+
+
+def _damaged(what: str) -> StoreDamagedError:
+    return StoreDamagedError(
+        f"The database is damaged: {what}.", hint="Restore it from a backup, or choose another --data-dir."
+    )
+
+
+@contextmanager
+def _mapped(path: Path) -> Iterator[None]:
+    """Turn what sqlite3 and the file system raise into our errors."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _translated(error, path) from error
+    except OSError as error:
+        raise StoreReadOnlyError(
+            f"The database {path} cannot be opened or written: {error.strerror or error}.",
+            hint="Check the folder's permissions, or choose another --data-dir.",
+        ) from error
+
+
+def _translated(error: sqlite3.Error, path: Path) -> StoreError:
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return StoreLockedError(
+            f"The database {path} is locked by another program.", hint="Close that program and try again."
+        )
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE")):
+        return StoreFullError(
+            f"The disk is full or failing; {path} could not be written.",
+            hint="Nothing that was saved is lost: free some space and resume the run.",
+        )
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
+        return StoreReadOnlyError(
+            f"The database {path} cannot be opened or written.",
+            hint="Check the file's and its folder's permissions, or choose another --data-dir.",
+        )
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_SCHEMA", "SQLITE_MISMATCH")):
+        return StoreDamagedError(
+            f"The database {path} is damaged or not a database.",
+            hint="Restore it from a backup, or choose another --data-dir.",
+        )
+    return StoreError(
+        f"The database {path} failed: {error}.", hint="See `deep-research doctor`.", sqlite=name
+    )
