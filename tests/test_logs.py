@@ -117,7 +117,7 @@ def test_a_host_handler_gets_the_fields_beside_the_message(caplog: pytest.LogCap
         get_log("x").info("event", n=1)
     (record,) = caplog.records
     assert record.getMessage() == "event run=deepres-1 n=1"
-    assert record.deep_research == {"event": "event", "run": "deepres-1", "n": 1}
+    assert vars(record)["deep_research"] == {"event": "event", "run": "deepres-1", "n": 1}
 
 
 def test_a_percent_sign_is_only_a_percent_sign(caplog: pytest.LogCaptureFixture) -> None:
@@ -184,7 +184,7 @@ def test_http_clients_do_not_print_their_addresses() -> None:
 
 
 @pytest.mark.parametrize("given", [{"level": "loud"}, {"format": "xml"}])
-def test_an_unknown_level_or_format_is_refused(given: dict[str, str]) -> None:
+def test_an_unknown_level_or_format_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(UnknownNameError):
         configure(**given)
 

@@ -178,7 +178,7 @@ def test_settings_never_change_and_can_be_pickled_and_built_directly() -> None:
     with pytest.raises(SettingsError, match=r"max_iterations must be between 1 and 10, got 99\.$"):
         Settings(max_iterations=99)
     with pytest.raises(UnknownNameError, match="Did you mean 'max_iterations'"):
-        Settings(max_iteration=3)
+        Settings.model_validate({"max_iteration": 3})
 
 
 # --- precedence --------------------------------------------------------------------------------------------

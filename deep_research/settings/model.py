@@ -61,62 +61,82 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
-    max_iterations: int = Field(3, ge=1, le=10, description="Rounds of searching and writing in one run.")
-    max_sub_queries: int = Field(5, ge=2, le=20, description="Sub-queries that a question is split into.")
-    max_sources_per_query: int = Field(5, ge=1, le=50, description="Sources kept for each sub-query.")
-    max_concurrent: int = Field(5, ge=1, le=32, description="Sub-queries of one run searched at a time.")
+    max_iterations: int = Field(
+        default=3, ge=1, le=10, description="Rounds of searching and writing in one run."
+    )
+    max_sub_queries: int = Field(
+        default=5, ge=2, le=20, description="Sub-queries that a question is split into."
+    )
+    max_sources_per_query: int = Field(default=5, ge=1, le=50, description="Sources kept for each sub-query.")
+    max_concurrent: int = Field(
+        default=5, ge=1, le=32, description="Sub-queries of one run searched at a time."
+    )
     gate_retries: int = Field(
-        1, ge=0, le=3, description="Further attempts of a phase whose result has a blocking issue."
+        default=1, ge=0, le=3, description="Further attempts of a phase whose result has a blocking issue."
     )
     max_supervisor_retries: int = Field(
-        2, ge=0, le=10, description="Retries in one run that the supervisor or a hook may ask for."
+        default=2, ge=0, le=10, description="Retries in one run that the supervisor or a hook may ask for."
     )
-    report_words: int = Field(800, ge=100, le=20_000, description="Length the report aims at, in words.")
-    system_prompt: str | None = Field(None, description="Instructions added to those of every agent.")
-    source_types: Names = Field((), description="Kinds of sources to ask for, such as `web`; empty: any.")
+    report_words: int = Field(
+        default=800, ge=100, le=20_000, description="Length the report aims at, in words."
+    )
+    system_prompt: str | None = Field(default=None, description="Instructions added to those of every agent.")
+    source_types: Names = Field(
+        default=(), description="Kinds of sources to ask for, such as `web`; empty: any."
+    )
     max_searches: int | None = Field(
-        None, ge=0, description="Cap on the searches of one run; the report is written from what there is."
+        default=None,
+        ge=0,
+        description="Cap on the searches of one run; the report is written from what there is.",
     )
     max_seconds: float | None = Field(
-        None, gt=0, description="Cap on the seconds of work of one run; the report is written likewise."
+        default=None,
+        gt=0,
+        description="Cap on the seconds of work of one run; the report is written likewise.",
     )
     max_question_chars: int = Field(
-        20_000, ge=1, le=200_000, description="Longest question accepted, in characters."
+        default=20_000, ge=1, le=200_000, description="Longest question accepted, in characters."
     )
     max_source_bytes: int = Field(
-        2_000_000, ge=1_000, le=50_000_000, description="Longest text kept of one source, in bytes."
+        default=2_000_000, ge=1_000, le=50_000_000, description="Longest text kept of one source, in bytes."
     )
     operation_timeout: float = Field(
-        120.0, gt=0, le=3_600, description="Seconds that one search or agent call may take."
+        default=120.0, gt=0, le=3_600, description="Seconds that one search or agent call may take."
     )
-    task_timeout: float = Field(1_800.0, gt=0, le=86_400, description="Seconds that a whole run may take.")
-    hook_timeout: float = Field(60.0, gt=0, le=3_600, description="Seconds that one hook may take.")
-    corpus: Paths = Field((), description="Files and folders of local documents to search.")
+    task_timeout: float = Field(
+        default=1_800.0, gt=0, le=86_400, description="Seconds that a whole run may take."
+    )
+    hook_timeout: float = Field(default=60.0, gt=0, le=3_600, description="Seconds that one hook may take.")
+    corpus: Paths = Field(default=(), description="Files and folders of local documents to search.")
     search: Names = Field(
-        (), description="Search providers by name, the preferred first; empty: those that are configured."
+        default=(),
+        description="Search providers by name, the preferred first; empty: those that are configured.",
     )
     store: Literal["sqlite", "memory"] = Field(
-        "sqlite", description="Where runs are kept: a database in `data_dir`, or this process only."
+        default="sqlite", description="Where runs are kept: a database in `data_dir`, or this process only."
     )
     data_dir: AnyPath = Field(
         default_factory=_user_data_dir, description="Folder of the database and of everything saved."
     )
-    preset: str = Field("default", description="Named set of values to start from.")
+    preset: str = Field(default="default", description="Named set of values to start from.")
     log_level: Literal["debug", "info", "warning", "error"] | None = Field(
-        None, description="Least severe log lines to print on stderr; unset: silent."
+        default=None, description="Least severe log lines to print on stderr; unset: silent."
     )
-    log_format: Literal["text", "json"] = Field("text", description="Form of those log lines.")
+    log_format: Literal["text", "json"] = Field(default="text", description="Form of those log lines.")
     lease_ttl: float = Field(
-        15.0, gt=0, le=3_600, description="Seconds after which a silent owner loses its run."
+        default=15.0, gt=0, le=3_600, description="Seconds after which a silent owner loses its run."
     )
     heartbeat: float = Field(
-        5.0, gt=0, le=1_800, description="Seconds between renewals of a lease; at most half of `lease_ttl`."
+        default=5.0,
+        gt=0,
+        le=1_800,
+        description="Seconds between renewals of a lease; at most half of `lease_ttl`.",
     )
     control_interval: float = Field(
-        0.05, gt=0, le=10, description="Seconds between looks for cancellations and answers."
+        default=0.05, gt=0, le=10, description="Seconds between looks for cancellations and answers."
     )
     max_active_runs: int = Field(
-        200, ge=1, le=10_000, description="Runs that one process works on at a time; others wait."
+        default=200, ge=1, le=10_000, description="Runs that one process works on at a time; others wait."
     )
 
     @model_validator(mode="wrap")
