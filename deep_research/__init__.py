@@ -81,9 +81,42 @@ _HOMES = {
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [  # noqa: PLE0604 - a test holds it against the names above
-    "__version__",
-    *sorted(_HOME),
+__all__ = [
+    "PHASE_TO_AGENT",
+    "AbortReason",
+    "AgentDecision",
+    "AgentRole",
+    "Budget",
+    "Citation",
+    "ConfidenceLevel",
+    "Contradiction",
+    "DeepResearch",
+    "DeepResearchError",
+    "DeepResearchPhase",
+    "DeepResearchState",
+    "Finding",
+    "Gap",
+    "GatePolicy",
+    "Limit",
+    "Park",
+    "ResearchAbortedError",
+    "ResearchHandle",
+    "ResearchResult",
+    "RunOptions",
+    "RunStatus",
+    "RunSummary",
+    "SearchProvider",
+    "SearchRequest",
+    "SearchResult",
+    "Source",
+    "SourceQuality",
+    "StopResearch",
+    "SubQuery",
+    "SupervisorAction",
+    "SupervisorHooks",
+    "SupervisorOrchestrator",
+    "ValidationResult",
+    "Verdict",
 ]
 
 

@@ -87,7 +87,11 @@ def scan(text: str, source: int, scanner: TermScanner) -> list[Passage]:
     counts: dict[int, Counter[str]] = {}
     for offset, key in hits:
         counts.setdefault(bisect_right(starts, offset) - 1, Counter())[key] += 1
-    return [Passage(source, spans[n], counter) for n, counter in counts.items() if n >= 0]
+    return [
+        Passage(source, Span(start=spans[n].start, end=spans[n].end), counter)
+        for n, counter in counts.items()
+        if n >= 0
+    ]
 
 
 def rarities(found: Sequence[Passage], terms: Iterable[str]) -> dict[str, float]:

@@ -389,7 +389,7 @@ class DeepResearch:
             )
         return await asyncio.to_thread(self._parts.store.run, research_id)
 
-    def _read(self, research_id: str, after: int, limit: int | None) -> list[Event]:
+    def _read(self, research_id: str, after: int, limit: int | None) -> Sequence[Event]:
         rows = self._parts.store.read(research_id, after=after, limit=limit)
         return [decode(row.type, row.version, row.body) for row in rows]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
@@ -62,6 +62,6 @@ class ResearchHandle:
         finally:
             self._engine.wait_for(follow.aclose())
 
-    async def aevents(self, after: int = 0) -> AsyncIterator[Event | Progress]:
+    async def aevents(self, after: int = 0) -> AsyncGenerator[Event | Progress]:
         async for event in self._engine.follow(self.research_id, after=after):
             yield event

@@ -8,7 +8,8 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from deep_research.assembly import Parts
@@ -55,8 +56,6 @@ class _Active:
     orchestrator: SupervisorOrchestrator
     task: asyncio.Task[Any] | None = None
     lost: bool = False
-    cancelled_by: int | None = None
-    watch: Watch | None = field(default=None)
 
 
 class Runner:
@@ -156,7 +155,7 @@ class Runner:
             if active.task is None or active.task.done():
                 continue
             gone = threading.Event()
-            active.task.add_done_callback(lambda _, gone=gone: gone.set())
+            active.task.add_done_callback(partial(_signal, gone))
             _in_loop(active.loop, active.task.cancel)
             waiting.append(asyncio.to_thread(gone.wait, 5.0))
         await asyncio.gather(*waiting)
@@ -215,11 +214,11 @@ class Runner:
         run_id = journal.lane.run_id
         observer = self._observe(run_id)
         task = active.task = loop.create_task(active.orchestrator.run(journal))
-        active.watch = Watch(
+        watch = Watch(
             on_control=lambda control: _in_loop(loop, lambda: self._wish(active, control)),
             on_lost=lambda: _in_loop(loop, lambda: self._lost(active)),
         )
-        self._parts.store.watch(journal.lane, active.watch)
+        self._parts.store.watch(journal.lane, watch)
         limit = self._settings.task_timeout
         timer = loop.call_later(
             limit,
@@ -315,6 +314,10 @@ class Runner:
                     asyncio.Semaphore(self._settings.max_active_runs),
                 )
             return held
+
+
+def _signal(gone: threading.Event, _: asyncio.Task[Any]) -> None:
+    gone.set()
 
 
 def _set(created: asyncio.Event | None) -> None:

@@ -34,9 +34,10 @@ class GatePolicy(StrEnum):
     STRICT = "strict"
 
 
-def policies(
-    given: Mapping[DeepResearchPhase | str, GatePolicy | str] | None,
-) -> dict[DeepResearchPhase, GatePolicy]:
+Gates = Mapping[DeepResearchPhase, GatePolicy] | Mapping[DeepResearchPhase | str, GatePolicy | str]
+
+
+def policies(given: Gates | None) -> dict[DeepResearchPhase, GatePolicy]:
     """The policy of every phase. Raises `UnknownNameError`."""
     chosen = dict.fromkeys(DeepResearchPhase, GatePolicy.RETRY)
     for phase, policy in (given or {}).items():

@@ -45,7 +45,7 @@ from deep_research.state.events import (
 from deep_research.state.journal import Clock, Journal, utc_now
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions, ending
-from deep_research.supervisor.gates import VALIDATORS, GatePolicy, policies, verdict
+from deep_research.supervisor.gates import VALIDATORS, Gates, policies, verdict
 from deep_research.supervisor.hooks import Park, SupervisorHooks, Verdict, overridden
 from deep_research.supervisor.iteration import decide, follow_ups
 from deep_research.supervisor.reflection import reflection_prompt
@@ -89,7 +89,7 @@ class SupervisorOrchestrator:
         phases: Mapping[DeepResearchPhase, Phase[Any, Any]],
         *,
         hooks: SupervisorHooks | None = None,
-        gates: Mapping[DeepResearchPhase | str, GatePolicy | str] | None = None,
+        gates: Gates | None = None,
         fallbacks: Mapping[DeepResearchPhase, Phase[Any, Any]] | None = None,
         calls: Calls | None = None,
         hook_timeout: float = 60.0,

@@ -1,0 +1,17 @@
+"""Structured logging: silent until configured, run and phase bound, secrets filtered."""
+
+from deep_research.logs.log import FORMATS, LEVELS, Log, bind, configure, get_log
+from deep_research.logs.redaction import MASK, redact, redact_value, register_secret
+
+__all__ = [
+    "FORMATS",
+    "LEVELS",
+    "MASK",
+    "Log",
+    "bind",
+    "configure",
+    "get_log",
+    "redact",
+    "redact_value",
+    "register_secret",
+]

@@ -1,0 +1,151 @@
+"""Keeping secrets out of everything that is printed, stored or sent.
+
+Three nets: values that were registered as secrets, in every form they may take on their way; values that
+stand under a telling name (``api_key=…``, ``Authorization: …``); and strings that look like a known kind of
+key.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+MASK = "***"
+
+_MIN_SECRET = 4  # anything shorter would black out ordinary text
+_MIN_CORE = 8
+_DEEPEST = 8
+
+_SECRET_NAME = re.compile(
+    r"(?:api|access|private|secret)[_-]?key|authorization|passw(?:or)?d|secret|cookie|credential|token$|^key$",
+    re.IGNORECASE,
+)
+
+# Every quantifier before a value is bounded, so that a page of text is searched in linear time. The closing
+# quote is optional, because texts are cut before they get here.
+_IS = r"""\\{0,3}["']?\s{0,3}[:=]\s{0,3}"""
+_VALUE = r"""(?:\\{0,3}"[^"]*"?|\\{0,3}'[^']*'?|[^\s"'\\&,;)}\]]+)"""
+_NAMED = r"(?:(?:api|access|private|secret)[_-]?key|token|secret|passw(?:or)?d)"
+
+_SHAPES = tuple(
+    (re.compile(pattern, re.IGNORECASE), replacement)
+    for pattern, replacement in (
+        # Authorization: Bearer abc, "authorization": "Basic abc"
+        (rf"(authorization{_IS})(?:(?:bearer|basic|token)\s{{1,3}})?{_VALUE}", rf"\1{MASK}"),
+        (r"\b(bearer\s{1,3})[a-z0-9._~+/=-]{8,}", rf"\1{MASK}"),
+        # api_key=abc, "token": "abc", X-Api-Key: abc, password='abc'
+        (rf"({_NAMED}{_IS}){_VALUE}", rf"\1{MASK}"),
+        (r"""(\bkey=)[^\s"'\\&,;)}\]]+""", rf"\1{MASK}"),
+        # https://user:password@host
+        (r"(://[^\s/:@]{0,200}:)[^\s/@]{1,200}(?=@)", rf"\1{MASK}"),
+        # Keys that tell by their look: OpenAI, Anthropic, Tavily, Perplexity, Slack
+        (r"(?<![a-z0-9])(?:sk|tvly|pplx|xox[a-z])-[a-z0-9_-]{12,}", MASK),
+        # Groq, Hugging Face, GitHub
+        (r"(?<![a-z0-9])(?:gsk|hf|gh[a-z])_[a-z0-9]{16,}", MASK),
+        # Google
+        (r"(?<![a-z0-9])AIza[a-z0-9_-]{16,}", MASK),
+    )
+)
+
+
+class _Secrets:
+    """The registered values, in all their forms, longest first: a form goes before one that is part of it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._forms: tuple[str, ...] = ()
+
+    def add(self, value: str) -> None:
+        with self._lock:
+            self._forms = tuple(sorted({*self._forms, *_forms(value)}, key=lambda form: (-len(form), form)))
+
+    def hide(self, text: str) -> str:
+        for form in self._forms:
+            text = text.replace(form, MASK)
+        return text
+
+
+# Process-wide, because log handlers are: a line written for one engine may carry the key of another.
+_secrets = _Secrets()
+
+
+def register_secret(value: str) -> None:
+    """Never print this value again, nor its base64, URL-encoded or escaped forms. Values of fewer than 4
+    characters are left alone: hiding them would black out ordinary text."""
+    if len(value) >= _MIN_SECRET:
+        _secrets.add(value)
+
+
+def redact(text: str) -> str:
+    """The text with ``***`` for registered secrets, for what stands under a secret's name, and for what looks
+    like a key. Redacting twice changes nothing more."""
+    text = _secrets.hide(text)
+    for shape, replacement in _SHAPES:
+        text = shape.sub(replacement, text)
+    return text
+
+
+def redact_value(value: object, depth: int = 0) -> Any:
+    """A copy of nested data with every text redacted and every value under a secret's name hidden, made only
+    of what JSON carries. Never raises; anything deeper than 8 levels becomes text."""
+    if value is None or isinstance(value, bool):
+        return value
+    # Comparisons are false for NaN, and JSON carries neither it nor endless integers.
+    if isinstance(value, int | float) and -1e15 < value < 1e15:
+        return value
+    if depth < _DEEPEST and isinstance(value, Mapping):
+        return {
+            redact(_text(name)): MASK
+            if _names_secret(name) and item is not None
+            else redact_value(item, depth + 1)
+            for name, item in value.items()
+        }
+    if depth < _DEEPEST and isinstance(value, list | tuple | set | frozenset):
+        return [redact_value(item, depth + 1) for item in value]
+    return redact(_text(value))
+
+
+def _names_secret(name: object) -> bool:
+    return isinstance(name, str) and _SECRET_NAME.search(name) is not None
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bytes | bytearray):
+        return value.decode("utf-8", "backslashreplace")
+    try:
+        return repr(value)
+    except Exception:  # a value whose repr fails must not take the line, or the run, with it
+        return f"<{type(value).__name__}>"
+
+
+def _forms(value: str) -> set[str]:
+    raw = value.encode("utf-8", "surrogatepass")
+    encoded = {
+        quote(value, safe="", errors="surrogatepass"),
+        quote(value, errors="surrogatepass"),
+        quote_plus(value, errors="surrogatepass"),
+    }
+    lower = {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in encoded}
+    escaped = {json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1], repr(value)[1:-1]}
+    forms = {value, *encoded, *lower, *escaped}
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        whole = encode(raw).decode("ascii")
+        forms |= {whole, whole.rstrip("=")}
+        forms |= {core for core in _cores(raw, encode) if len(core) >= _MIN_CORE}
+    return forms
+
+
+def _cores(raw: bytes, encode: Callable[[bytes], bytes]) -> Iterator[str]:
+    """The characters that base64 of a longer text has wherever ``raw`` is inside it, as in Basic credentials:
+    one run for each of the three places where a group of three bytes may begin."""
+    for shift, first in ((0, 0), (1, 2), (2, 3)):
+        text = encode(bytes(shift) + raw).decode("ascii").rstrip("=")
+        # The last character of an unfinished group depends on what follows.
+        yield text[first : len(text) - (1 if (shift + len(raw)) % 3 else 0)]

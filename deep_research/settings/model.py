@@ -1,0 +1,281 @@
+"""The settings: one strict, frozen model. Names, defaults and bounds stand here and nowhere else."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from deep_research.errors import SettingsError, UnknownNameError
+from deep_research.logs import redact
+from deep_research.state import Budget, RunOptions
+
+_LONGEST_SHOWN = 80
+
+
+def _one_or_many(value: object) -> object:
+    """A single text or path stands for a list of one; a list becomes the tuple the model keeps."""
+    if isinstance(value, str | Path):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _path(value: object) -> object:
+    # An empty path would silently mean the current folder, and no file system takes a NUL.
+    if isinstance(value, str) and value and "\0" not in value:
+        return Path(value)
+    return value
+
+
+Name = Annotated[str, Field(min_length=1)]
+AnyPath = Annotated[Path, BeforeValidator(_path)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_one_or_many)]
+Paths = Annotated[tuple[AnyPath, ...], BeforeValidator(_one_or_many)]
+
+
+def _user_data_dir() -> Path:
+    import platformdirs  # here, because importing the package must stay cheap
+
+    return platformdirs.user_data_path("deep-research", appauthor=False)
+
+
+class Settings(BaseModel):
+    """Every option of the engine. Sizes are in characters, bytes or counts as named, times in seconds.
+
+    Build it with `load_settings`, which knows files, environment and presets. Wrong names raise
+    `UnknownNameError`, wrong values `SettingsError`, never pydantic's own error.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    max_iterations: int = Field(
+        default=3, ge=1, le=10, description="Rounds of searching and writing in one run."
+    )
+    max_sub_queries: int = Field(
+        default=5, ge=2, le=20, description="Sub-queries that a question is split into."
+    )
+    max_sources_per_query: int = Field(default=5, ge=1, le=50, description="Sources kept for each sub-query.")
+    max_concurrent: int = Field(
+        default=5, ge=1, le=32, description="Sub-queries of one run searched at a time."
+    )
+    gate_retries: int = Field(
+        default=1, ge=0, le=3, description="Further attempts of a phase whose result has a blocking issue."
+    )
+    max_supervisor_retries: int = Field(
+        default=2, ge=0, le=10, description="Retries in one run that the supervisor or a hook may ask for."
+    )
+    report_words: int = Field(
+        default=800, ge=100, le=20_000, description="Length the report aims at, in words."
+    )
+    system_prompt: str | None = Field(default=None, description="Instructions added to those of every agent.")
+    source_types: Names = Field(
+        default=(), description="Kinds of sources to ask for, such as `web`; empty: any."
+    )
+    max_searches: int | None = Field(
+        default=None,
+        ge=0,
+        description="Cap on the searches of one run; the report is written from what there is.",
+    )
+    max_seconds: float | None = Field(
+        default=None,
+        gt=0,
+        description="Cap on the seconds of work of one run; the report is written likewise.",
+    )
+    max_question_chars: int = Field(
+        default=20_000, ge=1, le=200_000, description="Longest question accepted, in characters."
+    )
+    max_source_bytes: int = Field(
+        default=2_000_000, ge=1_000, le=50_000_000, description="Longest text kept of one source, in bytes."
+    )
+    operation_timeout: float = Field(
+        default=120.0, gt=0, le=3_600, description="Seconds that one search or agent call may take."
+    )
+    task_timeout: float = Field(
+        default=1_800.0, gt=0, le=86_400, description="Seconds that a whole run may take."
+    )
+    hook_timeout: float = Field(default=60.0, gt=0, le=3_600, description="Seconds that one hook may take.")
+    corpus: Paths = Field(default=(), description="Files and folders of local documents to search.")
+    search: Names = Field(
+        default=(),
+        description="Search providers by name, the preferred first; empty: those that are configured.",
+    )
+    store: Literal["sqlite", "memory"] = Field(
+        default="sqlite", description="Where runs are kept: a database in `data_dir`, or this process only."
+    )
+    data_dir: AnyPath = Field(
+        default_factory=_user_data_dir, description="Folder of the database and of everything saved."
+    )
+    preset: str = Field(default="default", description="Named set of values to start from.")
+    log_level: Literal["debug", "info", "warning", "error"] | None = Field(
+        default=None, description="Least severe log lines to print on stderr; unset: silent."
+    )
+    log_format: Literal["text", "json"] = Field(default="text", description="Form of those log lines.")
+    lease_ttl: float = Field(
+        default=15.0, gt=0, le=3_600, description="Seconds after which a silent owner loses its run."
+    )
+    heartbeat: float = Field(
+        default=5.0,
+        gt=0,
+        le=1_800,
+        description="Seconds between renewals of a lease; at most half of `lease_ttl`.",
+    )
+    control_interval: float = Field(
+        default=0.05, gt=0, le=10, description="Seconds between looks for cancellations and answers."
+    )
+    max_active_runs: int = Field(
+        default=200, ge=1, le=10_000, description="Runs that one process works on at a time; others wait."
+    )
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_our_words(
+        cls, values: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+    ) -> Self:
+        origins: Mapping[str, str] = (info.context or {}).get("origins", {})
+        try:
+            settings = handler(values)
+        except ValidationError as error:
+            raise explained(error, cls, origins) from None
+        # One missed beat must not cost the lease.
+        if settings.heartbeat > settings.lease_ttl / 2:
+            raise SettingsError(
+                f"heartbeat must be at most half of lease_ttl ({settings.lease_ttl:g}), got "
+                f"{settings.heartbeat:g}{_from(origins, 'heartbeat', 'lease_ttl')}.",
+                setting="heartbeat",
+            )
+        return settings
+
+    def run_options(self, **per_run: Any) -> RunOptions:
+        """The options of one run: these settings, and over them what the caller gave for this run.
+
+        Takes every field of `RunOptions`; None means not given. A ``budget`` goes over ``max_searches`` and
+        ``max_seconds`` cap by cap. Raises `UnknownNameError` and `SettingsError` as `load_settings` does.
+        """
+        given = {name: value for name, value in per_run.items() if value is not None}
+        for name in given:
+            if name not in RunOptions.model_fields:
+                raise UnknownNameError.of("option", plain(name), RunOptions.model_fields)
+        origins = dict.fromkeys(given, "argument")
+        shared = {name: given.get(name, value) for name, value in self if name in RunOptions.model_fields}
+        chosen = Settings.model_validate(dict(self) | shared, context={"origins": origins})
+        options = given | {name: getattr(chosen, name) for name in shared}
+        try:
+            return RunOptions(**options | {"budget": self._budget(given.get("budget"))})
+        except ValidationError as error:
+            raise explained(error, RunOptions, origins) from None
+
+    def _budget(self, over: object) -> Budget:
+        caps: dict[str, Any] = {"max_searches": self.max_searches, "max_seconds": self.max_seconds}
+        if over is None:
+            return Budget(**caps)
+        if not isinstance(over, Budget | Mapping):
+            raise SettingsError(
+                f"budget must be a Budget, got {shown(over)} (from argument).", setting="budget"
+            )
+        try:
+            own = Budget.model_validate(over)
+        except ValidationError as error:
+            raise explained(error, Budget, dict.fromkeys(Budget.model_fields, "argument")) from None
+        return own.model_copy(update={name: cap for name, cap in caps.items() if getattr(own, name) is None})
+
+
+_WORDS: dict[object, str] = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    Path: "a path",
+}
+
+
+def kind(model: type[BaseModel], name: str) -> object:
+    """The type of a field without None and annotations: ``int``, ``float``, ``str``, ``Path``, a Literal,
+    or ``tuple[item, ...]``."""
+    annotation: object = model.model_fields[name].annotation
+    if get_origin(annotation) in (Union, types.UnionType):
+        annotation = next(part for part in get_args(annotation) if part is not type(None))
+    return annotation
+
+
+def optional(model: type[BaseModel], name: str) -> bool:
+    return type(None) in get_args(model.model_fields[name].annotation)
+
+
+def bounds(name: str, model: type[BaseModel] = Settings) -> str:
+    """The limits of a field in words, such as «between 1 and 10» or «one of 'text', 'json'»; "" without."""
+    if get_origin(kind(model, name)) is Literal:
+        return "one of " + ", ".join(f"'{choice}'" for choice in get_args(kind(model, name)))
+    limits: dict[str, float] = {}
+    for constraint in model.model_fields[name].metadata:
+        for key in ("ge", "gt", "le"):
+            if (limit := getattr(constraint, key, None)) is not None:
+                limits[key] = limit
+    low = f"above {limits['gt']}" if "gt" in limits else f"at least {limits['ge']}" if "ge" in limits else ""
+    if "ge" in limits and "le" in limits:
+        return f"between {limits['ge']} and {limits['le']}"
+    return " and ".join(part for part in (low, f"at most {limits['le']}" if "le" in limits else "") if part)
+
+
+def explained(
+    error: ValidationError, model: type[BaseModel], origins: Mapping[str, str]
+) -> SettingsError | UnknownNameError:
+    """Pydantic's first complaint in one line of ours. ``origins`` says where each value came from."""
+    details = error.errors(include_url=False)[0]
+    name = str(details["loc"][0]) if details["loc"] else ""
+    if details["type"] == "extra_forbidden":
+        return UnknownNameError.of("setting", plain(name), model.model_fields)
+    wanted = _wanted(details, model, name)
+    return SettingsError(
+        f"{name} must be {wanted}, got {shown(details['input'])}{_from(origins, name)}.", setting=name
+    )
+
+
+def _wanted(details: ErrorDetails, model: type[BaseModel], name: str) -> str:
+    limits = bounds(name, model)
+    if details["type"].startswith(("greater_than", "less_than", "literal")):
+        return limits
+    sort = kind(model, name)
+    if get_origin(sort) is tuple:
+        item = get_args(sort)[0]
+        return "a list of paths" if Path in (item, *get_args(item)) else "a list of names"
+    return " ".join(part for part in (_WORDS.get(sort, ""), limits) if part) or "of its type"
+
+
+def _from(origins: Mapping[str, str], *names: str) -> str:
+    """« (from X)» for the first of the names that was set by someone."""
+    for name in names:
+        if origins.get(name, "default") != "default":
+            return f" (from {origins[name]})"
+    return ""
+
+
+def shown(value: object) -> str:
+    """A value for an error line: short, and nothing in it that looks like a secret."""
+    return _cut(redact(repr(value)))
+
+
+def plain(name: str) -> str:
+    """A name for an error line. Names come from files too, so one may hold anything."""
+    return _cut(one_line(name))
+
+
+def one_line(text: str) -> str:
+    text = redact(text)
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
