@@ -264,7 +264,7 @@ class DeepResearch:
 
     async def atext(self, source: Source | Citation | Quote | str) -> str:
         content_hash = source if isinstance(source, str) else (source.content_hash or "")
-        body = await asyncio.to_thread(self._parts.store.content, content_hash)
+        (body,) = await asyncio.to_thread(self._parts.store.contents, [content_hash])
         return body.decode("utf-8")
 
     # Acting on runs

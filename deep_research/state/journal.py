@@ -51,8 +51,8 @@ class Journal(Protocol):
     def progress(self, note: Progress) -> None:
         """Tell watchers something that is not worth keeping."""
 
-    async def text(self, content_hash: str) -> str:
-        """The saved text of that hash. Raises `ContentMissingError`."""
+    async def texts(self, hashes: Sequence[str]) -> list[str]:
+        """The saved texts of these hashes, in their order. Raises `ContentMissingError`."""
 
 
 class MemoryJournal:
@@ -84,10 +84,11 @@ class MemoryJournal:
     def progress(self, note: Progress) -> None:
         self.notes.append(note)
 
-    async def text(self, content_hash: str) -> str:
-        if content_hash not in self._contents:
-            raise missing(content_hash)
-        return self._contents[content_hash].decode()
+    async def texts(self, hashes: Sequence[str]) -> list[str]:
+        for content_hash in hashes:
+            if content_hash not in self._contents:
+                raise missing(content_hash)
+        return [self._contents[content_hash].decode() for content_hash in hashes]
 
 
 def missing(content_hash: str) -> ContentMissingError:

@@ -227,8 +227,8 @@ class Store(ABC):
         """All runs, newest first."""
 
     @abstractmethod
-    def content(self, content_hash: str) -> bytes:
-        """Raises `ContentMissingError`."""
+    def contents(self, hashes: Sequence[str]) -> list[bytes]:
+        """The saved texts, in the order of their hashes. Raises `ContentMissingError`."""
 
     @abstractmethod
     def post(self, run_id: str, kind: str, payload: str = "") -> int:

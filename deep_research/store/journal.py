@@ -160,6 +160,6 @@ class RunJournal:
     def progress(self, note: Progress) -> None:
         self._feed.publish(self.lane.run_id, note)
 
-    async def text(self, content_hash: str) -> str:
-        body = await asyncio.to_thread(self._store.content, content_hash)
-        return body.decode("utf-8")
+    async def texts(self, hashes: Sequence[str]) -> list[str]:
+        bodies = await asyncio.to_thread(self._store.contents, hashes)
+        return [body.decode("utf-8") for body in bodies]

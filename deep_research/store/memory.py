@@ -164,11 +164,12 @@ class MemoryStore(Store):
             rows = [held.row for held in reversed(self._runs.values())]
         return rows if limit is None else rows[:limit]
 
-    def content(self, content_hash: str) -> bytes:
+    def contents(self, hashes: Sequence[str]) -> list[bytes]:
         with self._gate:
-            if content_hash not in self._contents:
-                raise missing(content_hash)
-            return self._contents[content_hash]
+            for content_hash in hashes:
+                if content_hash not in self._contents:
+                    raise missing(content_hash)
+            return [self._contents[content_hash] for content_hash in hashes]
 
     def delete(self, run_id: str) -> None:
         with self._gate:

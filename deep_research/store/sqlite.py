@@ -191,12 +191,15 @@ class SQLiteStore(Store):
             ).fetchall()
         return [_row(row) for row in rows]
 
-    def content(self, content_hash: str) -> bytes:
+    def contents(self, hashes: Sequence[str]) -> list[bytes]:
+        bodies = []
         with self._reader() as db:
-            row = db.execute("SELECT body FROM contents WHERE hash = ?", (content_hash,)).fetchone()
-        if row is None:
-            raise missing(content_hash)
-        return bytes(row[0])
+            for content_hash in hashes:
+                row = db.execute("SELECT body FROM contents WHERE hash = ?", (content_hash,)).fetchone()
+                if row is None:
+                    raise missing(content_hash)
+                bodies.append(bytes(row[0]))
+        return bodies
 
     def close(self) -> None:
         with self._gate:

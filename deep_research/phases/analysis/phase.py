@@ -80,7 +80,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     async def handoff(
         self, batch: Sequence[Source], state: DeepResearchState, journal: Journal
     ) -> AnalyzerInput:
-        texts = [await journal.text(s.content_hash) for s in batch if s.content_hash]
+        texts = await journal.texts([s.content_hash for s in batch if s.content_hash])
         return AnalyzerInput(
             research_id=state.research_id,
             original_query=state.query,
