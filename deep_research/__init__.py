@@ -35,13 +35,9 @@ if TYPE_CHECKING:
         SupervisorAction,
         ValidationResult,
     )
-    from deep_research.supervisor import (
-        GatePolicy,
-        Park,
-        SupervisorHooks,
-        SupervisorOrchestrator,
-        Verdict,
-    )
+    from deep_research.supervisor.gates import GatePolicy
+    from deep_research.supervisor.hooks import Park, SupervisorHooks, Verdict
+    from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
 __version__ = "0.1.0"
 
@@ -71,13 +67,9 @@ _HOMES = {
         "SupervisorAction",
         "ValidationResult",
     ),
-    "deep_research.supervisor": (
-        "GatePolicy",
-        "Park",
-        "SupervisorHooks",
-        "SupervisorOrchestrator",
-        "Verdict",
-    ),
+    "deep_research.supervisor.gates": ("GatePolicy",),
+    "deep_research.supervisor.hooks": ("Park", "SupervisorHooks", "Verdict"),
+    "deep_research.supervisor.orchestrator": ("SupervisorOrchestrator",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from deep_research.calls import Calls
@@ -27,8 +26,8 @@ from deep_research.sources.search import SearchProvider
 from deep_research.sources.search.registry import make_provider
 from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase
 from deep_research.store import MemoryStore, SQLiteStore, Store
-from deep_research.supervisor import GatePolicy, SupervisorHooks
-from deep_research.supervisor.gates import policies
+from deep_research.supervisor.gates import GatePolicy, Gates, policies
+from deep_research.supervisor.hooks import SupervisorHooks
 
 DATABASE = "runs.db"
 
@@ -84,7 +83,7 @@ def assemble(
     agents: Mapping[AgentRole | str, Any] | None = None,
     search: Sequence[SearchProvider | str] | None = None,
     hooks: SupervisorHooks | None = None,
-    gates: Mapping[DeepResearchPhase | str, GatePolicy | str] | None = None,
+    gates: Gates | None = None,
     store: Store | None = None,
 ) -> Parts:
     """Raises `UnknownNameError`, `ConfigurationError`."""
@@ -170,10 +169,3 @@ def _hooks(given: SupervisorHooks | None) -> SupervisorHooks:
             "hooks must be a SupervisorHooks.", hint="Subclass it, or pass functions: SupervisorHooks(…)."
         )
     return given or SupervisorHooks()
-
-
-def paths(corpus: Path | str | Sequence[Path | str] | None) -> list[str] | None:
-    """One folder or several, as the settings take them."""
-    if corpus is None:
-        return None
-    return [str(corpus)] if isinstance(corpus, str | Path) else [str(path) for path in corpus]

@@ -11,9 +11,8 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from deep_research.assembly import Parts, assemble, paths
 from deep_research.errors import (
     DeepResearchError,
     InvalidQuestionError,
@@ -25,14 +24,12 @@ from deep_research.logs import configure, get_log
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.result import ResearchResult, RunSummary
-from deep_research.research.runner import Runner
 from deep_research.settings import ResolvedSettings, load_settings
 from deep_research.sources.search import SearchProvider
 from deep_research.state import (
     AgentRole,
     Budget,
     Citation,
-    DeepResearchPhase,
     Quote,
     RunOptions,
     RunStatus,
@@ -43,7 +40,11 @@ from deep_research.state.identity import RUN_ID
 from deep_research.state.journal import Clock, utc_now
 from deep_research.state.reducer import fold
 from deep_research.store import Feed, RunRow, Store
-from deep_research.supervisor import GatePolicy, SupervisorHooks
+from deep_research.supervisor.hooks import SupervisorHooks
+
+if TYPE_CHECKING:
+    from deep_research.assembly import Parts
+    from deep_research.supervisor.gates import Gates
 
 _T = TypeVar("_T")
 ReportFormat = Literal["markdown", "json"]
@@ -77,7 +78,7 @@ class DeepResearch:
         agents: Mapping[AgentRole | str, Any] | None = None,
         search: Sequence[SearchProvider | str] | None = None,
         corpus: Path | str | Sequence[Path | str] | None = None,
-        gates: Mapping[DeepResearchPhase | str, GatePolicy | str] | None = None,
+        gates: Gates | None = None,
         hooks: SupervisorHooks | None = None,
         budget: Budget | None = None,
         store: Store | str | None = None,
@@ -86,9 +87,14 @@ class DeepResearch:
         clock: Clock = utc_now,
         **settings: Any,
     ) -> None:
+        # The agents, phases and stores behind an engine take longer to import than all else together; a program
+        # that only names the class should not pay for them.
+        from deep_research.assembly import assemble
+        from deep_research.research.runner import Runner
+
         overrides = {
             **settings,
-            "corpus": paths(corpus),
+            "corpus": _paths(corpus),
             "store": store if isinstance(store, str) else None,
         }
         self._resolved = load_settings(overrides=overrides, config=config, preset=preset)
@@ -96,7 +102,7 @@ class DeepResearch:
         if self._settings.log_level:
             configure(self._settings.log_level, self._settings.log_format)
         self._budget = budget
-        self._parts: Parts = assemble(
+        self._parts = assemble(
             self._settings,
             model=model,
             models=models,
@@ -411,6 +417,13 @@ class DeepResearch:
 
         task.add_done_callback(done)
         return ResearchHandle(self, run_id, future)
+
+
+def _paths(corpus: Path | str | Sequence[Path | str] | None) -> list[str] | None:
+    """One folder or several, as the settings take them."""
+    if corpus is None:
+        return None
+    return [str(corpus)] if isinstance(corpus, str | Path) else [str(path) for path in corpus]
 
 
 def _let_go(background: BackgroundLoop, parts: Parts) -> None:

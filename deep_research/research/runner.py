@@ -33,8 +33,8 @@ from deep_research.store import (
     RunRow,
     Watch,
 )
-from deep_research.supervisor import SupervisorOrchestrator
 from deep_research.supervisor.hooks import overridden
+from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
 log = get_log("runner")
 

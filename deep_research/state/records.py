@@ -23,7 +23,7 @@ from deep_research.state.phases import (
 class Record(BaseModel):
     """Base of everything that is stored: frozen, strict about its fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Span(Record):
