@@ -87,6 +87,7 @@ class Fold:
     completed_at: datetime | None
 
     def __init__(self, base: DeepResearchState | None = None) -> None:
+        self._empty = base is None  # a log opens with run.created; a state made by hand does not
         base = base or DeepResearchState(query="")
         for name in _SCALARS:
             setattr(self, name, getattr(base, name))
@@ -116,7 +117,7 @@ class Fold:
             raise _damaged(f"'{event.name}' after the run completed", self.research_id)
         if self.status is RunStatus.ABORTED and not isinstance(event, ev.RunResumed):
             raise _damaged(f"'{event.name}' after the run was aborted", self.research_id)
-        if (event.seq == 1) is not isinstance(event, ev.RunCreated):
+        if isinstance(event, ev.RunCreated) is not (self._empty and event.seq == 1):
             raise _damaged(f"'{event.name}' as event {event.seq}", self.research_id)
         try:
             _REDUCERS[type(event)](self, event)
