@@ -1,0 +1,8 @@
+"""Local documents as evidence: reading them safely, indexing them, searching them."""
+
+from deep_research.sources.documents.corpus import LocalCorpus
+from deep_research.sources.documents.files import Skipped
+from deep_research.sources.documents.index import CorpusIndex, Hit, IndexReport
+from deep_research.sources.documents.readers import Document, read_document
+
+__all__ = ["CorpusIndex", "Document", "Hit", "IndexReport", "LocalCorpus", "Skipped", "read_document"]

@@ -1,0 +1,256 @@
+"""Cutting a text into passages, and a passage into sentences, by exact code-point offsets.
+
+Both read the same light structure that the document readers write: ``# `` headings, ``- `` and ``1. `` list
+items, rows with ``|``, fenced code, and paragraphs between blank lines (wrapped over lines or not). Nothing
+is copied or changed: ``text[start:end]`` is the passage. All of it takes linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from deep_research.evidence.sentences import sentence_spans
+from deep_research.state import Span
+
+TARGET = 1200  # characters a passage is filled to
+SMALL = 200  # a shorter rest joins the passage before it
+SECTION = 300  # a passage of this length ends where a new section begins; a shorter one takes it in
+KEPT_WHOLE = 2 * TARGET  # a table or a piece of code up to here is not cut
+HEADING_LENGTH = 200  # a longer line is a paragraph, whatever it begins with
+
+_ITEM = re.compile(r"[ \t]*+(?:[-*+•]|\d{1,9}[.)])[ \t]++(?=\S)")
+_HEADING = re.compile(r"(#{1,6})[ \t]++(?=\S)")
+_FENCE = re.compile(r"`{3,}|~{3,}")
+_OPENERS = frozenset("#`~-*+•|0123456789")
+
+
+class _Kind(Enum):
+    PARAGRAPH = auto()
+    HEADING = auto()
+    ITEM = auto()
+    TABLE = auto()
+    CODE = auto()
+
+
+@dataclass(slots=True)
+class _Block:
+    kind: _Kind
+    start: int
+    end: int
+    level: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """``text[start:end]``, in code points, and the headings it stands under, outermost first, joined by `` /
+    ``."""
+
+    start: int
+    end: int
+    heading: str = ""
+
+    @property
+    def span(self) -> Span:
+        return Span(start=self.start, end=self.end)
+
+
+def passages(text: str) -> list[Passage]:
+    """The passages of ``text`` in order, most of them of 600 to 1200 characters.
+
+    Every non-blank character is in exactly one of them; none begins or ends with white space. Headings belong
+    to what follows them. Paragraphs over the target are cut at sentence ends, long tables and code at line
+    ends.
+    """
+    packer = _Packer()
+    headings: dict[int, str] = {}
+    for block in _blocks(text, 0, len(text)):
+        if block.kind is _Kind.HEADING:
+            headings = {level: title for level, title in headings.items() if level < block.level}
+            headings[block.level] = text[block.start : block.end].strip("# \t")
+            packer.open_section(block, " / ".join(headings[level] for level in sorted(headings)))
+            continue
+        for start, end in _pieces(text, block):
+            packer.add(start, end)
+    return packer.close()
+
+
+def sentences(text: str, start: int = 0, end: int | None = None) -> list[Span]:
+    """The sentences of ``text[start:end]`` in order, without the white space around them.
+
+    A heading is one unit and keeps its ``#``, which tells it from a sentence; a list item loses its mark and
+    is cut like a paragraph; a row of a table or a line of code is one unit; marks of fences are left out.
+    """
+    stop = len(text) if end is None else min(end, len(text))
+    spans: list[Span] = []
+    for block in _blocks(text, start, stop):
+        if block.kind is _Kind.HEADING:
+            found: Iterable[tuple[int, int]] = ((block.start, block.end),)
+        elif block.kind in (_Kind.TABLE, _Kind.CODE):
+            found = _lines(text, block.start, block.end, marks=False)
+        else:
+            mark = _ITEM.match(text, block.start, block.end) if block.kind is _Kind.ITEM else None
+            found = sentence_spans(text, mark.end() if mark else block.start, block.end)
+        spans.extend([Span(start=a, end=b) for a, b in found])
+    return spans
+
+
+class _Packer:
+    """Joins blocks to passages: fills one up to the target, then begins the next."""
+
+    def __init__(self) -> None:
+        self._done: list[Passage] = []
+        self._start = self._end = -1
+        self._heading = ""  # of the passage being filled
+        self._section = ""  # of what comes next
+        self._has_body = False
+
+    def open_section(self, block: _Block, heading: str) -> None:
+        too_long = self._start >= 0 and block.end - self._start > TARGET
+        if too_long or (self._has_body and self._end - self._start >= SECTION):
+            self._flush()
+        self._section = heading
+        self._take(block.start, block.end)
+
+    def add(self, start: int, end: int) -> None:
+        if self._has_body and end - self._start > TARGET:
+            self._flush()
+        self._take(start, end)
+        self._has_body = True
+
+    def close(self) -> list[Passage]:
+        self._flush()
+        return self._done
+
+    def _take(self, start: int, end: int) -> None:
+        if self._start < 0:
+            self._start, self._heading = start, self._section
+        elif not self._has_body:
+            self._heading = self._section
+        self._end = end
+
+    def _flush(self) -> None:
+        if self._start < 0:
+            return
+        start, end = self._start, self._end
+        before = self._done[-1] if self._done else None
+        if (
+            before
+            and end - start < SMALL
+            and before.heading == self._heading
+            and end - before.start <= KEPT_WHOLE
+        ):
+            self._done[-1] = Passage(before.start, end, before.heading)
+        else:
+            self._done.append(Passage(start, end, self._heading))
+        self._start, self._has_body = -1, False
+
+
+def _blocks(text: str, start: int, end: int) -> Iterator[_Block]:
+    """The blocks of ``text[start:end]``, in one pass over its lines."""
+    block: _Block | None = None
+    fence = ""
+    after = start
+    for line in text[start:end].split("\n"):
+        offset, after = after, after + len(line) + 1
+        body = line.strip()
+        if fence and block:
+            if body:
+                block.end = offset + len(line.rstrip())
+            if body.startswith(fence) and not body.strip(fence[0]):
+                yield block
+                block, fence = None, ""
+            continue
+        if not body:
+            if block:
+                yield block
+            block = None
+            continue
+        first = offset + len(line) - len(line.lstrip())
+        kind, level = _classify(line, body)
+        joins = block is not None and (
+            (kind is _Kind.PARAGRAPH and block.kind in (_Kind.PARAGRAPH, _Kind.ITEM))
+            or (kind is _Kind.TABLE and block.kind is _Kind.TABLE)
+        )
+        if block and joins:
+            block.end = first + len(body)
+            continue
+        if block:
+            yield block
+        block = _Block(kind, first, first + len(body), level)
+        if kind is _Kind.HEADING:
+            yield block
+            block = None
+        elif kind is _Kind.CODE:
+            opening = _FENCE.match(body)
+            fence = opening.group() if opening else ""
+    if block:
+        yield block
+
+
+def _classify(line: str, body: str) -> tuple[_Kind, int]:
+    """What a non-blank line begins, and the level of a heading."""
+    if body[0] in _OPENERS:
+        if body[0] == "#" and len(body) <= HEADING_LENGTH and (heading := _HEADING.match(body)):
+            return _Kind.HEADING, len(heading.group(1))
+        if body[0] in "`~" and _FENCE.match(body) and body[0] not in body.lstrip(body[0]):
+            return _Kind.CODE, 0
+        if body[0] == "|" and len(body) > 1:
+            return _Kind.TABLE, 0
+        if _ITEM.match(line):
+            return _Kind.ITEM, 0
+    return (_Kind.TABLE if " | " in body else _Kind.PARAGRAPH), 0
+
+
+def _pieces(text: str, block: _Block) -> Iterator[tuple[int, int]]:
+    """The block itself, or its cuts when it is too long to be one passage."""
+    rigid = block.kind in (_Kind.TABLE, _Kind.CODE)
+    if block.end - block.start <= (KEPT_WHOLE if rigid else TARGET):
+        yield block.start, block.end
+        return
+    units = (
+        _lines(text, block.start, block.end, marks=True)
+        if rigid
+        else sentence_spans(text, block.start, block.end)
+    )
+    begin = last = -1
+    for unit_start, unit_end in units:
+        for start, end in _short(text, unit_start, unit_end):
+            if begin >= 0 and end - begin > TARGET:
+                yield begin, last
+                begin = -1
+            begin = start if begin < 0 else begin
+            last = end
+    if begin >= 0:
+        yield begin, last
+
+
+def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Cuts what is longer than the target at white space, or where it must."""
+    while end - start > TARGET:
+        stop = start + TARGET
+        cut = max(text.rfind(" ", start, stop), text.rfind("\n", start, stop))
+        cut = cut if cut > start + TARGET // 2 else stop
+        piece = text[start:cut]
+        lead = len(piece) - len(piece.lstrip())
+        if stripped := piece.strip():
+            yield start + lead, start + lead + len(stripped)
+        start = cut
+    rest = text[start:end]
+    if stripped := rest.strip():
+        lead = len(rest) - len(rest.lstrip())
+        yield start + lead, start + lead + len(stripped)
+
+
+def _lines(text: str, start: int, end: int, *, marks: bool) -> Iterator[tuple[int, int]]:
+    """The non-blank lines; without ``marks``, those that hold a letter or digit and open no fence."""
+    after = start
+    for line in text[start:end].split("\n"):
+        offset, after = after, after + len(line) + 1
+        body = line.strip()
+        if not body or (not marks and (_FENCE.match(body) or not any(map(str.isalnum, body)))):
+            continue
+        lead = len(line) - len(line.lstrip())
+        yield offset + lead, offset + lead + len(body)
