@@ -25,7 +25,9 @@ def queries(count: int, text: str = "a long enough query", **fields: object) -> 
 
 
 def sources(count: int, quality: SourceQuality = SourceQuality.HIGH) -> tuple[Source, ...]:
-    return tuple(Source(id=f"src-{n}", sub_query_id="subq-0", title="t", quality=quality) for n in range(count))
+    return tuple(
+        Source(id=f"src-{n}", sub_query_id="subq-0", title="t", quality=quality) for n in range(count)
+    )
 
 
 def findings(count: int, confidence: ConfidenceLevel = ConfidenceLevel.HIGH) -> tuple[Finding, ...]:
@@ -46,7 +48,13 @@ PLANNING = [
     ("too many sub-queries", {"sub_queries": queries(6), "research_brief": "b"}, 1, 0, 10.0),
     ("no brief", {"sub_queries": queries(2)}, 1, 0, 5.0),
     ("short sub-queries", {"sub_queries": queries(2, "ab"), "research_brief": "b"}, 2, 0, 5.0),
-    ("superseded ones do not count", {"sub_queries": queries(2, status=SubQueryStatus.SUPERSEDED)}, 2, 1, 0.0),
+    (
+        "superseded ones do not count",
+        {"sub_queries": queries(2, status=SubQueryStatus.SUPERSEDED)},
+        2,
+        1,
+        0.0,
+    ),
 ]
 GATHERING = [
     ("enough good sources", {"sources": sources(4)}, 0, 0, 6.0),

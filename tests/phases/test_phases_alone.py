@@ -118,7 +118,10 @@ def test_a_new_plan_supersedes_what_was_not_searched_and_keeps_what_was():
 
 def test_an_answer_given_as_a_mapping_is_validated():
     planner = Agent({"research_brief": "b", "sub_queries": [{"query": "from a mapping"}]})
-    assert run(PlanningPhase(planner), DeepResearchState(query="q")).state.sub_queries[0].query == "from a mapping"
+    assert (
+        run(PlanningPhase(planner), DeepResearchState(query="q")).state.sub_queries[0].query
+        == "from a mapping"
+    )
 
 
 @pytest.mark.parametrize("answer", [None, "prose", {"sub_queries": "x"}, {"research_brief": "b"}])
@@ -148,7 +151,9 @@ def test_a_plain_function_is_an_agent_too():
     def plan(handoff):
         return PlannerOutput(research_brief="b", sub_queries=(PlannedQuery(query="from a function"),))
 
-    assert run(PlanningPhase(plan), DeepResearchState(query="q")).state.sub_queries[0].query == "from a function"
+    assert (
+        run(PlanningPhase(plan), DeepResearchState(query="q")).state.sub_queries[0].query == "from a function"
+    )
 
 
 # Gathering
@@ -167,7 +172,10 @@ def test_every_pending_sub_query_is_searched_and_recorded_as_its_own_unit():
 def test_a_sub_query_that_was_searched_is_not_searched_again():
     library = Library({"how tall is it": [page("b.md")]})
     done = QUERIES[0].model_copy(update={"status": SubQueryStatus.COMPLETED})
-    run(GatheringPhase(SearchGatherer([library])), DeepResearchState(query="q", sub_queries=(done, QUERIES[1])))
+    run(
+        GatheringPhase(SearchGatherer([library])),
+        DeepResearchState(query="q", sub_queries=(done, QUERIES[1])),
+    )
     assert library.calls == ["how tall is it"]
 
 
@@ -251,9 +259,7 @@ def test_no_more_sources_are_kept_than_a_sub_query_may_have():
     library = Library({"who built it": [page(f"{n}.md") for n in range(9)]})
     state = run(
         GatheringPhase(SearchGatherer([library])),
-        DeepResearchState(
-            query="q", sub_queries=QUERIES[:1], options=RunOptions(max_sources_per_query=4)
-        ),
+        DeepResearchState(query="q", sub_queries=QUERIES[:1], options=RunOptions(max_sources_per_query=4)),
     ).state
     assert [s.url for s in state.sources] == ["0.md", "1.md", "2.md", "3.md"]
 
@@ -336,8 +342,10 @@ def test_findings_that_say_the_same_become_one_with_all_their_sources():
     sources = (source("a"), source("b", TEXT + " "), source("c", TEXT + "  "))
     analyzer = Agent(
         AnalyzerOutput(
-            findings=tuple(analyzed(f"The tower was built in 1811{end}", "built in 1811", (i,)) for i, end in
-                           (("src-a", "."), ("src-b", ""), ("src-c", "!")))
+            findings=tuple(
+                analyzed(f"The tower was built in 1811{end}", "built in 1811", (i,))
+                for i, end in (("src-a", "."), ("src-b", ""), ("src-c", "!"))
+            )
         )
     )
     state = run(
@@ -352,9 +360,7 @@ def test_findings_that_say_the_same_become_one_with_all_their_sources():
 
 def test_only_sources_that_were_not_read_are_given_to_the_analyzer():
     analyzer = Agent(AnalyzerOutput())
-    state = DeepResearchState(
-        query="q", sources=(source("a"), source("b")), analyzed=frozenset({"src-a"})
-    )
+    state = DeepResearchState(query="q", sources=(source("a"), source("b")), analyzed=frozenset({"src-a"}))
     run(AnalysisPhase(analyzer), state, texts=[TEXT])
     assert [s.id for s in analyzer.asked[0].sources] == ["src-b"]
 
@@ -373,9 +379,7 @@ def test_batches_are_as_large_as_allowed_and_each_is_a_unit():
 
 def test_a_gap_that_the_analyzer_addressed_is_marked_with_its_resolution():
     gap = Gap(id="gap-1", description="who built it")
-    analyzer = Agent(
-        AnalyzerOutput(addressed_gap_ids=("gap-1",), gaps=(AnalyzedGap(description="new one"),))
-    )
+    analyzer = Agent(AnalyzerOutput(addressed_gap_ids=("gap-1",), gaps=(AnalyzedGap(description="new one"),)))
     state = run(
         AnalysisPhase(analyzer),
         DeepResearchState(query="q", sources=(source(),), gaps=(gap,)),

@@ -123,7 +123,9 @@ class Library(SearchProvider):
 class Machine:
     """A run and its parts. ``agents`` replaces some of the scripted ones by functions or agents."""
 
-    def __init__(self, *, library=None, hooks=None, gates=None, clock=None, elapsed=None, options=None, **agents):
+    def __init__(
+        self, *, library=None, hooks=None, gates=None, clock=None, elapsed=None, options=None, **agents
+    ):
         made = {"planner": plan, "analyzer": read, "synthesizer": write, "refiner": refine, **agents}
         self.agents = {n: a if isinstance(a, Scripted) else Scripted(a) for n, a in made.items()}
         self.library = library or Library()
@@ -311,7 +313,11 @@ def test_advice_that_a_later_iteration_made_good_is_no_limit_any_more():
     [("proceed", "aborted", 1), ("retry", "aborted", 2), ("abort", "aborted", 1), ("strict", "aborted", 2)],
 )
 def test_the_policy_of_a_gate_decides_what_a_blocking_issue_does(policy, status, asked):
-    machine = Machine(analyzer=lambda h: AnalyzerOutput(), gates={"analysis": policy}, synthesizer=lambda h: SynthesizerOutput(report=""))
+    machine = Machine(
+        analyzer=lambda h: AnalyzerOutput(),
+        gates={"analysis": policy},
+        synthesizer=lambda h: SynthesizerOutput(report=""),
+    )
     state = machine.run()
     assert state.status == status
     assert len(machine.agents["analyzer"].handoffs) == asked
@@ -399,7 +405,9 @@ def test_think_pauses_come_after_every_phase_and_reach_the_next_handoff():
         prompts.append((state.phase, prompt))
         return f"After {state.phase}: look closer."
 
-    machine = Machine(analyzer=with_gap, hooks=SupervisorHooks(think_pause=think), options=RunOptions(max_iterations=2))
+    machine = Machine(
+        analyzer=with_gap, hooks=SupervisorHooks(think_pause=think), options=RunOptions(max_iterations=2)
+    )
     machine.run()
     assert [phase for phase, _ in prompts][:5] == list(P)
     for role, before in (("analyzer", "gathering"), ("synthesizer", "analysis"), ("refiner", "synthesis")):
@@ -430,7 +438,11 @@ def test_stop_research_is_the_one_exception_that_ends_a_run():
             raise StopResearch("enough is known")
 
     state = Machine(hooks=SupervisorHooks(before_phase=stop)).run()
-    assert (state.status, state.abort.reason, state.abort.message) == ("aborted", "cancelled", "enough is known")
+    assert (state.status, state.abort.reason, state.abort.message) == (
+        "aborted",
+        "cancelled",
+        "enough is known",
+    )
     assert state.report_metadata.partial
     assert state.metadata["cancelled"] is True
     assert (state.metadata["abort_phase"], state.metadata["abort_iteration"]) == ("synthesis", 1)
@@ -555,7 +567,8 @@ def test_an_agent_that_says_so_falls_back_to_the_extractive_one_and_the_report_t
         analyzer=Scripted(fail, falls_back=True),
         library=library,
         planner=lambda h: PlannerOutput(
-            research_brief="b", sub_queries=(PlannedQuery(query="question of the plan"), PlannedQuery(query="keepers 1811"))
+            research_brief="b",
+            sub_queries=(PlannedQuery(query="question of the plan"), PlannedQuery(query="keepers 1811")),
         ),
     )
     state = machine.run()
@@ -598,7 +611,9 @@ def test_stop_from_outside_drops_the_call_in_flight_and_writes_a_partial_report(
         reached.set()
         await asyncio.Event().wait()
 
-    machine.agents["synthesizer"].__class__ = type("Hanging", (Scripted,), {"__call__": lambda self, h: hang(h)})
+    machine.agents["synthesizer"].__class__ = type(
+        "Hanging", (Scripted,), {"__call__": lambda self, h: hang(h)}
+    )
 
     async def walk():
         await machine.begin()
