@@ -123,7 +123,12 @@ def words(text: str) -> list[str]:
 def content_words(text: str) -> list[str]:
     """The words that carry meaning; all words if none does."""
     every = words(text)
-    return [w for w in every if w.casefold() not in STOP_WORDS] or every
+    return [w for w in every if w.casefold() not in STOP_WORDS and not _is_scrap(w)] or every
+
+
+def _is_scrap(word: str) -> bool:
+    """A piece of one or two small letters, as in "re-erected"; names and numbers of that length count."""
+    return len(word) < 3 and word.isalpha() and word.islower()
 
 
 def content_stems(text: str) -> list[str]:
@@ -142,7 +147,7 @@ def question_terms(question: str) -> dict[str, float]:
     weights: dict[str, float] = {}
     every = words(question)
     for place, word in enumerate(every):
-        if word.casefold() in STOP_WORDS:
+        if word.casefold() in STOP_WORDS or _is_scrap(word):
             continue
         weight = 2.0 if is_name_like(word) and (place > 0 or word[:1].isdigit()) else 1.0
         if word.casefold() in ASKING_WORDS:

@@ -33,7 +33,7 @@ from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
     AnalyzerOutput,
 )
-from deep_research.state import ConfidenceLevel, Gap
+from deep_research.state import ConfidenceLevel, Gap, Span
 
 MIN_COVERAGE = 0.6  # of what is asked, for a passage that answers
 MIN_SUPPORT = 0.42  # for a further passage, once one answers
@@ -54,7 +54,11 @@ _EXPECTED = tuple(
     (re.compile(rf"\b(?:{asking})\b", re.IGNORECASE), re.compile(answer))
     for asking, answer in (
         ("when|which year|what year|what date|how old", r"\b1\d{3}\b|\b20\d\d\b"),
-        ("how (?:many|much|tall|high|long|far|deep|wide|old|fast|heavy)", r"\d"),
+        (
+            "how (?:tall|high|long|far|deep|wide)|height|length",
+            r"\d[\s\u00a0-]?(?:m|km|cm|mm|ft|feet|foot|metres?|meters?|miles?|years?|days?|hours?|minutes?|seconds?)\b",
+        ),
+        ("how (?:many|much|old|fast|heavy)", r"\d"),
         ("why", r"(?i:\b(?:because|since|due to|so that|owing to|cause[ds]?)\b)"),
         ("who(?:se|m)?", r"\b[A-Z][\w'’-]+ [A-Z][\w'’-]+"),
     )
@@ -174,7 +178,7 @@ def _draw(
     if reach < MIN_SUPPORT or not own & weights.keys():
         return None
     return AnalyzedFinding(
-        content=" ".join(text.split()),
+        content=" ".join(text.replace(" | ", ", ").split()),
         confidence=ConfidenceLevel.LOW,
         source_ids=(source.id,),
         category=aspect.query,
@@ -223,7 +227,9 @@ def _quote(
     """The run of up to three sentences that covers most of the weight, the shortest of equals. One that leans on
     the sentence before takes it along."""
     spans = [
-        s for s in sentences(text, passage.span.start, passage.span.end) if not text.startswith("#", s.start)
+        s
+        for s in sentences(text, passage.span.start, passage.span.end)
+        if text[s.start] != "#" and text[s.end - 1] != "?"
     ]
     held = [stems_of(text[s.start : s.end]) for s in spans]
     total = sum(weights.values())
@@ -231,25 +237,46 @@ def _quote(
     for first in range(len(spans)):
         present: set[str] = set()
         for last in range(first, min(first + MAX_SENTENCES, len(spans))):
-            present |= held[last]
             length = spans[last].end - spans[first].start
-            if last > first and length > MAX_QUOTE_CHARS:
+            if last > first and (length > MAX_QUOTE_CHARS or not _flows(text, spans[last - 1], spans[last])):
                 break
+            present |= held[last]
             # What the title says need not be said again; what the sentences say themselves counts a little more.
             value = (_weight(weights, present | context) + 0.2 * _weight(weights, present)) / total
             value -= 0.03 * (last - first) + 0.0001 * length
-            if expected is not None and expected.search(text, spans[first].start, spans[last].end):
-                value += 0.15
+            value += 0.15 * _fits(expected, text[spans[first].start : spans[last].end])
+            value -= 0.3 * _is_scrap(text, spans[first], spans[last])
             if best is None or value > best[0] + 1e-9:
                 best = value, first, last
     if best is None:
         return None
     _, first, last = best
-    if first and _OPENS_BACKWARD.match(text, spans[first].start):
+    leans = _OPENS_BACKWARD.match(text, spans[first].start)
+    if leans and first and _flows(text, spans[first - 1], spans[first]):
         first -= 1
     start, end = spans[first].start, spans[last].end
     readable = end - start >= MIN_QUOTE_CHARS and len(_PROSE.findall(text[start:end])) >= 4
-    return (start, end) if readable else None
+    return (start, end) if readable and not _is_scrap(text, spans[first], spans[last]) else None
+
+
+def _flows(text: str, one: Span, other: Span) -> bool:
+    """Whether two sentences follow each other in one paragraph: nothing but a space or line end between them,
+    and neither is a row of a table."""
+    between = text[one.end : other.start]
+    return (
+        not between.strip()
+        and between.count("\n") < 2
+        and " | " not in text[one.start : one.end]
+        and " | " not in text[other.start : other.end]
+    )
+
+
+def _is_scrap(text: str, first: Span, last: Span) -> bool:
+    """A heading, a list's fragment, a half sentence. A row of a table has no full stop and is none."""
+    piece = text[first.start : last.end]
+    if " | " in piece:
+        return piece.count("|") < 2
+    return piece[0].islower() or piece[-1] not in ".!…”\"'’)"
 
 
 def _spread(findings: Iterable[AnalyzedFinding]) -> list[AnalyzedFinding]:
@@ -297,12 +324,11 @@ def _gaps(
     if handoff.iteration > 1:
         return
     present: set[str] = set().union(*(stems_of(f.content) for f in findings)) if findings else set()
-    told = False
-    for aspect in aspects:
-        if not answers.get(aspect.id):
-            told = True
-            yield _gap(aspect.query, aspect.priority, present, findings, batch)
-    if not told and coverage(batch.question, present) < 1.0 - MIN_MISSING:
+    parts = [a for a in aspects if a.weights.keys() != question_terms(handoff.original_query).keys()]
+    unmet = [part for part in parts if not answers.get(part.id)]
+    for part in unmet:
+        yield _gap(part.query, part.priority, present, findings, batch)
+    if not unmet and coverage(batch.question, present) < 1.0 - MIN_MISSING:
         yield _gap(handoff.original_query, 1, present, findings, batch)
 
 
