@@ -45,6 +45,7 @@ CANDIDATES = 24
 MAX_SENTENCES = 3
 MAX_QUOTE_CHARS = 480
 MIN_QUOTE_CHARS = 25
+MAX_TERM_CHARS = 120
 _OPENS_BACKWARD = re.compile(
     r"(?:he|she|it|they|his|her|its|their|this|these|that|those|such|however|also|but|and)\b", re.IGNORECASE
 )
@@ -178,7 +179,7 @@ def _draw(
     if reach < MIN_SUPPORT or not own & weights.keys():
         return None
     return AnalyzedFinding(
-        content=" ".join(text.replace(" | ", ", ").split()),
+        content=_readable(text),
         confidence=ConfidenceLevel.LOW,
         source_ids=(source.id,),
         category=aspect.query,
@@ -254,9 +255,31 @@ def _quote(
     leans = _OPENS_BACKWARD.match(text, spans[first].start)
     if leans and first and _flows(text, spans[first - 1], spans[first]):
         first -= 1
-    start, end = spans[first].start, spans[last].end
+    start, end = _term(text, spans[first].start), spans[last].end
     readable = end - start >= MIN_QUOTE_CHARS and len(_PROSE.findall(text[start:end])) >= 4
     return (start, end) if readable and not _is_scrap(text, spans[first], spans[last]) else None
+
+
+def _term(text: str, start: int) -> int:
+    """Where the term begins that the sentence at ``start`` describes, when it is the description of an entry in a
+    list of definitions (the term on a line of its own, then "- "); else ``start``."""
+    if not text.endswith("- ", 0, start):
+        return start
+    end = len(text[max(0, start - MAX_TERM_CHARS - 8) : start - 2].rstrip()) + max(
+        0, start - MAX_TERM_CHARS - 8
+    )
+    begin = text.rfind("\n", 0, end) + 1
+    line = text[begin:end]
+    is_term = 0 < len(line) <= MAX_TERM_CHARS and line[0] not in "#-|*" and line[-1] not in ".!?:;,"
+    return begin if is_term else start
+
+
+def _readable(text: str) -> str:
+    """A quote as a sentence: one line, a row of a table with commas, a term with a colon."""
+    term, entry, description = text.partition("\n\n- ")
+    if entry:
+        text = f"{term}: {description}"
+    return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
 
 
 def _flows(text: str, one: Span, other: Span) -> bool:
