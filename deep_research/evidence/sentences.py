@@ -45,19 +45,28 @@ _STARTERS = _words(
 
 def sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Spans of the sentences of the paragraph ``text[start:end]``; a line break in it counts as a space."""
-    here = first = _after_space(text, start, end)
+    here = first = after_space(text, start, end)
     for match in _END.finditer(text, here, end):
         if not _ends(text, match, first, end):
             continue
         yield here, match.end()
-        here = _after_space(text, match.end(), end)
+        here = after_space(text, match.end(), end)
     if here < end:
         stop = here + len(text[here:end].rstrip())
         if stop > here:
             yield here, stop
 
 
-def _after_space(text: str, start: int, end: int) -> int:
+def last_sentence_end(text: str, start: int, stop: int) -> int:
+    """Where the last sentence ends that does so in ``text[start:stop]``; -1 when none does."""
+    for match in reversed(list(_END.finditer(text, start, stop))):
+        if match.end() < stop and _ends(text, match, start, len(text)):
+            return match.end()
+    return -1
+
+
+def after_space(text: str, start: int, end: int) -> int:
+    """Where the next visible character of ``text[start:end]`` is; ``end`` when there is none."""
     word = _VISIBLE.search(text, start, end)
     return word.start() if word else end
 

@@ -30,6 +30,8 @@ CREATE TABLE documents (
     snapshot_hash TEXT NOT NULL,
     content_hash TEXT NOT NULL,
     text_bytes INTEGER NOT NULL,
+    first_passage INTEGER NOT NULL,
+    passages INTEGER NOT NULL,
     why TEXT,
     text TEXT NOT NULL
 );
@@ -40,9 +42,8 @@ CREATE TABLE passages (
     stop INTEGER NOT NULL,
     heading TEXT NOT NULL
 );
-CREATE INDEX passages_by_document ON passages (document);
-CREATE TABLE totals (passages INTEGER NOT NULL);
-INSERT INTO totals VALUES (0);
+CREATE TABLE totals (documents INTEGER NOT NULL, passages INTEGER NOT NULL);
+INSERT INTO totals VALUES (0, 0);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, heading, body, content='', tokenize='porter unicode61 remove_diacritics 2'
 );

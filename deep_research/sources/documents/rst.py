@@ -96,7 +96,7 @@ def _shown_directive(name: str, argument: str, body: list[str]) -> Iterator[str]
         yield from ("```", *_trimmed(inner), "```")
     else:
         if argument and name in _SHOWN_ARGUMENT:
-            yield from (argument, "")
+            yield argument
         yield from _without_markup(inner)
     yield ""
 

@@ -60,7 +60,7 @@ class _Extractor:
         self._hidden_from: int | None = None  # depth of the outermost element that is not shown
         self._line: list[str] = []
         self._blocks: list[str] = []
-        self._tight = False  # whether the next block follows without a blank line
+        self._last = ""  # the kind of the last block; items and rows follow their like without a blank line
         self._pre = 0
         self._title: list[str] = []
         self._first_heading: list[str] = []
@@ -180,26 +180,24 @@ class _Extractor:
             return
         kind = next((name for name in (closing, *reversed(self._open[-4:])) if name in _SHAPED), "")
         if kind in _HEADINGS:
-            self._write(f"{_HEADINGS[kind]} {text.replace(chr(10), ' ')}", tight=False)
+            self._write("", f"{_HEADINGS[kind]} {text.replace(chr(10), ' ')}")
         elif kind in ("li", "dd"):
             depth = min(self._counts.get("ul", 0) + self._counts.get("ol", 0), 6)
-            self._write("  " * max(0, depth - 1) + f"- {text}", tight=self._tight)
-            self._tight = True
+            self._write("item", "  " * max(0, depth - 1) + f"- {text}")
         elif kind == "tr" and (row := text.replace("\n", " ").strip(" |")):
-            self._write(row, tight=self._tight)
-            self._tight = True
+            self._write("row", row)
         else:
-            self._write(text, tight=False)
+            self._write("", text)
 
     def _write_code(self, raw: str) -> None:
         code = raw.strip("\n").rstrip()
         if code.strip():
             fence = "~~~" if "```" in code else "```"
-            self._write(f"{fence}\n{code}\n{fence}", tight=False)
+            self._write("", f"{fence}\n{code}\n{fence}")
 
-    def _write(self, block: str, *, tight: bool) -> None:
-        self._blocks.append(("\n" if tight else "\n\n") + block)
-        self._tight = False
+    def _write(self, kind: str, block: str) -> None:
+        self._blocks.append(("\n" if kind and kind == self._last else "\n\n") + block)
+        self._last = kind
 
 
 def _is_hidden(attributes: dict[str, str]) -> bool:
