@@ -70,7 +70,10 @@ def test_a_question_gives_a_completed_result(tmp_path):
         result = research.run("What is known of towers?")
     assert result.status is RunStatus.COMPLETED
     assert result.raise_for_status() is result
-    assert result.report and result.citations and result.findings and result.decisions
+    assert result.report
+    assert result.citations
+    assert result.findings
+    assert result.decisions
     assert result.usage.searches == len(result.state.completed_sub_queries())
 
 
@@ -138,7 +141,7 @@ def test_a_handle_watches_and_waits(tmp_path):
         assert handle.result(timeout=10).report == research.report(handle.research_id)
         assert handle.status().status == "completed"
         assert handle.done()
-        assert [e.seq for e in research.events(handle.research_id, after=3)][0] == 4
+        assert next(e.seq for e in research.events(handle.research_id, after=3)) == 4
 
 
 def test_the_json_report_has_the_fields_of_the_result(tmp_path):
@@ -233,7 +236,9 @@ def test_without_anything_to_search_nothing_is_started(tmp_path):
         assert research.list() == []
 
 
-@pytest.mark.parametrize("make", [lambda p: p / "absent", lambda p: p.joinpath("empty").mkdir() or p / "empty"])
+@pytest.mark.parametrize(
+    "make", [lambda p: p / "absent", lambda p: p.joinpath("empty").mkdir() or p / "empty"]
+)
 def test_a_corpus_that_is_missing_or_empty_is_refused(tmp_path, make):
     with DeepResearch(corpus=make(tmp_path), data_dir=tmp_path / "data") as research:
         with pytest.raises(CorpusError):
@@ -244,7 +249,12 @@ def test_a_corpus_that_is_missing_or_empty_is_refused(tmp_path, make):
 @pytest.mark.parametrize("verb", ["status", "resume", "cancel", "result", "report", "events", "delete"])
 @pytest.mark.parametrize(
     ("run_id", "error"),
-    [(ABSENT, RunNotFoundError), ("../../etc/passwd", RunStateError), ("", RunStateError), (None, RunStateError)],
+    [
+        (ABSENT, RunNotFoundError),
+        ("../../etc/passwd", RunStateError),
+        ("", RunStateError),
+        (None, RunStateError),
+    ],
 )
 def test_every_verb_refuses_a_run_that_is_not_there(tmp_path, verb, run_id, error):
     with engine(tmp_path) as research, pytest.raises(error):
@@ -419,7 +429,8 @@ def test_hooks_run_on_the_callers_loop(tmp_path):
         return asyncio.get_running_loop()
 
     loop = asyncio.run(journey())
-    assert loops and all(one is loop for one in loops)
+    assert loops
+    assert all(one is loop for one in loops)
 
 
 def test_a_plain_verb_inside_a_hook_of_the_own_loop_is_refused(tmp_path):
