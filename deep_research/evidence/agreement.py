@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 
 from deep_research.evidence.text import NEGATIONS, STOP_WORDS, coverage, question_terms, stem, words
 from deep_research.state import ConfidenceLevel, Finding, Gap, Source, SourceQuality
@@ -19,10 +21,6 @@ def numbers(text: str) -> frozenset[str]:
     return frozenset(n.rstrip(".,").replace(",", "") for n in _NUMBER.findall(text))
 
 
-def is_negated(text: str) -> bool:
-    return any(w.casefold() in NEGATIONS for w in words(text))
-
-
 def names(text: str) -> frozenset[str]:
     """Capitalised words that do not open a sentence only by rule: a rough set of the entities named."""
     found = set()
@@ -31,51 +29,66 @@ def names(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+@dataclass(frozen=True, slots=True)
+class _Features:
+    """What a statement is compared by."""
+
+    numbers: frozenset[str]
+    negated: bool
+    names: frozenset[str]
+    tokens: frozenset[str]
+
+
+@lru_cache(maxsize=4096)  # every iteration compares its findings with all earlier ones
+def _features(content: str) -> _Features:
+    every = words(content)
+    return _Features(
+        numbers=numbers(content),
+        negated=any(w.casefold() in NEGATIONS for w in every),
+        names=names(content),
+        tokens=frozenset(stem(w) for w in every if w.casefold() not in STOP_WORDS),
+    )
+
+
 def merged(findings: Iterable[Finding], sources: Mapping[str, Source]) -> tuple[Finding, ...]:
     """Findings that are one become one, with all their sources and quotes; confidence follows from the
     sources. Order is kept: the first wording stays."""
-    groups: dict[tuple[object, ...], list[tuple[Finding, frozenset[str]]]] = defaultdict(list)
-    order: list[tuple[tuple[object, ...], int]] = []
+    groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    kept: list[Finding] = []
     for finding in findings:
-        key = (numbers(finding.content), is_negated(finding.content))
-        tokens = frozenset(stem(w) for w in words(finding.content) if w.casefold() not in STOP_WORDS)
-        group = groups[key]
-        for place, (known, known_tokens) in enumerate(group):
-            if _overlap(tokens, known_tokens) >= SAME_OVERLAP and _same_names(finding, known):
-                group[place] = _joined(known, finding), known_tokens
+        mine = _features(finding.content)
+        group = groups[mine.numbers, mine.negated, mine.names]
+        for place in group:
+            other = _features(kept[place].content).tokens
+            if len(mine.tokens & other) >= SAME_OVERLAP * max(1, len(mine.tokens | other)):
+                kept[place] = _joined(kept[place], finding, sources)
                 break
         else:
-            order.append((key, len(group)))
-            group.append((finding, tokens))
-    kept = (groups[key][place][0] for key, place in order)
-    return tuple(f.model_copy(update={"confidence": confidence(f, sources)}) for f in kept)
+            group.append(len(kept))
+            kept.append(finding)
+    return tuple(kept)
 
 
-def _overlap(a: frozenset[str], b: frozenset[str]) -> float:
-    return len(a & b) / max(1, len(a | b))
-
-
-def _same_names(a: Finding, b: Finding) -> bool:
-    return names(a.content) == names(b.content)
-
-
-def _joined(known: Finding, other: Finding) -> Finding:
-    quotes = dict.fromkeys((*known.quotes, *other.quotes))
+def _joined(known: Finding, other: Finding, sources: Mapping[str, Source]) -> Finding:
+    source_ids = tuple(dict.fromkeys((*known.source_ids, *other.source_ids)))
     return known.model_copy(
         update={
-            "source_ids": tuple(dict.fromkeys((*known.source_ids, *other.source_ids))),
-            "quotes": tuple(quotes),
+            "source_ids": source_ids,
+            "quotes": tuple(dict.fromkeys((*known.quotes, *other.quotes))),
             "relevance": max(known.relevance, other.relevance),
+            "confidence": confidence(known.confidence, source_ids, sources),
         }
     )
 
 
-def confidence(finding: Finding, sources: Mapping[str, Source]) -> ConfidenceLevel:
-    """From the independent sources that carry it: confirmed with three of high quality, high with two, medium
-    with one, low with others only. What an agent calls speculation stays that."""
-    if finding.confidence is ConfidenceLevel.SPECULATION:
-        return ConfidenceLevel.SPECULATION
-    held = [sources[i] for i in finding.source_ids if i in sources]
+def confidence(
+    stated: ConfidenceLevel, source_ids: Iterable[str], sources: Mapping[str, Source]
+) -> ConfidenceLevel:
+    """From the independent sources that carry a finding: confirmed with three of high quality, high with two,
+    medium with one, low with others only. What an agent calls speculation stays that."""
+    if stated is ConfidenceLevel.SPECULATION:
+        return stated
+    held = [sources[i] for i in source_ids if i in sources]
     # The same text under two addresses is one witness.
     high = {s.content_hash or s.id for s in held if s.quality is SourceQuality.HIGH}
     if len(high) >= 3:

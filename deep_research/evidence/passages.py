@@ -1,8 +1,8 @@
 """Cutting a text into passages, and a passage into sentences, by exact code-point offsets.
 
 Both read the same light structure that the document readers write: ``# `` headings, ``- `` and ``1. `` list
-items, rows with ``|``, fenced code, and paragraphs between blank lines (wrapped over lines or not). Nothing is
-copied or changed: ``text[start:end]`` is the passage. All of it takes linear time.
+items, rows with ``|``, fenced code, and paragraphs between blank lines (wrapped over lines or not). Nothing
+is copied or changed: ``text[start:end]`` is the passage. All of it takes linear time.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """``text[start:end]``, in code points, and the headings it stands under, outermost first, joined by `` / ``."""
+    """``text[start:end]``, in code points, and the headings it stands under, outermost first, joined by `` /
+    ``."""
 
     start: int
     end: int
@@ -59,8 +60,9 @@ class Passage:
 def passages(text: str) -> list[Passage]:
     """The passages of ``text`` in order, most of them of 600 to 1200 characters.
 
-    Every non-blank character is in exactly one of them; none begins or ends with white space. Headings belong to
-    what follows them. Paragraphs over the target are cut at sentence ends, long tables and code at line ends.
+    Every non-blank character is in exactly one of them; none begins or ends with white space. Headings belong
+    to what follows them. Paragraphs over the target are cut at sentence ends, long tables and code at line
+    ends.
     """
     packer = _Packer()
     headings: dict[int, str] = {}
@@ -78,8 +80,8 @@ def passages(text: str) -> list[Passage]:
 def sentences(text: str, start: int = 0, end: int | None = None) -> list[Span]:
     """The sentences of ``text[start:end]`` in order, without the white space around them.
 
-    A heading is one unit and keeps its ``#``, which tells it from a sentence; a list item loses its mark and is
-    cut like a paragraph; a row of a table or a line of code is one unit; marks of fences are left out.
+    A heading is one unit and keeps its ``#``, which tells it from a sentence; a list item loses its mark and
+    is cut like a paragraph; a row of a table or a line of code is one unit; marks of fences are left out.
     """
     stop = len(text) if end is None else min(end, len(text))
     spans: list[Span] = []

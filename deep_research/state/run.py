@@ -73,7 +73,8 @@ class DeepResearchState(Record):
     ``phase`` is where the machine stands; ``phase_done`` says whether the phase's own work in this attempt is
     finished; ``attempt`` counts its retries in this iteration from 0; ``refined`` is the last iteration whose gaps
     were assessed. All collections keep the order in which
-    they rank: sub-queries by index, sources by (sub-query index, rank).
+    they rank: sub-queries by index, sources by (sub-query index, rank), findings
+    by iteration and first source.
     """
 
     research_id: str = ""

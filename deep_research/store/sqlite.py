@@ -198,7 +198,7 @@ class SQLiteStore(Store):
                 row = db.execute("SELECT body FROM contents WHERE hash = ?", (content_hash,)).fetchone()
                 if row is None:
                     raise missing(content_hash)
-                bodies.append(bytes(row[0]))
+                bodies.append(row[0])
         return bodies
 
     def close(self) -> None:
