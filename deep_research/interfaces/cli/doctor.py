@@ -1,8 +1,9 @@
 """`doctor`: what is installed, what works, and every setting with where it came from. Never raises, shows no
-secret, and makes nothing that was not there."""
+secret, and makes nothing but the index of a corpus."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import platform
@@ -14,7 +15,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from deep_research import __version__
 from deep_research.errors import ConfigurationError, DeepResearchError
@@ -165,8 +165,9 @@ def _read_only(path: Path) -> Iterator[sqlite3.Connection]:
     from deep_research.store.locks import FileLock
     from deep_research.store.sqlite import wal_needs_lock
 
-    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=5.0)
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=5.0)
     try:
+        connection.execute("PRAGMA query_only = 1")
         yield connection
     finally:
         lock = FileLock(path.with_name(path.name + ".lock"), timeout=5.0) if wal_needs_lock() else None
@@ -180,14 +181,18 @@ def _corpus(settings: Settings) -> Iterator[Check]:
     if not settings.corpus:
         yield Check("corpus", OK, "none given; --corpus PATH names the documents to search")
         return
-    corpus: Any = LocalCorpus(
+    corpus = LocalCorpus(
         settings.corpus, data_dir=settings.data_dir, max_text_bytes=settings.max_source_bytes
     )
-    corpus.prepare()
-    skipped = list(getattr(corpus, "skipped", ()))
-    yield Check("corpus", OK, ", ".join(str(root) for root in settings.corpus))
+    try:
+        report = corpus.prepare()
+    finally:
+        asyncio.run(corpus.aclose())
+    found = f"{text.count(report.documents, 'document')}, {text.count(report.passages, 'passage')}"
+    yield Check("corpus", OK, f"{found} in {', '.join(map(str, settings.corpus))}")
+    skipped = report.skipped
     for file in skipped[:_MOST_SKIPPED]:
-        yield Check("corpus", NOTE, f"skipped {file}")
+        yield Check("corpus", NOTE, f"skipped {file.path}: {file.why}")
     if len(skipped) > _MOST_SKIPPED:
         yield Check("corpus", NOTE, f"and {len(skipped) - _MOST_SKIPPED} more skipped")
 

@@ -67,7 +67,7 @@ COMMON = (
         metavar="NAME",
         help="Named set of values to start from: default, fast, deep, offline.",
     ),
-    Option(flag="--config", metavar="FILE", help="Settings file to read instead of deep-research.toml."),
+    Option(flag="--config", metavar="FILE", help="Settings file (TOML) to read."),
     Option(
         flag="--data-dir", metavar="DIR", help="Folder of the runs; else DEEP_RESEARCH_HOME, else the user's."
     ),

@@ -48,9 +48,9 @@ class Interrupted(DeepResearchError):  # noqa: N818 - as KeyboardInterrupt
 def command_line(args: Namespace, verb: str, run_id: str) -> str:
     """A command for a run of the same data directory. A corpus is not part of a run, so `resume` names it again."""
     words = [PROGRAM, verb, run_id]
-    given = [option for option in COMMON if option.metavar and option.name != "log_level"]
+    given = [option for option in COMMON if option.metavar and option.flag != "--log-level"]
     if verb != "resume":
-        given = [option for option in given if option.flag in ("--data-dir", "--config")]
+        given = [option for option in given if option.flag in ("--data-dir", "--config", "--set")]
     elif getattr(args, "sample", False):
         words.append("--sample")
     for option in given:
