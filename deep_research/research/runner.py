@@ -8,8 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any
 
 from deep_research.assembly import Parts
@@ -57,6 +56,7 @@ class _Active:
     task: asyncio.Task[Any] | None = None
     lost: bool = False
     over: bool = False
+    gone: threading.Event = field(default_factory=threading.Event)  # set once the run was let go of
 
 
 class Runner:
@@ -155,10 +155,9 @@ class Runner:
         for active in actives:
             if active.task is None or active.task.done():
                 continue
-            gone = threading.Event()
-            active.task.add_done_callback(partial(_signal, gone))
             _in_loop(active.loop, active.task.cancel)
-            waiting.append(asyncio.to_thread(gone.wait, 5.0))
+            # Until its lease is given back: the store is closed next.
+            waiting.append(asyncio.to_thread(active.gone.wait, 5.0))
         await asyncio.gather(*waiting)
 
     # One run
@@ -256,8 +255,11 @@ class Runner:
         with self._gate:
             if self._active.get(lane.run_id) is active:
                 del self._active[lane.run_id]
-        if not lane.closed:
-            await asyncio.shield(asyncio.to_thread(self._release, lane))
+        try:
+            if not lane.closed:
+                await asyncio.shield(asyncio.to_thread(self._release, lane))
+        finally:
+            active.gone.set()
 
     def _release(self, lane: Lane) -> None:
         try:
@@ -319,10 +321,6 @@ class Runner:
                     asyncio.Semaphore(self._settings.max_active_runs),
                 )
             return held
-
-
-def _signal(gone: threading.Event, _: asyncio.Task[Any]) -> None:
-    gone.set()
 
 
 def _set(created: asyncio.Event | None) -> None:

@@ -55,8 +55,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the database to the newest version, inside one transaction.
+def refuse_foreign(connection: sqlite3.Connection) -> int:
+    """The database's version, 0 for an empty file. Only reads.
 
     Raises `StoreVersionError` for a newer database, `StoreDamagedError` for one that is not ours.
     """
@@ -74,6 +74,12 @@ def migrate(connection: sqlite3.Connection) -> None:
             "The database file belongs to another program.",
             hint="Choose another data directory (--data-dir).",
         )
+    return int(version)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the database to the newest version, inside one transaction. Raises as `refuse_foreign`."""
+    version = refuse_foreign(connection)
     if version == len(MIGRATIONS):
         return
     connection.execute("BEGIN IMMEDIATE")

@@ -46,7 +46,7 @@ from deep_research.store.base import (
     refused,
 )
 from deep_research.store.locks import FileLock
-from deep_research.store.migrations import migrate
+from deep_research.store.migrations import migrate, refuse_foreign
 
 MAX_BATCH = 256
 CHECKPOINT_BYTES = 8 * 1024 * 1024
@@ -526,10 +526,15 @@ class _Writer:
 def connect(path: Path) -> sqlite3.Connection:
     """A connection with the settings that every one of ours has."""
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
-    connection.execute("PRAGMA page_size = 8192")
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
+    try:
+        connection.execute("PRAGMA page_size = 8192")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        refuse_foreign(connection)  # before the first statement that changes the file
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
