@@ -54,7 +54,9 @@ _SETEXT = re.compile(r"(?:(?<=\n\n)|\A)([^\s#>|`~*+-][^\n]{0,300})\n(=+|-{2,})[ 
 _RULE = re.compile(r"^ {0,3}(?:(?:\*[ \t]*+){3,}+|(?:-[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)$", re.MULTILINE)
 _BULLET = re.compile(r"^([ \t]*)[*+](?=[ \t]+\S)", re.MULTILINE)
 _QUOTE = re.compile(r"^ {0,3}(?:>[ \t]?)+", re.MULTILINE)
-_TABLE_RULE = re.compile(r"^[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*(?::?-+:?)?[ \t]*$\n?", re.MULTILINE)
+_TABLE_RULE = re.compile(
+    r"^[ \t]*+\|?(?:[ \t]*+:?-++:?[ \t]*+\|)++[ \t]*+(?::?-++:?)?[ \t]*+$\n?", re.MULTILINE
+)
 _TABLE_ROW = re.compile(r"^[ \t]*\|([^\n]*)$", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 
