@@ -188,8 +188,8 @@ class _Extractor:
         elif kind in ("li", "dd"):
             depth = min(self._counts.get("ul", 0) + self._counts.get("ol", 0), 6)
             self._write("item", "  " * max(0, depth - 1) + f"- {text}")
-        elif kind == "tr" and (row := text.replace("\n", " ").strip(" |")):
-            self._write("row", row)
+        elif kind == "tr" and (" | " in text or len(text) < _LAYOUT_CELL):
+            self._write("row", text.replace("\n", " ").strip(" |"))
         else:
             self._write("", text)
 
