@@ -45,9 +45,9 @@ _STARTERS = _words(
 
 def sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Spans of the sentences of the paragraph ``text[start:end]``; a line break in it counts as a space."""
-    here = first = after_space(text, start, end)
+    here = after_space(text, start, end)
     for match in _END.finditer(text, here, end):
-        if not _ends(text, match, first, end):
+        if not _ends(text, match, here, end):
             continue
         yield here, match.end()
         here = after_space(text, match.end(), end)
@@ -71,8 +71,8 @@ def after_space(text: str, start: int, end: int) -> int:
     return word.start() if word else end
 
 
-def _ends(text: str, match: re.Match[str], first: int, end: int) -> bool:
-    """Whether the end mark at ``match`` ends a sentence of the paragraph that begins at ``first``."""
+def _ends(text: str, match: re.Match[str], start: int, end: int) -> bool:
+    """Whether the end mark at ``match`` ends the sentence from ``start``, in a paragraph up to ``end``."""
     mark = match.start()
     if text[mark] not in _LATIN_MARKS:
         return True
@@ -84,7 +84,7 @@ def _ends(text: str, match: re.Match[str], first: int, end: int) -> bool:
         return False
     if text[mark] != "." or text.startswith("..", mark):
         return True
-    before = text[max(first, mark - _LOOK_BACK) : mark].rsplit(None, 1)
+    before = text[max(start, mark - _LOOK_BACK) : mark].rsplit(None, 1)
     if not before or text[mark - 1].isspace():
         return True
     token = before[-1].lstrip(_OPENING)
@@ -93,7 +93,7 @@ def _ends(text: str, match: re.Match[str], first: int, end: int) -> bool:
         return False
     if lowered in _EITHER or _is_initials(token):
         return word.lower() in _STARTERS
-    return not (token.isdigit() and mark - len(token) == first)  # "1. Open the lid"
+    return not (token.isdigit() and mark - len(token) == start)  # "1. Open the lid"
 
 
 def _is_initials(token: str) -> bool:

@@ -108,6 +108,8 @@ class LocalCorpus(SearchProvider):
                 root.index.close()
 
     def _search(self, request: SearchRequest) -> list[SearchResult]:
+        if self._closing.is_set():
+            raise SearchError("The corpus is closed.", hint="Make a new LocalCorpus.")
         self.prepare()
         try:
             return self._ranked(request)

@@ -59,6 +59,7 @@ class CorpusDatabase:
         self._path = path
         self._lock_timeout = lock_timeout
         self._guard = threading.Lock()
+        self._closed = False
         self._idle: list[tuple[sqlite3.Connection, int]] = []
 
     @contextmanager
@@ -71,7 +72,10 @@ class CorpusDatabase:
             connection.close()
             raise
         with self._guard:
-            self._idle.append((connection, inode))
+            if not self._closed:
+                self._idle.append((connection, inode))
+                return
+        connection.close()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -99,7 +103,9 @@ class CorpusDatabase:
             self._unlink()
 
     def close(self) -> None:
+        """Closes the connections, those in use when they come back."""
         with self._guard:
+            self._closed = True
             idle, self._idle = self._idle, []
         for connection, _ in idle:
             connection.close()
