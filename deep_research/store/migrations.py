@@ -55,8 +55,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 )
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Bring the database to the newest version, inside one transaction.
+def refuse_foreign(connection: sqlite3.Connection) -> int:
+    """The database's version, when it is ours or empty; nothing is written.
 
     Raises `StoreVersionError` for a newer database, `StoreDamagedError` for one that is not ours.
     """
@@ -74,7 +74,12 @@ def migrate(connection: sqlite3.Connection) -> None:
             "The database file belongs to another program.",
             hint="Choose another data directory (--data-dir).",
         )
-    if version == len(MIGRATIONS):
+    return int(version)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Bring the database to the newest version, inside one transaction. Raises as `refuse_foreign`."""
+    if refuse_foreign(connection) == len(MIGRATIONS):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
