@@ -123,8 +123,8 @@ def _without_margin(lines: list[str]) -> list[str]:
 
 
 def _titled(lines: list[str], levels: dict[tuple[str, bool], int]) -> Iterator[str]:
-    """Underlined and framed titles as ``# `` headings; other rows of marks (transitions) go. ``levels`` learns
-    the level of each kind of mark."""
+    """Underlined and framed titles as ``# `` headings, other rows of marks left out. ``levels`` keeps the
+    level of each kind of mark."""
     at = 0
     while at < len(lines):
         framed = _frame(lines, at)
