@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from deep_research.sources.documents.plaintext import words
+from deep_research.sources.documents.plaintext import chunks, words
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*\Z")
 _DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|\n]{1,100}\|[ \t]+)?([A-Za-z][\w:+.-]{0,60})::[ \t]*([^\n]*)\Z")
@@ -160,7 +160,7 @@ def _is_underlined(lines: list[str], at: int) -> bool:
 
 
 def _inline(text: str) -> str:
-    return _INLINE.sub(_plain, text)
+    return "".join(_INLINE.sub(_plain, chunk) for chunk in chunks(text))
 
 
 def _plain(match: re.Match[str]) -> str:
