@@ -38,12 +38,10 @@ def decode(raw: bytes, *, declared: str | None = None) -> str:
             return raw[len(mark) :].decode(encoding, "replace")
     if b"\0" in raw:
         raise UnreadableError("binary data, not text")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        pass  # the next encodings are tried below
-    found = _attempt(raw, declared) if declared else None
-    found = found or _mostly_utf8(raw) or _attempt(raw, "cp1252")
+    found = _attempt(raw, "utf-8")
+    if found is not None:
+        return found
+    found = (_attempt(raw, declared) if declared else None) or _mostly_utf8(raw) or _attempt(raw, "cp1252")
     if not found or len(_UNSEEN_ASCII.findall(found)) * 100 > len(found):
         raise UnreadableError("text in an unknown encoding; save it as UTF-8")
     return found
