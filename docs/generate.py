@@ -174,9 +174,9 @@ SAMPLE_QUESTION = "How tall is the Cape Hatteras lighthouse?"
 def readme_page() -> str:
     """The page as it is, with the sample report made anew."""
     page = (HERE.parent / "README.md").read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory() as folder:
-        with DeepResearch(corpus=HERE / "examples" / "corpus", data_dir=folder) as research:
-            report = research.run(SAMPLE_QUESTION).report or ""
+    corpus = HERE / "examples" / "corpus"
+    with tempfile.TemporaryDirectory() as folder, DeepResearch(corpus=corpus, data_dir=folder) as research:
+        report = research.run(SAMPLE_QUESTION).report or ""
     opening, _, rest = page.partition("```text\n")
     return f"{opening}```text\n{report.strip()}\n```{rest.partition('```')[2]}"
 

@@ -154,7 +154,7 @@ def test_no_root_or_a_missing_one_is_an_error(root: Path, data: Path) -> None:
     with pytest.raises(CorpusError, match="No corpus folder was given"):
         LocalCorpus([], data_dir=data)
     with pytest.raises(CorpusError, match="There is no corpus at"):
-        LocalCorpus([root, root / "nowhere"], data_dir=data)
+        LocalCorpus([root, root / "nowhere"], data_dir=data).prepare()
 
 
 def test_a_data_directory_that_cannot_be_written_is_an_error(
