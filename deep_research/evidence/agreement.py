@@ -100,6 +100,6 @@ def confidence(
 
 def addresses(finding: Finding, gap: Gap) -> bool:
     """Whether a finding covers enough of what a gap asks for."""
-    wanted = question_terms(" ".join((gap.description, *gap.suggested_queries[:1])))
+    wanted = question_terms(" ".join(gap.suggested_queries[:1]) or gap.description)
     present = {stem(w) for w in words(f"{finding.content} {finding.category or ''}")}
     return coverage(wanted, present) >= GAP_COVERAGE

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.evidence.passages import passages
-from deep_research.evidence.text import inverse_frequency, stem, words
+from deep_research.evidence.text import inverse_frequency, stem, variants, words
 from deep_research.state import Span
 
 _K1 = 1.2
@@ -34,10 +34,10 @@ class TermScanner:
     def __init__(self, examples: Iterable[str]) -> None:
         self._stems: set[str] = set()
         openings = set()
-        for word in examples:
-            key = stem(word)
-            self._stems.add(key)
-            openings.add(_shared_opening(word.casefold(), key))
+        for example in examples:
+            self._stems.add(stem(example))
+            for word in variants(example):
+                openings.add(_shared_opening(word.casefold(), stem(word)))
         kept = sorted(openings, key=len, reverse=True)
         self._pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, kept))})\w*") if kept else None
 

@@ -45,25 +45,34 @@ _STARTERS = _words(
 
 def sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Spans of the sentences of the paragraph ``text[start:end]``; a line break in it counts as a space."""
-    here = first = _after_space(text, start, end)
+    here = after_space(text, start, end)
     for match in _END.finditer(text, here, end):
-        if not _ends(text, match, first, end):
+        if not _ends(text, match, here, end):
             continue
         yield here, match.end()
-        here = _after_space(text, match.end(), end)
+        here = after_space(text, match.end(), end)
     if here < end:
         stop = here + len(text[here:end].rstrip())
         if stop > here:
             yield here, stop
 
 
-def _after_space(text: str, start: int, end: int) -> int:
+def last_sentence_end(text: str, start: int, stop: int) -> int:
+    """Where the last sentence ends that does so in ``text[start:stop]``; -1 when none does."""
+    for match in reversed(list(_END.finditer(text, start, stop))):
+        if match.end() < stop and _ends(text, match, start, len(text)):
+            return match.end()
+    return -1
+
+
+def after_space(text: str, start: int, end: int) -> int:
+    """Where the next visible character of ``text[start:end]`` is; ``end`` when there is none."""
     word = _VISIBLE.search(text, start, end)
     return word.start() if word else end
 
 
-def _ends(text: str, match: re.Match[str], first: int, end: int) -> bool:
-    """Whether the end mark at ``match`` ends a sentence of the paragraph that begins at ``first``."""
+def _ends(text: str, match: re.Match[str], start: int, end: int) -> bool:
+    """Whether the end mark at ``match`` ends the sentence from ``start``, in a paragraph up to ``end``."""
     mark = match.start()
     if text[mark] not in _LATIN_MARKS:
         return True
@@ -75,7 +84,7 @@ def _ends(text: str, match: re.Match[str], first: int, end: int) -> bool:
         return False
     if text[mark] != "." or text.startswith("..", mark):
         return True
-    before = text[max(first, mark - _LOOK_BACK) : mark].rsplit(None, 1)
+    before = text[max(start, mark - _LOOK_BACK) : mark].rsplit(None, 1)
     if not before or text[mark - 1].isspace():
         return True
     token = before[-1].lstrip(_OPENING)
@@ -84,7 +93,7 @@ def _ends(text: str, match: re.Match[str], first: int, end: int) -> bool:
         return False
     if lowered in _EITHER or _is_initials(token):
         return word.lower() in _STARTERS
-    return not (token.isdigit() and mark - len(token) == first)  # "1. Open the lid"
+    return not (token.isdigit() and mark - len(token) == start)  # "1. Open the lid"
 
 
 def _is_initials(token: str) -> bool:

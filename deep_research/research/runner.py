@@ -55,6 +55,7 @@ class _Active:
     orchestrator: SupervisorOrchestrator
     task: asyncio.Task[Any] | None = None
     lost: bool = False
+    over: bool = False
     gone: threading.Event = field(default_factory=threading.Event)  # set once the run was let go of
 
 
@@ -211,7 +212,7 @@ class Runner:
         """Walk the run to its end, its parking, its deadline, or until this task is cancelled."""
         journal, loop = active.journal, active.loop
         run_id = journal.lane.run_id
-        observer = self._observe(run_id)
+        observer = self._observe(active)
         task = active.task = loop.create_task(active.orchestrator.run(journal))
         watch = Watch(
             on_control=lambda control: _in_loop(loop, lambda: self._wish(active, control)),
@@ -231,6 +232,8 @@ class Runner:
             await journal.record_refusal()
         finally:
             timer.cancel()
+            active.over = True
+            self._feed.publish(run_id)
             await self._finish(observer)
         return ResearchResult.of(journal.state)
 
@@ -267,25 +270,27 @@ class Runner:
 
     # Observers
 
-    def _observe(self, run_id: str) -> asyncio.Task[None] | None:
+    def _observe(self, active: _Active) -> asyncio.Task[None] | None:
         if not overridden(self._parts.hooks, "event"):
             return None
-        return asyncio.get_running_loop().create_task(self._tell(run_id))
+        return active.loop.create_task(self._tell(active))
 
-    async def _tell(self, run_id: str) -> None:
-        """Give every durable event to the observer, at its pace, until the run has ended."""
+    async def _tell(self, active: _Active) -> None:
+        """Give every durable event to the observer, at its pace, until the run is over."""
+        run_id = active.journal.lane.run_id
         seen = 0
         watcher = self._feed.join(run_id)
         try:
             while True:
+                over = active.over  # asked before reading: what was committed until then is read
                 rows = await asyncio.to_thread(self._parts.store.read, run_id, after=seen, limit=500)
                 for row in rows:
                     event = decode(row.type, row.version, row.body)
                     seen = event.seq
                     await self._call_observer(event)
+                if not rows and over:
+                    return
                 if not rows:
-                    if run_id not in self._active or self._active[run_id].journal.ended:
-                        return
                     await watcher.wait(1.0)
         finally:
             self._feed.leave(run_id, watcher)

@@ -223,11 +223,22 @@ def _resumed(state: Fold, event: ev.RunResumed) -> None:
         # What failed may have been mended: the phase's own step is done again, its finished units are not.
         state.phase_done = False
         state.attempt = 0
+    if state.report_metadata is not None and state.report_metadata.partial:
+        _lift_partial(state, state.report_metadata)
     state.status = RunStatus.RUNNING
     state.abort = None
     state.parking = None
     if event.pause_id is not None and event.answer is not None:
         state.answers[event.pause_id] = event.answer
+
+
+def _lift_partial(state: Fold, metadata: ReportMetadata) -> None:
+    """A run that goes on has no partial report: a report of the whole iteration stands again as what it was, one
+    that was put together at the stop is to be written properly."""
+    if state.phase is DeepResearchPhase.REFINEMENT:
+        state.report_metadata = metadata.model_copy(update={"partial": False})
+    else:
+        state.report, state.report_metadata, state.citations = None, None, ()
 
 
 @_on(ev.PhaseStarted)
@@ -340,7 +351,8 @@ def _report_written(state: Fold, event: ev.ReportWritten) -> None:
     state.report = event.report
     state.report_metadata = event.metadata
     state.citations = event.citations
-    state.phase_done = True
+    if not event.metadata.partial:
+        state.phase_done = True
 
 
 @_on(ev.GapsAssessed)

@@ -87,11 +87,6 @@ class RunJournal:
     def state(self) -> DeepResearchState:
         return self._fold.snapshot()
 
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more can be recorded."""
-        return self._closed is not None
-
     async def record_refusal(self) -> None:
         """Raise why the lane was lost. Raises `AppendRefusedError`."""
         raise self._closed or refused(self.lane, "its lease ran out and another process took it")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ from deep_research.state import SourceKind, SourceQuality
 from deep_research.state.identity import sha256_hex
 
 SNIPPET_LENGTH = 300
+
+_HEADING_MARK = re.compile(r"^#{1,6} ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,8 @@ class LocalCorpus(SearchProvider):
                 root.index.close()
 
     def _search(self, request: SearchRequest) -> list[SearchResult]:
+        if self._closing.is_set():
+            raise SearchError("The corpus is closed.", hint="Make a new LocalCorpus.")
         self.prepare()
         try:
             return self._ranked(request)
@@ -199,7 +204,7 @@ def _result(address: str, hit: Hit) -> SearchResult:
         address=address,
         title=hit.title,
         kind=SourceKind.DOCUMENT,
-        snippet=one_line(hit.text[best.start : best.end], SNIPPET_LENGTH),
+        snippet=one_line(_HEADING_MARK.sub("", hit.text[best.start : best.end]), SNIPPET_LENGTH),
         text=hit.text,
         passages=hit.passages,
         relevance=hit.relevance,

@@ -30,6 +30,8 @@ CREATE TABLE documents (
     snapshot_hash TEXT NOT NULL,
     content_hash TEXT NOT NULL,
     text_bytes INTEGER NOT NULL,
+    first_passage INTEGER NOT NULL,
+    passages INTEGER NOT NULL,
     why TEXT,
     text TEXT NOT NULL
 );
@@ -40,9 +42,8 @@ CREATE TABLE passages (
     stop INTEGER NOT NULL,
     heading TEXT NOT NULL
 );
-CREATE INDEX passages_by_document ON passages (document);
-CREATE TABLE totals (passages INTEGER NOT NULL);
-INSERT INTO totals VALUES (0);
+CREATE TABLE totals (documents INTEGER NOT NULL, passages INTEGER NOT NULL);
+INSERT INTO totals VALUES (0, 0);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, heading, body, content='', tokenize='porter unicode61 remove_diacritics 2'
 );
@@ -58,6 +59,7 @@ class CorpusDatabase:
         self._path = path
         self._lock_timeout = lock_timeout
         self._guard = threading.Lock()
+        self._closed = False
         self._idle: list[tuple[sqlite3.Connection, int]] = []
 
     @contextmanager
@@ -70,7 +72,10 @@ class CorpusDatabase:
             connection.close()
             raise
         with self._guard:
-            self._idle.append((connection, inode))
+            if not self._closed:
+                self._idle.append((connection, inode))
+                return
+        connection.close()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -98,7 +103,9 @@ class CorpusDatabase:
             self._unlink()
 
     def close(self) -> None:
+        """Closes the connections, those in use when they come back."""
         with self._guard:
+            self._closed = True
             idle, self._idle = self._idle, []
         for connection, _ in idle:
             connection.close()

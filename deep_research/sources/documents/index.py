@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from math import log
 from pathlib import Path
+from typing import NamedTuple
 
 from deep_research.errors import CorpusError, SearchError
 from deep_research.sources.documents.database import CorpusDatabase, is_damage
 from deep_research.sources.documents.files import CorpusFolder, Skipped
 from deep_research.sources.documents.readers import Document
-from deep_research.sources.documents.terms import coverage, match_expression, query_terms, weights
+from deep_research.sources.documents.terms import coverage, match_expression, query_terms
 from deep_research.sources.documents.writer import IndexWriter
 from deep_research.state import Span
 
 PASSAGES_PER_HIT = 4
+_COMMON_SHARE = 0.1
+_COMMON_PASSAGES = 1_000
 _FIRST_LOOK = 8  # passages looked at for each document wanted, before more are asked for
 
 # The title counts twice. Smaller is better.
@@ -67,6 +71,17 @@ class Statistics:
 
     total: int
     frequencies: Mapping[str, int]
+
+    def rare(self, terms: Sequence[str]) -> list[str]:
+        """The terms that occur, without those that very many passages have: these cost most of the time of a
+        search and change its order hardly at all."""
+        common = max(_COMMON_PASSAGES, self.total * _COMMON_SHARE)
+        return [term for term in terms if 0 < self.frequencies.get(term, 0) <= common]
+
+    def weights(self, terms: Iterable[str]) -> dict[str, float]:
+        """What each distinct term tells: its inverse document frequency, most for one that no passage has."""
+        counts = {term: min(self.frequencies.get(term, 0), self.total) for term in terms}
+        return {term: log(1 + (self.total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
 
     def __add__(self, other: Statistics) -> Statistics:
         terms = self.frequencies.keys() | other.frequencies.keys()
@@ -136,9 +151,13 @@ class CorpusIndex:
             with self._database.reading() as connection:
                 connection.execute("BEGIN")  # one state of the file for all that follows
                 try:
-                    found = statistics or _statistics(connection, terms)
-                    weighted = weights(terms, lambda term: found.frequencies.get(term, 0), found.total)
-                    best = _best_documents(connection, match_expression(terms), limit, exclude)
+                    own = _statistics(connection, terms)
+                    best: list[list[_Found]] = []
+                    if rare := own.rare(terms):
+                        best = _best_documents(connection, match_expression(rare), limit, exclude)
+                    if len(best) < limit and len(rare) < len(terms):
+                        best = _best_documents(connection, match_expression(terms), limit, exclude)
+                    weighted = (statistics or own).weights(terms)
                     return [_hit(connection, passages, weighted) for passages in best]
                 finally:
                     connection.execute("COMMIT")
@@ -182,8 +201,7 @@ class CorpusIndex:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     document: int
     path: str
     title: str
@@ -200,7 +218,7 @@ def _best_documents(
     wider look, so that the order of insertion decides nothing."""
     width = _FIRST_LOOK * limit
     while True:
-        rows = [_Found(*row) for row in connection.execute(_BEST, (match, width))]
+        rows = [_Found._make(row) for row in connection.execute(_BEST, (match, width))]
         complete = len(rows) < width
         seen = rows if complete else [row for row in rows if row.score < rows[-1].score]
         documents: dict[int, list[_Found]] = {}

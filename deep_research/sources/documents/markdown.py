@@ -28,9 +28,9 @@ _EMPHASIS = re.compile(
     rf"{_CODE_SPAN}"
     r"|\\(?P<escaped>[*_#\[\]`+!>|~-])"
     rf"|{_NO_WORD_BEFORE}\*\*\*?(?=[^\s*])"
-    r"(?P<strong>(?:[^*\n]|\*(?!\*)|\n(?!\s*\n)){1,1000}?)(?<=\S)\*\*\*?(?![A-Za-z0-9_*])"
+    r"(?P<strong>(?:[^*\n]|\*(?!\*)|\n(?!\s*\n)){1,1000}?)(?<=[^\s/])\*\*\*?(?![A-Za-z0-9_*])"
     rf"|{_NO_WORD_BEFORE}\*(?=[^\s*])"
-    r"(?P<stressed>(?:[^*\n]|\n(?!\s*\n)){1,1000})(?<=\S)\*(?![A-Za-z0-9_*])"
+    r"(?P<stressed>(?:[^*\n]|\n(?!\s*\n)){1,1000})(?<=[^\s/])\*(?![A-Za-z0-9_*])"
     r"|(?<![\w/\\])_(?=[^\s_])(?P<lined>[^_\n]{1,1000})(?<=\S)_(?!\w)"
     r"|(?<![\w/\\])__(?=[^\s_])(?P<twice>[^_\n]{0,500} [^_\n]{1,500})(?<=\S)__(?!\w)"  # a lone word: __init__
     r"|~~(?P<struck>[^~\n]{1,1000})~~"
@@ -54,7 +54,9 @@ _SETEXT = re.compile(r"(?:(?<=\n\n)|\A)([^\s#>|`~*+-][^\n]{0,300})\n(=+|-{2,})[ 
 _RULE = re.compile(r"^ {0,3}(?:(?:\*[ \t]*+){3,}+|(?:-[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)$", re.MULTILINE)
 _BULLET = re.compile(r"^([ \t]*)[*+](?=[ \t]+\S)", re.MULTILINE)
 _QUOTE = re.compile(r"^ {0,3}(?:>[ \t]?)+", re.MULTILINE)
-_TABLE_RULE = re.compile(r"^[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*(?::?-+:?)?[ \t]*$\n?", re.MULTILINE)
+_TABLE_RULE = re.compile(
+    r"^[ \t]*+\|?(?:[ \t]*+:?-++:?[ \t]*+\|)++[ \t]*+(?::?-++:?)?[ \t]*+$\n?", re.MULTILINE
+)
 _TABLE_ROW = re.compile(r"^[ \t]*\|([^\n]*)$", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n{3,}")
 

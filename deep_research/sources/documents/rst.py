@@ -37,6 +37,8 @@ _INLINE = re.compile(
     r"|(?<![\w|])\|(?P<substitution>[^|\s](?:[^|\n]{0,100}[^|\s])?)\|_{0,2}(?!\w)"
 )
 _ROLE_TARGET = re.compile(r"\A(?P<shown>[^<]{1,1000}?)[ \t\n]*<[^<>]{1,1000}>\Z")
+_MAX_DEPTH = 20  # directives within directives; what is deeper is taken as it is
+_FENCE = "\x01"  # stands for a fence until the rest is done; no clean text holds it
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -47,19 +49,28 @@ def info_fields(text: str) -> dict[str, str]:
 
 def readable(text: str) -> str:
     """Clean reStructuredText as text: headings with ``# `` by the order in which their marks appear."""
-    lines = list(_without_markup(text.expandtabs(8).split("\n")))
-    return _BLANK_LINES.sub("\n\n", _inline("\n".join(_titled(lines)))).strip()
+    pieces = "\n".join(_without_markup(text.expandtabs(8).split("\n"))).split(_FENCE)
+    levels: dict[tuple[str, bool], int] = {}
+    for at in range(0, len(pieces), 2):  # every second piece is code and stays as it is
+        pieces[at] = _BLANK_LINES.sub("\n\n", _inline("\n".join(_titled(pieces[at].split("\n"), levels))))
+    return _BLANK_LINES.sub("\n\n", "```".join(pieces)).strip()
 
 
-def _without_markup(lines: list[str]) -> Iterator[str]:
+def _without_markup(lines: list[str], depth: int = 0) -> Iterator[str]:
     """The lines without comments, targets and the directives that show nothing."""
     at = 0
     while at < len(lines):
         line = lines[at]
         body = line.strip()
         if not body.startswith("..") or (body != ".." and not body.startswith(".. ")):
-            yield line
             at += 1
+            if body.endswith("::"):
+                yield from (line.rstrip()[:-1] if body != "::" else "", "")
+                stop = _end_of_block(lines, at, len(line) - len(line.lstrip()))
+                yield from _fenced(lines[at:stop])
+                at = stop
+            else:
+                yield line
             continue
         indent = len(line) - len(line.lstrip())
         stop = _end_of_block(lines, at + 1, indent)
@@ -69,7 +80,9 @@ def _without_markup(lines: list[str]) -> Iterator[str]:
             yield " " * indent + footnote.group(1)
             yield from lines[at + 1 : stop]
         elif directive:
-            yield from _shown_directive(directive.group(1).lower(), directive.group(2), lines[at + 1 : stop])
+            yield from _shown_directive(
+                directive.group(1).lower(), directive.group(2), lines[at + 1 : stop], depth
+            )
         at = stop  # a target or a comment, and all that stands under it
 
 
@@ -83,31 +96,35 @@ def _end_of_block(lines: list[str], at: int, indent: int) -> int:
     return at
 
 
-def _shown_directive(name: str, argument: str, body: list[str]) -> Iterator[str]:
+def _shown_directive(name: str, argument: str, body: list[str], depth: int) -> Iterator[str]:
     if name not in _SHOWN and name not in _CODE:
         return
-    while body and _OPTION.match(body[0].strip()):
-        body = body[1:]
-    shown = [line for line in body if line.strip()]
-    margin = min((len(line) - len(line.lstrip()) for line in shown), default=0)
-    inner = [line[margin:] for line in body]
+    options = next((at for at, line in enumerate(body) if not _OPTION.match(line.strip())), len(body))
+    inner = _without_margin(body[options:])
     yield ""
     if name in _CODE:
-        yield from ("```", *_trimmed(inner), "```")
+        yield from _fenced(inner)
     else:
         if argument and name in _SHOWN_ARGUMENT:
-            yield from (argument, "")
-        yield from _without_markup(inner)
+            yield argument
+        yield from _without_markup(inner, depth + 1) if depth < _MAX_DEPTH else inner
     yield ""
 
 
-def _trimmed(lines: list[str]) -> list[str]:
-    return "\n".join(lines).strip("\n").split("\n")
+def _fenced(lines: list[str]) -> Iterator[str]:
+    """Code without its margin, between two fences."""
+    if code := "\n".join(_without_margin(lines)).strip("\n"):
+        yield from ("", _FENCE, code, _FENCE, "")
 
 
-def _titled(lines: list[str]) -> Iterator[str]:
-    """Underlined and framed titles as ``# `` headings; other rows of marks (transitions) go."""
-    levels: dict[tuple[str, bool], int] = {}
+def _without_margin(lines: list[str]) -> list[str]:
+    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return [line[margin:].rstrip() for line in lines]
+
+
+def _titled(lines: list[str], levels: dict[tuple[str, bool], int]) -> Iterator[str]:
+    """Underlined and framed titles as ``# `` headings; other rows of marks (transitions) go. ``levels`` learns
+    the level of each kind of mark."""
     at = 0
     while at < len(lines):
         framed = _frame(lines, at)
@@ -143,13 +160,14 @@ def _is_underlined(lines: list[str], at: int) -> bool:
 
 
 def _inline(text: str) -> str:
-    text = _INLINE.sub(_plain, text)
-    return re.sub(r"(?<=\S)::$", ":", text, flags=re.MULTILINE)
+    return _INLINE.sub(_plain, text)
 
 
 def _plain(match: re.Match[str]) -> str:
     words = match[match.lastgroup] if match.lastgroup else ""
-    if match.lastgroup == "role":
+    if match.lastgroup == "link":
+        words = words.rstrip()
+    elif match.lastgroup == "role":
         shown = _ROLE_TARGET.match(words)
         words = shown["shown"] if shown else words.removeprefix("!")
         if words.startswith("~"):

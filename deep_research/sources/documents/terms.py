@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from math import log
 
 from deep_research.sources.documents.plaintext import clean, words
 
@@ -56,16 +55,6 @@ def match_expression(terms: Iterable[str]) -> str:
 def spaced(text: str) -> str:
     """``text`` with each character of an unspaced script as a word of its own."""
     return text if text.isascii() else _CHARACTER.sub(r" \1 ", text)
-
-
-def weights(terms: Iterable[str], frequency: Callable[[str], int], total: int) -> dict[str, float]:
-    """What each distinct term tells: its inverse document frequency. One that no passage has tells the
-    most."""
-    return {
-        term: log(1 + (total - count + 0.5) / (count + 0.5))
-        for term in terms
-        for count in (min(frequency(term), total),)
-    }
 
 
 def coverage(weighted: Mapping[str, float], text: str) -> float:

@@ -25,6 +25,7 @@ _CLOSES_PARAGRAPH = _BLOCKS
 _SHAPED = frozenset(("li", "dd", "tr", *_HEADINGS))
 _ROW_ENDS = frozenset(("tr", "table", "tbody", "thead", "tfoot", "caption", *_HEADINGS))
 _LAYOUT_CELL = 300  # characters; a row with more text than this is a piece of a page
+_MAIN_LENGTH = 200  # characters; a <main> with less does not stand for its page
 _BREAK = "\x0b"  # a line break inside a paragraph
 _HIDDEN_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|(?:font-size|opacity)\s*:\s*0(?![.\d]*[1-9])"
@@ -60,7 +61,8 @@ class _Extractor:
         self._hidden_from: int | None = None  # depth of the outermost element that is not shown
         self._line: list[str] = []
         self._blocks: list[str] = []
-        self._tight = False  # whether the next block follows without a blank line
+        self._main: list[str] = []  # those inside <main>
+        self._last = ""  # the kind of the last block; items and rows follow their like without a blank line
         self._pre = 0
         self._title: list[str] = []
         self._first_heading: list[str] = []
@@ -79,7 +81,9 @@ class _Extractor:
         self._flush("pre" if self._pre else "")
         title = " ".join("".join(self._title).split()) or " ".join("".join(self._first_heading).split())
         dates = [self._metas[name] for name in _DATE_NAMES if name in self._metas]
-        return Page("".join(self._blocks).strip(), title, dates + self._times)
+        main = "".join(self._main).strip()
+        text = main if len(main) >= _MAIN_LENGTH else "".join(self._blocks).strip()
+        return Page(text, title, dates + self._times)
 
     def _text(self, data: str) -> None:
         innermost = self._open[-1] if self._open else ""
@@ -180,26 +184,27 @@ class _Extractor:
             return
         kind = next((name for name in (closing, *reversed(self._open[-4:])) if name in _SHAPED), "")
         if kind in _HEADINGS:
-            self._write(f"{_HEADINGS[kind]} {text.replace(chr(10), ' ')}", tight=False)
+            self._write("", f"{_HEADINGS[kind]} {text.replace(chr(10), ' ')}")
         elif kind in ("li", "dd"):
             depth = min(self._counts.get("ul", 0) + self._counts.get("ol", 0), 6)
-            self._write("  " * max(0, depth - 1) + f"- {text}", tight=self._tight)
-            self._tight = True
-        elif kind == "tr" and (row := text.replace("\n", " ").strip(" |")):
-            self._write(row, tight=self._tight)
-            self._tight = True
+            self._write("item", "  " * max(0, depth - 1) + f"- {text}")
+        elif kind == "tr" and (" | " in text or len(text) < _LAYOUT_CELL):
+            self._write("row", text.replace("\n", " ").strip(" |"))
         else:
-            self._write(text, tight=False)
+            self._write("", text)
 
     def _write_code(self, raw: str) -> None:
         code = raw.strip("\n").rstrip()
         if code.strip():
             fence = "~~~" if "```" in code else "```"
-            self._write(f"{fence}\n{code}\n{fence}", tight=False)
+            self._write("", f"{fence}\n{code}\n{fence}")
 
-    def _write(self, block: str, *, tight: bool) -> None:
-        self._blocks.append(("\n" if tight else "\n\n") + block)
-        self._tight = False
+    def _write(self, kind: str, block: str) -> None:
+        written = ("\n" if kind and kind == self._last else "\n\n") + block
+        self._blocks.append(written)
+        if self._counts.get("main"):
+            self._main.append(written)
+        self._last = kind
 
 
 def _is_hidden(attributes: dict[str, str]) -> bool:

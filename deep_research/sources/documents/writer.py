@@ -56,7 +56,7 @@ class IndexWriter:
             "SELECT coalesce(max(id), 0) + 1 FROM documents"
         ).fetchone()
         (self._next_passage,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM passages").fetchone()
-        (self._passages,) = connection.execute("SELECT passages FROM totals").fetchone()
+        self._documents, self._passages = connection.execute("SELECT * FROM totals").fetchone()
         self._places: list[tuple[int, int, int, int, str]] = []
         self._words: list[tuple[int, str, str, str]] = []
         self._characters = 0
@@ -84,43 +84,44 @@ class IndexWriter:
                 self._read(folder, entry, before, max_text_bytes)
             elif before.why is not None:
                 self.skipped.append(Skipped(entry.path, before.why))
-        for gone in known.values():
-            self._remove(gone.id)
-            self.removed += gone.why is None
+        for gone in known:
+            self.removed += self._remove(gone)
 
     def put(self, path: str, document: Document, *, size: int = 0, mtime_ns: int = 0) -> None:
         """Adds a document, in the place of one of the same path."""
-        row = self._connection.execute("SELECT id, why FROM documents WHERE path = ?", (path,)).fetchone()
-        if row:
-            self._remove(row[0])
-        if row and row[1] is None:
-            self.changed += 1
-        else:
-            self.added += 1
         data = document.text.encode()
         published = document.published.isoformat() if document.published else None
         hashes = document.snapshot_hash, sha256_hex(data)
-        self._insert_document(
-            path, size, mtime_ns, document.title, published, *hashes, len(data), None, document.text
-        )
+        parts = passages(document.text)
+        place = len(data), self._next_passage, len(parts)
+        row = (path, size, mtime_ns, document.title, published, *hashes, *place, None, document.text)
+        if self._insert_document(row):
+            self.added += 1
+        else:
+            replaced = self._remove(path)
+            self._insert_document(row)
+            self.changed += replaced
+            self.added += not replaced
         title = spaced(document.title)
-        for part in passages(document.text):
-            self._places.append((self._next_passage, self._next_document, part.start, part.end, part.heading))
+        for at, part in enumerate(parts, self._next_passage):
             body = document.text[part.start : part.end]
-            self._words.append((self._next_passage, title, spaced(part.heading), spaced(body)))
-            self._next_passage += 1
-            self._passages += 1
-            self._characters += len(body)
+            self._places.append((at, self._next_document, part.start, part.end, part.heading))
+            self._words.append((at, title, spaced(part.heading), spaced(body)))
+        self._characters += len(document.text)
+        self._next_passage += len(parts)
         self._next_document += 1
+        self._passages += len(parts)
+        self._documents += 1
         if len(self._words) >= _BATCH or self._characters >= _BATCH_CHARACTERS:
             self._flush()
 
     def finish(self) -> tuple[int, int]:
         """Writes what is left. Returns the number of documents and passages that the index now holds."""
         self._flush()
-        self._connection.execute("UPDATE totals SET passages = ?", (self._passages,))
-        (documents,) = self._connection.execute("SELECT count(*) FROM documents WHERE why IS NULL").fetchone()
-        return documents, self._passages
+        self._connection.execute(
+            "UPDATE totals SET documents = ?, passages = ?", (self._documents, self._passages)
+        )
+        return self._documents, self._passages
 
     def _read(
         self, folder: CorpusFolder, file: Candidate, before: _Known | None, max_text_bytes: int
@@ -141,27 +142,33 @@ class IndexWriter:
         except UnreadableError as error:
             self.skipped.append(Skipped(file.path, str(error)))
             if before:
-                self._remove(before.id)
-                self.removed += before.why is None
+                self.removed += self._remove(file.path)
             if raw is not None:  # else the next look may find it readable without a change of time or size
                 over = max_text_bytes if isinstance(error, TooLongError) else 0
-                self._insert_document(file.path, size, mtime_ns, "", None, "", "", over, str(error), "")
+                self._insert_document(
+                    (file.path, size, mtime_ns, "", None, "", "", over, 0, 0, str(error), "")
+                )
                 self._next_document += 1
 
-    def _insert_document(self, *values: str | int | None) -> None:
-        self._connection.execute(
-            "INSERT INTO documents (id, path, size, mtime_ns, title, published, snapshot_hash, content_hash, "
-            "text_bytes, why, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (self._next_document, *values),
+    def _insert_document(self, row: tuple[str | int | None, ...]) -> bool:
+        """Whether it was inserted; not so when there is one of the same path."""
+        done = self._connection.execute(
+            "INSERT OR IGNORE INTO documents (id, path, size, mtime_ns, title, published, snapshot_hash, "
+            "content_hash, text_bytes, first_passage, passages, why, text) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (self._next_document, *row),
         )
+        return done.rowcount == 1
 
-    def _remove(self, document: int) -> None:
+    def _remove(self, path: str) -> bool:
+        """Whether it was a document, and not a file that was skipped."""
         self._flush()
-        title, text = self._connection.execute(
-            "SELECT title, text FROM documents WHERE id = ?", (document,)
+        document, title, first, count, why, text = self._connection.execute(
+            "SELECT id, title, first_passage, passages, why, text FROM documents WHERE path = ?", (path,)
         ).fetchone()
+        held = (first, first + count)
         places = self._connection.execute(
-            "SELECT id, start, stop, heading FROM passages WHERE document = ?", (document,)
+            "SELECT id, start, stop, heading FROM passages WHERE id >= ? AND id < ?", held
         ).fetchall()
         # The words table keeps no text of its own, so it has to be told what to forget.
         self._connection.executemany(
@@ -171,9 +178,11 @@ class IndexWriter:
                 for at, start, stop, heading in places
             ],
         )
-        self._connection.execute("DELETE FROM passages WHERE document = ?", (document,))
+        self._connection.execute("DELETE FROM passages WHERE id >= ? AND id < ?", held)
         self._connection.execute("DELETE FROM documents WHERE id = ?", (document,))
         self._passages -= len(places)
+        self._documents -= why is None
+        return why is None
 
     def _flush(self) -> None:
         self._connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", self._places)

@@ -1,0 +1,201 @@
+"""A full cast of scripted agents that drives the machine down any path, and hooks that park it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from deep_research.errors import UnknownNameError
+from deep_research.phases.analysis import AnalyzedFinding, AnalyzedGap, AnalyzedQuote, AnalyzerOutput
+from deep_research.phases.gathering import GatheredSource, GathererOutput, GatherStats
+from deep_research.phases.planning import PlannedQuery, PlannerOutput
+from deep_research.phases.refinement import RefinerOutput
+from deep_research.phases.synthesis import SynthesizerOutput
+from deep_research.state import (
+    AgentRole,
+    ConfidenceLevel,
+    DeepResearchPhase,
+    FollowUpQuery,
+    GapAnalysis,
+    IterationRecommendation,
+)
+from deep_research.supervisor.hooks import DECISION_HOOKS, Park, SupervisorHooks
+from deep_research.testing.doubles import ScriptedAgent, codeword, results
+from deep_research.testing.witness import Witness
+
+ROLES = tuple(role for role in AgentRole if role is not AgentRole.SUPERVISOR)
+
+# What each gate blocks.
+_BLOCKED: Mapping[AgentRole, Any] = {
+    AgentRole.PLANNER: PlannerOutput(research_brief="", sub_queries=()),
+    AgentRole.GATHERER: GathererOutput(sources=()),
+    AgentRole.ANALYZER: AnalyzerOutput(),
+    AgentRole.SYNTHESIZER: SynthesizerOutput(report="Too short."),
+}
+
+
+def scripted_agents(
+    *,
+    sub_queries: int = 3,
+    sources: int = 2,
+    size: int = 400,
+    iterations: int = 1,
+    follow_ups: int = 2,
+    improvements: Sequence[str] = (),
+    retries: Mapping[AgentRole | str, int] | None = None,
+    failing: Mapping[AgentRole | str, Exception] | None = None,
+    without: Collection[AgentRole | str] = (),
+    no_findings: bool = False,
+    deterministic: bool = False,
+    falls_back: bool = False,
+    batch_bytes: int = 1_000_000,
+    witness: Witness | Path | str | None = None,
+) -> dict[AgentRole | str, ScriptedAgent]:
+    """Agents for all five roles, as ``DeepResearch(agents=…)`` takes them.
+
+    ``iterations`` is how many the run wants: until then each one leaves a gap with ``follow_ups`` new queries, which
+    the next one fills. ``retries`` is how often a role first answers with what its gate blocks (of the refiner's
+    nothing is ever blocked); ``failing`` are roles that raise; ``without`` are roles to leave out, for the engine to
+    fill (``["gatherer"]`` beside a `ScriptedSearch`). ``no_findings`` makes the analyzer find nothing. The last four
+    are given to every agent.
+    """
+    script = _Script(sub_queries, sources, size, iterations, follow_ups, tuple(improvements))
+    blocked, broken = _by_role(retries), _by_role(failing)
+    left_out = _by_role(dict.fromkeys(without, True))
+    if no_findings:
+        script.no_findings = True
+    return {
+        role: ScriptedAgent(
+            [broken[role]] if role in broken else _blocked_first(role, blocked.get(role, 0), script),
+            deterministic=deterministic,
+            falls_back=falls_back,
+            batch_bytes=batch_bytes,
+            witness=witness,
+            name=f"scripted {role.value}",
+        )
+        for role in ROLES
+        if role not in left_out
+    }
+
+
+def parking_hooks(*names: str, phases: Collection[DeepResearchPhase | str] = ()) -> SupervisorHooks:
+    """Hooks of these names that ask to park, in these phases (all, if none is named). A pause that was answered
+    is not asked again, so the run gets one phase further with each answer."""
+
+    def park_at(state: Any, *_: Any) -> Park | None:
+        if phases and state.phase not in phases:
+            return None
+        return Park(waiting_for=f"a word on {state.phase}")
+
+    for name in names:
+        if name not in DECISION_HOOKS:
+            raise UnknownNameError.of("decision hook", name, DECISION_HOOKS)
+    return SupervisorHooks(**dict.fromkeys(names, park_at))
+
+
+def _by_role(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]:
+    known = [role.value for role in ROLES]
+    for name in given or {}:
+        if name not in known:
+            raise UnknownNameError.of("agent role", str(name), known)
+    return {AgentRole(name): value for name, value in (given or {}).items()}
+
+
+def _blocked_first(role: AgentRole, times: int, script: _Script) -> Callable[[Any], Any]:
+    answer: Callable[[Any], Any] = getattr(script, role.value)
+    left = [_BLOCKED.get(role)] * (times if role in _BLOCKED else 0)
+    return lambda handoff: left.pop() if left else answer(handoff)
+
+
+@dataclass(slots=True)
+class _Script:
+    """What the five agents answer when they do their work."""
+
+    sub_queries: int
+    sources: int
+    size: int
+    iterations: int
+    follow_ups: int
+    improvements: tuple[str, ...]
+    no_findings: bool = field(default=False)
+
+    def planner(self, handoff: Any) -> PlannerOutput:
+        wanted = min(self.sub_queries, handoff.max_sub_queries)
+        return PlannerOutput(
+            research_brief=f"How to answer: {handoff.original_query}",
+            sub_queries=tuple(
+                PlannedQuery(query=f"{handoff.original_query} part {n + 1}", rationale=f"Part {n + 1}.")
+                for n in range(wanted)
+            ),
+        )
+
+    def gatherer(self, handoff: Any) -> GathererOutput:
+        found = [r for query in handoff.sub_queries for r in results(query, self.sources, size=self.size)]
+        return GathererOutput(
+            sources=tuple(
+                GatheredSource(
+                    title=result.title,
+                    url=result.address,
+                    snippet=result.snippet,
+                    content=result.text,
+                    quality=result.quality,
+                    relevance=result.relevance,
+                )
+                for result in found
+            ),
+            stats=GatherStats(queries_executed=len(handoff.sub_queries), sources_collected=len(found)),
+        )
+
+    def analyzer(self, handoff: Any) -> AnalyzerOutput:
+        """The first sentence of every source is a finding."""
+        if self.no_findings:
+            return AnalyzerOutput()
+        gap = AnalyzedGap(
+            description=f"Nothing is said yet of {_unknown(handoff)}.",
+            suggested_queries=tuple(self._deeper(handoff)),
+        )
+        return AnalyzerOutput(
+            findings=tuple(_finding(source) for source in handoff.sources if source.content),
+            gaps=(gap,) if handoff.iteration < self.iterations else (),
+            addressed_gap_ids=tuple(gap.id for gap in handoff.open_gaps),
+        )
+
+    def synthesizer(self, handoff: Any) -> SynthesizerOutput:
+        lines = "\n\n".join(f"{finding.content} [{finding.id}]" for finding in handoff.findings)
+        opening = f"# {handoff.original_query}\n\n## Summary\n\n{handoff.finding_count} findings answer it."
+        return SynthesizerOutput(report=f"{opening}\n\n## Findings\n\n{lines}\n")
+
+    def refiner(self, handoff: Any) -> RefinerOutput:
+        wanted = handoff.iteration < self.iterations
+        fresh = tuple(FollowUpQuery(query=query) for query in self._deeper(handoff)) if wanted else ()
+        return RefinerOutput(
+            gap_analysis=tuple(
+                GapAnalysis(gap_id=gap.id, addressable=wanted, follow_up_queries=fresh)
+                for gap in handoff.gaps
+            ),
+            iteration_recommendation=IterationRecommendation(
+                should_iterate=wanted, priority_gaps=tuple(gap.id for gap in handoff.gaps)
+            ),
+            report_improvements=self.improvements,
+        )
+
+    def _deeper(self, handoff: Any) -> Iterable[str]:
+        return (f"{_unknown(handoff)} part {n + 1}" for n in range(self.follow_ups))
+
+
+def _unknown(handoff: Any) -> str:
+    return codeword(f"{handoff.original_query}#{handoff.iteration}")
+
+
+def _finding(source: Any) -> AnalyzedFinding:
+    sentence = source.content.partition(". ")[0].rstrip(".") + "."
+    return AnalyzedFinding(
+        content=sentence,
+        confidence=ConfidenceLevel.MEDIUM,
+        source_ids=(source.id,),
+        quotes=(AnalyzedQuote(source_id=source.id, quote=sentence),),
+        sub_query_id=source.sub_query_id,
+        relevance=source.relevance or 0.0,
+    )

@@ -1,0 +1,59 @@
+"""What holds for every test: no network, no folder of whoever runs them, bounded hypothesis runs."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
+
+pytest.register_assert_rewrite("deep_research.testing")
+
+hypothesis_settings.register_profile(
+    "suite", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+hypothesis_settings.load_profile("suite")
+
+
+class NetworkForbiddenError(AssertionError):
+    """A test tried to leave the machine."""
+
+
+def is_local(family: int, address: Any) -> bool:
+    """Whether an address is a socket file or loopback. Names are refused too: resolving them asks the network."""
+    if family == getattr(socket, "AF_UNIX", None):
+        return True
+    try:
+        return ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
+    except ValueError:
+        return address[0] == "localhost"
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connecting anywhere but to this machine raises."""
+
+    def guarded(original: Any) -> Any:
+        def connect(self: socket.socket, address: Any) -> Any:
+            if not is_local(self.family, address):
+                raise NetworkForbiddenError(f"a test tried to reach {address!r}")
+            return original(self, address)
+
+        return connect
+
+    monkeypatch.setattr(socket.socket, "connect", guarded(socket.socket.connect))
+    monkeypatch.setattr(socket.socket, "connect_ex", guarded(socket.socket.connect_ex))
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home and a data directory of the test's own."""
+    home = tmp_path_factory.mktemp("home")
+    for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(home))
+    monkeypatch.setenv("DEEP_RESEARCH_HOME", str(home / "deep-research"))
+    return home
