@@ -93,9 +93,7 @@ def on_terminal(*argv: str, columns: int, lines: int = 24, **environment: str) -
 
 @pytest.mark.parametrize("columns", [80, 40])
 def test_on_a_terminal_progress_is_redrawn_in_place_within_its_width_and_taken_away(columns: int) -> None:
-    question = (
-        "Who built the \x1b[31mBell Rock lighthouse? How tall is the tower of the Bell Rock lighthouse?"
-    )
+    question = f"\u202e{QUESTION} \x1b\x07"
     code, sent, out = on_terminal("steady", "run", question, columns=columns)
     assert code == 0, sent
     screen = Screen()
@@ -105,8 +103,8 @@ def test_on_a_terminal_progress_is_redrawn_in_place_within_its_width_and_taken_a
     assert screen.widest < columns
     left = [row for row in screen.rows if row]
     assert left[0].startswith("Completed: 3 sources,")
-    assert any("deep-research show deepres-" in row for row in left)
-    assert "\x1b" not in out.replace("\x1b[31mAbout", "")  # stdout is no terminal, and gets the text as it is
+    assert re.fullmatch(r"deep-research show deepres-[0-9a-f]{12}", left[-1])
+    assert "\x1b[2K" not in out
 
 
 def test_without_colour_wanted_there_is_none() -> None:
