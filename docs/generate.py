@@ -10,6 +10,7 @@ from typing import Any
 from deep_research.interfaces.cli.exits import MEANINGS
 from deep_research.interfaces.cli.options import COMMANDS, COMMON, PROGRAM, Option
 from deep_research.settings import Settings, bounds, env_variable, preset_names
+from deep_research.state.transitions import mermaid
 
 HERE = Path(__file__).resolve().parent
 
@@ -158,7 +159,18 @@ def _option_table(rows: Sequence[tuple[str, str]]) -> str:
     return _table(("option", "what it does"), rows) if rows else "No options of its own.\n"
 
 
-PAGES = {"settings.md": settings_page, "cli.md": command_line_page}
+def architecture_page() -> str:
+    """The page as it is, with the diagram made anew."""
+    page = (HERE / "architecture.md").read_text(encoding="utf-8")
+    opening, _, rest = page.partition("```mermaid\n")
+    return f"{opening}```mermaid\n{mermaid()}```{rest.partition('```')[2]}"
+
+
+PAGES = {
+    "settings.md": settings_page,
+    "cli.md": command_line_page,
+    "architecture.md": architecture_page,
+}
 
 if __name__ == "__main__":
     for page, write in PAGES.items():

@@ -37,7 +37,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import Event, Progress, decode
 from deep_research.state.identity import RUN_ID
-from deep_research.state.journal import Clock, utc_now
+from deep_research.state.journal import Clock, readable, utc_now
 from deep_research.state.reducer import fold
 from deep_research.store import Feed, RunRow, Store
 from deep_research.supervisor.hooks import SupervisorHooks
@@ -271,7 +271,7 @@ class DeepResearch:
     async def atext(self, source: Source | Citation | Quote | str) -> str:
         content_hash = source if isinstance(source, str) else (source.content_hash or "")
         (body,) = await asyncio.to_thread(self._parts.store.contents, [content_hash])
-        return body.decode("utf-8")
+        return readable(body)
 
     # Acting on runs
 

@@ -16,7 +16,7 @@ from deep_research.errors import DeepResearchError
 from deep_research.logs import get_log
 from deep_research.research.result import ResearchResult
 from deep_research.settings import Settings
-from deep_research.state import AbortReason, DeepResearchPhase, DeepResearchState, RunOptions
+from deep_research.state import AbortReason, DeepResearchPhase, DeepResearchState, RunOptions, RunStatus
 from deep_research.state.events import PhaseStarted, RunCreated, RunResumed, decode
 from deep_research.state.journal import Clock
 from deep_research.state.projection import Projection
@@ -109,6 +109,8 @@ class Runner:
             active = self._activate(journal)
             try:
                 state = journal.state
+                if state.status is RunStatus.COMPLETED:  # between the look and the taking
+                    return ResearchResult.of(state)
                 parking = state.parking
                 resumed = RunResumed(
                     pause_id=parking.pause_id if parking and answer is not None else None, answer=answer
@@ -255,8 +257,10 @@ class Runner:
         with self._gate:
             if self._active.get(lane.run_id) is active:
                 del self._active[lane.run_id]
+        # The last word let go of the run. After anything else, a failed write above all, this does: or else the
+        # heartbeat would hold for ever what nobody works on.
         try:
-            if not lane.closed:
+            if not active.journal.released:
                 await asyncio.shield(asyncio.to_thread(self._release, lane))
         finally:
             active.gone.set()

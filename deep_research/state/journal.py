@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from deep_research.errors import ContentMissingError
+from deep_research.errors import ContentMissingError, LogDamagedError
 from deep_research.state.events import Event, Progress
 from deep_research.state.identity import sha256_hex
 from deep_research.state.reducer import Fold
@@ -89,6 +89,17 @@ class MemoryJournal:
             if content_hash not in self._contents:
                 raise missing(content_hash)
         return [self._contents[content_hash].decode() for content_hash in hashes]
+
+
+def readable(body: bytes) -> str:
+    """A saved text. Raises `LogDamagedError` when it is none."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise LogDamagedError(
+            f"A saved text cannot be read ({error.reason}).",
+            hint="Restore the database from a backup, or delete the run.",
+        ) from error
 
 
 def missing(content_hash: str) -> ContentMissingError:

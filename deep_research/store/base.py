@@ -58,7 +58,13 @@ class Owner:
 
     @classmethod
     def decode(cls, text: str) -> Owner:
-        return cls(**json.loads(text))
+        """Raises `ValueError`, `TypeError` for anything but what `encode` gave."""
+        owner = cls(**json.loads(text))
+        if not isinstance(owner.pid, int) or not all(
+            isinstance(part, str) for part in (owner.host, owner.started, owner.token)
+        ):
+            raise TypeError("an owner's fields have the wrong types")
+        return owner
 
 
 def _host() -> str:
@@ -72,13 +78,14 @@ def _host() -> str:
 
 
 def _process_start(pid: int) -> str | None:
-    """When the process started, in ticks since boot; None where the system does not tell or it is a zombie."""
+    """When the process started, in ticks since boot; None where the system does not tell, empty for a process
+    that has ended and was not waited for yet."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
     fields = stat.rpartition(")")[2].split()
-    return None if fields[0] in ("Z", "X") else fields[19]
+    return "" if fields[0] in ("Z", "X") else fields[19]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

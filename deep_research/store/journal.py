@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from deep_research.errors import DeepResearchError, RunStateError
 from deep_research.state.events import Event, Progress, RunParked, encode
-from deep_research.state.journal import Clock, Content, utc_now
+from deep_research.state.journal import Clock, Content, readable, utc_now
 from deep_research.state.projection import Projection
 from deep_research.state.reducer import Fold
 from deep_research.state.run import DeepResearchState
@@ -81,11 +81,23 @@ class RunJournal:
         self._new_run = new_run
         self._last = fold.seq
         self._closed: DeepResearchError | None = None
+        self._ending: asyncio.Future[None] | None = None
+        self._released = False
         self._consumed: list[int] = []
 
     @property
     def state(self) -> DeepResearchState:
         return self._fold.snapshot()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more can be recorded."""
+        return self._closed is not None
+
+    @property
+    def released(self) -> bool:
+        """Whether the run's last word is stored, and the run let go of with it."""
+        return self._released
 
     async def record_refusal(self) -> None:
         """Raise why the lane was lost. Raises `AppendRefusedError`."""
@@ -96,40 +108,28 @@ class RunJournal:
         self._consumed.append(control_id)
 
     async def record(self, *events: Event, contents: Sequence[Content] = ()) -> None:
+        """Raises `RunStateError` after the run's last word (once that is stored), `StoreError` when it could not
+        be stored."""
         if not events:
             return
         if self._closed is not None:
+            if self._ending is not None:
+                await asyncio.wait({self._ending})
             raise self._closed
         stamped = self._stamp(events)
+        rows = [StoredEvent(e.seq, e.name, e.version, encode(e)) for e in stamped]
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def settle(failure: DeepResearchError | None) -> None:
-            if failure is None:
-                for event in stamped:
-                    self._fold.apply(event)
-                self._feed.publish(self.lane.run_id)
-            else:
-                self._closed = failure
-            if not done.done():
-                if failure is None:
-                    done.set_result(None)
-                else:
-                    done.set_exception(failure)
-
+        expected, self._last = self._last, stamped[-1].seq
+        for event in stamped:
+            self._projection = self._projection.after(event)
         last_word = any(e.terminal or isinstance(e, RunParked) for e in stamped)
-        expected = stamped[0].seq - 1
-        self._last = stamped[-1].seq
         if last_word:
-            self._closed = RunStateError(
-                f"Run '{self.lane.run_id}' has ended.",
-                hint="Resume it to go on.",
-                research_id=self.lane.run_id,
-            )
+            self._end()
         self._outbox.add(
             Append(
                 lane=self.lane,
                 expected=expected,
-                events=[StoredEvent(e.seq, e.name, e.version, encode(e)) for e in stamped],
+                events=rows,
                 projection=self._projection,
                 at=self._clock(),
                 outbox=self._outbox,
@@ -137,19 +137,48 @@ class RunJournal:
                 new_run=self._new_run,
                 release=last_word,
                 consumed=tuple(self._consumed),
-                on_settled=settle,
+                on_settled=lambda failure: self._settle(stamped, failure, done),
             )
         )
         self._new_run = None
         self._consumed.clear()
         await done
 
+    def _end(self) -> None:
+        self._ending = asyncio.get_running_loop().create_future()
+        self._closed = RunStateError(
+            f"Run '{self.lane.run_id}' has ended.", hint="Resume it to go on.", research_id=self.lane.run_id
+        )
+
+    def _settle(
+        self, stamped: Sequence[Event], failure: DeepResearchError | None, done: asyncio.Future[None]
+    ) -> None:
+        """The disk has it, or refused it. Whoever waits is told in every case."""
+        try:
+            if failure is None:
+                for event in stamped:
+                    self._fold.apply(event)
+        except DeepResearchError as error:
+            failure = error
+        if failure is None:
+            self._feed.publish(self.lane.run_id)
+        else:
+            self._closed = failure
+        if self._ending is not None and stamped[-1].seq == self._last:
+            self._released = failure is None
+            self._ending.set_result(None)
+        if done.done():
+            return
+        if failure is None:
+            done.set_result(None)
+        else:
+            done.set_exception(failure)
+
     def _stamp(self, events: Sequence[Event]) -> list[Event]:
         at = self._clock()
         stamped = []
         for number, event in enumerate(events, start=self._last + 1):
             stamped.append(event.model_copy(update={"seq": number, "at": at}))
-            self._projection = self._projection.after(event)
         return stamped
 
     def progress(self, note: Progress) -> None:
@@ -157,4 +186,4 @@ class RunJournal:
 
     async def texts(self, hashes: Sequence[str]) -> list[str]:
         bodies = await asyncio.to_thread(self._store.contents, hashes)
-        return [body.decode("utf-8") for body in bodies]
+        return [readable(body) for body in bodies]

@@ -13,6 +13,7 @@ from deep_research.store.base import (
     Append,
     Control,
     Lane,
+    NewRun,
     Owner,
     RunRow,
     Store,
@@ -55,23 +56,9 @@ class MemoryStore(Store):
         lane = append.lane
         if lane.closed:
             return refused(lane, "an earlier append was refused")
-        if append.new_run is not None and lane.run_id not in self._runs:
-            self._runs[lane.run_id] = _Run(
-                RunRow(
-                    run_id=lane.run_id,
-                    query=append.new_run.query,
-                    projection=append.projection,
-                    last_seq=0,
-                    created_at=append.at,
-                    updated_at=append.at,
-                    fence=lane.fence,
-                    owner=lane.owner,
-                    lease_until=float("inf"),
-                    user_id=append.new_run.user_id,
-                    session_id=append.new_run.session_id,
-                )
-            )
         held = self._runs.get(lane.run_id)
+        if held is None and append.new_run is not None:
+            held = _Run(_new_row(append, append.new_run))
         why = None
         if held is None:
             why = "it was deleted"
@@ -82,6 +69,7 @@ class MemoryStore(Store):
         if held is None or why:
             lane.closed = True
             return refused(lane, why or "it was deleted")
+        self._runs.setdefault(lane.run_id, held)
         for content in append.contents:
             self._contents.setdefault(content.hash, content.body)
             held.hashes.add(content.hash)
@@ -109,7 +97,13 @@ class MemoryStore(Store):
             self._controls = {
                 c.id: c for c in self._controls.values() if not (c.run_id == run_id and c.kind == "cancel")
             }
-            return held.row
+            row = held.row
+            loser = self._watches.pop(run_id, None)
+        if loser is not None:
+            lane, watch = loser
+            lane.closed = True
+            watch.on_lost()
+        return row
 
     def release(self, lane: Lane) -> None:
         with self._gate:
@@ -189,3 +183,19 @@ class MemoryStore(Store):
         if run_id not in self._runs:
             raise RunNotFoundError.of(run_id)
         return self._runs[run_id]
+
+
+def _new_row(append: Append, new: NewRun) -> RunRow:
+    return RunRow(
+        run_id=append.lane.run_id,
+        query=new.query,
+        projection=append.projection,
+        last_seq=0,
+        created_at=append.at,
+        updated_at=append.at,
+        fence=append.lane.fence,
+        owner=append.lane.owner,
+        lease_until=float("inf"),
+        user_id=new.user_id,
+        session_id=new.session_id,
+    )

@@ -56,7 +56,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 
 def refuse_foreign(connection: sqlite3.Connection) -> int:
-    """The database's version, 0 for an empty file. Only reads.
+    """The database's version, when it is ours or empty; nothing is written.
 
     Raises `StoreVersionError` for a newer database, `StoreDamagedError` for one that is not ours.
     """
@@ -79,8 +79,7 @@ def refuse_foreign(connection: sqlite3.Connection) -> int:
 
 def migrate(connection: sqlite3.Connection) -> None:
     """Bring the database to the newest version, inside one transaction. Raises as `refuse_foreign`."""
-    version = refuse_foreign(connection)
-    if version == len(MIGRATIONS):
+    if refuse_foreign(connection) == len(MIGRATIONS):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:

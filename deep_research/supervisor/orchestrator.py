@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deep_research.calls import Calls
-from deep_research.errors import ConfigurationError, DeepResearchError, StopResearch, StoreError, WorkError
+from deep_research.errors import (
+    ConfigurationError,
+    DeepResearchError,
+    RunStateError,
+    StopResearch,
+    StoreError,
+    WorkError,
+)
 from deep_research.logs import bind, get_log
 from deep_research.phases.base import Phase, Retry
 from deep_research.state import (
@@ -149,10 +156,12 @@ class SupervisorOrchestrator:
     # Running
 
     def stop(self, reason: AbortReason, message: str) -> None:
-        """End the run from outside: calls in flight are dropped, what is finished is kept. On the run's loop."""
-        if self._stop is None and self._task is not None and not self._task.done():
+        """End the run from outside: calls in flight are dropped, what is finished is kept. On the run's loop;
+        a run that has not begun yet ends as it begins."""
+        if self._stop is None and (self._task is None or not self._task.done()):
             self._stop = _Stop(reason, message)
-            self._task.cancel()
+            if self._task is not None:
+                self._task.cancel()
 
     async def run(self, journal: Journal) -> None:
         """Walk until the run has ended or is parked. Only `StoreError`s and cancellation from outside escape;
@@ -160,6 +169,8 @@ class SupervisorOrchestrator:
         self._task = asyncio.current_task()
         with bind(run=journal.state.research_id):
             try:
+                if self._stop is not None:
+                    raise asyncio.CancelledError
                 await self._walk(journal)
             except _Parked:
                 return
@@ -440,12 +451,12 @@ class SupervisorOrchestrator:
         decision = decisions.action(
             state, name="abort", rationale=message, outputs={"reason": reason.value}, at=self._clock()
         )
-        await journal.record(
-            *lead,
-            *events,
-            DecisionMade(action=SupervisorAction.ABORT, decision=decision),
-            RunAborted(reason=reason, message=message, phase=state.phase, iteration=state.iteration),
-        )
+        decided = DecisionMade(action=SupervisorAction.ABORT, decision=decision)
+        aborted = RunAborted(reason=reason, message=message, phase=state.phase, iteration=state.iteration)
+        try:
+            await journal.record(*lead, *events, decided, aborted)
+        except RunStateError:
+            return  # its last word was being stored when it was stopped: it stands
 
     # Hooks
 

@@ -66,19 +66,12 @@ class LocalCorpus(SearchProvider):
         given = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots)
         if not given:
             raise CorpusError("No corpus folder was given.", hint="Name at least one folder with documents.")
-        paths = list(dict.fromkeys(real_path(root) for root in given))
-        prefixes = _prefixes(paths)
-        folder = Path(data_dir) / "corpora"
+        self._given = given
+        self._folder = Path(data_dir) / "corpora"
+        self._lock_timeout = lock_timeout
         self._max_text_bytes = max_text_bytes
         self._max_file_bytes = max_file_bytes
-        self._roots = [
-            _Root(
-                path,
-                prefix,
-                CorpusIndex(folder / f"{sha256_hex(os.fsencode(path))}.db", lock_timeout=lock_timeout),
-            )
-            for path, prefix in zip(paths, prefixes, strict=True)
-        ]
+        self._roots: list[_Root] = []
         self._preparing = threading.Lock()
         self._closing = threading.Event()
         self._report: IndexReport | None = None
@@ -92,8 +85,23 @@ class LocalCorpus(SearchProvider):
         """Brings the indexes up to date, once; later calls return the same report. Safe from any thread."""
         with self._preparing:
             if self._report is None:
+                self._roots = self._roots or self._found()
                 self._report = _summed([self._refresh(root) for root in self._roots])
             return self._report
+
+    def _found(self) -> list[_Root]:
+        """The roots on disk. Looked for at first need: an engine whose corpus has gone can still list its runs."""
+        paths = list(dict.fromkeys(real_path(root) for root in self._given))
+        return [
+            _Root(
+                path,
+                prefix,
+                CorpusIndex(
+                    self._folder / f"{sha256_hex(os.fsencode(path))}.db", lock_timeout=self._lock_timeout
+                ),
+            )
+            for path, prefix in zip(paths, _prefixes(paths), strict=True)
+        ]
 
     async def search(self, request: SearchRequest) -> Sequence[SearchResult]:
         return await asyncio.to_thread(self._search, request)

@@ -84,7 +84,7 @@ def stem(word: str) -> str:
     """The stem of a folded word, as FTS5's ``porter`` makes it."""
     if len(word) < 3:
         return word
-    import snowballstemmer  # type: ignore[import-untyped]  # here because only a search needs it
+    import snowballstemmer  # here because only a search needs it
 
     # A stemmer keeps the word it works on, so threads must not share one; making one is cheap.
     found: str = snowballstemmer.stemmer("porter").stemWord(word)

@@ -1,0 +1,841 @@
+"""What every store must do, one function a promise. The first line of each says the promise."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from deep_research.errors import (
+    AppendRefusedError,
+    ContentMissingError,
+    DeepResearchError,
+    RunBusyError,
+    RunNotFoundError,
+)
+from deep_research.state import AbortReason, DeepResearchPhase, RunStatus
+from deep_research.state.journal import Content
+from deep_research.state.projection import Projection
+from deep_research.store import Lane, NewRun
+from deep_research.testing.store_bench import PATIENCE, START, Bench, Listener, expect
+
+HOSTILE = (
+    "",
+    "\x00",
+    '"}],{"type":"run.completed"',
+    "\\u0000\\ud800",
+    "</script><!--",
+    "'; DROP TABLE events; --",
+    "שלום · 你好 · 👩‍👩‍👧‍👦 · e\u0301 · \u202e",
+    "line\nbreak\r\n\ttab",
+)
+SQL_IDS = (
+    "x' OR '1'='1",
+    "run-1'; DELETE FROM runs; --",
+    'run-1" --',
+    "run-1\x00",
+    "%",
+    "_un-1",
+    "run-1 ",
+    "RUN-1",
+    "",
+)
+
+
+# Creating and appending
+
+
+def a_new_run_can_be_read_back(bench: Bench) -> None:
+    bench.create(query="Who?")
+    row = bench.store.run("run-1")
+    assert (row.run_id, row.query, row.last_seq, row.fence) == ("run-1", "Who?", 1, 1)
+    assert [(e.seq, e.type, e.version, e.body) for e in bench.store.read("run-1")] == [
+        (1, "note", 1, b'{"n": 0}')
+    ]
+
+
+def a_new_run_belongs_to_who_created_it(bench: Bench) -> None:
+    bench.create(owner=bench.owner("mine"))
+    row = bench.store.run("run-1")
+    assert row.owner == bench.owner("mine")
+    assert row.owned(bench.now)
+
+
+def a_store_without_runs_is_empty(bench: Bench) -> None:
+    assert list(bench.store.runs()) == []
+    assert bench.store.read("run-1") == []
+
+
+def opening_twice_is_no_harm(bench: Bench) -> None:
+    bench.store.open()
+    bench.store.open()
+    bench.create()
+    assert bench.seqs() == [1]
+
+
+def events_are_read_in_the_order_they_were_appended(bench: Bench) -> None:
+    lane = bench.create()
+    for expected in range(1, 30, 3):
+        assert bench.append(lane, expected, 3) is None
+    assert bench.seqs() == list(range(1, 32))
+
+
+def reading_starts_after_a_sequence_number(bench: Bench) -> None:
+    bench.append(bench.create(), 1, 9)
+    assert [e.seq for e in bench.store.read("run-1", after=7)] == [8, 9, 10]
+
+
+def reading_after_the_end_gives_nothing(bench: Bench) -> None:
+    bench.create()
+    assert bench.store.read("run-1", after=1) == []
+    assert bench.store.read("run-1", after=10**9) == []
+
+
+def reading_can_be_limited(bench: Bench) -> None:
+    bench.append(bench.create(), 1, 9)
+    assert [e.seq for e in bench.store.read("run-1", limit=2)] == [1, 2]
+    assert [e.seq for e in bench.store.read("run-1", after=3, limit=2)] == [4, 5]
+    assert bench.store.read("run-1", limit=0) == []
+
+
+def a_negative_after_reads_from_the_start(bench: Bench) -> None:
+    bench.append(bench.create(), 1, 2)
+    assert [e.seq for e in bench.store.read("run-1", after=-5)] == [1, 2, 3]
+
+
+def a_unit_is_stored_whole(bench: Bench) -> None:
+    lane = bench.create()
+    assert bench.append(lane, 1, 500, texts=["one", "two"]) is None
+    assert bench.store.run("run-1").last_seq == 501
+    assert len(bench.store.read("run-1")) == 501
+
+
+def an_append_at_the_wrong_place_is_refused(bench: Bench) -> None:
+    lane = bench.create()
+    assert isinstance(bench.append(lane, 5), AppendRefusedError)
+    assert bench.seqs() == [1]
+
+
+def an_append_cannot_overwrite(bench: Bench) -> None:
+    lane = bench.create()
+    bench.append(lane, 1, 2)
+    assert isinstance(bench.append(Lane("run-1", lane.owner, 1), 0), AppendRefusedError)
+    assert bench.store.read("run-1")[0].body == b'{"n": 0}'
+    assert bench.seqs() == [1, 2, 3]
+
+
+def a_refused_append_closes_its_lane(bench: Bench) -> None:
+    lane = bench.create()
+    bench.append(lane, 7)
+    assert lane.closed
+    assert isinstance(bench.append(lane, 1), AppendRefusedError)
+    assert bench.seqs() == [1]
+
+
+def everything_behind_a_refused_append_is_refused(bench: Bench) -> None:
+    lane = bench.create()
+    outcome = bench.submit(bench.unit(lane, 1), bench.unit(lane, 9), bench.unit(lane, 2), bench.unit(lane, 3))
+    assert [isinstance(o, AppendRefusedError) for o in outcome] == [False, True, True, True]
+    assert bench.seqs() == [1, 2]
+
+
+def a_refused_append_leaves_no_text_behind(bench: Bench) -> None:
+    lane = bench.create()
+    bench.append(lane, 5, texts=["never"])
+    _missing(bench, "never")
+
+
+def a_refused_append_does_not_change_the_row(bench: Bench) -> None:
+    lane = bench.create()
+    before = bench.store.run("run-1")
+    bench.append(lane, 5, projection=Projection(status=RunStatus.COMPLETED))
+    assert bench.store.run("run-1") == before
+
+
+def a_refused_first_append_leaves_no_run_behind(bench: Bench) -> None:
+    lane = Lane("run-1", bench.owner(), fence=1)
+    assert isinstance(bench.append(lane, 3, new_run=NewRun(query="Why?")), AppendRefusedError)
+    _unknown(lambda: bench.store.run("run-1"))
+
+
+def the_refusal_names_the_run(bench: Bench) -> None:
+    failure = bench.append(bench.create(), 5)
+    assert isinstance(failure, AppendRefusedError)
+    assert failure.data["research_id"] == "run-1"
+
+
+def one_refused_run_does_not_harm_the_others_of_its_batch(bench: Bench) -> None:
+    lanes = [bench.create(f"run-{n}") for n in range(5)]
+    outcome = bench.submit(*(bench.unit(lane, 4 if n == 2 else 1) for n, lane in enumerate(lanes)))
+    assert [o is None for o in outcome] == [True, True, False, True, True]
+    assert [bench.store.run(f"run-{n}").last_seq for n in range(5)] == [2, 2, 1, 2, 2]
+
+
+def appends_of_one_lane_may_be_handed_in_together(bench: Bench) -> None:
+    lane = bench.create()
+    assert bench.submit(*(bench.unit(lane, n) for n in range(1, 101))) == [None] * 100
+    assert bench.seqs() == list(range(1, 102))
+
+
+def a_run_cannot_be_created_twice(bench: Bench) -> None:
+    bench.create(query="first")
+    second = Lane("run-1", bench.owner("other"), fence=1)
+    assert isinstance(bench.append(second, 0, new_run=NewRun(query="second")), AppendRefusedError)
+    assert bench.store.run("run-1").query == "first"
+
+
+def an_append_to_a_run_that_does_not_exist_is_refused(bench: Bench) -> None:
+    lane = Lane("nobody", bench.owner(), fence=1)
+    assert isinstance(bench.append(lane, 0), AppendRefusedError)
+    _unknown(lambda: bench.store.run("nobody"))
+
+
+def handing_nothing_in_is_no_harm(bench: Bench) -> None:
+    bench.store.submit([])
+    bench.create()
+    assert bench.seqs() == [1]
+
+
+def every_append_is_settled_once(bench: Bench) -> None:
+    lanes = [bench.create(f"run-{n}") for n in range(3)]
+    bench.mailbox.batches.clear()
+    bench.submit(*(bench.unit(lane, n) for n in range(1, 21) for lane in lanes))
+    assert sorted(run for batch in bench.mailbox.batches for run in batch) == sorted(
+        lane.run_id for lane in lanes for _ in range(20)
+    )
+
+
+# Texts
+
+
+def a_text_is_read_back_byte_for_byte(bench: Bench) -> None:
+    text = "".join(HOSTILE)
+    bench.create(texts=[text])
+    assert bench.store.contents([Content.of(text).hash]) == [text.encode()]
+
+
+def texts_are_given_in_the_order_of_their_hashes(bench: Bench) -> None:
+    bench.create(texts=["a", "b", "c"])
+    hashes = [Content.of(text).hash for text in "cab"]
+    assert bench.store.contents(hashes) == [b"c", b"a", b"b"]
+
+
+def no_texts_are_no_texts(bench: Bench) -> None:
+    assert bench.store.contents([]) == []
+
+
+def the_same_text_twice_is_kept_once(bench: Bench) -> None:
+    lane = bench.create(texts=["same", "same"])
+    assert bench.append(lane, 1, texts=["same"]) is None
+    bench.create("run-2", texts=["same"])
+    assert bench.store.contents([Content.of("same").hash]) == [b"same"]
+
+
+def a_missing_text_is_a_typed_error(bench: Bench) -> None:
+    bench.create(texts=["there"])
+    _missing(bench, "not there")
+
+
+def one_missing_text_among_others_is_an_error(bench: Bench) -> None:
+    bench.create(texts=["there"])
+    hashes = [Content.of("there").hash, Content.of("not there").hash]
+    error = expect(ContentMissingError, lambda: bench.store.contents(hashes))
+    assert error.data["content_hash"] == hashes[1]
+
+
+def an_empty_text_is_a_text(bench: Bench) -> None:
+    bench.create(texts=[""])
+    assert bench.store.contents([Content.of("").hash]) == [b""]
+
+
+def a_large_text_and_a_large_event_are_kept(bench: Bench) -> None:
+    text, body = "ä" * 2_000_000, b'{"n": "%s"}' % (b"x" * 3_000_000)
+    lane = bench.create(texts=[text])
+    assert bench.append(lane, 1, bodies=[body]) is None
+    assert bench.store.contents([Content.of(text).hash]) == [text.encode()]
+    assert bench.store.read("run-1", after=1)[0].body == body
+
+
+def hostile_strings_are_only_strings(bench: Bench) -> None:
+    for number, text in enumerate(HOSTILE):
+        bench.create(f"run-{number}", query=text, user_id=text, session_id=text, bodies=[text.encode()])
+        row = bench.store.run(f"run-{number}")
+        assert (row.query, row.user_id, row.session_id) == (text, text, text)
+        assert bench.store.read(f"run-{number}")[0].body == text.encode()
+    assert len(bench.store.runs()) == len(HOSTILE)
+
+
+# Deleting
+
+
+def a_deleted_run_is_gone(bench: Bench) -> None:
+    _ended(bench, texts=["text"])
+    bench.store.delete("run-1")
+    _unknown(lambda: bench.store.run("run-1"))
+    assert bench.store.read("run-1") == []
+    assert list(bench.store.runs()) == []
+
+
+def deleting_removes_the_texts_of_the_run(bench: Bench) -> None:
+    _ended(bench, texts=["text"])
+    bench.store.delete("run-1")
+    _missing(bench, "text")
+
+
+def a_text_that_another_run_uses_survives(bench: Bench) -> None:
+    _ended(bench, texts=["shared", "alone"])
+    _ended(bench, "run-2", texts=["shared"])
+    bench.store.delete("run-1")
+    assert bench.store.contents([Content.of("shared").hash]) == [b"shared"]
+    _missing(bench, "alone")
+    bench.store.delete("run-2")
+    _missing(bench, "shared")
+
+
+def deleting_an_owned_run_is_refused(bench: Bench) -> None:
+    bench.create()
+    _busy(lambda: bench.store.delete("run-1"))
+    assert bench.seqs() == [1]
+
+
+def deleting_the_run_of_a_dead_process_is_allowed(bench: Bench) -> None:
+    bench.create(owner=bench.dead_owner())
+    bench.store.delete("run-1")
+    _unknown(lambda: bench.store.run("run-1"))
+
+
+def deleting_a_run_removes_its_wishes(bench: Bench) -> None:
+    _ended(bench)
+    bench.store.post("run-1", "steer", "left")
+    bench.store.delete("run-1")
+    lane = bench.create()
+    listener = Listener()
+    bench.store.watch(lane, listener.watch())
+    bench.store.post("run-1", "steer", "right")
+    assert listener.wish().payload == "right"
+
+
+def the_lane_of_a_deleted_run_is_refused(bench: Bench) -> None:
+    lane = bench.create(owner=bench.dead_owner())
+    bench.store.delete("run-1")
+    assert isinstance(bench.append(lane, 1), AppendRefusedError)
+
+
+def a_deleted_id_can_be_used_again(bench: Bench) -> None:
+    _ended(bench)
+    bench.store.delete("run-1")
+    bench.create(query="again")
+    assert bench.store.run("run-1").query == "again"
+
+
+# Owning
+
+
+def a_live_owner_keeps_its_run(bench: Bench) -> None:
+    bench.create(owner=bench.owner("one"))
+    _busy(lambda: bench.store.acquire("run-1", bench.owner("two")))
+    assert bench.store.run("run-1").owner == bench.owner("one")
+
+
+def the_refusal_names_the_owner(bench: Bench) -> None:
+    owner = bench.owner("one")
+    bench.create(owner=owner)
+    error = _busy(lambda: bench.store.acquire("run-1", bench.owner("two")))
+    assert error.data["owner"]["pid"] == owner.pid
+    assert error.data["research_id"] == "run-1"
+
+
+def the_run_of_a_dead_process_is_taken_over(bench: Bench) -> None:
+    bench.create(owner=bench.dead_owner())
+    row = bench.store.acquire("run-1", bench.owner("two"))
+    assert row.owner == bench.owner("two")
+    assert row.owned(bench.now)
+
+
+def a_run_that_was_let_go_can_be_acquired(bench: Bench) -> None:
+    bench.store.release(bench.create())
+    assert bench.store.acquire("run-1", bench.owner("two")).fence == 2
+
+
+def every_acquiring_raises_the_fence(bench: Bench) -> None:
+    bench.store.release(bench.create())
+    fences = []
+    for _ in range(5):
+        lane = bench.take()
+        fences.append(lane.fence)
+        bench.store.release(lane)
+    assert fences == [2, 3, 4, 5, 6]
+
+
+def a_stale_fence_is_refused(bench: Bench) -> None:
+    old = bench.create(owner=bench.dead_owner())
+    new = bench.take()
+    assert isinstance(bench.append(old, 1), AppendRefusedError)
+    assert bench.append(new, 1) is None
+    assert bench.seqs() == [1, 2]
+
+
+def a_fence_from_the_future_is_refused(bench: Bench) -> None:
+    lane = bench.create()
+    assert isinstance(bench.append(Lane("run-1", lane.owner, 9), 1), AppendRefusedError)
+
+
+def the_old_owner_cannot_let_go_of_the_new_ones_run(bench: Bench) -> None:
+    old = bench.create(owner=bench.dead_owner())
+    bench.take()
+    bench.store.release(old)
+    assert bench.store.run("run-1").owned(bench.now)
+
+
+def releasing_closes_the_lane(bench: Bench) -> None:
+    lane = bench.create()
+    bench.store.release(lane)
+    assert lane.closed
+    assert not bench.store.run("run-1").owned(bench.now)
+    assert isinstance(bench.append(lane, 1), AppendRefusedError)
+
+
+def releasing_twice_is_no_harm(bench: Bench) -> None:
+    lane = bench.create()
+    bench.store.release(lane)
+    bench.store.release(lane)
+    assert bench.store.run("run-1").owner is None
+
+
+def an_append_can_let_go_of_the_run(bench: Bench) -> None:
+    lane = bench.create()
+    assert bench.append(lane, 1, release=True) is None
+    row = bench.store.run("run-1")
+    assert row.owner is None
+    assert lane.closed
+    assert bench.store.acquire("run-1", bench.owner("two")).last_seq == 2
+
+
+def nothing_gets_in_behind_a_releasing_append(bench: Bench) -> None:
+    lane = bench.create()
+    outcome = bench.submit(bench.unit(lane, 1, release=True), bench.unit(lane, 2))
+    assert [o is None for o in outcome] == [True, False]
+    assert bench.seqs() == [1, 2]
+
+
+def a_refused_release_does_not_let_go(bench: Bench) -> None:
+    lane = bench.create()
+    bench.append(lane, 8, release=True)
+    assert bench.store.run("run-1").owner == lane.owner
+
+
+def acquiring_gives_the_row_as_it_is_now(bench: Bench) -> None:
+    lane = bench.create(owner=bench.dead_owner())
+    bench.append(lane, 1, 4)
+    row = bench.store.acquire("run-1", bench.owner("two"))
+    assert (row.last_seq, row.fence, row.query) == (5, 2, "Why?")
+
+
+def an_unfinished_run_without_an_owner_reads_as_interrupted(bench: Bench) -> None:
+    lane = bench.create()
+    assert bench.store.run("run-1").status(bench.now) is RunStatus.RUNNING
+    bench.store.release(lane)
+    assert bench.store.run("run-1").status(bench.now) is RunStatus.INTERRUPTED
+
+
+def only_one_of_many_threads_acquires(bench: Bench) -> None:
+    bench.create(owner=bench.dead_owner())
+    won: list[str] = []
+
+    def attempt(token: str) -> None:
+        try:
+            bench.store.acquire("run-1", bench.owner(token))
+            won.append(token)
+        except RunBusyError:
+            pass
+
+    _in_threads([partial(attempt, f"thread-{n}") for n in range(8)])
+    assert len(won) == 1
+    assert bench.store.run("run-1").fence == 2
+
+
+def a_lease_that_ran_out_is_taken_over(bench: Bench) -> None:
+    bench.create(owner=bench.stranger())
+    _busy(lambda: bench.store.acquire("run-1", bench.owner("two")))
+    bench.now += 3_600
+    assert bench.store.acquire("run-1", bench.owner("two")).fence == 2
+
+
+def a_clock_that_jumps_back_does_not_free_a_run(bench: Bench) -> None:
+    bench.create(owner=bench.stranger())
+    bench.now -= 86_400
+    _busy(lambda: bench.store.acquire("run-1", bench.owner("two")))
+
+
+def a_clock_that_jumps_does_not_refuse_the_owner(bench: Bench) -> None:
+    lane = bench.create()
+    for expected, jump in enumerate((86_400, -2 * 86_400, 86_400), start=1):
+        bench.now += jump
+        assert bench.append(lane, expected) is None
+    assert bench.seqs() == [1, 2, 3, 4]
+
+
+# Wishes
+
+
+def a_wish_reaches_the_owner(bench: Bench) -> None:
+    lane, listener = bench.create(), Listener()
+    bench.store.watch(lane, listener.watch())
+    number = bench.store.post("run-1", "cancel", "please")
+    wish = listener.wish()
+    assert (wish.id, wish.run_id, wish.kind, wish.payload) == (number, "run-1", "cancel", "please")
+
+
+def a_wish_posted_before_the_watch_is_heard(bench: Bench) -> None:
+    lane, listener = bench.create(), Listener()
+    bench.store.post("run-1", "cancel")
+    bench.store.watch(lane, listener.watch())
+    assert listener.wish().kind == "cancel"
+
+
+def wishes_arrive_in_order_and_once(bench: Bench) -> None:
+    lane, listener = bench.create(), Listener()
+    bench.store.watch(lane, listener.watch())
+    for number in range(5):
+        bench.store.post("run-1", "steer", str(number))
+    assert [listener.wish().payload for _ in range(5)] == list("01234")
+    bench.store.post("run-1", "steer", "last")
+    assert listener.wish().payload == "last"
+
+
+def a_wish_is_heard_by_the_run_it_is_for(bench: Bench) -> None:
+    listeners = {}
+    for run in ("run-1", "run-2"):
+        listeners[run] = Listener()
+        bench.store.watch(bench.create(run), listeners[run].watch())
+    bench.store.post("run-2", "cancel")
+    assert listeners["run-2"].wish().run_id == "run-2"
+    assert listeners["run-1"].wishes.empty()
+
+
+def wishes_have_growing_numbers(bench: Bench) -> None:
+    bench.create()
+    numbers = [bench.store.post("run-1", "steer") for _ in range(5)]
+    assert numbers == sorted(set(numbers))
+
+
+def a_consumed_wish_is_not_heard_again(bench: Bench) -> None:
+    lane = bench.create(owner=bench.dead_owner())
+    done = bench.store.post("run-1", "steer", "done")
+    bench.store.post("run-1", "steer", "open")
+    assert bench.append(lane, 1, consumed=[done]) is None
+    listener = Listener()
+    bench.store.watch(bench.take(), listener.watch())
+    assert listener.wish().payload == "open"
+
+
+def an_unanswered_wish_survives_a_new_owner(bench: Bench) -> None:
+    bench.create(owner=bench.dead_owner())
+    bench.store.post("run-1", "answer", "42")
+    listener = Listener()
+    bench.store.watch(bench.take(), listener.watch())
+    assert listener.wish().payload == "42"
+
+
+def acquiring_drops_wishes_to_cancel(bench: Bench) -> None:
+    bench.create(owner=bench.dead_owner())
+    bench.store.post("run-1", "cancel")
+    bench.store.post("run-1", "answer", "42")
+    listener = Listener()
+    bench.store.watch(bench.take(), listener.watch())
+    assert listener.wish().kind == "answer"
+    assert listener.wishes.empty()
+
+
+def after_unwatching_nothing_is_heard(bench: Bench) -> None:
+    first, second = Listener(), Listener()
+    lane = bench.create()
+    bench.store.watch(lane, first.watch())
+    bench.store.unwatch(lane)
+    bench.store.post("run-1", "cancel")
+    bench.store.watch(lane, second.watch())
+    assert second.wish().kind == "cancel"
+    assert first.wishes.empty()
+
+
+def the_loser_of_a_run_is_told(bench: Bench) -> None:
+    lane, listener = bench.create(owner=bench.dead_owner()), Listener()
+    bench.store.watch(lane, listener.watch())
+    bench.take()
+    assert listener.lost()
+    assert lane.closed
+
+
+def a_wish_for_an_unknown_run_is_refused(bench: Bench) -> None:
+    _unknown(lambda: bench.store.post("nobody", "cancel"))
+
+
+# Rows
+
+
+def the_row_follows_every_append(bench: Bench) -> None:
+    lane = bench.create()
+    wanted = Projection(
+        status=RunStatus.ABORTED,
+        reason=AbortReason.TIMEOUT,
+        phase=DeepResearchPhase.SYNTHESIS,
+        iteration=3,
+    )
+    later = datetime.fromtimestamp(START + 60, UTC)
+    bench.append(lane, 1, 2, projection=wanted, at=later)
+    row = bench.store.run("run-1")
+    assert (row.projection, row.last_seq, row.updated_at) == (wanted, 3, later)
+    assert row.created_at == datetime.fromtimestamp(START, UTC)
+
+
+def every_status_reason_and_phase_is_kept(bench: Bench) -> None:
+    lane, expected = bench.create(), 1
+    for status in RunStatus:
+        for reason in (None, *AbortReason):
+            for phase in DeepResearchPhase:
+                wanted = Projection(status=status, reason=reason, phase=phase, iteration=expected)
+                assert bench.append(lane, expected, projection=wanted) is None
+                assert bench.store.run("run-1").projection == wanted
+                expected += 1
+
+
+def runs_are_listed_newest_first(bench: Bench) -> None:
+    for number in range(5):
+        bench.create(f"run-{number}", at=datetime.fromtimestamp(START + number, UTC))
+    assert [row.run_id for row in bench.store.runs()] == [f"run-{n}" for n in (4, 3, 2, 1, 0)]
+
+
+def runs_of_one_moment_are_listed_in_a_fixed_order(bench: Bench) -> None:
+    for number in range(5):
+        bench.create(f"run-{number}")
+    assert [row.run_id for row in bench.store.runs()] == [f"run-{n}" for n in (4, 3, 2, 1, 0)]
+
+
+def the_list_can_be_limited(bench: Bench) -> None:
+    for number in range(5):
+        bench.create(f"run-{number}")
+    assert [row.run_id for row in bench.store.runs(limit=2)] == ["run-4", "run-3"]
+    assert list(bench.store.runs(limit=0)) == []
+
+
+def user_and_session_are_kept(bench: Bench) -> None:
+    bench.create(user_id="ada", session_id="s-1")
+    bench.create("run-2")
+    row, bare = bench.store.run("run-1"), bench.store.run("run-2")
+    assert (row.user_id, row.session_id) == ("ada", "s-1")
+    assert (bare.user_id, bare.session_id) == (None, None)
+
+
+def times_keep_their_instant(bench: Bench) -> None:
+    moment = datetime(2026, 3, 1, 12, 30, 0, 123456, tzinfo=UTC)
+    bench.append(bench.create(at=moment), 1, at=moment + timedelta(microseconds=1))
+    row = bench.store.run("run-1")
+    assert (row.created_at, row.updated_at) == (moment, moment + timedelta(microseconds=1))
+
+
+def unknown_runs_are_a_typed_error(bench: Bench) -> None:
+    bench.create()
+    _unknown(lambda: bench.store.run("nobody"))
+    _unknown(lambda: bench.store.acquire("nobody", bench.owner()))
+    _unknown(lambda: bench.store.delete("nobody"))
+
+
+def ids_that_look_like_sql_are_only_ids(bench: Bench) -> None:
+    bench.create()
+    for run_id in SQL_IDS:
+        assert bench.store.read(run_id) == []
+        _unknown(partial(bench.store.run, run_id))
+        _unknown(partial(bench.store.delete, run_id))
+        _unknown(partial(bench.store.post, run_id, run_id, run_id))
+        expect(ContentMissingError, partial(bench.store.contents, [run_id]))
+    assert bench.seqs() == [1]
+
+
+def runs_may_be_named_like_sql(bench: Bench) -> None:
+    lanes = {run_id: bench.create(run_id, query=run_id, texts=[run_id]) for run_id in SQL_IDS}
+    assert {row.run_id for row in bench.store.runs()} == set(SQL_IDS)
+    for run_id, lane in lanes.items():
+        assert bench.append(lane, 1) is None
+        bench.store.release(lane)
+        bench.store.delete(run_id)
+    assert list(bench.store.runs()) == []
+
+
+def values_that_cannot_be_stored_are_refused_and_harm_nobody(bench: Bench) -> None:
+    bench.create()
+    for value in ("\ud800", "run-1\udfff"):
+        expect(DeepResearchError, partial(bench.store.run, value))
+        expect(DeepResearchError, partial(bench.store.delete, value))
+        expect(DeepResearchError, partial(bench.store.post, value, "cancel"))
+        expect(DeepResearchError, partial(bench.store.acquire, value, bench.owner()))
+    bench.create("run-2")
+    assert bench.seqs("run-2") == [1]
+
+
+# Threads, and stores over one place
+
+
+def many_threads_append_to_runs_of_their_own(bench: Bench) -> None:
+    def work(number: int) -> None:
+        lane = bench.create(f"run-{number}", texts=["shared", f"own {number}"])
+        for expected in range(1, 26):
+            assert bench.append(lane, expected, texts=["shared", f"{number}/{expected}"]) is None
+
+    _in_threads([partial(work, n) for n in range(8)])
+    for number in range(8):
+        assert bench.seqs(f"run-{number}") == list(range(1, 27))
+
+
+def readers_see_whole_units_while_others_write(bench: Bench) -> None:
+    lane = bench.create()
+    done = threading.Event()
+
+    def write() -> None:
+        try:
+            for expected in range(1, 151, 3):
+                assert bench.append(lane, expected, 3) is None
+        finally:
+            done.set()
+
+    def look() -> None:
+        while not done.is_set():
+            seqs = bench.seqs()
+            assert seqs == list(range(1, len(seqs) + 1))
+            assert (len(seqs) - 1) % 3 == 0
+
+    _in_threads([write, look, look, look])
+    assert len(bench.seqs()) == 151
+
+
+def what_was_handed_in_is_settled_by_closing(bench: Bench) -> None:
+    lane = bench.create()
+    units = [bench.unit(lane, n) for n in range(1, 200)]
+    for append, _ in units:
+        bench.store.submit([append])
+    bench.store.close()
+    assert [settled.result(timeout=PATIENCE) for _, settled in units] == [None] * 199
+
+
+def a_closed_store_opens_again_when_used(bench: Bench) -> None:
+    lane = bench.create()
+    bench.store.close()
+    bench.store.close()
+    assert bench.append(lane, 1) is None
+    assert bench.seqs() == [1, 2]
+
+
+def closing_while_others_call_loses_nobody(bench: Bench) -> None:
+    def work(number: int) -> None:
+        lane = bench.create(f"run-{number}")
+        for expected in range(1, 16):
+            assert bench.append(lane, expected) is None
+            bench.store.post(f"run-{number}", "steer")
+
+    def close() -> None:
+        for _ in range(15):
+            bench.store.close()
+
+    _in_threads([*(partial(work, n) for n in range(3)), close])
+    assert [len(bench.seqs(f"run-{n}")) for n in range(3)] == [16, 16, 16]
+
+
+def a_new_store_over_the_same_place_has_everything(bench: Bench) -> None:
+    bench.create(query="Who?", texts=["text"], user_id="ada")
+    bench.store.close()
+    other = bench.another()
+    assert other.run("run-1").query == "Who?"
+    assert other.run("run-1").user_id == "ada"
+    assert [e.seq for e in other.read("run-1")] == [1]
+    assert other.contents([Content.of("text").hash]) == [b"text"]
+
+
+def two_stores_over_one_place_see_each_other(bench: Bench) -> None:
+    lane, other = bench.create(), bench.another()
+    assert other.run("run-1").last_seq == 1
+    assert bench.append(lane, 1) is None
+    assert [e.seq for e in other.read("run-1")] == [1, 2]
+
+
+def a_wish_left_through_another_store_is_heard(bench: Bench) -> None:
+    lane, listener = bench.create(), Listener()
+    bench.store.watch(lane, listener.watch())
+    bench.another().post("run-1", "cancel", "from afar")
+    assert listener.wish().payload == "from afar"
+
+
+def the_loser_is_told_of_a_taking_through_another_store(bench: Bench) -> None:
+    lane, listener = bench.create(owner=bench.dead_owner()), Listener()
+    bench.store.watch(lane, listener.watch())
+    bench.another().acquire("run-1", bench.owner("two"))
+    assert listener.lost()
+    assert isinstance(bench.append(lane, 1), AppendRefusedError)
+
+
+def a_heartbeat_keeps_the_lease(bench: Bench) -> None:
+    lane, listener = bench.create(owner=bench.stranger()), Listener()
+    bench.store.watch(lane, listener.watch())
+    before = bench.store.run("run-1").lease_until
+    bench.now += 5
+    _until(lambda: bench.store.run("run-1").lease_until > before)
+    _busy(lambda: bench.another().acquire("run-1", bench.owner("two")))
+
+
+def without_a_watch_the_lease_runs_out(bench: Bench) -> None:
+    lane, listener = bench.create(owner=bench.stranger()), Listener()
+    bench.store.watch(lane, listener.watch())
+    bench.store.unwatch(lane)
+    bench.now += 3_600
+    assert bench.another().acquire("run-1", bench.owner("two")).fence == 2
+    assert listener.losses.empty()
+
+
+# Helpers
+
+
+def _ended(bench: Bench, run_id: str = "run-1", *, texts: list[str] | None = None) -> None:
+    lane = bench.create(run_id, texts=texts or [])
+    assert bench.append(lane, 1, projection=Projection(status=RunStatus.COMPLETED), release=True) is None
+
+
+def _missing(bench: Bench, text: str) -> ContentMissingError:
+    return expect(ContentMissingError, lambda: bench.store.contents([Content.of(text).hash]))
+
+
+def _unknown(ask: Callable[[], object]) -> RunNotFoundError:
+    return expect(RunNotFoundError, ask)
+
+
+def _busy(ask: Callable[[], object]) -> RunBusyError:
+    return expect(RunBusyError, ask)
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    """Wait for something that the store does by itself."""
+    pause, deadline = threading.Event(), PATIENCE
+    while not condition():
+        pause.wait(0.005)
+        deadline -= 0.005
+        assert deadline > 0, "it did not happen"
+
+
+def _in_threads(works: list[Callable[[], None]]) -> None:
+    """Run all at once; the first failure is raised here."""
+    failures: list[BaseException] = []
+    together = threading.Barrier(len(works))
+
+    def run(work: Callable[[], None]) -> None:
+        try:
+            together.wait(PATIENCE)
+            work()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
+    if failures:
+        raise failures[0]

@@ -1,0 +1,77 @@
+"""The conformance suite of stores: one item a promise, for any implementation.
+
+::
+
+    @pytest.mark.parametrize("check", checks_for(lacks=()), ids=str)
+    def test_my_store(check: Check, tmp_path: Path) -> None:
+        with Bench(lambda now: MyStore(tmp_path / "runs", now=now)) as bench:
+            check(bench)
+
+What a store cannot do for what it is, it names: ``checks_for(lacks=[Ability.REOPENING])``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from types import ModuleType
+
+from deep_research.testing import journal_checks, store_checks
+from deep_research.testing.store_bench import Bench
+
+__all__ = ["STORE_CHECKS", "Ability", "Bench", "Check", "checks_for"]
+
+
+class Ability(StrEnum):
+    """What not every store has."""
+
+    REOPENING = "a new store over the same place has what the old one stored"
+    SHARING = "several stores work over one place at the same time"
+    EXPIRY = "a lease that is not renewed runs out"
+
+
+_NEEDS: dict[Callable[[Bench], None], frozenset[Ability]] = {
+    store_checks.a_new_store_over_the_same_place_has_everything: frozenset({Ability.REOPENING}),
+    store_checks.two_stores_over_one_place_see_each_other: frozenset({Ability.SHARING}),
+    store_checks.a_wish_left_through_another_store_is_heard: frozenset({Ability.SHARING}),
+    store_checks.the_loser_is_told_of_a_taking_through_another_store: frozenset({Ability.SHARING}),
+    store_checks.a_lease_that_ran_out_is_taken_over: frozenset({Ability.EXPIRY}),
+    store_checks.a_heartbeat_keeps_the_lease: frozenset({Ability.EXPIRY, Ability.SHARING}),
+    store_checks.without_a_watch_the_lease_runs_out: frozenset({Ability.EXPIRY, Ability.SHARING}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One promise. Call it with a `Bench`; it raises `AssertionError` when the promise is not kept."""
+
+    name: str
+    run: Callable[[Bench], None]
+    needs: frozenset[Ability] = frozenset()
+
+    def __call__(self, bench: Bench) -> None:
+        self.run(bench)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _of(module: ModuleType) -> Iterator[Check]:
+    for name, function in vars(module).items():
+        if name.startswith("_") or getattr(function, "__module__", "") != module.__name__:
+            continue
+        parameters = list(getattr(function, "__annotations__", {}))
+        if parameters[:1] == ["bench"] and parameters[1:] == ["return"]:
+            yield Check(name, function, _NEEDS.get(function, frozenset()))
+        elif parameters[:1] == ["desk"] and inspect.iscoroutinefunction(function):
+            yield Check(name, journal_checks.on_a_loop(function))
+
+
+STORE_CHECKS: tuple[Check, ...] = (*_of(store_checks), *_of(journal_checks))
+
+
+def checks_for(*, lacks: Collection[Ability] = ()) -> list[Check]:
+    """The checks that a store without these abilities has to pass."""
+    return [check for check in STORE_CHECKS if not check.needs & frozenset(lacks)]

@@ -1,0 +1,42 @@
+"""Both stores keep every promise of the suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from deep_research.store import MemoryStore, SQLiteStore, Store
+from deep_research.testing.store_suite import STORE_CHECKS, Ability, Bench, Check, checks_for
+
+MEMORY_LACKS = frozenset(Ability)
+
+
+def on_disk(folder: Path) -> Callable[[Callable[[], float]], Store]:
+    return lambda now: SQLiteStore(
+        folder / "runs.db", now=now, heartbeat=0.01, control_interval=0.005, lock_timeout=10.0
+    )
+
+
+@pytest.mark.parametrize("check", checks_for(), ids=str)
+def test_the_sqlite_store_keeps_the_promise(check: Check, tmp_path: Path) -> None:
+    with Bench(on_disk(tmp_path)) as bench:
+        check(bench)
+
+
+@pytest.mark.parametrize("check", checks_for(lacks=MEMORY_LACKS), ids=str)
+def test_the_memory_store_keeps_the_promise(check: Check) -> None:
+    with Bench(lambda now: MemoryStore(now=now)) as bench:
+        check(bench)
+
+
+def test_the_suite_is_as_large_as_it_says() -> None:
+    assert len(STORE_CHECKS) >= 60
+    assert len({check.name for check in STORE_CHECKS}) == len(STORE_CHECKS)
+    assert len(checks_for()) == len(STORE_CHECKS)
+
+
+def test_what_the_memory_store_lacks_is_all_it_is_spared() -> None:
+    spared = {str(check) for check in STORE_CHECKS} - {str(c) for c in checks_for(lacks=MEMORY_LACKS)}
+    assert spared == {str(check) for check in STORE_CHECKS if check.needs}
