@@ -66,7 +66,9 @@ def _aborted(result: ResearchResult, resume: str) -> tuple[str, str]:
     advice, resumable = _ADVICE.get(result.reason or "", ("", False))
     if resumable and not resume:
         return said, ""
-    return f"{said} {advice}" + ("" if resumable else f" (run {result.research_id})"), resume if resumable else ""
+    return f"{said} {advice}" + (
+        "" if resumable else f" (run {result.research_id})"
+    ), resume if resumable else ""
 
 
 def _counts(result: ResearchResult) -> str:

@@ -26,6 +26,7 @@ HANDLERS: dict[str, Callable[[Session], Awaitable[int]]] = {
 
 def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch] | None) -> int:
     """Carry out one command with an engine of its own. Raises `Interrupted` after a signal."""
+    running.prepare(args)
     engine = (make or DeepResearch)(**engine_arguments(args))
     session = Session(args=args, console=console, engine=engine)
     with Signals() as signals:

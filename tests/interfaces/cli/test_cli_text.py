@@ -60,6 +60,16 @@ def test_folding_never_breaks_a_word_that_must_be_copied() -> None:
     assert command in text.fold(f"Go on with: {command} now", 30)
 
 
+@given(st.text(max_size=80), st.integers(1, 60))
+def test_a_folded_line_loses_no_word_and_keeps_to_its_columns_where_words_allow(
+    anything: str, columns: int
+) -> None:
+    clean = text.line(anything)
+    lines = text.fold(clean, columns)
+    assert " ".join(lines) == clean
+    assert all(text.width(line) <= columns or " " not in line for line in lines)
+
+
 def test_counts_agree_with_their_nouns() -> None:
     assert text.count(1, "source") == "1 source"
     assert text.count(0, "source") == "0 sources"
