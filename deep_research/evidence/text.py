@@ -59,6 +59,7 @@ _ROWS = """
     argument arguments parameter parameters
 """
 _VARIANTS = {word: row.split()[0] for row in _ROWS.strip().splitlines() for word in row.split()}
+NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word
 _MAX_CACHED = 200_000
 
 
@@ -149,7 +150,7 @@ def question_terms(question: str) -> dict[str, float]:
     for place, word in enumerate(every):
         if word.casefold() in STOP_WORDS or _is_scrap(word):
             continue
-        weight = 2.0 if is_name_like(word) and (place > 0 or word[:1].isdigit()) else 1.0
+        weight = NAME_WEIGHT if is_name_like(word) and (place > 0 or word[:1].isdigit()) else 1.0
         if word.casefold() in ASKING_WORDS:
             weight = 0.25
         key = stem(word)

@@ -19,6 +19,7 @@ from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities, scan, stems_of
 from deep_research.evidence.text import (
     ASKING_WORDS,
+    NAME_WEIGHT,
     content_words,
     coverage,
     is_name_like,
@@ -37,6 +38,7 @@ from deep_research.state import ConfidenceLevel, Gap, Span
 
 MIN_COVERAGE = 0.6  # of what is asked, for a passage that answers
 MIN_SUPPORT = 0.42  # for a further passage, once one answers
+MIN_NAMED = 0.3  # of the names that are asked about
 MIN_PART = 0.4  # of a question of several parts, when one of them is answered
 MIN_MISSING = 0.25  # of the question's weight without any finding, to count as a gap
 FINDINGS_PER_ASPECT = 6
@@ -176,8 +178,11 @@ def _draw(
     text = source.content[start:end]
     own = stems_of(text)
     reach = coverage(weights, own | context)
+    named = {term: weight for term, weight in aspect.weights.items() if weight >= NAME_WEIGHT}
     if reach < MIN_SUPPORT or not own & weights.keys():
         return None
+    if named and coverage(named, own | context) < MIN_NAMED:
+        return None  # the right words about something else
     return AnalyzedFinding(
         content=_readable(text),
         confidence=ConfidenceLevel.LOW,
