@@ -33,10 +33,11 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         try:
             return asyncio.run(_within(session, signals))
         except asyncio.CancelledError:
-            raise Interrupted("Interrupted.", exit=signals.code) from None
-        except Interrupted as interrupted:
-            interrupted.data["exit"] = signals.code
-            raise
+            interrupted = Interrupted("Interrupted.")
+        except Interrupted as error:
+            interrupted = error
+    interrupted.exit = signals.code
+    raise interrupted
 
 
 async def _within(session: Session, signals: Signals) -> int:
