@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from deep_research import DeepResearch
 from deep_research.interfaces.cli.exits import MEANINGS
 from deep_research.interfaces.cli.options import COMMANDS, COMMON, PROGRAM, Option
 from deep_research.settings import Settings, bounds, env_variable, preset_names
@@ -166,7 +168,21 @@ def architecture_page() -> str:
     return f"{opening}```mermaid\n{mermaid()}```{rest.partition('```')[2]}"
 
 
+SAMPLE_QUESTION = "How tall is the Cape Hatteras lighthouse?"
+
+
+def readme_page() -> str:
+    """The page as it is, with the sample report made anew."""
+    page = (HERE.parent / "README.md").read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        with DeepResearch(corpus=HERE / "examples" / "corpus", data_dir=folder) as research:
+            report = research.run(SAMPLE_QUESTION).report or ""
+    opening, _, rest = page.partition("```text\n")
+    return f"{opening}```text\n{report.strip()}\n```{rest.partition('```')[2]}"
+
+
 PAGES = {
+    "../README.md": readme_page,
     "settings.md": settings_page,
     "cli.md": command_line_page,
     "architecture.md": architecture_page,

@@ -5,13 +5,43 @@ import sys
 
 import deep_research
 
-NAMES = """
-    AbortReason AgentDecision AgentRole Budget Citation ConfidenceLevel Contradiction DeepResearch
-    DeepResearchError DeepResearchPhase DeepResearchState Finding Gap GatePolicy Limit PHASE_TO_AGENT Park
-    ResearchAbortedError ResearchHandle ResearchResult RunOptions RunStatus RunSummary SearchProvider SearchRequest
-    SearchResult Source SourceQuality StopResearch SubQuery SupervisorAction SupervisorHooks SupervisorOrchestrator
-    ValidationResult Verdict
-""".split()
+NAMES = [
+    "AbortReason",
+    "AgentDecision",
+    "AgentRole",
+    "Budget",
+    "Citation",
+    "ConfidenceLevel",
+    "Contradiction",
+    "DeepResearch",
+    "DeepResearchError",
+    "DeepResearchPhase",
+    "DeepResearchState",
+    "Finding",
+    "Gap",
+    "GatePolicy",
+    "Limit",
+    "PHASE_TO_AGENT",
+    "Park",
+    "ResearchAbortedError",
+    "ResearchHandle",
+    "ResearchResult",
+    "RunOptions",
+    "RunStatus",
+    "RunSummary",
+    "SearchProvider",
+    "SearchRequest",
+    "SearchResult",
+    "Source",
+    "SourceQuality",
+    "StopResearch",
+    "SubQuery",
+    "SupervisorAction",
+    "SupervisorHooks",
+    "SupervisorOrchestrator",
+    "ValidationResult",
+    "Verdict",
+]
 
 
 def test_the_public_names_are_these_and_no_others():

@@ -163,11 +163,7 @@ class CorpusDatabase:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
-            raise CorpusError(
-                f"The corpus index cannot be written in {self._path.parent}: {error.strerror}.",
-                hint="Name a data directory that can be written.",
-                path=str(self._path),
-            ) from error
+            raise self._unwritable(error) from error
         try:
             self._acquire(lock)
             yield
@@ -192,8 +188,18 @@ class CorpusDatabase:
 
     def _unlink(self) -> None:
         # The log first: a new file must never meet the log of an old one.
-        for suffix in ("-wal", "-shm", ""):
-            Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+        try:
+            for suffix in ("-wal", "-shm", ""):
+                Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> CorpusError:
+        return CorpusError(
+            f"The corpus index cannot be written in {self._path.parent}: {error.strerror}.",
+            hint="Name a data directory that can be written.",
+            path=str(self._path),
+        )
 
 
 def is_damage(error: sqlite3.Error) -> bool:

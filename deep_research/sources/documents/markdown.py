@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from deep_research.sources.documents.plaintext import chunks
+
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
 _FENCE_OR_COMMENT = re.compile(r"^[ \t]*+(?P<fence>`{3,}|~{3,})[^\n`]*$|<!--", re.MULTILINE)
@@ -104,7 +106,10 @@ def _split_code(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def _prose(text: str, labels: set[str]) -> str:
-    text = _without_hidden(text)
+    return "".join(_paragraphs(chunk, labels) for chunk in chunks(_without_hidden(text)))
+
+
+def _paragraphs(text: str, labels: set[str]) -> str:
     text = _DEFINITION.sub("", text)
     text = _LINKS.sub(_linked(labels), text)
     text = _LINKS.sub(_linked(labels), text)  # a link around an image

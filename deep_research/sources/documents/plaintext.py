@@ -6,7 +6,7 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from functools import cache
+from collections.abc import Iterator
 
 
 class UnreadableError(Exception):
@@ -23,6 +23,7 @@ _UNSEEN = re.compile(
     "\U000e0000-\U000e0fff]"
 )
 _UNSEEN_ASCII = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f]")
+_CHUNK = 65_536  # characters
 _MARKS_IN_A_ROW = 30  # the limit of Unicode's stream-safe format
 
 
@@ -37,12 +38,10 @@ def decode(raw: bytes, *, declared: str | None = None) -> str:
             return raw[len(mark) :].decode(encoding, "replace")
     if b"\0" in raw:
         raise UnreadableError("binary data, not text")
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        pass  # the next encodings are tried below
-    found = _attempt(raw, declared) if declared else None
-    found = found or _mostly_utf8(raw) or _attempt(raw, "cp1252")
+    found = _attempt(raw, "utf-8")
+    if found is not None:
+        return found
+    found = (_attempt(raw, declared) if declared else None) or _mostly_utf8(raw) or _attempt(raw, "cp1252")
     if not found or len(_UNSEEN_ASCII.findall(found)) * 100 > len(found):
         raise UnreadableError("text in an unknown encoding; save it as UTF-8")
     return found
@@ -52,9 +51,32 @@ def clean(text: str) -> str:
     """``text`` in NFC with ``\\n`` line ends and without unseen characters; tabs stay."""
     if text.isascii():
         return _UNSEEN_ASCII.sub("", _LINE_ENDS.sub("\n", text))
-    # Normalising takes quadratic time over a long row of combining marks, so rows are shortened before.
-    text = _UNSEEN.sub("", _LINE_ENDS.sub("\n", text)).replace("\xa0", " ")
-    return unicodedata.normalize("NFC", _long_rows_of_marks().sub(r"\1", text))
+    return "".join(map(_clean_chunk, chunks(_LINE_ENDS.sub("\n", text))))
+
+
+def chunks(text: str) -> Iterator[str]:
+    """``text`` in pieces that end where a paragraph, else a line, else a word does, so that no single step
+    over a long text keeps other threads waiting. Nothing in Unicode combines across such an end."""
+    here = 0
+    while len(text) - here > 2 * _CHUNK:
+        for mark in ("\n\n", "\n", " "):
+            cut = text.find(mark, here + _CHUNK, here + 2 * _CHUNK)
+            if cut >= 0:
+                break
+        else:
+            break
+        yield text[here : cut + len(mark)]
+        here = cut + len(mark)
+    yield text[here:]
+
+
+def _clean_chunk(text: str) -> str:
+    text = _UNSEEN.sub("", text).replace("\xa0", " ")
+    if marks := "".join(sorted(filter(unicodedata.combining, set(text)))):
+        # Normalising takes quadratic time over a long row of combining marks, so rows are shortened before.
+        mark = f"[{re.escape(marks)}]"
+        text = re.sub(f"({mark}{{{_MARKS_IN_A_ROW}}}){mark}+", r"\1", text)
+    return unicodedata.normalize("NFC", text)
 
 
 def words(text: str) -> frozenset[str]:
@@ -84,10 +106,3 @@ def _mostly_utf8(raw: bytes) -> str | None:
     broken = text.count("\ufffd")
     wide = len(re.findall(r"[^\x00-\x7f]", text)) - broken
     return text if wide > 2 * broken else None
-
-
-@cache
-def _long_rows_of_marks() -> re.Pattern[str]:
-    marks = "".join(map(chr, (c for c in range(0x300, 0x1F000) if unicodedata.combining(chr(c)))))
-    ranges = re.escape(marks)
-    return re.compile(f"([{ranges}]{{{_MARKS_IN_A_ROW}}})[{ranges}]+")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from deep_research.sources.documents.plaintext import words
+from deep_research.sources.documents.plaintext import chunks, words
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*\Z")
 _DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|\n]{1,100}\|[ \t]+)?([A-Za-z][\w:+.-]{0,60})::[ \t]*([^\n]*)\Z")
@@ -123,8 +123,8 @@ def _without_margin(lines: list[str]) -> list[str]:
 
 
 def _titled(lines: list[str], levels: dict[tuple[str, bool], int]) -> Iterator[str]:
-    """Underlined and framed titles as ``# `` headings; other rows of marks (transitions) go. ``levels`` learns
-    the level of each kind of mark."""
+    """Underlined and framed titles as ``# `` headings, other rows of marks left out. ``levels`` keeps the
+    level of each kind of mark."""
     at = 0
     while at < len(lines):
         framed = _frame(lines, at)
@@ -160,7 +160,7 @@ def _is_underlined(lines: list[str], at: int) -> bool:
 
 
 def _inline(text: str) -> str:
-    return _INLINE.sub(_plain, text)
+    return "".join(_INLINE.sub(_plain, chunk) for chunk in chunks(text))
 
 
 def _plain(match: re.Match[str]) -> str:

@@ -165,14 +165,12 @@ def test_pipes_and_sockets_are_reported_and_never_opened(
     assert not {"pipe.md", "s.txt"} & set(opened.asked)
 
 
-@pytest.mark.parametrize("name", TRAVERSALS)
-def test_a_traversal_string_reads_nothing_outside(
-    root: Path, secret: Path, opened: OpenedFiles, name: str
-) -> None:
+def test_a_traversal_string_reads_nothing_outside(root: Path, secret: Path, opened: OpenedFiles) -> None:
     with CorpusFolder(root) as folder:
-        for names in ((name,), tuple(name.split("/")), tuple(part for part in name.split("/") if part)):
-            with pytest.raises(UnreadableError):
-                folder.read(names)
+        for name in TRAVERSALS:
+            for names in ((name,), tuple(name.split("/")), tuple(part for part in name.split("/") if part)):
+                with pytest.raises(UnreadableError):
+                    folder.read(names)
     assert opened.outside(root) == []
 
 
