@@ -95,9 +95,7 @@ def _interrupted(session: Session, run_id: str) -> Interrupted:
     again = session.again("resume", run_id)
     if not again:
         return Interrupted("Interrupted.", hint="The run was kept in memory only and is lost.")
-    return Interrupted(
-        f"Interrupted; run {run_id} is saved.", hint=f"Go on with: {again}", research_id=run_id
-    )
+    return Interrupted(f"Interrupted; run {run_id} is saved.", hint=f"Go on with: {again}")
 
 
 def _from_stdin() -> str:
