@@ -26,16 +26,18 @@ HANDLERS: dict[str, Callable[[Session], Awaitable[int]]] = {
 
 def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch] | None) -> int:
     """Carry out one command with an engine of its own. Raises `Interrupted` after a signal."""
+    running.prepare(args)
     engine = (make or DeepResearch)(**engine_arguments(args))
     session = Session(args=args, console=console, engine=engine)
     with Signals() as signals:
         try:
             return asyncio.run(_within(session, signals))
         except asyncio.CancelledError:
-            raise Interrupted("Interrupted.", exit=signals.code) from None
-        except Interrupted as interrupted:
-            interrupted.data["exit"] = signals.code
-            raise
+            interrupted = Interrupted("Interrupted.")
+        except Interrupted as error:
+            interrupted = error
+    interrupted.exit = signals.code
+    raise interrupted
 
 
 async def _within(session: Session, signals: Signals) -> int:

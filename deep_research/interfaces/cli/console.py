@@ -10,15 +10,20 @@ import os
 import sys
 from typing import TextIO
 
-from deep_research.errors import DeepResearchError
 from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.options import PROGRAM
 
 
-class OutputError(DeepResearchError):
-    """The output could not be written."""
+class CommandError(Exception):
+    """The command ends here, with this line and exit code. No call of the engine raises it."""
 
-    code = "output"
+    def __init__(self, code: str, problem: str, *, hint: str = "", exit: int = Exit.FAILED) -> None:
+        self.code = code
+        self.problem = problem
+        self.hint = hint
+        self.exit = exit
+        super().__init__(f"{problem} {hint}".strip())
 
 
 class Console:
@@ -31,7 +36,7 @@ class Console:
         _reconfigure(sys.stderr, errors="replace")
 
     def print(self, content: str) -> None:
-        """Onto stdout. Raises `OutputError` when the disk behind it is full, say."""
+        """Onto stdout. Raises `CommandError` when the disk behind it is full, say."""
         stream = sys.stdout
         if stream is None or self.gone:
             return
@@ -45,7 +50,9 @@ class Console:
             _silence(stream)
         except OSError as error:
             _silence(stream)
-            raise OutputError(f"The output cannot be written: {error.strerror or error}.") from error
+            raise CommandError(
+                "output", f"The output cannot be written: {error.strerror or error}."
+            ) from error
 
     def note(self, *lines: str) -> None:
         """Lines onto stderr, each cleaned and kept one line."""

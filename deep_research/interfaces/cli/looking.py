@@ -8,8 +8,7 @@ from datetime import datetime
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.describe import described
-from deep_research.interfaces.cli.files import check_target
-from deep_research.interfaces.cli.running import deliver
+from deep_research.interfaces.cli.running import conclude, deliver
 from deep_research.interfaces.cli.session import Session
 from deep_research.research import RunSummary
 from deep_research.state.events import Event, encode
@@ -35,8 +34,10 @@ async def status(session: Session) -> int:
 
 
 async def show(session: Session) -> int:
-    check_target(session.args.out)
-    deliver(session, await session.engine.aresult(session.args.id))
+    result = await session.engine.aresult(session.args.id)
+    deliver(session, result)
+    if result.status != "completed":
+        conclude(session, result)
     return 0
 
 

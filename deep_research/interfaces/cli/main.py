@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from deep_research import __version__
 from deep_research.errors import DeepResearchError
 from deep_research.interfaces.cli import options
-from deep_research.interfaces.cli.console import Console
+from deep_research.interfaces.cli.console import CommandError, Console
 from deep_research.interfaces.cli.exits import Exit, of_error
 
 if TYPE_CHECKING:
@@ -31,7 +31,10 @@ def main(argv: Sequence[str] | None = None, *, engine: EngineFactory | None = No
         return Exit.INTERRUPTED
     except DeepResearchError as error:
         console.error(error.code, error.problem, error.hint)
-        return int(error.data.get("exit") or of_error(error))
+        return of_error(error)
+    except CommandError as error:
+        console.error(error.code, error.problem, error.hint)
+        return error.exit
     except Exception as error:
         return _unexpected(error, console)
 

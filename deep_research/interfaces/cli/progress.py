@@ -114,7 +114,7 @@ def outcome(fold: Fold, phase: DeepResearchPhase) -> str:
     queries = current_queries(fold)
     match phase:
         case DeepResearchPhase.PLANNING:
-            return text.count(len(queries), "sub-query", "sub-queries")
+            return text.count(len(queries), "sub-query", "sub-queries") if queries else ""
         case DeepResearchPhase.GATHERING:
             searched = sum(query.status is not SubQueryStatus.PENDING for query in queries)
             return f"{searched} of {len(queries)} searched, {text.count(len(fold.sources), 'source')}"
@@ -162,7 +162,7 @@ class Live(Watching):
         self._searching: set[str] = set()
         self._started = time.monotonic()
         self._turn = 0
-        self._drawn = 0
+        self._drawn: list[str] = []
         self._ticker: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Watching:
@@ -175,7 +175,7 @@ class Live(Watching):
         if self._ticker is not None:
             self._ticker.cancel()
         self._console.draw(self._home() + "\x1b[J")
-        self._drawn = 0
+        self._drawn = []
 
     def noted(self, note: ev.Progress) -> None:
         if note.phase is DeepResearchPhase.GATHERING:
@@ -191,7 +191,7 @@ class Live(Watching):
             await asyncio.sleep(_TICK)
 
     def _home(self) -> str:
-        return f"\r\x1b[{self._drawn}A" if self._drawn else "\r"
+        return f"\r\x1b[{len(self._drawn)}A" if self._drawn else "\r"
 
     def _draw(self) -> None:
         if not self.fold.research_id:
@@ -206,9 +206,10 @@ class Live(Watching):
             marks=self._marks,
             turn=self._turn,
         )
-        body = "".join(f"\x1b[2K{self._coloured(row)}\n" for row in rows)
-        self._console.draw(f"{self._home()}{body}\x1b[J")
-        self._drawn = len(rows)
+        if rows != self._drawn:
+            body = "".join(f"\x1b[2K{self._coloured(row)}\n" for row in rows)
+            self._console.draw(f"{self._home()}{body}\x1b[J")
+            self._drawn = rows
 
     def _coloured(self, row: str) -> str:
         if not self._colours:

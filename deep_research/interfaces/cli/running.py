@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from argparse import Namespace
 from collections.abc import Awaitable, Sequence
 
 from deep_research.errors import UsageError
@@ -19,17 +20,22 @@ _LONGEST_STDIN = 1_000_000  # bytes; more than any question that is accepted
 _PAUSE = 0.05  # seconds
 
 
+def prepare(args: Namespace) -> None:
+    """What is done before an engine is made: look at ``--out``, read the question from stdin.
+
+    Raises `UsageError`.
+    """
+    check_target(getattr(args, "out", None))
+    if getattr(args, "question", None) == "-":
+        args.question = _from_stdin()
+
+
 async def run(session: Session) -> int:
-    check_target(session.args.out)
-    question = session.args.question
-    if question == "-":
-        question = await asyncio.to_thread(_from_stdin)
-    handle = await session.engine.astart(question)
+    handle = await session.engine.astart(session.args.question)
     return await _carry_out(session, handle.research_id, handle.aresult(), ())
 
 
 async def resume(session: Session) -> int:
-    check_target(session.args.out)
     run_id, answer = session.args.id, session.args.answer
     past = await session.engine.aevents(run_id)
     return await _carry_out(session, run_id, session.engine.aresume(run_id, answer), past)
@@ -49,7 +55,9 @@ async def _carry_out(
         raise _interrupted(session, run_id) from None
     finally:
         task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
     deliver(session, result)
+    conclude(session, result)
     return of_run(result.status, result.reason)
 
 
@@ -67,7 +75,7 @@ async def _follow(
 
 
 def deliver(session: Session, result: ResearchResult) -> None:
-    """The report or the JSON to where it was asked for, then the closing lines."""
+    """The report or the JSON to where it was asked for."""
     args, console = session.args, session.console
     if args.out and result.report:
         write_report(args.out, result.report)
@@ -75,17 +83,19 @@ def deliver(session: Session, result: ResearchResult) -> None:
         console.print(result.model_dump_json())
     elif result.report and not args.out:
         console.print(result.report)
-    if session.talks or not (args.json or result.status == "completed"):
-        console.note(*closing(session, result))
+
+
+def conclude(session: Session, result: ResearchResult) -> None:
+    """The closing lines. ``--quiet`` leaves out only those of a completed run: the others are news."""
+    if session.talks or not (session.args.json or result.status == "completed"):
+        session.console.note(*closing(session, result))
 
 
 def _interrupted(session: Session, run_id: str) -> Interrupted:
     again = session.again("resume", run_id)
     if not again:
         return Interrupted("Interrupted.", hint="The run was kept in memory only and is lost.")
-    return Interrupted(
-        f"Interrupted; run {run_id} is saved.", hint=f"Go on with: {again}", research_id=run_id
-    )
+    return Interrupted(f"Interrupted; run {run_id} is saved.", hint=f"Go on with: {again}")
 
 
 def _from_stdin() -> str:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from deep_research.errors import ConfigurationError, DeepResearchError, UsageError
-from deep_research.interfaces.cli.console import Console
+from deep_research.errors import ConfigurationError, UsageError
+from deep_research.interfaces.cli.console import CommandError, Console
+from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.options import BY_NAME, COMMON, PROGRAM
 from deep_research.research import DeepResearch
 from deep_research.settings import Settings, setting_from_text
@@ -39,10 +40,11 @@ class Session:
         return command_line(self.args, verb, run_id)
 
 
-class Interrupted(DeepResearchError):  # noqa: N818 - as KeyboardInterrupt
-    """A signal stopped the command; ``data["exit"]`` is the exit code."""
+class Interrupted(CommandError):  # noqa: N818 - as KeyboardInterrupt
+    """A signal stopped the command."""
 
-    code = "interrupted"
+    def __init__(self, problem: str, *, hint: str = "") -> None:
+        super().__init__("interrupted", problem, hint=hint, exit=Exit.INTERRUPTED)
 
 
 def command_line(args: Namespace, verb: str, run_id: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import textwrap
 import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
@@ -64,10 +63,15 @@ def pad(text: str, columns: int) -> str:
 
 
 def fold(text: str, columns: int, indent: str = "") -> list[str]:
-    """One line folded at its spaces; a word longer than the columns stays whole, so it can be copied."""
-    return textwrap.wrap(
-        text, max(columns, 20), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
-    )
+    """One line folded at its spaces, further lines indented; a word that is too long for a line stays whole."""
+    first, *words = text.split() or [""]
+    lines = [text[: len(text) - len(text.lstrip())] + first]
+    for word in words:
+        if width(lines[-1]) + 1 + width(word) <= columns:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(indent + word)
+    return lines
 
 
 def count(number: int, one: str, many: str = "") -> str:

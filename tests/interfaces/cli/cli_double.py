@@ -67,7 +67,7 @@ class Double(SearchProvider):
         return [
             SearchResult(
                 address=f"https://example.org/{name}",
-                title=f"{RED}About {name}",
+                title=f"{RED}About {name}, 灯台",
                 text=text,
                 relevance=0.9,
                 quality=SourceQuality.HIGH,

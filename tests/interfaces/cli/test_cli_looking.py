@@ -57,7 +57,9 @@ def test_status_and_show_answer_about_an_aborted_run_with_code_0(cli: Cli) -> No
 
 
 def test_show_prints_the_result_again(cli: Cli, run_id: str, tmp_path: Any) -> None:
-    assert cli("show", run_id).out.startswith("# Who built")
+    shown = cli("show", run_id)
+    assert shown.out.startswith("# Who built")
+    assert shown.err == ""
     assert cli("show", run_id, "--json").json["research_id"] == run_id
     cli("show", run_id, "--out", "again.md")
     assert (tmp_path / "again.md").read_text("utf-8") == cli("show", run_id).out

@@ -11,8 +11,10 @@ import pytest
 from cli_double import QUESTION, Done, Double
 
 from deep_research import StopResearch
-from deep_research.errors import ConfigurationError
+from deep_research.errors import ConfigurationError, StoreFullError
 from deep_research.research import DeepResearch, ResearchResult
+from deep_research.store import MemoryStore
+from deep_research.store.base import Append
 from deep_research.supervisor.hooks import Park, SupervisorHooks
 
 Cli = Callable[..., Done]
@@ -316,3 +318,21 @@ def test_outside_text_cannot_act_on_the_terminal(cli: Cli) -> None:
     ):
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u2066]", done.err)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e\u2066]", cli("list").out)
+
+
+def test_a_store_that_fails_on_the_way_is_one_line_after_the_progress(cli: Cli) -> None:
+    class Filling(MemoryStore):
+        """Full after the third unit."""
+
+        units = 0
+
+        def submit(self, appends: Sequence[Append]) -> None:
+            self.units += len(appends)
+            if self.units > 3:
+                raise StoreFullError("The disk is full.", hint="Free some space and resume the run.")
+            super().submit(appends)
+
+    done = cli("run", QUESTION, store=Filling())
+    assert (done.code, done.out) == (1, "")
+    assert done.err.splitlines()[-1] == "deep-research: The disk is full. Free some space and resume the run."
+    assert "Traceback" not in done.err
