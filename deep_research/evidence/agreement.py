@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from deep_research.evidence.text import NEGATIONS, STOP_WORDS, coverage, question_terms, stem, words
+from deep_research.evidence.text import (
+    NEGATIONS,
+    STOP_WORDS,
+    coverage,
+    inverse_frequency,
+    question_terms,
+    stem,
+    words,
+)
 from deep_research.state import ConfidenceLevel, Finding, Gap, Source, SourceQuality
 
 SAME_OVERLAP = 0.8
@@ -61,22 +69,25 @@ def merged(findings: Iterable[Finding], sources: Mapping[str, Source]) -> tuple[
         for place in group:
             other = _features(kept[place].content).tokens
             if len(mine.tokens & other) >= SAME_OVERLAP * max(1, len(mine.tokens | other)):
-                kept[place] = _joined(kept[place], finding, sources)
+                kept[place] = _joined(kept[place], finding)
                 break
         else:
             group.append(len(kept))
             kept.append(finding)
-    return tuple(kept)
+    return tuple(_judged(finding, sources) for finding in kept)
 
 
-def _joined(known: Finding, other: Finding, sources: Mapping[str, Source]) -> Finding:
-    source_ids = tuple(dict.fromkeys((*known.source_ids, *other.source_ids)))
+def _judged(finding: Finding, sources: Mapping[str, Source]) -> Finding:
+    level = confidence(finding.confidence, finding.source_ids, sources)
+    return finding if level is finding.confidence else finding.model_copy(update={"confidence": level})
+
+
+def _joined(known: Finding, other: Finding) -> Finding:
     return known.model_copy(
         update={
-            "source_ids": source_ids,
+            "source_ids": tuple(dict.fromkeys((*known.source_ids, *other.source_ids))),
             "quotes": tuple(dict.fromkeys((*known.quotes, *other.quotes))),
             "relevance": max(known.relevance, other.relevance),
-            "confidence": confidence(known.confidence, source_ids, sources),
         }
     )
 
@@ -98,8 +109,15 @@ def confidence(
     return ConfidenceLevel.MEDIUM if high else ConfidenceLevel.LOW
 
 
-def addresses(finding: Finding, gap: Gap) -> bool:
-    """Whether a finding covers enough of what a gap asks for."""
-    wanted = question_terms(" ".join(gap.suggested_queries[:1]) or gap.description)
-    present = {stem(w) for w in words(f"{finding.content} {finding.category or ''}")}
-    return coverage(wanted, present) >= GAP_COVERAGE
+def filled(gaps: Iterable[Gap], statements: Sequence[str]) -> set[str]:
+    """The ids of the gaps of which one statement covers enough of the weight, by rarity among the statements:
+    words that most of them have fill no gap."""
+    texts = [{stem(w) for w in words(statement)} for statement in statements]
+    holding = Counter(term for text in texts for term in text)
+    found = set()
+    for gap in gaps:
+        terms = question_terms(" ".join((gap.description, *gap.suggested_queries[:1])))
+        wanted = {t: weight * inverse_frequency(len(texts), holding[t]) for t, weight in terms.items()}
+        if any(coverage(wanted, text) >= GAP_COVERAGE for text in texts):
+            found.add(gap.id)
+    return found

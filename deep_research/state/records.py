@@ -98,7 +98,8 @@ class Finding(Record):
 
 
 class Gap(Record):
-    """Something the question asks for and the evidence does not give; priority 1 is the most important."""
+    """Something the question asks for and the evidence does not give; priority 1 is the most important. ``rank`` is
+    its place among the gaps of its iteration."""
 
     id: str
     description: str
@@ -107,6 +108,7 @@ class Gap(Record):
     addressed: bool = False
     resolution: str | None = None
     iteration: int = 1
+    rank: int = 0
 
 
 class Contradiction(Record):

@@ -43,6 +43,7 @@ _COLLECTIONS = frozenset(
         "sub_queries",
         "sources",
         "analyzed",
+        "analyzed_now",
         "findings",
         "gaps",
         "contradictions",
@@ -94,6 +95,7 @@ class Fold:
         self.sub_queries: dict[str, SubQuery] = {s.id: s for s in base.sub_queries}
         self.sources: dict[str, Source] = {s.id: s for s in base.sources}
         self.analyzed: set[str] = set(base.analyzed)
+        self.analyzed_now: set[str] = set(base.analyzed_now)
         self.findings: dict[str, Finding] = {f.id: f for f in base.findings}
         self.gaps: dict[str, Gap] = {g.id: g for g in base.gaps}
         self.contradictions: dict[str, Contradiction] = {c.id: c for c in base.contradictions}
@@ -140,12 +142,13 @@ class Fold:
                 sub_queries=tuple(sorted(self.sub_queries.values(), key=lambda s: s.index)),
                 sources=self._sources,
                 analyzed=frozenset(self.analyzed),
+                analyzed_now=frozenset(self.analyzed_now),
                 findings=self._findings,
-                gaps=tuple(self.gaps.values()),
+                gaps=tuple(sorted(self.gaps.values(), key=lambda g: (g.iteration, g.rank))),
                 contradictions=tuple(self.contradictions.values()),
                 decisions=tuple(self.decisions),
                 guidance=tuple(self.guidance),
-                limits=tuple(self.limits.values()),
+                limits=tuple(self.limits[key] for key in sorted(self.limits)),
                 answers=dict(self.answers),
                 **{name: getattr(self, name) for name in _SCALARS},
             )
@@ -248,6 +251,7 @@ def _phase_started(state: Fold, event: ev.PhaseStarted) -> None:
     state.attempt = 0
     state.supervisor_retries = 0
     state.phase_done = False
+    state.analyzed_now.clear()
     state.decisions.append(event.decision)
 
 
@@ -319,14 +323,38 @@ def _sub_query_failed(state: Fold, event: ev.SubQueryFailed) -> None:
 @_on(ev.SourcesAnalyzed)
 def _analyzed(state: Fold, event: ev.SourcesAnalyzed) -> None:
     state.analyzed.update(event.source_ids)
+    state.analyzed_now.update(event.source_ids)
     for finding in event.findings:
-        state.findings.setdefault(finding.id, finding)
+        known = state.findings.get(finding.id)
+        state.findings[finding.id] = finding if known is None else _joined(state, known, finding)
     for gap in event.gaps:
-        state.gaps.setdefault(gap.id, gap)
+        held = state.gaps.setdefault(gap.id, gap)
+        if not held.addressed and (gap.iteration, gap.rank) < (held.iteration, held.rank):
+            state.gaps[gap.id] = gap
     for gap_id in event.addressed_gap_ids:
         gap = state.gaps[gap_id]
         state.gaps[gap_id] = gap.model_copy(update={"addressed": True})
     _update_qualities(state, event.quality_updates)
+
+
+def _joined(state: Fold, known: Finding, other: Finding) -> Finding:
+    """One statement that two batches drew: all its sources and quotes, and the wording of who comes first by plan,
+    not by arrival."""
+
+    def place(source_id: str) -> tuple[int, int]:
+        return _place(state, state.sources[source_id])
+
+    first, second = sorted(
+        (known, other), key=lambda f: (f.iteration, min((place(i) for i in f.source_ids), default=(0, 0)))
+    )
+    quotes = dict.fromkeys((*first.quotes, *second.quotes))
+    return first.model_copy(
+        update={
+            "source_ids": tuple(sorted({*first.source_ids, *second.source_ids}, key=place)),
+            "quotes": tuple(sorted(quotes, key=lambda q: (place(q.source_id), q.start))),
+            "relevance": max(first.relevance, second.relevance),
+        }
+    )
 
 
 def _update_qualities(state: Fold, updates: Iterable[QualityUpdate]) -> None:
@@ -385,6 +413,7 @@ def _phase_retried(state: Fold, event: ev.PhaseRetried) -> None:
         state.phase = event.phase
         state.replanned = True
     state.phase_done = False
+    state.analyzed_now.clear()
     if event.phase is DeepResearchPhase.GATHERING:
         for old in state.sub_queries.values():
             if old.status is SubQueryStatus.FAILED:

@@ -71,10 +71,11 @@ class DeepResearchState(Record):
     """A frozen picture of a run at sequence number ``seq``.
 
     ``phase`` is where the machine stands; ``phase_done`` says whether the phase's own work in this attempt is
-    finished; ``attempt`` counts its retries in this iteration from 0; ``refined`` is the last iteration whose gaps
+    finished; ``attempt`` counts its retries in this iteration from 0; ``analyzed`` are all sources that were read,
+    ``analyzed_now`` those of them that this pass of ANALYSIS read; ``refined`` is the last iteration whose gaps
     were assessed. All collections keep the order in which
-    they rank: sub-queries by index, sources by (sub-query index, rank), findings
-    by iteration and first source.
+    they rank: sub-queries by index, sources by (sub-query index, rank), findings by iteration and first source,
+    gaps by (iteration, rank), limits by name.
     """
 
     research_id: str = ""
@@ -89,6 +90,7 @@ class DeepResearchState(Record):
     sub_queries: tuple[SubQuery, ...] = ()
     sources: tuple[Source, ...] = ()
     analyzed: frozenset[str] = frozenset()
+    analyzed_now: frozenset[str] = frozenset()
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()

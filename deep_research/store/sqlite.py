@@ -115,6 +115,7 @@ class SQLiteStore(Store):
         self._lock_timeout = lock_timeout
         self._now = now
         self._gate = threading.Lock()
+        self._writer_class: Callable[..., Writer] = Writer
         self._writer: Writer | None = None
         self._readers: queue.LifoQueue[sqlite3.Connection] = queue.LifoQueue()
         self._readers_made = 0
@@ -244,7 +245,9 @@ class SQLiteStore(Store):
             return self._writer
 
     def _make_writer(self) -> Writer:
-        return Writer(self.path, self._ttl, self._heartbeat, self._interval, self._lock_timeout, self._now)
+        return self._writer_class(
+            self.path, self._ttl, self._heartbeat, self._interval, self._lock_timeout, self._now
+        )
 
     def _with_writer(self, use: Callable[[Writer], _T]) -> _T:
         """A writer that is being closed by another thread takes no more work; the next one does."""

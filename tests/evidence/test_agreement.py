@@ -2,7 +2,7 @@
 
 import pytest
 
-from deep_research.evidence.agreement import addresses, merged
+from deep_research.evidence.agreement import filled, merged
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions, quantities
 from deep_research.state import ConfidenceLevel, Finding, Gap, Source, SourceQuality
@@ -64,8 +64,14 @@ def test_speculation_stays_speculation():
 
 def test_a_gap_is_filled_by_a_finding_that_covers_most_of_it():
     gap = Gap(id="g", description="Not found: wages", suggested_queries=("keeper wages Boston",))
-    assert addresses(finding("The keeper at Boston had wages of 50 pounds."), gap)
-    assert not addresses(finding("The tower is tall."), gap)
+    others = ["The tower is tall.", "The tower is old.", "The keeper lived there."]
+    assert filled([gap], ["The keeper at Boston had wages; none were found.", *others]) == {"g"}
+    assert filled([gap], others) == set()
+
+
+def test_words_that_every_statement_has_fill_no_gap():
+    gap = Gap(id="g", description="the tower's architect")
+    assert filled([gap], [f"The tower of place {n}." for n in range(9)]) == set()
 
 
 def test_numbers_of_one_unit_and_subject_from_different_sources_are_a_conflict():

@@ -382,7 +382,7 @@ def test_a_gap_that_the_analyzer_addressed_is_marked_with_its_resolution():
     analyzer = Agent(AnalyzerOutput(addressed_gap_ids=("gap-1",), gaps=(AnalyzedGap(description="new one"),)))
     state = run(
         AnalysisPhase(analyzer),
-        DeepResearchState(query="q", sources=(source(),), gaps=(gap,)),
+        DeepResearchState(query="q", sources=(source(),), gaps=(gap,), iteration=2),
         texts=[TEXT],
     ).state
     assert [(g.description, g.addressed) for g in state.gaps] == [("who built it", True), ("new one", False)]

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from deep_research.evidence.agreement import GAP_COVERAGE
+from deep_research.evidence.agreement import filled
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities, scan, stems_of
 from deep_research.evidence.text import (
@@ -34,7 +34,7 @@ from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
     AnalyzerOutput,
 )
-from deep_research.state import ConfidenceLevel, Gap, Span
+from deep_research.state import ConfidenceLevel, Span
 
 MIN_COVERAGE = 0.6  # of what is asked, for a passage that answers
 MIN_SUPPORT = 0.42  # for a further passage, once one answers
@@ -117,7 +117,7 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
     return AnalyzerOutput(
         findings=tuple(findings),
         gaps=tuple(_gaps(aspects, answers, findings, batch)),
-        addressed_gap_ids=tuple(g.id for g in handoff.open_gaps if _fills(findings, g)),
+        addressed_gap_ids=tuple(sorted(_addressed(findings, handoff))),
     )
 
 
@@ -335,9 +335,8 @@ def _answered(findings: Iterable[AnalyzedFinding], batch: _Batch) -> bool:
     return coverage(batch.question, present) >= (MIN_PART if several_parts else MIN_COVERAGE)
 
 
-def _fills(findings: Iterable[AnalyzedFinding], gap: Gap) -> bool:
-    wanted = question_terms(" ".join(gap.suggested_queries[:1]) or gap.description)
-    return any(coverage(wanted, stems_of(f.content)) >= GAP_COVERAGE for f in findings)
+def _addressed(findings: list[AnalyzedFinding], handoff: AnalyzerInput) -> set[str]:
+    return filled(handoff.open_gaps, [f.content for f in findings])
 
 
 def _gaps(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from deep_research.evidence.agreement import addresses, confidence, merged
+from deep_research.evidence.agreement import confidence, filled, merged
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions
 from deep_research.phases.analysis.handoff import (
@@ -27,6 +27,8 @@ from deep_research.state.events import EvidenceWeighed, Progress, SourcesAnalyze
 from deep_research.state.identity import finding_id, gap_id
 from deep_research.state.journal import Journal
 
+GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
+
 
 class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     """Reads what no earlier unit has read. Ids that were not given are dropped, quotes are looked up in the
@@ -38,16 +40,20 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     async def run(self, state: DeepResearchState, journal: Journal) -> None:
         if state.phase_done:
             return
-        unread = [s for s in state.sources if s.id not in state.analyzed and s.content_hash]
-        batches = list(self._batches(unread))
+        # All batches of this pass, also those read before a crash: what remains must be what it would have been.
+        earlier = state.analyzed - state.analyzed_now
+        batches = list(self._batches(s for s in state.sources if s.id not in earlier and s.content_hash))
         slots = asyncio.Semaphore(self.limits.max_concurrent)
-        await together(self._unit(batch, state, journal, slots, len(batches)) for batch in batches)
+        await together(
+            self._unit(unread, state, journal, slots, len(batches))
+            for batch in batches
+            if (unread := [source for source in batch if source.id not in state.analyzed])
+        )
         state = journal.state
         await journal.record(await off_loop(len(state.findings), _weigh, state, several=len(batches) > 1))
 
     def _batches(self, sources: Iterable[Source]) -> Iterable[tuple[Source, ...]]:
-        """In the sources' order, each as large as the limit allows: the same batches after a crash as before,
-        but for those already read. An agent may set its own ``batch_bytes``."""
+        """In the sources' order, each as large as the limit allows. An agent may set its own ``batch_bytes``."""
         room = int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes))
         batch: list[Source] = []
         size = 0
@@ -93,8 +99,18 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             high_quality_sources=state.high_quality_sources(),
             sub_queries=state.current_sub_queries(),
             sources=tuple(_with_text(s, text) for s, text in zip(batch, texts, strict=True)),
-            open_gaps=state.unresolved_gaps(),
+            open_gaps=_open_at_start(state),
         )
+
+
+def _open_at_start(state: DeepResearchState) -> tuple[Gap, ...]:
+    """The gaps of earlier iterations as they stood when the phase began: a unit is told the same after a crash as
+    before, whatever the units already stored have found or filled."""
+    return tuple(
+        gap.model_copy(update={"addressed": False})
+        for gap in state.gaps
+        if gap.iteration < state.iteration and (not gap.addressed or gap.resolution is None)
+    )
 
 
 def _with_text(source: Source, text: str) -> SourceText:
@@ -119,6 +135,7 @@ def _event(
     texts = {s.id: s.content for s in handoff.sources}
     findings = [_finding(item, given, texts, state) for item in answer.findings]
     open_gaps = {g.id for g in handoff.open_gaps}
+    first = next((n for n, s in enumerate(state.sources) if s.id in given), 0) * GAPS_PER_SOURCE
     return SourcesAnalyzed(
         source_ids=tuple(given),
         findings=tuple(f for f in findings if f is not None),
@@ -129,8 +146,9 @@ def _event(
                 suggested_queries=item.suggested_queries,
                 priority=item.priority,
                 iteration=state.iteration,
+                rank=first + number,
             )
-            for item in answer.gaps
+            for number, item in enumerate(answer.gaps)
             if item.description.strip()
         ),
         quality_updates=tuple(
@@ -182,10 +200,10 @@ def _weigh(state: DeepResearchState, *, several: bool) -> EvidenceWeighed:
     known = {f.id: f for f in state.findings}
     findings = merged(state.findings, {s.id: s for s in state.sources})
     kept = {f.id for f in findings}
+    by_others = filled(state.unresolved_gaps(), [f.content for f in findings]) if several else set()
     gaps: list[Gap] = []
     for gap in state.gaps:
-        filled = several and not gap.addressed and any(addresses(f, gap) for f in findings)
-        if filled or (gap.addressed and gap.resolution is None):
+        if gap.id in by_others or (gap.addressed and gap.resolution is None):
             resolution = f"Evidence was found in iteration {state.iteration}."
             gaps.append(gap.model_copy(update={"addressed": True, "resolution": resolution}))
     return EvidenceWeighed(
