@@ -108,6 +108,7 @@ class LocalCorpus(SearchProvider):
         return await asyncio.to_thread(self._search, request)
 
     async def aclose(self) -> None:
+        """Stop a refresh that is under way and close the indexes. A later search opens them again."""
         self._closing.set()
         await asyncio.to_thread(self._close)
 
@@ -115,10 +116,10 @@ class LocalCorpus(SearchProvider):
         with self._preparing:
             for root in self._roots:
                 root.index.close()
+            self._report = None
+            self._closing.clear()
 
     def _search(self, request: SearchRequest) -> list[SearchResult]:
-        if self._closing.is_set():
-            raise SearchError("The corpus is closed.", hint="Make a new LocalCorpus.")
         self.prepare()
         try:
             return self._ranked(request)

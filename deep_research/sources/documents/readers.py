@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import PurePosixPath
 
+from deep_research.evidence.plain import clean
 from deep_research.sources.documents import markdown, rst, webpage
-from deep_research.sources.documents.plaintext import UnreadableError, clean, decode, one_line
+from deep_research.sources.documents.plaintext import UnreadableError, decode, one_line
 from deep_research.state.identity import sha256_hex
 
 MAX_TEXT_BYTES = 2_000_000

@@ -7,7 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from deep_research.sources.documents.plaintext import clean, words
+from deep_research.evidence.plain import clean
+from deep_research.sources.documents.plaintext import words
 
 MAX_TERMS = 32
 
