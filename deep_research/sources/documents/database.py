@@ -6,18 +6,18 @@ next writer; readers notice that the file was replaced and open the new one.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import threading
-import time
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from deep_research.errors import CorpusError
+from deep_research.store.locks import lock_within
 
-SCHEMA_VERSION = 1  # also to be raised when the readers or the passages change
+READERS_VERSION = 1  # to be raised when the readers or the cutting of passages change
 
 _SCHEMA = """
 CREATE TABLE documents (
@@ -48,7 +48,8 @@ CREATE VIRTUAL TABLE words USING fts5 (
     title, heading, body, content='', tokenize='porter unicode61 remove_diacritics 2'
 );
 """
-_LOCK_WAIT = 0.02  # seconds between two tries for the writer's lock
+# An index of another schema, or made by other readers, is rebuilt.
+SCHEMA_VERSION = zlib.crc32(f"{READERS_VERSION}{_SCHEMA}".encode()) & 0x7FFFFFFF
 _WRITER_CACHE_KIB = 16_384
 
 
@@ -171,20 +172,12 @@ class CorpusDatabase:
             os.close(lock)
 
     def _acquire(self, lock: int) -> None:
-        deadline = time.monotonic() + self._lock_timeout
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                if time.monotonic() >= deadline:
-                    raise CorpusError(
-                        f"Another process has been writing the corpus index for {self._lock_timeout:g} s.",
-                        hint="Try again when it is done.",
-                        path=str(self._path),
-                    ) from error
-                time.sleep(_LOCK_WAIT)
-            else:
-                return
+        if not lock_within(lock, self._lock_timeout):
+            raise CorpusError(
+                f"Another process has been writing the corpus index for {self._lock_timeout:g} s.",
+                hint="Try again when it is done.",
+                path=str(self._path),
+            )
 
     def _unlink(self) -> None:
         # The log first: a new file must never meet the log of an old one.
