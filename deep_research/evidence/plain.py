@@ -15,6 +15,7 @@ _UNSEEN = re.compile(
     "\U000e0000-\U000e0fff]"
 )
 _UNSEEN_ASCII = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f]")
+_UNPLAIN_BYTES = bytes(code for code in (*range(32), 127) if code not in b"\n\t")
 _CHUNK = 65_536  # characters
 _MARKS_IN_A_ROW = 30  # the limit of Unicode's stream-safe format
 
@@ -22,6 +23,10 @@ _MARKS_IN_A_ROW = 30  # the limit of Unicode's stream-safe format
 def clean(text: str) -> str:
     """``text`` in NFC with ``\\n`` line ends and without unseen characters; tabs stay."""
     if text.isascii():
+        # Deleting from bytes is far quicker than searching, and most texts have nothing to delete.
+        body = text.encode()
+        if len(body.translate(None, _UNPLAIN_BYTES)) == len(body):
+            return text
         return _UNSEEN_ASCII.sub("", _LINE_ENDS.sub("\n", text))
     return "".join(map(_clean_chunk, chunks(_LINE_ENDS.sub("\n", text))))
 
