@@ -7,8 +7,9 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -56,6 +57,7 @@ class _Active:
     orchestrator: SupervisorOrchestrator
     task: asyncio.Task[Any] | None = None
     lost: bool = False
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Runner:
@@ -79,27 +81,32 @@ class Runner:
         new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id)
         journal = self._journal(lane, Fold(), Projection(), new)
         first = RunCreated(research_id=run_id, query=query, options=options)
+        active = self._activate(journal)
+        start = PhaseStarted(
+            phase=DeepResearchPhase.PLANNING,
+            iteration=1,
+            decision=active.orchestrator.dispatch_to_agent(
+                DeepResearchState(research_id=run_id, query=query, options=options),
+                DeepResearchPhase.PLANNING,
+            ),
+        )
         slots = self._loop().slots
-        waits = slots.locked()
-        if waits:
-            await journal.record(first)
-            _set(created)
-        async with slots:
-            active = self._activate(journal)
-            start = PhaseStarted(
-                phase=DeepResearchPhase.PLANNING,
-                iteration=1,
-                decision=active.orchestrator.dispatch_to_agent(
-                    DeepResearchState(research_id=run_id, query=query, options=options),
-                    DeepResearchPhase.PLANNING,
-                ),
-            )
-            try:
-                await journal.record(*(() if waits else (first,)), start)
+        try:
+            if slots.locked():
+                await journal.record(first)
                 _set(created)
+                self._watch(active)
+                async with _slot(slots, active.stopped):
+                    if not active.stopped.is_set():
+                        await journal.record(start)
+                    return await self._carry_out(active)
+            async with slots:
+                await journal.record(first, start)
+                _set(created)
+                self._watch(active)
                 return await self._carry_out(active)
-            finally:
-                await self._deactivate(active)
+        finally:
+            await self._deactivate(active)
 
     async def resume(self, run_id: str, answer: str | None) -> ResearchResult:
         """Take the run over and go on. Raises `RunBusyError`, `LogDamagedError`."""
@@ -126,6 +133,7 @@ class Runner:
                     ]
                 )
                 await journal.record(resumed, *start)
+                self._watch(active)
                 return await self._carry_out(active)
             finally:
                 await self._deactivate(active)
@@ -214,13 +222,10 @@ class Runner:
         """Walk the run to its end, its parking, its deadline, or until this task is cancelled."""
         journal, loop = active.journal, active.loop
         run_id = journal.lane.run_id
+        if active.lost:
+            await journal.record_refusal()
         observer = self._observe(run_id)
         task = active.task = loop.create_task(active.orchestrator.run(journal))
-        watch = Watch(
-            on_control=lambda control: _in_loop(loop, lambda: self._wish(active, control)),
-            on_lost=lambda: _in_loop(loop, lambda: self._lost(active)),
-        )
-        self._parts.store.watch(journal.lane, watch)
         limit = self._settings.task_timeout
         timer = loop.call_later(
             limit,
@@ -237,16 +242,30 @@ class Runner:
             await self._finish(observer)
         return ResearchResult.of(journal.state)
 
+    def _watch(self, active: _Active) -> None:
+        """Keep the run's lease, and hear of wishes for it, from its first event on: it may have to wait."""
+        loop = active.loop
+        watch = Watch(
+            on_control=lambda control: _in_loop(loop, lambda: self._wish(active, control)),
+            on_lost=lambda: _in_loop(loop, lambda: self._lost(active)),
+        )
+        self._parts.store.watch(active.journal.lane, watch)
+
     def _wish(self, active: _Active, control: Control) -> None:
         if control.kind == "cancel":
             active.journal.consume(control.id)
             self._stop(active, AbortReason.CANCELLED, "The run was cancelled.")
 
     def _stop(self, active: _Active, reason: AbortReason, message: str) -> None:
-        _in_loop(active.loop, lambda: active.orchestrator.stop(reason, message))
+        def stop() -> None:
+            active.orchestrator.stop(reason, message)
+            active.stopped.set()
+
+        _in_loop(active.loop, stop)
 
     def _lost(self, active: _Active) -> None:
         active.lost = True
+        active.stopped.set()
         if active.task is not None:
             active.task.cancel()
 
@@ -318,6 +337,20 @@ class Runner:
                     asyncio.Semaphore(self._settings.max_active_runs),
                 )
             return held
+
+
+@asynccontextmanager
+async def _slot(slots: asyncio.Semaphore, stopped: asyncio.Event) -> AsyncIterator[None]:
+    """A slot, or none when the run is stopped first."""
+    waiting = asyncio.ensure_future(slots.acquire())
+    stop = asyncio.ensure_future(stopped.wait())
+    try:
+        await asyncio.wait({waiting, stop}, return_when=asyncio.FIRST_COMPLETED)
+        yield
+    finally:
+        stop.cancel()
+        if not waiting.cancel():  # it has one
+            slots.release()
 
 
 def _signal(gone: threading.Event, _: asyncio.Task[Any]) -> None:

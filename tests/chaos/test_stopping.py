@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.errors import AppendRefusedError, RunStateError
 from deep_research.state.reducer import fold
 from deep_research.store import Lane, MemoryStore, Owner, SQLiteStore, Store
+from deep_research.store.sqlite import Writer
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
 
 BOUND = 30.0
@@ -102,18 +106,51 @@ def test_a_run_interrupted_at_any_moment_can_be_resumed(make_store: MakeStore) -
 def test_a_stop_that_comes_before_the_run_begins_is_heard(make_store: MakeStore) -> None:
     async def check() -> None:
         store = make_store()
-        async with engine_on(store) as engine:
-            first = await engine.arun("Who?")
-            agents = engine._parts.phases  # nothing of the second run may reach them
-            assert agents
-            task = asyncio.ensure_future(engine.arun("What?"))
+        agents = scripted_agents()
+        async with engine_on(store, agents=agents) as engine:
+            task = asyncio.ensure_future(engine.arun("Who?"))
             while not engine._runner._active:
                 await asyncio.sleep(0)
             ((research_id, _),) = engine._runner._active.items()
             assert engine._runner.cancel(research_id)
             result = await task
             assert (result.status, result.reason) == ("aborted", "cancelled")
-            assert result.research_id != first.research_id
+            assert not agents["planner"].handoffs
+            await same_everywhere(engine, store, result)
+
+    asyncio.run(check())
+
+
+class HoldingWriter(Writer):
+    """Waits before it makes the completion of a run durable."""
+
+    def __init__(self, reached: threading.Event, go_on: threading.Event, *given: Any) -> None:
+        self.reached, self.go_on_committing = reached, go_on
+        super().__init__(*given)
+
+    def commit_transaction(self, db: sqlite3.Connection) -> None:
+        if (
+            db.execute("SELECT 1 FROM runs WHERE status = 'completed'").fetchone()
+            and not self.reached.is_set()
+        ):
+            self.reached.set()
+            assert self.go_on_committing.wait(BOUND)
+        super().commit_transaction(db)
+
+
+def test_a_run_cancelled_while_its_completion_is_being_stored_is_completed(tmp_path: Path) -> None:
+    async def check() -> None:
+        reached, go_on = threading.Event(), threading.Event()
+        store = SQLiteStore(tmp_path / "runs.db")
+        store._writer_class = partial(HoldingWriter, reached, go_on)
+        async with engine_on(store) as engine:
+            handle = await engine.astart("Who?")
+            assert await asyncio.to_thread(reached.wait, BOUND)
+            assert engine._runner.cancel(handle.research_id)
+            await turns(20)
+            go_on.set()
+            result = await handle.aresult(BOUND)
+            assert result.status is RunStatus.COMPLETED
             await same_everywhere(engine, store, result)
 
     asyncio.run(check())
@@ -175,5 +212,35 @@ def test_a_handle_of_an_interrupted_run_says_so(make_store: MakeStore) -> None:
             with pytest.raises(RunStateError, match="Resume it"):
                 await handle.aresult(BOUND)
             assert store.run(handle.research_id).owner is None
+
+    asyncio.run(check())
+
+
+def test_a_run_that_waits_for_its_turn_is_kept_alive_and_can_be_cancelled(tmp_path: Path) -> None:
+    async def check() -> None:
+        store = SQLiteStore(tmp_path / "runs.db", heartbeat=0.01, control_interval=0.005)
+        other = SQLiteStore(tmp_path / "runs.db")
+        go_on = asyncio.Event()
+
+        async def wait(_: Any) -> None:
+            await go_on.wait()
+
+        async with engine_on(store, search=[ScriptedSearch(before=wait)], max_active_runs=1) as engine:
+            first = await engine.astart("Who?")
+            waiting = [await engine.astart(f"What {n}?") for n in range(3)]
+            lease = store.run(waiting[0].research_id).lease_until
+            while store.run(waiting[0].research_id).lease_until <= lease:
+                await asyncio.sleep(0)
+            assert (await engine.acancel(waiting[0].research_id)).status == "aborted"
+            other.post(waiting[1].research_id, "cancel")
+            ended = [await handle.aresult(BOUND) for handle in waiting[:2]]
+            assert [(r.status, r.reason) for r in ended] == [("aborted", "cancelled")] * 2
+            assert not first.done()
+            go_on.set()
+            assert [(await h.aresult(BOUND)).status for h in (first, waiting[2])] == ["completed"] * 2
+            for result in ended:
+                await same_everywhere(engine, store, result)
+                assert (await engine.aresume(result.research_id)).status == "completed"
+        other.close()
 
     asyncio.run(check())

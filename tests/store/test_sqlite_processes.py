@@ -264,6 +264,7 @@ def test_a_run_is_taken_over_from_a_process_that_was_killed(parent: WarmParent, 
         deadline = time.monotonic() + 20
         while not store.run("run-1").owner.dead() and time.monotonic() < deadline:  # type: ignore[union-attr]
             os.sched_yield()
+        assert store.run("run-1").owner.dead()  # type: ignore[union-attr]
         row = store.acquire("run-1", Owner.here("me"))
         assert row.fence == 2
         store.close()
