@@ -145,12 +145,27 @@ async def off_loop(size: int, work: Callable[..., _T], *args: Any, **kwargs: Any
     return await asyncio.to_thread(work, *args, **kwargs)
 
 
-async def together(units: Iterable[Coroutine[Any, Any, None]]) -> None:
-    """Run units side by side. The first failure ends the others and is raised as itself."""
+async def together(units: Iterable[Callable[[], Coroutine[Any, Any, None]]], *, at_once: int) -> None:
+    """Run units side by side, so many at once. The first failure ends those that run, lets none begin, and is
+    raised as itself."""
+    slots = asyncio.Semaphore(at_once)
+    failed = False
+
+    async def in_turn(unit: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        nonlocal failed
+        async with slots:
+            if failed:  # the slot came free before the cancellation reached this task
+                return
+            try:
+                await unit()
+            except BaseException:
+                failed = True
+                raise
+
     try:
         async with asyncio.TaskGroup() as group:
             for unit in units:
-                group.create_task(unit)
+                group.create_task(in_turn(unit))
     except BaseExceptionGroup as failures:
         raise _first(failures) from None
 

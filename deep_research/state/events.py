@@ -303,7 +303,9 @@ def decode(kind: str, version: int, body: bytes) -> Event:
 
 
 def _upcast(kind: str, version: int, current: int, body: bytes) -> bytes:
-    data: dict[str, Any] = json.loads(body)
+    data = json.loads(body)
+    if not isinstance(data, dict):
+        raise TypeError("an event is an object")
     for step in range(version, current):
         data = UPCASTS[kind, step](data)
     return json.dumps(data).encode()

@@ -121,6 +121,10 @@ class Fold:
             raise _damaged(f"'{event.name}' after the run was aborted", self.research_id)
         if isinstance(event, ev.RunCreated) is not (self._empty and event.seq == 1):
             raise _damaged(f"'{event.name}' as event {event.seq}", self.research_id)
+        if not _fits(self, event):
+            raise _damaged(
+                f"'{event.name}' does not fit {self.phase} of iteration {self.iteration}", self.research_id
+            )
         try:
             _REDUCERS[type(event)](self, event)
         except KeyError as error:
@@ -182,6 +186,20 @@ def fold(events: Iterable[ev.Event]) -> Fold:
     for event in events:
         state.apply(event)
     return state
+
+
+def _fits(state: Fold, event: ev.Event) -> bool:
+    """Whether the machine can be where the event says: iterations come one by one, and only PLANNING may be
+    done again from another phase."""
+    match event:
+        case ev.IterationStarted():
+            return event.iteration == state.iteration + 1
+        case ev.PhaseStarted():
+            return event.iteration == state.iteration
+        case ev.PhaseRetried():
+            return event.phase in (state.phase, DeepResearchPhase.PLANNING)
+        case _:
+            return True
 
 
 def _damaged(what: str, research_id: str) -> LogDamagedError:

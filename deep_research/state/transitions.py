@@ -76,6 +76,7 @@ def _rows() -> tuple[Transition, ...]:
 
     row(n.IDLE, n.PLANNING, "start", lambda s: s.started)
     row(n.IDLE, n.RESUME_POINT, "resume an interrupted run", lambda s: s.resumed)
+    row(n.PARKED, n.ABORTED, "cancelled", lambda s: s.stop is not None)
     row(n.PARKED, n.RESUME_POINT, "resume, with an answer or later", lambda s: s.resumed)
     row(n.ABORTED, n.RESUME_POINT, "resume", lambda s: s.resumed)
     for phase in PHASES:

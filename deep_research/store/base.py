@@ -60,10 +60,11 @@ class Owner:
     def decode(cls, text: str) -> Owner:
         """Raises `ValueError`, `TypeError` for anything but what `encode` gave."""
         owner = cls(**json.loads(text))
-        if not isinstance(owner.pid, int) or not all(
-            isinstance(part, str) for part in (owner.host, owner.started, owner.token)
-        ):
+        texts = (owner.host, owner.started, owner.token)
+        if not isinstance(owner.pid, int) or not all(isinstance(text, str) for text in texts):
             raise TypeError("an owner's fields have the wrong types")
+        if not 0 < owner.pid < 2**31:
+            raise ValueError("an owner's pid is out of range")
         return owner
 
 

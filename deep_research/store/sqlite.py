@@ -508,7 +508,7 @@ class Writer:
             return
         try:
             db.execute("PRAGMA busy_timeout = 0")
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            _empty_log(db)
         except sqlite3.Error as error:
             log.warning("checkpoint_failed", error=str(error))
         finally:
@@ -664,6 +664,10 @@ def connect(path: Path, timeout: float = LOCK_TIMEOUT) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _empty_log(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def _milliseconds(seconds: float) -> int:

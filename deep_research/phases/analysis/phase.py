@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from deep_research.evidence.agreement import confidence, filled, merged
 from deep_research.evidence.citations import locate
@@ -43,11 +43,10 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         # All batches of this pass, also those read before a crash: what remains must be what it would have been.
         earlier = state.analyzed - state.analyzed_now
         batches = list(self._batches(s for s in state.sources if s.id not in earlier and s.content_hash))
-        slots = asyncio.Semaphore(self.limits.max_concurrent)
+        unread = ([s for s in batch if s.id not in state.analyzed] for batch in batches)
         await together(
-            self._unit(unread, state, journal, slots, len(batches))
-            for batch in batches
-            if (unread := [source for source in batch if source.id not in state.analyzed])
+            (partial(self._unit, batch, state, journal, len(batches)) for batch in unread if batch),
+            at_once=self.limits.max_concurrent,
         )
         state = journal.state
         await journal.record(await off_loop(len(state.findings), _weigh, state, several=len(batches) > 1))
@@ -71,17 +70,15 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         batch: Sequence[Source],
         state: DeepResearchState,
         journal: Journal,
-        slots: asyncio.Semaphore,
         total: int,
     ) -> None:
-        async with slots:
-            journal.progress(Progress(phase=self.phase, message=f"reading {len(batch)} sources", total=total))
-            # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
-            handoff = await self.handoff(batch, state, journal)
-            answer = await self.ask(handoff)
-            event = await off_loop(len(answer.findings), _event, answer, handoff, batch, state)
-            del handoff, answer
-            await journal.record(event)
+        journal.progress(Progress(phase=self.phase, message=f"reading {len(batch)} sources", total=total))
+        # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
+        handoff = await self.handoff(batch, state, journal)
+        answer = await self.ask(handoff)
+        event = await off_loop(len(answer.findings), _event, answer, handoff, batch, state)
+        del handoff, answer
+        await journal.record(event)
 
     async def handoff(
         self, batch: Sequence[Source], state: DeepResearchState, journal: Journal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 
 from deep_research.errors import DeepResearchError
 from deep_research.evidence.plain import clean
@@ -27,10 +27,12 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         if allowed < len(pending):
             await journal.record(_capped(state, pending[allowed:]))
             pending = pending[:allowed]
-        slots = asyncio.Semaphore(self.limits.max_concurrent)
         # Only earlier iterations count as known: siblings finish in any order, and order must not show.
         known = frozenset(s.url for s in state.sources if s.url and s.id in state.analyzed)
-        await together(self._unit(sub_query, state, known, journal, slots) for sub_query in pending)
+        await together(
+            (partial(self._unit, sub_query, state, known, journal) for sub_query in pending),
+            at_once=self.limits.max_concurrent,
+        )
 
     def retried(self, state: DeepResearchState, *, advised: bool) -> Retry | None:
         """Failed searches again, and those that came back empty in other words."""
@@ -44,25 +46,23 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         state: DeepResearchState,
         known: frozenset[str],
         journal: Journal,
-        slots: asyncio.Semaphore,
     ) -> None:
-        async with slots:
-            journal.progress(Progress(phase=self.phase, message=sub_query.query))
-            try:
-                answer = await self.ask(self.handoff(sub_query, state, known))
-            except DeepResearchError as error:
-                await journal.record(SubQueryFailed(sub_query_id=sub_query.id, error=error.problem))
-                return
-            sources, contents, notes = self._collect(answer, sub_query, state)
-            events: list[Event] = [
-                SubQueryCompleted(
-                    sub_query_id=sub_query.id,
-                    sources=sources,
-                    searches=max(1, answer.stats.queries_executed),
-                )
-            ]
-            events += [LimitReached(limit=Limit(name="sources", message=note)) for note in notes]
-            await journal.record(*events, contents=contents)
+        journal.progress(Progress(phase=self.phase, message=sub_query.query))
+        try:
+            answer = await self.ask(self.handoff(sub_query, state, known))
+        except DeepResearchError as error:
+            await journal.record(SubQueryFailed(sub_query_id=sub_query.id, error=error.problem))
+            return
+        sources, contents, notes = self._collect(answer, sub_query, state)
+        events: list[Event] = [
+            SubQueryCompleted(
+                sub_query_id=sub_query.id,
+                sources=sources,
+                searches=max(1, answer.stats.queries_executed),
+            )
+        ]
+        events += [LimitReached(limit=Limit(name="sources", message=note)) for note in notes]
+        await journal.record(*events, contents=contents)
 
     def handoff(self, sub_query: SubQuery, state: DeepResearchState, known: frozenset[str]) -> GathererInput:
         return GathererInput(
