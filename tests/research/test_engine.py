@@ -229,6 +229,14 @@ def test_a_question_that_is_none_is_refused_before_anything_is_stored(tmp_path, 
         assert research.list() == []
 
 
+@pytest.mark.parametrize("option", ["user_id", "session_id", "system_prompt"])
+def test_an_option_that_is_no_text_is_refused_before_anything_is_stored(tmp_path, option):
+    with engine(tmp_path) as research:
+        with pytest.raises(SettingsError, match="not text"):
+            research.run("What is known of towers?", **{option: "\ud800"})
+        assert research.list() == []
+
+
 def test_without_anything_to_search_nothing_is_started(tmp_path):
     with DeepResearch(data_dir=tmp_path) as research:
         with pytest.raises(NoSearchProviderError, match="corpus"):
