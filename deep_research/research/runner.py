@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import threading
 import time
@@ -61,6 +62,11 @@ class _Active:
     lost: bool = False
     over: bool = False
     gone: Future[None] = field(default_factory=Future)  # done once the run was let go of
+
+    @property
+    def ours(self) -> bool:
+        """False in a forked child, which has its parent's list of runs but not the runs."""
+        return self.journal.lane.owner.pid == os.getpid()
 
 
 class Runner:
@@ -171,7 +177,7 @@ class Runner:
         """Ask a run of this engine to stop, from any thread; False when it is not ours."""
         with self._gate:
             active = self._active.get(run_id)
-        if active is None:
+        if active is None or not active.ours:
             return False
         _in_loop(active.loop, lambda: self._cancel(active))
         return True
@@ -179,7 +185,7 @@ class Runner:
     async def interrupt(self) -> None:
         """Stop everything without a word in any log, so that all of it can be resumed."""
         with self._gate:
-            actives = list(self._active.values())
+            actives = [active for active in self._active.values() if active.ours]
         waiting = []
         for active in actives:
             if active.task is None or active.task.done():

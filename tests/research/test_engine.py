@@ -569,3 +569,19 @@ def test_an_engine_may_be_closed_on_somebody_elses_loop(tmp_path):
 
     asyncio.run(let_go())
     assert not any(t.name == "deep-research-loop" and t.is_alive() for t in threading.enumerate())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_closes_at_once_and_leaves_its_parents_runs_alone(tmp_path):
+    agent, research = hanging(tmp_path)
+    with research:
+        handle = research.start("What is known of towers?")
+        agent.reached.wait(5)
+        child = os.fork()
+        if child == 0:
+            begun = time.monotonic()
+            research.close()
+            os._exit(0 if time.monotonic() - begun < 2 else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert handle.status().status == "running"
