@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import threading
 import time
-import weakref
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,8 @@ from deep_research.store import (
 from deep_research.supervisor.hooks import overridden
 from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
+CANCELLED = "The run was cancelled."
+RELEASE_WAIT = 5.0  # seconds
 log = get_log("runner")
 
 
@@ -54,9 +57,16 @@ class _Active:
     journal: RunJournal
     orchestrator: SupervisorOrchestrator
     task: asyncio.Task[Any] | None = None
+    begun: bool = False
+    stopped: bool = False
     lost: bool = False
     over: bool = False
-    gone: threading.Event = field(default_factory=threading.Event)  # set once the run was let go of
+    gone: Future[None] = field(default_factory=Future)  # done once the run was let go of
+
+    @property
+    def ours(self) -> bool:
+        """False in a forked child, which has its parent's list of runs but not the runs."""
+        return self.journal.lane.owner.pid == os.getpid()
 
 
 class Runner:
@@ -69,7 +79,7 @@ class Runner:
         self._clock = clock
         self._token = secrets.token_hex(8)
         self._gate = threading.Lock()
-        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = weakref.WeakKeyDictionary()
+        self._loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
         self._active: dict[str, _Active] = {}
 
     async def begin(
@@ -80,27 +90,50 @@ class Runner:
         new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id)
         journal = self._journal(lane, Fold(), Projection(), new)
         first = RunCreated(research_id=run_id, query=query, options=options)
+        active = self._activate(journal)
+        start = PhaseStarted(
+            phase=DeepResearchPhase.PLANNING,
+            iteration=1,
+            decision=active.orchestrator.dispatch_to_agent(
+                DeepResearchState(research_id=run_id, query=query, options=options),
+                DeepResearchPhase.PLANNING,
+            ),
+        )
         slots = self._loop().slots
         waits = slots.locked()
-        if waits:
-            await journal.record(first)
-            _set(created)
-        async with slots:
-            active = self._activate(journal)
-            start = PhaseStarted(
-                phase=DeepResearchPhase.PLANNING,
-                iteration=1,
-                decision=active.orchestrator.dispatch_to_agent(
-                    DeepResearchState(research_id=run_id, query=query, options=options),
-                    DeepResearchPhase.PLANNING,
-                ),
-            )
+        try:
+            if waits:
+                await journal.record(first)
+                _set(created)
+                if not await self._admitted(active, slots):
+                    return ResearchResult.of(journal.state)
+            else:
+                await slots.acquire()
             try:
                 await journal.record(*(() if waits else (first,)), start)
                 _set(created)
                 return await self._carry_out(active)
             finally:
-                await self._deactivate(active)
+                slots.release()
+        finally:
+            await self._deactivate(active)
+
+    async def _admitted(self, active: _Active, slots: asyncio.Semaphore) -> bool:
+        """Wait for a slot, holding the run meanwhile; False when it was cancelled before there was one."""
+        self._watch(active)
+        active.task = active.loop.create_task(slots.acquire())
+        try:
+            await active.task
+        except asyncio.CancelledError:
+            if not active.task.cancelled():  # the slot came at the same moment
+                slots.release()
+            if active.lost:
+                await active.journal.record_refusal()
+            if not active.stopped:
+                raise
+            await active.orchestrator.abort(active.journal, AbortReason.CANCELLED, CANCELLED)
+            return False
+        return True
 
     async def resume(self, run_id: str, answer: str | None) -> ResearchResult:
         """Take the run over and go on. Raises `RunBusyError`, `LogDamagedError`."""
@@ -136,7 +169,7 @@ class Runner:
         journal = await self._take(run_id)
         active = self._activate(journal)
         try:
-            await active.orchestrator.abort(journal, AbortReason.CANCELLED, "The run was cancelled.")
+            await active.orchestrator.abort(journal, AbortReason.CANCELLED, CANCELLED)
         finally:
             await self._deactivate(active)
 
@@ -144,23 +177,24 @@ class Runner:
         """Ask a run of this engine to stop, from any thread; False when it is not ours."""
         with self._gate:
             active = self._active.get(run_id)
-        if active is None:
+        if active is None or not active.ours:
             return False
-        self._stop(active, AbortReason.CANCELLED, "The run was cancelled.")
+        _in_loop(active.loop, lambda: self._cancel(active))
         return True
 
     async def interrupt(self) -> None:
         """Stop everything without a word in any log, so that all of it can be resumed."""
         with self._gate:
-            actives = list(self._active.values())
+            actives = [active for active in self._active.values() if active.ours]
         waiting = []
         for active in actives:
             if active.task is None or active.task.done():
                 continue
             _in_loop(active.loop, active.task.cancel)
             # Until its lease is given back: the store is closed next.
-            waiting.append(asyncio.to_thread(active.gone.wait, 5.0))
-        await asyncio.gather(*waiting)
+            waiting.append(asyncio.wrap_future(active.gone))
+        if waiting:
+            await asyncio.wait(waiting, timeout=RELEASE_WAIT)
 
     # One run
 
@@ -216,11 +250,8 @@ class Runner:
         run_id = journal.lane.run_id
         observer = self._observe(active)
         task = active.task = loop.create_task(active.orchestrator.run(journal))
-        watch = Watch(
-            on_control=lambda control: _in_loop(loop, lambda: self._wish(active, control)),
-            on_lost=lambda: _in_loop(loop, lambda: self._lost(active)),
-        )
-        self._parts.store.watch(journal.lane, watch)
+        active.begun = True
+        self._watch(active)
         limit = self._settings.task_timeout
         timer = loop.call_later(
             limit,
@@ -239,13 +270,25 @@ class Runner:
             await self._finish(observer)
         return ResearchResult.of(journal.state)
 
+    def _watch(self, active: _Active) -> None:
+        """Keep the lease from now on, and hear what others want of the run."""
+        loop = active.loop
+        watch = Watch(
+            on_control=lambda control: _in_loop(loop, lambda: self._wish(active, control)),
+            on_lost=lambda: _in_loop(loop, lambda: self._lost(active)),
+        )
+        self._parts.store.watch(active.journal.lane, watch)
+
     def _wish(self, active: _Active, control: Control) -> None:
         if control.kind == "cancel":
             active.journal.consume(control.id)
-            self._stop(active, AbortReason.CANCELLED, "The run was cancelled.")
+            self._cancel(active)
 
-    def _stop(self, active: _Active, reason: AbortReason, message: str) -> None:
-        _in_loop(active.loop, lambda: active.orchestrator.stop(reason, message))
+    def _cancel(self, active: _Active) -> None:
+        active.orchestrator.stop(AbortReason.CANCELLED, CANCELLED)
+        if active.task is not None and not active.begun:  # it waits for a slot
+            active.stopped = True
+            active.task.cancel()
 
     def _lost(self, active: _Active) -> None:
         active.lost = True
@@ -263,7 +306,7 @@ class Runner:
             if not active.journal.released:
                 await asyncio.shield(asyncio.to_thread(self._release, lane))
         finally:
-            active.gone.set()
+            active.gone.set_result(None)
 
     def _release(self, lane: Lane) -> None:
         try:
@@ -320,6 +363,8 @@ class Runner:
         with self._gate:
             held = self._loops.get(loop)
             if held is None:
+                for old in [known for known in self._loops if known.is_closed()]:
+                    del self._loops[old]
                 held = self._loops[loop] = _Loop(
                     LoopOutbox(self._parts.store, loop),
                     asyncio.Semaphore(self._settings.max_active_runs),
