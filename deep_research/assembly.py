@@ -30,6 +30,7 @@ from deep_research.supervisor.gates import GatePolicy, Gates, policies
 from deep_research.supervisor.hooks import SupervisorHooks
 
 DATABASE = "runs.db"
+CORPUS_AGE = 2.0  # seconds after which a new run looks for changed documents
 CORPUS = "corpus"  # among the names of search providers: the local documents, which need no provider
 
 _PHASES: dict[DeepResearchPhase, Callable[..., Phase[Any, Any]]] = {
@@ -73,7 +74,7 @@ class Parts:
                 hint="Give a folder of documents (corpus=…, --corpus PATH) or a search provider.",
             )
         if self.corpus is not None:
-            self.corpus.prepare()
+            self.corpus.prepare(max_age=CORPUS_AGE)
 
 
 def assemble(

@@ -16,6 +16,7 @@ MAX_TERM_CHARS = 120
 _OPENS_BACKWARD = re.compile(
     r"(?:he|she|it|they|his|her|its|their|this|these|that|those|such|however|also|but|and)\b", re.IGNORECASE
 )
+_RULE = re.compile(r"([-=~^*_#])\1{3}")  # what underlines a heading or parts sections
 _PROSE = re.compile(r"[^\W\d_]{2,}")
 # What an answer to each kind of question tends to hold.
 _EXPECTED = tuple(
@@ -112,8 +113,12 @@ def _flows(text: str, one: Span, other: Span) -> bool:
 def _is_scrap(text: str, first: Span, last: Span) -> bool:
     """A heading, a list's fragment, a half sentence. A row of a table has no full stop and is none."""
     piece = text[first.start : last.end]
+    if _RULE.search(piece):
+        return True
     if " | " in piece:
-        return piece.count("|") < 2
+        above = text[: first.start].rstrip(" \n")
+        opens = " | " not in above[above.rfind("\n") + 1 :] or text[len(above) : first.start].count("\n") > 1
+        return piece.count("|") < 2 or opens  # the first row of a table names its columns
     return piece[0].islower() or piece[-1] not in ".!…”\"'’)"
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Protocol
 
 WORD = re.compile(r"\w+(?:['’]\w+)*")
+_MARKUP = re.compile(r"</?[A-Za-z!][^>]{0,200}>|\b(?:https?|ftp)://\S+|[*_`#\[\]()]{2,}")
 STOP_WORDS = frozenset(
     WORD.findall(
         """a about above after again against all also am an and any are as at be because been before being below
@@ -121,9 +122,14 @@ def words(text: str) -> list[str]:
     return WORD.findall(text)
 
 
+def asked_words(question: str) -> list[str]:
+    """The words of a question; markup and addresses that came along with it are not asked about."""
+    return words(_MARKUP.sub(" ", question))
+
+
 def content_words(text: str) -> list[str]:
     """The words that carry meaning; all words if none does."""
-    every = words(text)
+    every = asked_words(text)
     return [w for w in every if w.casefold() not in STOP_WORDS and not _is_scrap(w)] or every
 
 
@@ -146,7 +152,7 @@ def question_terms(question: str) -> dict[str, float]:
     """The stems a question asks for, with how much each matters: names and numbers count double. The first
     word is capitalised by rule, not by meaning."""
     weights: dict[str, float] = {}
-    every = words(question)
+    every = asked_words(question)
     for place, word in enumerate(every):
         if word.casefold() in STOP_WORDS or _is_scrap(word):
             continue

@@ -1,7 +1,7 @@
 """Structured logging: silent until configured, run and phase bound, secrets filtered."""
 
 from deep_research.logs.log import FORMATS, LEVELS, Log, bind, configure, get_log
-from deep_research.logs.redaction import MASK, redact, redact_value, register_secret
+from deep_research.logs.redaction import MASK, redact, redact_value, register_secret, told
 
 __all__ = [
     "FORMATS",
@@ -14,4 +14,5 @@ __all__ = [
     "redact",
     "redact_value",
     "register_secret",
+    "told",
 ]

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
+from deep_research.errors import one_line
+
 MASK = "***"
 
 _MIN_SECRET = 4  # anything shorter would black out ordinary text
@@ -88,6 +90,11 @@ def redact(text: str) -> str:
     for shape, replacement in _SHAPES:
         text = shape.sub(replacement, text)
     return text
+
+
+def told(error: BaseException) -> str:
+    """What others raised, fit to be stored and shown: its type and text on one line, without secrets."""
+    return redact(one_line(f"{type(error).__name__}: {error}"))
 
 
 def redact_value(value: object, depth: int = 0) -> Any:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from deep_research.calls import Calls, first
 from deep_research.errors import AgentError, DeepResearchError, HandoffError, StopResearch
+from deep_research.logs import told
 from deep_research.state import (
     PHASE_TO_AGENT,
     AgentRole,
@@ -114,7 +115,7 @@ class Phase(ABC, Generic[_In, _Out]):
             ) from error
         except Exception as error:
             raise AgentError(
-                f"The {self.role} failed: {type(error).__name__}: {error}",
+                f"The {self.role} failed: {told(error)}",
                 hint="The run can be resumed once the agent is mended.",
                 role=self.role.value,
             ) from error

@@ -24,6 +24,9 @@ _HEADING = re.compile(r"^##+[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 _IMAGE = re.compile(r"(?<!\\)!\[([^\]\n]*)\]\([^)\n]*\)")
 _LINK = re.compile(r"(?<!\\)\[([^\]\n]*)\]\(\s*<?([^)\s>]*)>?[^)\n]*\)")
 _AUTOLINK = re.compile(r"<((?:https?|mailto|ftp):[^>\s]*)>", re.IGNORECASE)
+_TARGET = re.compile(r"(?<!\\)\](?=\()")
+_BARE = re.compile(r"\b(https?|ftp):(//[^\s<>\0]*[^\s<>\0.,;:!?)\]])", re.IGNORECASE)
+_KEPT = re.compile(r"\0(\d+)\0")
 _DEFINITION = re.compile(r"^[ ]{0,3}\[[^\]\n]+\]:.*$", re.MULTILINE)
 _TAG = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])")
 _ACTIVE = re.compile(r"(?<!\\)([\[\]]|<(?=[A-Za-z/!?]))")
@@ -79,15 +82,29 @@ def summary(findings: Sequence[Finding]) -> ConfidenceSummary:
 
 def escaped(text: str) -> str:
     """Outside text for use inside Markdown: one line, no links, no HTML, no heading or list of its own."""
-    line = " ".join(text.split())
+    line = _BARE.sub(r"\1\:\2", " ".join(text.replace("\0", "").split()))
     return _OPENING.sub(r"\1\\", _ACTIVE.sub(r"\\\1", line))
 
 
 def safe(draft: str, allowed: set[str]) -> str:
-    """The draft without images, HTML, reference definitions, and links to anything but the run's sources."""
-    draft = _DEFINITION.sub("", draft)
+    """The draft without images, HTML, reference definitions, and links to anything but the run's sources.
+
+    Links to sources are set aside first; whatever could make another one is then broken by a backslash.
+    """
+    kept: list[str] = []
+
+    def keep(link: str) -> str:
+        kept.append(link)
+        return f"\0{len(kept) - 1}\0"
+
+    draft = _DEFINITION.sub("", draft.replace("\0", ""))
     draft = _IMAGE.sub(r"\1", draft)
-    draft = _LINK.sub(lambda m: m.group(0) if m.group(2) in allowed else m.group(1), draft)
-    draft = _AUTOLINK.sub(lambda m: m.group(0) if m.group(1) in allowed else m.group(1), draft)
-    kept = {f"<{url}>" for url in allowed}
-    return _TAG.sub(lambda m: "<" if any(draft.startswith(k, m.start()) for k in kept) else r"\<", draft)
+    draft = _LINK.sub(
+        lambda m: keep(_TAG.sub(r"\\<", m.group(0))) if m.group(2) in allowed else m.group(1), draft
+    )
+    draft = _AUTOLINK.sub(lambda m: keep(m.group(0)) if m.group(1) in allowed else m.group(1), draft)
+    draft = _BARE.sub(
+        lambda m: keep(m.group(0)) if m.group(0) in allowed else rf"{m.group(1)}\:{m.group(2)}", draft
+    )
+    draft = _TAG.sub(r"\\<", _TARGET.sub(r"\\]", draft))
+    return _KEPT.sub(lambda m: kept[int(m.group(1))], draft)

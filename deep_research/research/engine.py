@@ -21,7 +21,7 @@ from deep_research.errors import (
     UnknownNameError,
 )
 from deep_research.evidence.plain import clean
-from deep_research.logs import configure, get_log
+from deep_research.logs import configure, get_log, told
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.result import ResearchResult, RunSummary
@@ -299,6 +299,9 @@ class DeepResearch:
         try:
             while True:
                 summary = await self.astatus(research_id)
+                if summary.status is RunStatus.INTERRUPTED:  # its owner died before it heard
+                    await self._runner.abandon(research_id)
+                    continue
                 if summary.status not in (RunStatus.RUNNING, RunStatus.PENDING):
                     return summary
                 if time.monotonic() > deadline:
@@ -340,7 +343,7 @@ class DeepResearch:
                 try:
                     await self._parts.calls(close, timeout=CANCEL_WAIT)
                 except Exception as error:
-                    log.warning("provider_close_failed", error=f"{type(error).__name__}: {error}")
+                    log.warning("provider_close_failed", error=told(error))
         self._prepared = False
 
     def __enter__(self) -> DeepResearch:
@@ -396,16 +399,16 @@ class DeepResearch:
         return question, chosen
 
     async def _prepare(self) -> None:
-        """Look once per engine that there is something to search, and open the store, off the loop."""
-        if not self._prepared:
-            await asyncio.to_thread(self._prepare_once)
+        """Before every run, off the loop: the store is open, there is something to search, and documents that came
+        or went since are seen."""
+        if not self._prepared or self._parts.corpus is not None:
+            await asyncio.to_thread(self._prepare_off_loop)
 
-    def _prepare_once(self) -> None:
+    def _prepare_off_loop(self) -> None:
         with self._ready:
-            if not self._prepared:
-                self._parts.ready()
-                self._parts.store.open()
-                self._prepared = True
+            self._parts.ready()
+            self._parts.store.open()
+            self._prepared = True
 
     async def _row(self, research_id: str) -> RunRow:
         if not isinstance(research_id, str) or not RUN_ID.match(research_id):

@@ -14,11 +14,18 @@ from typing import Any
 
 from deep_research.assembly import Parts
 from deep_research.errors import DeepResearchError
-from deep_research.logs import get_log
+from deep_research.logs import get_log, told
 from deep_research.research.result import ResearchResult
 from deep_research.settings import Settings
-from deep_research.state import AbortReason, DeepResearchPhase, DeepResearchState, RunOptions, RunStatus
-from deep_research.state.events import PhaseStarted, RunCreated, RunResumed, decode
+from deep_research.state import (
+    AbortReason,
+    DeepResearchPhase,
+    DeepResearchState,
+    RunOptions,
+    RunStatus,
+    SubQueryStatus,
+)
+from deep_research.state.events import Event, PhaseRetried, PhaseStarted, RunCreated, RunResumed, decode
 from deep_research.state.journal import Clock
 from deep_research.state.projection import Projection
 from deep_research.state.reducer import Fold, fold
@@ -81,6 +88,7 @@ class Runner:
         self._gate = threading.Lock()
         self._loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
         self._active: dict[str, _Active] = {}
+        self._observers: set[Future[None]] = set()
 
     async def begin(
         self, run_id: str, query: str, options: RunOptions, created: asyncio.Event | None = None
@@ -148,19 +156,8 @@ class Runner:
                 resumed = RunResumed(
                     pause_id=parking.pause_id if parking and answer is not None else None, answer=answer
                 )
-                start = (
-                    []
-                    if state.decisions
-                    else [
-                        PhaseStarted(
-                            phase=state.phase,
-                            iteration=state.iteration,
-                            decision=active.orchestrator.dispatch_to_agent(state, state.phase),
-                        )
-                    ]
-                )
-                await journal.record(resumed, *start)
-                return await self._carry_out(active)
+                await journal.record(resumed, *_taken_up(state, active.orchestrator))
+                return await self._carry_out(active, seen=state.seq)
             finally:
                 await self._deactivate(active)
 
@@ -193,6 +190,8 @@ class Runner:
             _in_loop(active.loop, active.task.cancel)
             # Until its lease is given back: the store is closed next.
             waiting.append(asyncio.wrap_future(active.gone))
+        with self._gate:
+            waiting += [asyncio.wrap_future(heard) for heard in self._observers]
         if waiting:
             await asyncio.wait(waiting, timeout=RELEASE_WAIT)
 
@@ -201,7 +200,15 @@ class Runner:
     async def _take(self, run_id: str) -> RunJournal:
         owner = Owner.here(self._token)
         store = self._parts.store
-        row = await asyncio.to_thread(store.acquire, run_id, owner)
+        taking = asyncio.ensure_future(asyncio.to_thread(store.acquire, run_id, owner))
+        try:
+            row = await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            # Too late to take it back: let go of what was taken, or it would be busy by ourselves.
+            await asyncio.wait({taking})
+            if not taking.cancelled() and taking.exception() is None:
+                await asyncio.to_thread(store.release, Lane(run_id, owner, taking.result().fence))
+            raise
         lane = Lane(run_id, owner, row.fence)
         try:
             state = await asyncio.to_thread(self._folded, row)
@@ -244,11 +251,12 @@ class Runner:
             self._active[journal.lane.run_id] = active
         return active
 
-    async def _carry_out(self, active: _Active) -> ResearchResult:
-        """Walk the run to its end, its parking, its deadline, or until this task is cancelled."""
+    async def _carry_out(self, active: _Active, *, seen: int = 0) -> ResearchResult:
+        """Walk the run to its end, its parking, its deadline, or until this task is cancelled. Observers are told
+        of the events after ``seen``."""
         journal, loop = active.journal, active.loop
         run_id = journal.lane.run_id
-        observer = self._observe(active)
+        self._observe(active, seen)
         task = active.task = loop.create_task(active.orchestrator.run(journal))
         active.begun = True
         self._watch(active)
@@ -267,7 +275,6 @@ class Runner:
             timer.cancel()
             active.over = True
             self._feed.publish(run_id)
-            await self._finish(observer)
         return ResearchResult.of(journal.state)
 
     def _watch(self, active: _Active) -> None:
@@ -317,15 +324,26 @@ class Runner:
 
     # Observers
 
-    def _observe(self, active: _Active) -> asyncio.Task[None] | None:
+    def _observe(self, active: _Active, seen: int) -> None:
+        """Start telling the observer. Nobody waits for it but `interrupt`, for a while."""
         if not overridden(self._parts.hooks, "event"):
-            return None
-        return active.loop.create_task(self._tell(active))
+            return
+        heard: Future[None] = Future()
+        with self._gate:
+            self._observers.add(heard)
+        task = active.loop.create_task(self._tell(active, seen))
+        task.add_done_callback(lambda task: self._told(task, heard))
 
-    async def _tell(self, active: _Active) -> None:
+    def _told(self, task: asyncio.Task[None], heard: Future[None]) -> None:
+        with self._gate:
+            self._observers.discard(heard)
+        heard.set_result(None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.warning("observer_lost", error=told(error))
+
+    async def _tell(self, active: _Active, seen: int) -> None:
         """Give every durable event to the observer, at its pace, until the run is over."""
         run_id = active.journal.lane.run_id
-        seen = 0
         watcher = self._feed.join(run_id)
         try:
             while True:
@@ -346,15 +364,7 @@ class Runner:
         try:
             await self._parts.calls(self._parts.hooks.event, event, timeout=self._settings.hook_timeout)
         except Exception as error:
-            log.warning("observer_failed", event_type=event.name, error=f"{type(error).__name__}: {error}")
-
-    async def _finish(self, observer: asyncio.Task[None] | None) -> None:
-        """Let the observer catch up with the end, within a hook's time."""
-        if observer is None:
-            return
-        _, late = await asyncio.wait({observer}, timeout=self._settings.hook_timeout)
-        for task in late:
-            task.cancel()
+            log.warning("observer_failed", event_type=event.name, error=told(error))
 
     # Loops
 
@@ -370,6 +380,18 @@ class Runner:
                     asyncio.Semaphore(self._settings.max_active_runs),
                 )
             return held
+
+
+def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) -> list[Event]:
+    """What a resumed run begins with: its first phase, if it never had one; the searches that failed, if for want
+    of them there was no evidence."""
+    if not state.decisions:
+        decision = orchestrator.dispatch_to_agent(state, state.phase)
+        return [PhaseStarted(phase=state.phase, iteration=state.iteration, decision=decision)]
+    failed = any(s.status is SubQueryStatus.FAILED for s in state.sub_queries)
+    if state.abort is not None and state.abort.reason is AbortReason.NO_EVIDENCE and failed:
+        return [PhaseRetried(phase=DeepResearchPhase.GATHERING, attempt=0, asked_by="resume")]
+    return []
 
 
 def _set(created: asyncio.Event | None) -> None:

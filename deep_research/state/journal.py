@@ -48,6 +48,9 @@ class Journal(Protocol):
     async def record(self, *events: Event, contents: Sequence[Content] = ()) -> None:
         """Store all of it as one unit. On return it is durable, applied, and visible to watchers."""
 
+    async def settle(self) -> None:
+        """Wait until everything handed in so far is on disk and in the state."""
+
     def progress(self, note: Progress) -> None:
         """Tell watchers something that is not worth keeping."""
 
@@ -80,6 +83,9 @@ class MemoryJournal:
             stamped = event.model_copy(update={"seq": self._fold.seq + 1, "at": self._clock()})
             self._fold.apply(stamped)
             self.events.append(stamped)
+
+    async def settle(self) -> None:
+        """Nothing is ever under way here."""
 
     def progress(self, note: Progress) -> None:
         self.notes.append(note)

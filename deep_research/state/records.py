@@ -223,7 +223,8 @@ class Limit(Record):
 
 
 class Usage(Record):
-    """What a run spent. Searches count calls to providers; tokens and dollars come with language models."""
+    """What a run spent. A search is one sub-query searched, whatever number of providers answered it; tokens and
+    dollars come with language models."""
 
     searches: int = 0
     failed_searches: int = 0

@@ -430,11 +430,11 @@ def _phase_retried(state: Fold, event: ev.PhaseRetried) -> None:
     """Make the units of the phase remain: failed searches pend again, sources that no finding cites are
     unread again, a plan, a report or an assessment is to be made again."""
     state.attempt = event.attempt
-    if event.asked_by != "gate":
+    if event.asked_by == "hook":
         state.supervisor_retries += 1
-    if event.phase is DeepResearchPhase.PLANNING and state.phase is not event.phase:
+    if state.phase is not event.phase:
         state.phase = event.phase
-        state.replanned = True
+        state.replanned = event.phase is DeepResearchPhase.PLANNING
         state.supervisor_retries = 0  # they are counted by phase
     state.phase_done = False
     state.analyzed_now.clear()

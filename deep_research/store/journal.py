@@ -82,6 +82,7 @@ class RunJournal:
         self._last = fold.seq
         self._closed: DeepResearchError | None = None
         self._ending: asyncio.Future[None] | None = None
+        self._drained: asyncio.Future[None] | None = None
         self._released = False
         self._consumed: list[int] = []
 
@@ -164,6 +165,9 @@ class RunJournal:
             self._feed.publish(self.lane.run_id)
         else:
             self._closed = failure
+        if self._drained is not None and (failure is not None or self._fold.seq == self._last):
+            self._drained.set_result(None)
+            self._drained = None
         if self._ending is not None and stamped[-1].seq == self._last:
             self._released = failure is None
             self._ending.set_result(None)
@@ -180,6 +184,13 @@ class RunJournal:
         for number, event in enumerate(events, start=self._last + 1):
             stamped.append(event.model_copy(update={"seq": number, "at": at}))
         return stamped
+
+    async def settle(self) -> None:
+        if self._fold.seq == self._last or self.lane.closed:
+            return
+        if self._drained is None:
+            self._drained = asyncio.get_running_loop().create_future()
+        await asyncio.wait({self._drained})
 
     def progress(self, note: Progress) -> None:
         self._feed.publish(self.lane.run_id, note)

@@ -19,9 +19,8 @@ from deep_research.errors import (
     StopResearch,
     StoreError,
     WorkError,
-    one_line,
 )
-from deep_research.logs import bind, get_log
+from deep_research.logs import bind, get_log, told
 from deep_research.phases.base import Phase, Retry
 from deep_research.state import (
     AbortReason,
@@ -198,7 +197,7 @@ class SupervisorOrchestrator:
             await self._fail(journal, AbortReason.ERROR, error, str(error))
         except Exception as error:
             log.error("run_failed", error=type(error).__name__)
-            message = one_line(f"Unexpected {type(error).__name__}: {error}")
+            message = f"Unexpected {told(error)}"
             await self._fail(journal, AbortReason.ERROR, error, message)
 
     async def _walk(self, journal: Journal) -> None:
@@ -456,6 +455,7 @@ class SupervisorOrchestrator:
         self, journal: Journal, reason: AbortReason, message: str, lead: Sequence[Event] = ()
     ) -> None:
         """Record the abort with what it leaves behind, after the events of ``lead``."""
+        await journal.settle()  # a call in flight when the run was stopped may just have been recorded
         state = journal.state
         if state.status.ended:
             return
@@ -490,7 +490,7 @@ class SupervisorOrchestrator:
             await self._hook_failed(journal, name, f"no answer within {self._hook_timeout:g} s")
             return None
         except Exception as error:
-            await self._hook_failed(journal, name, one_line(f"{type(error).__name__}: {error}"))
+            await self._hook_failed(journal, name, told(error))
             return None
         wanted = ANSWERS[name]
         if answer is not None and not isinstance(answer, wanted):

@@ -35,7 +35,12 @@ def finding(number, *sources):
         ("[click](http://evil.example)", "click"),
         ("[click](javascript:alert(1))", "click)"),
         ("[a](https://a.example/page)", "[a](https://a.example/page)"),
-        ("<http://evil.example>", "http://evil.example"),
+        ("<http://evil.example>", r"http\://evil.example"),
+        ("see http://evil.example/x.", r"see http\://evil.example/x."),
+        ("see https://a.example/page.", "see https://a.example/page."),
+        ("[a[b]](http://evil.example)", r"[a[b]\](http\://evil.example)"),
+        ("[a\nb](http://evil.example)", "[a\nb\\](http\\://evil.example)"),
+        ("[<img src=x>](https://a.example/page)", r"[\<img src=x>](https://a.example/page)"),
         ("<https://a.example/page>", "<https://a.example/page>"),
         ("<img src=x onerror=alert(1)>", r"\<img src=x onerror=alert(1)>"),
         ("<!-- hidden -->", r"\<!-- hidden -->"),
@@ -71,7 +76,7 @@ def test_a_source_that_no_quote_supports_is_not_cited():
 def test_a_title_from_outside_cannot_make_a_link_or_a_tag():
     title = "[click](http://evil.example) <script> \n# Heading"
     line = reference(source("a").model_copy(update={"title": title, "url": "a.md"}))
-    assert r"\[click\](http://evil.example) \<script>" in line
+    assert r"\[click\](http\://evil.example) \<script>" in line
     assert "\n" not in line
 
 

@@ -57,12 +57,12 @@ def _carried_out(args: Namespace, console: Console, engine: EngineFactory | None
 
 
 def _unexpected(error: Exception, console: Console) -> int:
-    from deep_research.logs import get_log
+    from deep_research.logs import get_log, told
 
     get_log("cli").debug("unexpected_error", exc_info=error)
     console.error(
         "unexpected",
-        f"Unexpected {type(error).__name__}: {error}.",
+        f"Unexpected {told(error)}.",
         "This is a fault of deep-research; --log-level debug shows the traceback.",
     )
     return Exit.FAILED

@@ -19,6 +19,8 @@ from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities,
 from deep_research.evidence.text import (
     ASKING_WORDS,
     NAME_WEIGHT,
+    STOP_WORDS,
+    asked_words,
     content_words,
     coverage,
     is_name_like,
@@ -90,7 +92,7 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
     batch = _Batch(handoff, found, titles, _times(question, rarity))
     answers = {aspect.id: list(_answers(aspect, _times(aspect.weights, rarity), batch)) for aspect in aspects}
     findings = _spread(finding for found_here in answers.values() for finding in found_here)
-    if not _answered(findings, batch):
+    if not _asks_something(handoff.original_query) or not _answered(findings, batch):
         findings, answers = [], {}
     return AnalyzerOutput(
         findings=tuple(findings),
@@ -204,6 +206,11 @@ def _spread(findings: Iterable[AnalyzedFinding]) -> list[AnalyzedFinding]:
         ):
             kept.append(finding)
     return kept
+
+
+def _asks_something(question: str) -> bool:
+    """Whether any word of it says what it is about: "Why?" does not."""
+    return any(w.casefold() not in STOP_WORDS for w in asked_words(question))
 
 
 def _answered(findings: Iterable[AnalyzedFinding], batch: _Batch) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from deep_research.calls import Calls
 from deep_research.errors import DeepResearchError, SearchError, StopResearch
+from deep_research.logs import told
 from deep_research.phases.gathering.handoff import (
     GatheredSource,
     GathererInput,
@@ -48,9 +49,8 @@ class SearchGatherer:
                 source_types=handoff.source_types,
                 exclude=handoff.known,
             )
-            found, made = await self._search(request, notes)
-            sources += found
-            executed += made
+            sources += await self._search(request, notes)
+            executed += 1
         unique = {result.address: result for result in reversed(sources)}
         kept = [result for result in sources if unique.pop(result.address, None) is not None]
         return GathererOutput(
@@ -63,18 +63,16 @@ class SearchGatherer:
             notes=tuple(notes),
         )
 
-    async def _search(self, request: SearchRequest, notes: list[str]) -> tuple[list[SearchResult], int]:
+    async def _search(self, request: SearchRequest, notes: list[str]) -> list[SearchResult]:
         """Results of the corpus and of the first web provider that answers, in turn by rank.
 
         Raises `SearchError` when nobody answered.
         """
         lists: list[Sequence[SearchResult]] = []
         failures: list[str] = []
-        made = 0
         chains = [(self._corpus,)] if self._corpus else []
         for chain in (*chains, self._providers):
             for provider in chain:
-                made += 1
                 try:
                     lists.append(await self._ask(provider, request))
                     break
@@ -86,7 +84,7 @@ class SearchGatherer:
                 hint="Resume the run when the service is back.",
             )
         notes += failures
-        return _interleaved(lists)[: request.limit], made
+        return _interleaved(lists)[: request.limit]
 
     async def _ask(self, provider: SearchProvider, request: SearchRequest) -> Sequence[SearchResult]:
         name = getattr(provider, "name", type(provider).__name__)
@@ -99,7 +97,7 @@ class SearchGatherer:
         except TimeoutError as error:
             raise SearchError(f"{name} did not answer within {self._timeout:g} s.") from error
         except Exception as error:
-            raise SearchError(f"{name} failed: {type(error).__name__}: {error}") from error
+            raise SearchError(f"{name} failed: {told(error)}") from error
         if not all(isinstance(result, SearchResult) for result in found):
             raise SearchError(f"{name} answered with something else than SearchResult objects.")
         return [r for r in found if r.address not in request.exclude]

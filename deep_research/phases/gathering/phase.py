@@ -58,7 +58,6 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             SubQueryCompleted(
                 sub_query_id=sub_query.id,
                 sources=sources,
-                searches=max(1, answer.stats.queries_executed),
             )
         ]
         events += [LimitReached(limit=Limit(name="sources", message=note)) for note in notes]

@@ -14,6 +14,8 @@ _BREAK = re.compile(
     re.IGNORECASE,
 )
 
+_COMPARES = re.compile(r"\b(?:compared?|comparing|comparison|differences?|differ|versus|vs)\b", re.IGNORECASE)
+_LIST = re.compile(r",\s*(?:and\s+|or\s+)?|\s+(?:and|or|versus|vs\.?|than|of)\s+")
 _PRONOUN = re.compile(r"\b(?:it|they|them)\b((?:['’]s)?)")
 _NAME = re.compile(r"(?:the )?[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*)*")
 
@@ -37,6 +39,10 @@ class ExtractivePlanner:
             planned.append(
                 PlannedQuery(query=_keywords(question), rationale="The question's key words.", priority=2)
             )
+        planned += [
+            PlannedQuery(query=query, rationale="One of those to compare.", priority=2)
+            for query in _compared(question)
+        ]
         planned = planned[: handoff.max_sub_queries]
         return PlannerOutput(research_brief=_brief(question, parts), sub_queries=tuple(planned))
 
@@ -50,6 +56,16 @@ def _parts(question: str) -> list[str]:
         return pieces
     subject = _subject(pieces[0])
     return [pieces[0], *(_standing(piece, subject) for piece in pieces[1:])]
+
+
+def _compared(question: str) -> list[str]:
+    """For a comparison, what is compared by one name at a time."""
+    names = list(dict.fromkeys(m.group() for part in _LIST.split(question) for m in _NAME.finditer(part)))
+    if not _COMPARES.search(question) or len(names) < 2:
+        return []
+    named = {w for name in names for w in words(name)}
+    rest = [w for w in content_words(question) if w not in named and not _COMPARES.fullmatch(w)]
+    return [" ".join([name.removeprefix("the "), *rest]) for name in names if not _COMPARES.fullmatch(name)]
 
 
 def _standing(piece: str, subject: str) -> str:

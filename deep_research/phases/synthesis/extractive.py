@@ -13,6 +13,7 @@ from deep_research.report.render import escaped
 from deep_research.state import ConfidenceLevel, Contradiction, Finding
 
 SUMMARY_FINDINGS = 3
+MAX_TITLE = 200
 _STRENGTH = {level: rank for rank, level in enumerate(ConfidenceLevel)}
 
 
@@ -28,7 +29,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     """The report's text with ids for references; ``notice`` is a line to stand on top of it."""
     ranked = _within(handoff.words, sorted(handoff.findings, key=_rank))
     summary, rest = ranked[:SUMMARY_FINDINGS], ranked[SUMMARY_FINDINGS:]
-    blocks = [f"# {escaped(handoff.original_query)}"]
+    blocks = [f"# {escaped(_title(handoff.original_query))}"]
     if notice:
         blocks.append(f"*{notice}*")
     blocks += ["## Summary", *map(_sentence, summary)]
@@ -36,6 +37,12 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     blocks += _conflicts(handoff.contradictions, handoff.findings)
     blocks += _limits(handoff, left_out=len(handoff.findings) - len(ranked))
     return "\n\n".join(blocks)
+
+
+def _title(question: str) -> str:
+    """A question of many lines makes no heading: its beginning, in whole words."""
+    line = " ".join(question.split())
+    return line if len(line) <= MAX_TITLE else f"{line[:MAX_TITLE].rsplit(' ', 1)[0]} …"
 
 
 def _rank(finding: Finding) -> tuple[float, int]:

@@ -6,8 +6,10 @@ import asyncio
 import os
 import re
 import threading
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,8 +47,8 @@ class _Ranked(NamedTuple):
 class LocalCorpus(SearchProvider):
     """Searches the documents under one or several folders (or single files).
 
-    The first search, or `prepare`, brings the index up to date, once; after that the documents are those of
-    that moment, whatever happens on disk. Indexes are files under ``data_dir``, shared by all processes; the
+    The first search, or `prepare`, brings the index up to date; after that the documents are those of that moment,
+    until `prepare` is told to look again. Indexes are files under ``data_dir``, shared by all processes; the
     folders are only read. With several roots an address begins with its root's name.
 
     Raises `CorpusError` for a root that does not exist, has no readable document or cannot be indexed, and
@@ -76,17 +78,20 @@ class LocalCorpus(SearchProvider):
         self._preparing = threading.Lock()
         self._closing = threading.Event()
         self._report: IndexReport | None = None
+        self._prepared_at = 0.0
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
         """What could not be read, and why; empty before the first search or `prepare`."""
         return self._report.skipped if self._report else ()
 
-    def prepare(self) -> IndexReport:
-        """Brings the indexes up to date, once; later calls return the same report. Safe from any thread."""
+    def prepare(self, *, max_age: float = inf) -> IndexReport:
+        """Brings the indexes up to date, unless that was done within ``max_age`` seconds; then the report of that
+        time is returned. Safe from any thread."""
         with self._preparing:
-            if self._report is None:
+            if self._report is None or time.monotonic() - self._prepared_at > max_age:
                 self._roots = self._roots or self._found()
+                self._prepared_at = time.monotonic()
                 self._report = _summed([self._refresh(root) for root in self._roots])
             return self._report
 
