@@ -30,6 +30,7 @@ from deep_research.supervisor.gates import GatePolicy, Gates, policies
 from deep_research.supervisor.hooks import SupervisorHooks
 
 DATABASE = "runs.db"
+CORPUS = "corpus"  # among the names of search providers: the local documents, which need no provider
 
 _PHASES: dict[DeepResearchPhase, Callable[..., Phase[Any, Any]]] = {
     DeepResearchPhase.PLANNING: PlanningPhase,
@@ -99,7 +100,8 @@ def assemble(
         max_source_bytes=settings.max_source_bytes,
         calls=calls,
     )
-    providers = [make_provider(p) if isinstance(p, str) else p for p in (search or settings.search)]
+    wanted = [p for p in (search or settings.search) if p != CORPUS]
+    providers = [make_provider(p) if isinstance(p, str) else p for p in wanted]
     for provider in providers:
         if not callable(getattr(provider, "search", None)):
             raise ConfigurationError(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from deep_research import DeepResearch
+from deep_research.interfaces.cli.exits import MEANINGS
+from deep_research.interfaces.cli.options import COMMANDS, COMMON, PROGRAM, Option
 from deep_research.settings import Settings, bounds, env_variable, preset_names
+from deep_research.state.transitions import mermaid
 
 HERE = Path(__file__).resolve().parent
 
@@ -90,7 +95,98 @@ def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-PAGES = {"settings.md": settings_page}
+COMMAND_LINE = """\
+# Command line
+
+<!-- Written by docs/generate.py from the tables in deep_research/interfaces/cli/options.py. -->
+
+```console
+$ deep-research run --sample "Who built the Bell Rock lighthouse?" --out report.md
+```
+
+`python -m deep_research` does the same as `deep-research`. Options may stand before or after the command, as
+`--option VALUE` or `--option=VALUE`, and are never abbreviated. What follows `--` is no option.
+
+- The report (Markdown) goes to stdout, or to the file of `--out`; all else goes to stderr.
+- On a terminal, progress is redrawn in place; elsewhere it is one plain line for each finished phase and
+  sub-query. With `--verbose`, or with log lines on, it is plain lines on a terminal too. `NO_COLOR` is honoured.
+- With `--json`, stdout is JSON and nothing else, and no progress is shown unless `--verbose` asks for it. `--out`
+  then takes the report, besides the JSON on stdout.
+- Ctrl-C and SIGTERM stop a run so that it can be resumed, and print how. A second one ends the process at once.
+- The documents that a run searches are not part of it: `resume` needs `--corpus` again. The commands that are
+  printed name it.
+"""
+JSON_CONTRACT = """\
+## JSON
+
+| command | prints |
+| --- | --- |
+| `run`, `resume`, `show` | one object with the fields of `ResearchResult` |
+| `list` | an array of objects as of `status` |
+| `status`, `cancel` | one object: `research_id`, `query`, `status`, `reason`, `phase`, `iteration`, `created_at`, \
+`updated_at` |
+| `events` | one object a line, an event each |
+| `delete` | `{"deleted": ID}` |
+| `doctor` | one object: `ok`, `checks` (`name`, `state`, `detail`), `settings` (`name`, `value`, `origin`) |
+
+An error is one object on stderr: `{"error": {"code": …, "message": …, "hint": …}}`. After Ctrl-C its code is
+`interrupted` and its hint holds the command to go on with.
+"""
+
+
+def command_line_page() -> str:
+    commands = "\n".join(
+        f"### {command.name}\n\n{command.summary}\n\n```console\n$ {command.example}\n```\n\n"
+        + _option_table([*_arguments(command.arguments), *map(_option, command.options)])
+        for command in COMMANDS
+    )
+    codes = _table(("code", "meaning"), [(f"{code:d}", meaning) for code, meaning in MEANINGS.items()])
+    return (
+        f"{COMMAND_LINE}\n## Exit codes\n\n{codes}\n{JSON_CONTRACT}\n"
+        f"## Options of every command\n\n{_option_table(list(map(_option, COMMON)))}\n"
+        f"`{PROGRAM} --version` prints the version, `--help` the help of the program or of a command.\n\n"
+        f"## Commands\n\n{commands}"
+    )
+
+
+def _arguments(arguments: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(f"`{name}`", text) for name, text in arguments]
+
+
+def _option(option: Option) -> tuple[str, str]:
+    return f"`{option.usage}`", option.help
+
+
+def _option_table(rows: Sequence[tuple[str, str]]) -> str:
+    return _table(("option", "what it does"), rows) if rows else "No options of its own.\n"
+
+
+def architecture_page() -> str:
+    """The page as it is, with the diagram made anew."""
+    page = (HERE / "architecture.md").read_text(encoding="utf-8")
+    opening, _, rest = page.partition("```mermaid\n")
+    return f"{opening}```mermaid\n{mermaid()}```{rest.partition('```')[2]}"
+
+
+SAMPLE_QUESTION = "How tall is the Cape Hatteras lighthouse?"
+
+
+def readme_page() -> str:
+    """The page as it is, with the sample report made anew."""
+    page = (HERE.parent / "README.md").read_text(encoding="utf-8")
+    corpus = HERE / "examples" / "corpus"
+    with tempfile.TemporaryDirectory() as folder, DeepResearch(corpus=corpus, data_dir=folder) as research:
+        report = research.run(SAMPLE_QUESTION).report or ""
+    opening, _, rest = page.partition("```text\n")
+    return f"{opening}```text\n{report.strip()}\n```{rest.partition('```')[2]}"
+
+
+PAGES = {
+    "../README.md": readme_page,
+    "settings.md": settings_page,
+    "cli.md": command_line_page,
+    "architecture.md": architecture_page,
+}
 
 if __name__ == "__main__":
     for page, write in PAGES.items():

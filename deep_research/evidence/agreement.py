@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
-from deep_research.evidence.text import NEGATIONS, STOP_WORDS, coverage, question_terms, stem, words
+from deep_research.evidence.text import (
+    NEGATIONS,
+    STOP_WORDS,
+    coverage,
+    inverse_frequency,
+    question_terms,
+    stem,
+    words,
+)
 from deep_research.state import ConfidenceLevel, Finding, Gap, Source, SourceQuality
 
 SAME_OVERLAP = 0.8
@@ -19,10 +29,6 @@ def numbers(text: str) -> frozenset[str]:
     return frozenset(n.rstrip(".,").replace(",", "") for n in _NUMBER.findall(text))
 
 
-def is_negated(text: str) -> bool:
-    return any(w.casefold() in NEGATIONS for w in words(text))
-
-
 def names(text: str) -> frozenset[str]:
     """Capitalised words that do not open a sentence only by rule: a rough set of the entities named."""
     found = set()
@@ -31,51 +37,69 @@ def names(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+@dataclass(frozen=True, slots=True)
+class _Features:
+    """What a statement is compared by."""
+
+    numbers: frozenset[str]
+    negated: bool
+    names: frozenset[str]
+    tokens: frozenset[str]
+
+
+@lru_cache(maxsize=4096)  # every iteration compares its findings with all earlier ones
+def _features(content: str) -> _Features:
+    every = words(content)
+    return _Features(
+        numbers=numbers(content),
+        negated=any(w.casefold() in NEGATIONS for w in every),
+        names=names(content),
+        tokens=frozenset(stem(w) for w in every if w.casefold() not in STOP_WORDS),
+    )
+
+
 def merged(findings: Iterable[Finding], sources: Mapping[str, Source]) -> tuple[Finding, ...]:
     """Findings that are one become one, with all their sources and quotes; confidence follows from the
     sources. Order is kept: the first wording stays."""
-    groups: dict[tuple[object, ...], list[tuple[Finding, frozenset[str]]]] = defaultdict(list)
-    order: list[tuple[tuple[object, ...], int]] = []
+    groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    kept: list[Finding] = []
     for finding in findings:
-        key = (numbers(finding.content), is_negated(finding.content))
-        tokens = frozenset(stem(w) for w in words(finding.content) if w.casefold() not in STOP_WORDS)
-        group = groups[key]
-        for place, (known, known_tokens) in enumerate(group):
-            if _overlap(tokens, known_tokens) >= SAME_OVERLAP and _same_names(finding, known):
-                group[place] = _joined(known, finding), known_tokens
+        mine = _features(finding.content)
+        group = groups[mine.numbers, mine.negated, mine.names]
+        for place in group:
+            other = _features(kept[place].content).tokens
+            if len(mine.tokens & other) >= SAME_OVERLAP * max(1, len(mine.tokens | other)):
+                kept[place] = _joined(kept[place], finding)
                 break
         else:
-            order.append((key, len(group)))
-            group.append((finding, tokens))
-    kept = (groups[key][place][0] for key, place in order)
-    return tuple(f.model_copy(update={"confidence": confidence(f, sources)}) for f in kept)
+            group.append(len(kept))
+            kept.append(finding)
+    return tuple(_judged(finding, sources) for finding in kept)
 
 
-def _overlap(a: frozenset[str], b: frozenset[str]) -> float:
-    return len(a & b) / max(1, len(a | b))
-
-
-def _same_names(a: Finding, b: Finding) -> bool:
-    return names(a.content) == names(b.content)
+def _judged(finding: Finding, sources: Mapping[str, Source]) -> Finding:
+    level = confidence(finding.confidence, finding.source_ids, sources)
+    return finding if level is finding.confidence else finding.model_copy(update={"confidence": level})
 
 
 def _joined(known: Finding, other: Finding) -> Finding:
-    quotes = dict.fromkeys((*known.quotes, *other.quotes))
     return known.model_copy(
         update={
             "source_ids": tuple(dict.fromkeys((*known.source_ids, *other.source_ids))),
-            "quotes": tuple(quotes),
+            "quotes": tuple(dict.fromkeys((*known.quotes, *other.quotes))),
             "relevance": max(known.relevance, other.relevance),
         }
     )
 
 
-def confidence(finding: Finding, sources: Mapping[str, Source]) -> ConfidenceLevel:
-    """From the independent sources that carry it: confirmed with three of high quality, high with two, medium
-    with one, low with others only. What an agent calls speculation stays that."""
-    if finding.confidence is ConfidenceLevel.SPECULATION:
-        return ConfidenceLevel.SPECULATION
-    held = [sources[i] for i in finding.source_ids if i in sources]
+def confidence(
+    stated: ConfidenceLevel, source_ids: Iterable[str], sources: Mapping[str, Source]
+) -> ConfidenceLevel:
+    """From the independent sources that carry a finding: confirmed with three of high quality, high with two,
+    medium with one, low with others only. What an agent calls speculation stays that."""
+    if stated is ConfidenceLevel.SPECULATION:
+        return stated
+    held = [sources[i] for i in source_ids if i in sources]
     # The same text under two addresses is one witness.
     high = {s.content_hash or s.id for s in held if s.quality is SourceQuality.HIGH}
     if len(high) >= 3:
@@ -85,8 +109,15 @@ def confidence(finding: Finding, sources: Mapping[str, Source]) -> ConfidenceLev
     return ConfidenceLevel.MEDIUM if high else ConfidenceLevel.LOW
 
 
-def addresses(finding: Finding, gap: Gap) -> bool:
-    """Whether a finding covers enough of what a gap asks for."""
-    wanted = question_terms(" ".join((gap.description, *gap.suggested_queries[:1])))
-    present = {stem(w) for w in words(f"{finding.content} {finding.category or ''}")}
-    return coverage(wanted, present) >= GAP_COVERAGE
+def filled(gaps: Iterable[Gap], statements: Sequence[str]) -> set[str]:
+    """The ids of the gaps of which one statement covers enough of the weight, by rarity among the statements:
+    words that most of them have fill no gap."""
+    texts = [{stem(w) for w in words(statement)} for statement in statements]
+    holding = Counter(term for text in texts for term in text)
+    found = set()
+    for gap in gaps:
+        terms = question_terms(" ".join((gap.description, *gap.suggested_queries[:1])))
+        wanted = {t: weight * inverse_frequency(len(texts), holding[t]) for t, weight in terms.items()}
+        if any(coverage(wanted, text) >= GAP_COVERAGE for text in texts):
+            found.add(gap.id)
+    return found

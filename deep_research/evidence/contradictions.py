@@ -18,31 +18,31 @@ _QUANTITY = re.compile(
     r"(?<![\w.,-])(\d{1,3}(?:[,\u00a0 ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)[\s\u00a0-]?(%|[A-Za-z°]+)"
 )
 _UNITS = {
-    "m": "metre",
-    "metre": "metre",
-    "metres": "metre",
-    "meter": "metre",
-    "meters": "metre",
-    "ft": "foot",
-    "foot": "foot",
-    "feet": "foot",
-    "km": "kilometre",
-    "kilometres": "kilometre",
-    "kilometers": "kilometre",
-    "mile": "mile",
-    "miles": "mile",
-    "kg": "kilogram",
-    "t": "tonne",
-    "tonnes": "tonne",
-    "tons": "ton",
+    "m": "metres",
+    "metre": "metres",
+    "metres": "metres",
+    "meter": "metres",
+    "meters": "metres",
+    "ft": "feet",
+    "foot": "feet",
+    "feet": "feet",
+    "km": "kilometres",
+    "kilometres": "kilometres",
+    "kilometers": "kilometres",
+    "mile": "miles",
+    "miles": "miles",
+    "kg": "kilograms",
+    "t": "tonnes",
+    "tonnes": "tonnes",
+    "tons": "tons",
     "percent": "percent",
     "per": "",
     "%": "percent",
     "candela": "candela",
-    "years": "year",
-    "days": "day",
-    "hours": "hour",
-    "seconds": "second",
+    "years": "years",
+    "days": "days",
+    "hours": "hours",
+    "seconds": "seconds",
 }
 
 
@@ -60,12 +60,9 @@ def contradictions(findings: Iterable[Finding]) -> tuple[Contradiction, ...]:
     """Pairs of findings of different sources that give different values of one unit for one subject."""
     by_unit: dict[str, list[tuple[Finding, set[float], frozenset[str]]]] = defaultdict(list)
     for finding in findings:
-        subject = frozenset(
-            stem(w)
-            for w in words(finding.content)
-            if w.casefold() not in STOP_WORDS and not w[0].isdigit() and w.casefold() not in _UNITS
-        )
-        for unit, values in quantities(finding.content).items():
+        measured = quantities(finding.content)
+        subject = _subject(finding.content) if measured else frozenset()
+        for unit, values in measured.items():
             by_unit[unit].append((finding, values, subject))
     found: dict[str, Contradiction] = {}
     for unit, group in by_unit.items():
@@ -83,6 +80,15 @@ def contradictions(findings: Iterable[Finding]) -> tuple[Contradiction, ...]:
                 source_ids=tuple(dict.fromkeys((*a.source_ids, *b.source_ids))),
             )
     return tuple(found.values())
+
+
+def _subject(text: str) -> frozenset[str]:
+    """What a statement is about: its content words but for numbers and units."""
+    return frozenset(
+        stem(w)
+        for w in words(text)
+        if w.casefold() not in STOP_WORDS and not w[0].isdigit() and w.casefold() not in _UNITS
+    )
 
 
 def _listed(values: set[float]) -> str:

@@ -1,8 +1,8 @@
 """Cutting a text into passages, and a passage into sentences, by exact code-point offsets.
 
 Both read the same light structure that the document readers write: ``# `` headings, ``- `` and ``1. `` list
-items, rows with ``|``, fenced code, and paragraphs between blank lines (wrapped over lines or not). Nothing is
-copied or changed: ``text[start:end]`` is the passage. All of it takes linear time.
+items, rows with ``|``, fenced code, and paragraphs between blank lines (wrapped over lines or not). Nothing
+is copied or changed: ``text[start:end]`` is the passage. All of it takes linear time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from deep_research.evidence.sentences import sentence_spans
+from deep_research.evidence.sentences import after_space, last_sentence_end, sentence_spans
 from deep_research.state import Span
 
 TARGET = 1200  # characters a passage is filled to
@@ -45,7 +45,8 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """``text[start:end]``, in code points, and the headings it stands under, outermost first, joined by `` / ``."""
+    """``text[start:end]``, in code points, and the headings it stands under, outermost first, joined by `` /
+    ``."""
 
     start: int
     end: int
@@ -59,8 +60,9 @@ class Passage:
 def passages(text: str) -> list[Passage]:
     """The passages of ``text`` in order, most of them of 600 to 1200 characters.
 
-    Every non-blank character is in exactly one of them; none begins or ends with white space. Headings belong to
-    what follows them. Paragraphs over the target are cut at sentence ends, long tables and code at line ends.
+    Every non-blank character is in exactly one of them; none begins or ends with white space. Headings belong
+    to what follows them. Paragraphs over the target are cut at sentence ends, long tables and code at line
+    ends.
     """
     packer = _Packer()
     headings: dict[int, str] = {}
@@ -78,8 +80,8 @@ def passages(text: str) -> list[Passage]:
 def sentences(text: str, start: int = 0, end: int | None = None) -> list[Span]:
     """The sentences of ``text[start:end]`` in order, without the white space around them.
 
-    A heading is one unit and keeps its ``#``, which tells it from a sentence; a list item loses its mark and is
-    cut like a paragraph; a row of a table or a line of code is one unit; marks of fences are left out.
+    A heading is one unit and keeps its ``#``, which tells it from a sentence; a list item loses its mark and
+    is cut like a paragraph; a row of a table or a line of code is one unit; marks of fences are left out.
     """
     stop = len(text) if end is None else min(end, len(text))
     spans: list[Span] = []
@@ -87,7 +89,7 @@ def sentences(text: str, start: int = 0, end: int | None = None) -> list[Span]:
         if block.kind is _Kind.HEADING:
             found: Iterable[tuple[int, int]] = ((block.start, block.end),)
         elif block.kind in (_Kind.TABLE, _Kind.CODE):
-            found = _lines(text, block.start, block.end, marks=False)
+            found = _lines(text, block.start, block.end)
         else:
             mark = _ITEM.match(text, block.start, block.end) if block.kind is _Kind.ITEM else None
             found = sentence_spans(text, mark.end() if mark else block.start, block.end)
@@ -203,52 +205,30 @@ def _classify(line: str, body: str) -> tuple[_Kind, int]:
 
 
 def _pieces(text: str, block: _Block) -> Iterator[tuple[int, int]]:
-    """The block itself, or its cuts when it is too long to be one passage."""
+    """The block itself, or its cuts when it is too long to be one passage: at a sentence's end (in a table or
+    code at a line's end), else at white space, else where it must."""
     rigid = block.kind in (_Kind.TABLE, _Kind.CODE)
-    if block.end - block.start <= (KEPT_WHOLE if rigid else TARGET):
-        yield block.start, block.end
-        return
-    units = (
-        _lines(text, block.start, block.end, marks=True)
-        if rigid
-        else sentence_spans(text, block.start, block.end)
-    )
-    begin = last = -1
-    for unit_start, unit_end in units:
-        for start, end in _short(text, unit_start, unit_end):
-            if begin >= 0 and end - begin > TARGET:
-                yield begin, last
-                begin = -1
-            begin = start if begin < 0 else begin
-            last = end
-    if begin >= 0:
-        yield begin, last
+    here, end = block.start, block.end
+    longest = KEPT_WHOLE if rigid else TARGET
+    while end - here > longest:
+        longest = TARGET
+        middle, stop = here + TARGET // 2, here + TARGET
+        cut = text.rfind("\n", middle, stop) if rigid else last_sentence_end(text, middle, stop)
+        if cut < 0:
+            cut = max(text.rfind(" ", middle, stop), text.rfind("\n", middle, stop))
+        piece = text[here : cut if cut > here else stop]
+        yield here, here + len(piece.rstrip())
+        here = after_space(text, here + len(piece), end)
+    if here < end:
+        yield here, end
 
 
-def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cuts what is longer than the target at white space, or where it must."""
-    while end - start > TARGET:
-        stop = start + TARGET
-        cut = max(text.rfind(" ", start, stop), text.rfind("\n", start, stop))
-        cut = cut if cut > start + TARGET // 2 else stop
-        piece = text[start:cut]
-        lead = len(piece) - len(piece.lstrip())
-        if stripped := piece.strip():
-            yield start + lead, start + lead + len(stripped)
-        start = cut
-    rest = text[start:end]
-    if stripped := rest.strip():
-        lead = len(rest) - len(rest.lstrip())
-        yield start + lead, start + lead + len(stripped)
-
-
-def _lines(text: str, start: int, end: int, *, marks: bool) -> Iterator[tuple[int, int]]:
-    """The non-blank lines; without ``marks``, those that hold a letter or digit and open no fence."""
+def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The lines that hold a letter or digit and are no mark of a fence."""
     after = start
     for line in text[start:end].split("\n"):
         offset, after = after, after + len(line) + 1
         body = line.strip()
-        if not body or (not marks and (_FENCE.match(body) or not any(map(str.isalnum, body)))):
-            continue
-        lead = len(line) - len(line.lstrip())
-        yield offset + lead, offset + lead + len(body)
+        if any(map(str.isalnum, body)) and not _FENCE.match(body):
+            lead = len(line) - len(line.lstrip())
+            yield offset + lead, offset + lead + len(body)

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.evidence.passages import passages
-from deep_research.evidence.text import inverse_frequency, stem, words
+from deep_research.evidence.text import inverse_frequency, stem, variants, words
 from deep_research.state import Span
 
 _K1 = 1.2
+FLOOR = 0.5  # the least weight of a term, against at most 2
 _SCAN = 65_536  # characters per turn: a longer search would hold up the other threads
 
 
@@ -34,10 +35,10 @@ class TermScanner:
     def __init__(self, examples: Iterable[str]) -> None:
         self._stems: set[str] = set()
         openings = set()
-        for word in examples:
-            key = stem(word)
-            self._stems.add(key)
-            openings.add(_shared_opening(word.casefold(), key))
+        for example in examples:
+            self._stems.add(stem(example))
+            for word in variants(example):
+                openings.add(_shared_opening(word.casefold(), stem(word)))
         kept = sorted(openings, key=len, reverse=True)
         self._pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, kept))})\w*") if kept else None
 
@@ -95,12 +96,17 @@ def scan(text: str, source: int, scanner: TermScanner) -> list[Passage]:
 
 
 def rarities(found: Sequence[Passage], terms: Iterable[str]) -> dict[str, float]:
-    """Weight of each term by how few of the passages have it; a term that none has weighs most."""
+    """Weight of each term, from `FLOOR` to 2, by how few of the passages have it; one that none has weighs most.
+
+    The passages were found by searching for these very terms, so that what a question is about is in most of
+    them: without the floor its subject would count for nothing.
+    """
     holding: Counter[str] = Counter()
     for passage in found:
         holding.update(passage.terms.keys())
     total = max(len(found), 1)
-    return {term: inverse_frequency(total, holding[term]) for term in terms}
+    most = inverse_frequency(total, 0)
+    return {term: FLOOR + (2.0 - FLOOR) * inverse_frequency(total, holding[term]) / most for term in terms}
 
 
 def bm25(passage: Passage, weights: Mapping[str, float]) -> float:

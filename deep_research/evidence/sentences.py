@@ -5,243 +5,74 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-# A run of end marks with the quotes, brackets and reference numbers that close with it. The look-behind keeps a
-# long run of dots from being tried at each of its dots.
+# A run of end marks with the quotes, brackets and reference numbers that close with it. The look-behind keeps
+# a long run of dots from being tried at each of its dots.
 _END = re.compile(
     r"(?<![.!?…])[.!?…]++[)\]}\"'”’»*_]*+(?:\[\d{1,4}\])*+(?=\s|$)"
     r"|[。！？｡।؟۔]++[」』”’）)\"'»]*+"
 )
 _NEXT = re.compile(r"\s++[\"'“”‘’«(\[{*_]*+(\w+)?")
-_SPACE = re.compile(r"\s*+")
+_VISIBLE = re.compile(r"\S")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _LATIN_MARKS = frozenset(".!?…")
 _OPENING = "([{\"'“‘«*_"
 _LOOK_BACK = 16  # characters; the longest abbreviation with room
 
 # Words whose dot ends no sentence.
-_TITLES = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "mx",
-        "dr",
-        "prof",
-        "rev",
-        "hon",
-        "gen",
-        "col",
-        "lt",
-        "sgt",
-        "capt",
-        "cmdr",
-        "adm",
-        "gov",
-        "sen",
-        "rep",
-        "pres",
-        "st",
-        "mt",
-        "ft",
-        "messrs",
-        "mme",
-        "mlle",
-        "fr",
-        "e.g",
-        "eg",
-        "i.e",
-        "ie",
-        "cf",
-        "viz",
-        "vs",
-        "v",
-        "ca",
-        "approx",
-        "al",
-        "et",
-        "resp",
-        "incl",
-        "excl",
-        "esp",
-        "dept",
-        "univ",
-        "assn",
-        "bros",
-    ]
+_TITLES = _words(
+    "mr mrs ms mx dr prof rev hon gen col lt sgt capt cmdr adm gov sen rep pres st mt ft messrs mme mlle fr "
+    "e.g eg i.e ie cf viz vs v ca approx al et resp incl excl esp dept univ assn bros"
 )
 # Words whose dot ends no sentence when a number follows.
-_BEFORE_NUMBER = frozenset(
-    [
-        "no",
-        "nos",
-        "nr",
-        "p",
-        "pp",
-        "fig",
-        "figs",
-        "eq",
-        "eqs",
-        "sec",
-        "sect",
-        "ch",
-        "chap",
-        "vol",
-        "vols",
-        "art",
-        "ref",
-        "refs",
-        "tab",
-        "ver",
-        "v",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-        "b",
-        "c",
-        "d",
-        "fl",
-        "r",
-    ]
+_BEFORE_NUMBER = _words(
+    "no nos nr p pp fig figs eq eqs sec sect ch chap vol vols art ref refs tab ver v jan feb mar apr jun jul "
+    "aug sep sept oct nov dec b c d fl r"
 )
 # Words whose dot may do both jobs: it ends the sentence only where the next word likes to open one.
-_EITHER = frozenset(
-    [
-        "etc",
-        "inc",
-        "ltd",
-        "co",
-        "corp",
-        "llc",
-        "plc",
-        "jr",
-        "sr",
-        "ph.d",
-        "m.d",
-        "b.a",
-        "m.a",
-        "a.m",
-        "p.m",
-        "b.c",
-        "a.d",
-        "no",
-        "est",
-        "ave",
-        "blvd",
-        "rd",
-    ]
-)
-_STARTERS = frozenset(
-    [
-        "the",
-        "this",
-        "that",
-        "these",
-        "those",
-        "a",
-        "an",
-        "it",
-        "its",
-        "he",
-        "his",
-        "she",
-        "her",
-        "they",
-        "their",
-        "we",
-        "our",
-        "you",
-        "your",
-        "i",
-        "my",
-        "in",
-        "on",
-        "at",
-        "by",
-        "for",
-        "from",
-        "to",
-        "with",
-        "as",
-        "if",
-        "when",
-        "while",
-        "where",
-        "after",
-        "before",
-        "since",
-        "during",
-        "although",
-        "though",
-        "however",
-        "but",
-        "and",
-        "or",
-        "so",
-        "then",
-        "there",
-        "here",
-        "what",
-        "who",
-        "why",
-        "how",
-        "which",
-        "some",
-        "many",
-        "most",
-        "all",
-        "no",
-        "not",
-        "one",
-        "two",
-        "three",
-        "other",
-        "another",
-        "each",
-        "both",
-        "such",
-        "also",
-        "thus",
-        "hence",
-        "according",
-        "under",
-        "over",
-        "between",
-        "among",
-        "following",
-        "despite",
-        "because",
-        "unlike",
-        "today",
-        "later",
-    ]
+_EITHER = _words("etc inc ltd co corp llc plc jr sr ph.d m.d b.a m.a a.m p.m b.c a.d no est ave blvd rd")
+_STARTERS = _words(
+    "the this that these those a an it its he his she her they their we our you your i my in on at by for "
+    "from to with as if when while where after before since during although though however but and or so "
+    "then there here what who why how which some many most all no not one two three other another each both "
+    "such also thus hence according under over between among following despite because unlike today later"
 )
 
 
 def sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Spans of the sentences of the paragraph ``text[start:end]``; a line break in it counts as a space."""
-    here = _SPACE.match(text, start, end).end()  # type: ignore[union-attr] - it matches everywhere
-    first = here
+    here = after_space(text, start, end)
     for match in _END.finditer(text, here, end):
-        if not _ends(text, match, first, end):
+        if not _ends(text, match, here, end):
             continue
         yield here, match.end()
-        here = _SPACE.match(text, match.end(), end).end()  # type: ignore[union-attr]
+        here = after_space(text, match.end(), end)
     if here < end:
         stop = here + len(text[here:end].rstrip())
         if stop > here:
             yield here, stop
 
 
-def _ends(text: str, match: re.Match[str], first: int, end: int) -> bool:
-    """Whether the end mark at ``match`` ends a sentence of the paragraph that begins at ``first``."""
+def last_sentence_end(text: str, start: int, stop: int) -> int:
+    """Where the last sentence ends that does so in ``text[start:stop]``; -1 when none does."""
+    for match in reversed(list(_END.finditer(text, start, stop))):
+        if match.end() < stop and _ends(text, match, start, len(text)):
+            return match.end()
+    return -1
+
+
+def after_space(text: str, start: int, end: int) -> int:
+    """Where the next visible character of ``text[start:end]`` is; ``end`` when there is none."""
+    word = _VISIBLE.search(text, start, end)
+    return word.start() if word else end
+
+
+def _ends(text: str, match: re.Match[str], start: int, end: int) -> bool:
+    """Whether the end mark at ``match`` ends the sentence from ``start``, in a paragraph up to ``end``."""
     mark = match.start()
     if text[mark] not in _LATIN_MARKS:
         return True
@@ -253,7 +84,7 @@ def _ends(text: str, match: re.Match[str], first: int, end: int) -> bool:
         return False
     if text[mark] != "." or text.startswith("..", mark):
         return True
-    before = text[max(first, mark - _LOOK_BACK) : mark].rsplit(None, 1)
+    before = text[max(start, mark - _LOOK_BACK) : mark].rsplit(None, 1)
     if not before or text[mark - 1].isspace():
         return True
     token = before[-1].lstrip(_OPENING)
@@ -262,7 +93,7 @@ def _ends(text: str, match: re.Match[str], first: int, end: int) -> bool:
         return False
     if lowered in _EITHER or _is_initials(token):
         return word.lower() in _STARTERS
-    return not (token.isdigit() and mark - len(token) == first)  # "1. Open the lid"
+    return not (token.isdigit() and mark - len(token) == start)  # "1. Open the lid"
 
 
 def _is_initials(token: str) -> bool:

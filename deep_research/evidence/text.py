@@ -25,6 +25,41 @@ STOP_WORDS = frozenset(
 NEGATIONS = frozenset(
     WORD.findall("not no never none neither nor without cannot can't didn't doesn't isn't wasn't won't")
 )
+# Words that say what kind of answer is wanted, not what it is about.
+ASKING_WORDS = frozenset(
+    WORD.findall(
+        """answer difference describe explain kind kinds long man many mean name named names number person people place
+        purpose reason sort thing things type types way ways woman work works year years"""
+    )
+)
+# Forms and near-synonyms that a stemmer does not bring together. The first word stands for its row.
+_ROWS = """
+    build built builder builders building construct constructed construction erect erected
+    height high tall taller tallest higher highest
+    light lit lighted
+    show shown
+    win won winner
+    lose lost
+    write wrote written author
+    begin began begun start started
+    make made
+    die died death dead
+    bear born birth
+    design designed designer engineer architect
+    cost costs price
+    father son daughter parent
+    invent invented inventor invention
+    find found
+    give gave given
+    take took taken
+    rise rose risen
+    fall fell fallen
+    stand stood
+    default defaults
+    argument arguments parameter parameters
+"""
+_VARIANTS = {word: row.split()[0] for row in _ROWS.strip().splitlines() for word in row.split()}
+NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word
 _MAX_CACHED = 200_000
 
 
@@ -67,11 +102,19 @@ def folded(text: str) -> str:
 
 
 def stem(word: str) -> str:
-    """The stem of one word, in any case; a possessive ending is dropped."""
+    """The stem of one word, in any case; a possessive ending is dropped, and irregular forms and near-synonyms
+    become one."""
     lower = word.casefold()
     if lower.endswith(("'s", "’s")):
         lower = lower[:-2]
+    lower = _VARIANTS.get(lower, lower)
     return _stems(lower if lower.isascii() else folded(lower))
+
+
+def variants(word: str) -> list[str]:
+    """The word and all others known to stand for the same."""
+    key = stem(word)
+    return [word, *(other for other in _VARIANTS if stem(other) == key)]
 
 
 def words(text: str) -> list[str]:
@@ -81,7 +124,12 @@ def words(text: str) -> list[str]:
 def content_words(text: str) -> list[str]:
     """The words that carry meaning; all words if none does."""
     every = words(text)
-    return [w for w in every if w.casefold() not in STOP_WORDS] or every
+    return [w for w in every if w.casefold() not in STOP_WORDS and not _is_scrap(w)] or every
+
+
+def _is_scrap(word: str) -> bool:
+    """A piece of one or two small letters, as in "re-erected"; names and numbers of that length count."""
+    return len(word) < 3 and word.isalpha() and word.islower()
 
 
 def content_stems(text: str) -> list[str]:
@@ -100,9 +148,11 @@ def question_terms(question: str) -> dict[str, float]:
     weights: dict[str, float] = {}
     every = words(question)
     for place, word in enumerate(every):
-        if word.casefold() in STOP_WORDS:
+        if word.casefold() in STOP_WORDS or _is_scrap(word):
             continue
-        weight = 2.0 if is_name_like(word) and (place > 0 or word[:1].isdigit()) else 1.0
+        weight = NAME_WEIGHT if is_name_like(word) and (place > 0 or word[:1].isdigit()) else 1.0
+        if word.casefold() in ASKING_WORDS:
+            weight = 0.25
         key = stem(word)
         weights[key] = max(weight, weights.get(key, 0.0))
     return weights or {stem(w): 1.0 for w in every}

@@ -25,6 +25,7 @@ from deep_research.state.journal import Journal
 _In_contra = TypeVar("_In_contra", contravariant=True)
 _Out_co = TypeVar("_Out_co", covariant=True)
 _In = TypeVar("_In", bound="Handoff")
+_T = TypeVar("_T")
 _Out = TypeVar("_Out", bound=Record)
 
 
@@ -132,6 +133,16 @@ class Phase(ABC, Generic[_In, _Out]):
                 hint="See docs/agents.md for what each agent returns.",
                 role=self.role.value,
             ) from None
+
+
+SMALL_WORK = 40  # items that take well under a millisecond: a thread would cost more than the work
+
+
+async def off_loop(size: int, work: Callable[..., _T], *args: Any, **kwargs: Any) -> _T:
+    """Text work of ``size`` items, in a thread unless it is small."""
+    if size <= SMALL_WORK:
+        return work(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)
 
 
 async def together(units: Iterable[Callable[[], Coroutine[Any, Any, None]]], *, at_once: int) -> None:

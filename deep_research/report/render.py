@@ -27,7 +27,7 @@ _AUTOLINK = re.compile(r"<((?:https?|mailto|ftp):[^>\s]*)>", re.IGNORECASE)
 _DEFINITION = re.compile(r"^[ ]{0,3}\[[^\]\n]+\]:.*$", re.MULTILINE)
 _TAG = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])")
 _ACTIVE = re.compile(r"(?<!\\)([\[\]]|<(?=[A-Za-z/!?]))")
-_OPENING = re.compile(r"^(\s*)(#{1,6}(?=\s)|[-+*](?=\s)|>|\d{1,9}[.)](?=\s))")
+_OPENING = re.compile(r"^(\d{0,9})(?=#{1,6}\s|[-+*]\s|>|(?<=\d)[.)]\s)")
 
 
 def finished(
@@ -80,7 +80,7 @@ def summary(findings: Sequence[Finding]) -> ConfidenceSummary:
 def escaped(text: str) -> str:
     """Outside text for use inside Markdown: one line, no links, no HTML, no heading or list of its own."""
     line = " ".join(text.split())
-    return _OPENING.sub(r"\1\\\2", _ACTIVE.sub(r"\\\1", line))
+    return _OPENING.sub(r"\1\\", _ACTIVE.sub(r"\\\1", line))
 
 
 def safe(draft: str, allowed: set[str]) -> str:

@@ -20,6 +20,7 @@ from deep_research.errors import (
     RunStateError,
     UnknownNameError,
 )
+from deep_research.evidence.plain import clean
 from deep_research.logs import configure, get_log
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
@@ -323,14 +324,25 @@ class DeepResearch:
 
     def close(self) -> None:
         """Interrupt what is running (it stays resumable) and let go of the thread and the database."""
-        self._background.call(self._runner.interrupt())
+        self._background.call(self._stop())
         self._finalizer()
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
 
     async def aclose(self) -> None:
-        await self._runner.interrupt()
+        await self._stop()
         await asyncio.to_thread(self._finalizer)
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
+
+    async def _stop(self) -> None:
+        await self._runner.interrupt()
+        for provider in (*self._parts.providers, self._parts.corpus):
+            close = getattr(provider, "aclose", None)
+            if close is not None:
+                try:
+                    await self._parts.calls(close, timeout=CANCEL_WAIT)
+                except Exception as error:
+                    log.warning("provider_close_failed", error=f"{type(error).__name__}: {error}")
+        self._prepared = False
 
     def __enter__(self) -> DeepResearch:
         return self
@@ -359,18 +371,20 @@ class DeepResearch:
     # Inside
 
     def _checked(self, query: str, options: Mapping[str, Any]) -> tuple[str, RunOptions]:
-        if not isinstance(query, str) or not query.strip():
+        if not isinstance(query, str):
+            raise InvalidQuestionError("The question is no text.", hint="Ask something, as a str.")
+        if "\x00" in query or any(0xD800 <= ord(c) <= 0xDFFF for c in query):
+            raise InvalidQuestionError(
+                "The question holds characters that are not text.", hint="Remove them and ask again."
+            )
+        question = clean(query).strip()
+        if not question:
             raise InvalidQuestionError("The question is empty.", hint="Ask something.")
-        question = query.strip()
         if len(question) > self._settings.max_question_chars:
             raise InvalidQuestionError(
                 f"The question has {len(question):,} characters;"
                 f" {self._settings.max_question_chars:,} are allowed.",
                 hint="Shorten it, or give its background as system_prompt.",
-            )
-        if "\x00" in question or any(0xD800 <= ord(c) <= 0xDFFF for c in question):
-            raise InvalidQuestionError(
-                "The question holds characters that are not text.", hint="Remove them and ask again."
             )
         given = {"budget": self._budget, **options} if self._budget is not None else dict(options)
         return question, self._settings.run_options(**given)

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
 from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
 from deep_research.research.result import ResearchResult, RunSummary
 from deep_research.state.events import Event, Progress
 
-if TYPE_CHECKING:
-    from deep_research.research.engine import DeepResearch
+_T = TypeVar("_T")
+
+
+class Host(Protocol):
+    """What a handle needs of its engine."""
+
+    def status(self, research_id: str) -> RunSummary: ...
+    async def astatus(self, research_id: str) -> RunSummary: ...
+    def cancel(self, research_id: str) -> RunSummary: ...
+    async def acancel(self, research_id: str) -> RunSummary: ...
+    def follow(self, research_id: str, after: int = 0) -> AsyncIterator[Event | Progress]: ...
+    def wait_for(self, work: Awaitable[_T]) -> _T: ...
+    def refuse_reentrance(self) -> None: ...
 
 
 class ResearchHandle:
     """``research_id`` names the run. The run goes on whether or not anybody holds this."""
 
-    def __init__(self, engine: DeepResearch, research_id: str, future: Future[ResearchResult]) -> None:
+    def __init__(self, engine: Host, research_id: str, future: Future[ResearchResult]) -> None:
         self.research_id = research_id
         self._engine = engine
         self._future = future

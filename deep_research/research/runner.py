@@ -10,7 +10,6 @@ import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from deep_research.assembly import Parts
@@ -56,7 +55,11 @@ class _Active:
     journal: RunJournal
     orchestrator: SupervisorOrchestrator
     task: asyncio.Task[Any] | None = None
+    waiting: asyncio.Task[Any] | None = None  # for a slot
+    started: float = field(default_factory=time.monotonic)
     lost: bool = False
+    over: bool = False
+    gone: threading.Event = field(default_factory=threading.Event)  # set once the run was let go of
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -96,6 +99,7 @@ class Runner:
                 await journal.record(first)
                 _set(created)
                 self._watch(active)
+                active.waiting = asyncio.current_task()
                 async with _slot(slots, active.stopped):
                     if not active.stopped.is_set():
                         await journal.record(start)
@@ -162,12 +166,12 @@ class Runner:
             actives = list(self._active.values())
         waiting = []
         for active in actives:
-            if active.task is None or active.task.done():
+            task = active.task or active.waiting
+            if task is None or task.done():
                 continue
-            gone = threading.Event()
-            active.task.add_done_callback(partial(_signal, gone))
-            _in_loop(active.loop, active.task.cancel)
-            waiting.append(asyncio.to_thread(gone.wait, 5.0))
+            _in_loop(active.loop, task.cancel)
+            # Until its lease is given back: the store is closed next.
+            waiting.append(asyncio.to_thread(active.gone.wait, 5.0))
         await asyncio.gather(*waiting)
 
     # One run
@@ -201,7 +205,6 @@ class Runner:
         )
 
     def _activate(self, journal: RunJournal) -> _Active:
-        started = time.monotonic()
         parts = self._parts
         orchestrator = SupervisorOrchestrator(
             parts.phases,
@@ -211,7 +214,7 @@ class Runner:
             calls=parts.calls,
             hook_timeout=self._settings.hook_timeout,
             clock=self._clock,
-            elapsed=lambda: time.monotonic() - started,
+            elapsed=lambda: time.monotonic() - active.started,
         )
         active = _Active(asyncio.get_running_loop(), journal, orchestrator)
         with self._gate:
@@ -224,7 +227,8 @@ class Runner:
         run_id = journal.lane.run_id
         if active.lost:
             await journal.record_refusal()
-        observer = self._observe(run_id)
+        active.started = time.monotonic()
+        observer = self._observe(active)
         task = active.task = loop.create_task(active.orchestrator.run(journal))
         limit = self._settings.task_timeout
         timer = loop.call_later(
@@ -239,6 +243,8 @@ class Runner:
             await journal.record_refusal()
         finally:
             timer.cancel()
+            active.over = True
+            self._feed.publish(run_id)
             await self._finish(observer)
         return ResearchResult.of(journal.state)
 
@@ -276,8 +282,11 @@ class Runner:
                 del self._active[lane.run_id]
         # The last word let go of the run. After anything else, a failed write above all, this does: or else the
         # heartbeat would hold for ever what nobody works on.
-        if not active.journal.released:
-            await asyncio.shield(asyncio.to_thread(self._release, lane))
+        try:
+            if not active.journal.released:
+                await asyncio.shield(asyncio.to_thread(self._release, lane))
+        finally:
+            active.gone.set()
 
     def _release(self, lane: Lane) -> None:
         try:
@@ -288,25 +297,27 @@ class Runner:
 
     # Observers
 
-    def _observe(self, run_id: str) -> asyncio.Task[None] | None:
+    def _observe(self, active: _Active) -> asyncio.Task[None] | None:
         if not overridden(self._parts.hooks, "event"):
             return None
-        return asyncio.get_running_loop().create_task(self._tell(run_id))
+        return active.loop.create_task(self._tell(active))
 
-    async def _tell(self, run_id: str) -> None:
-        """Give every durable event to the observer, at its pace, until the run has ended."""
+    async def _tell(self, active: _Active) -> None:
+        """Give every durable event to the observer, at its pace, until the run is over."""
+        run_id = active.journal.lane.run_id
         seen = 0
         watcher = self._feed.join(run_id)
         try:
             while True:
+                over = active.over  # asked before reading: what was committed until then is read
                 rows = await asyncio.to_thread(self._parts.store.read, run_id, after=seen, limit=500)
                 for row in rows:
                     event = decode(row.type, row.version, row.body)
                     seen = event.seq
                     await self._call_observer(event)
+                if not rows and over:
+                    return
                 if not rows:
-                    if run_id not in self._active or self._active[run_id].journal.ended:
-                        return
                     await watcher.wait(1.0)
         finally:
             self._feed.leave(run_id, watcher)
@@ -351,10 +362,6 @@ async def _slot(slots: asyncio.Semaphore, stopped: asyncio.Event) -> AsyncIterat
         stop.cancel()
         if not waiting.cancel():  # it has one
             slots.release()
-
-
-def _signal(gone: threading.Event, _: asyncio.Task[Any]) -> None:
-    gone.set()
 
 
 def _set(created: asyncio.Event | None) -> None:

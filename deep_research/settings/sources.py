@@ -20,6 +20,9 @@ SECTION = "research"
 _ALIASES = {"DEEP_RESEARCH_HOME": "data_dir"}
 _LARGEST_FILE = 1_000_000
 
+# As an argument: takes a cap away, where None would mean that nothing was given.
+UNSET: Any = object()
+
 # In an installed package the presets lie inside it; in a source checkout beside it. The inside wins, because
 # a folder called `config` beside an installed package belongs to someone else.
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -54,7 +57,8 @@ def load_settings(
 ) -> ResolvedSettings:
     """Read every source and return the settings in force, with their origins.
 
-    ``overrides`` are arguments; one that is None counts as not given. ``config`` names the file to read;
+    ``overrides`` are arguments; one that is None counts as not given, one that is
+    `UNSET` as none wanted. ``config`` names the file to read;
     without it `DEEP_RESEARCH_CONFIG`, then `deep-research.toml` in ``cwd``, then in the user's config folder.
     Exactly one file is read. Paths become absolute: from the file's folder for those in a file, from ``cwd``
     (default: the current folder) for all others.
@@ -71,6 +75,16 @@ def load_settings(
         "default",
     )
     return _merged((_preset(chosen), file, environment, arguments))
+
+
+def setting_from_text(name: str, text: str) -> Any:
+    """The value that a text stands for, read as an environment variable's: for arguments typed at a prompt.
+
+    Raises `UnknownNameError`. A text that does not parse is given back: `load_settings` refuses it.
+    """
+    _known(name)
+    value = _parsed(name, text.strip())
+    return UNSET if value is None else value
 
 
 def preset_names() -> list[str]:
@@ -124,9 +138,11 @@ def _leaves(sort: object) -> Iterator[object]:
 
 
 def _arguments(overrides: Mapping[str, Any], cwd: Path) -> _Layer:
-    given = {name: value for name, value in overrides.items() if value is not None}
     for name in overrides:
         _known(name)
+    given = {
+        name: None if value is UNSET else value for name, value in overrides.items() if value is not None
+    }
     return _Layer(given, dict.fromkeys(given, "argument"), cwd)
 
 

@@ -112,11 +112,12 @@ class SourcesAnalyzed(Event):
 
 
 class EvidenceWeighed(Event):
-    """All batches were put together: ``findings`` replaces the list of findings, ``gaps`` adds to or replaces
-    gaps by id."""
+    """All batches were put together. ``findings`` and ``gaps`` are those that changed, by id; ``dropped`` are
+    findings that became part of another; ``contradictions`` are all that are known."""
 
     type: Literal["evidence.weighed"] = "evidence.weighed"
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...] = ()
+    dropped: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
 

@@ -88,6 +88,7 @@ class Fold:
     completed_at: datetime | None
 
     def __init__(self, base: DeepResearchState | None = None) -> None:
+        self._empty = base is None  # a log opens with run.created; a state made by hand does not
         base = base or DeepResearchState(query="")
         for name in _SCALARS:
             setattr(self, name, getattr(base, name))
@@ -103,6 +104,9 @@ class Fold:
         self.limits: dict[tuple[str, str], Limit] = {(x.name, x.message): x for x in base.limits}
         self.answers: dict[str, str] = dict(base.answers)
         self._snapshot: DeepResearchState | None = None
+        # Ranking is worth doing only when what is ranked has changed.
+        self._sources: tuple[Source, ...] | None = None
+        self._findings: tuple[Finding, ...] | None = None
 
     def apply(self, event: ev.Event) -> None:
         """Change the state by one event.
@@ -115,7 +119,7 @@ class Fold:
             raise _damaged(f"'{event.name}' after the run completed", self.research_id)
         if self.status is RunStatus.ABORTED and not isinstance(event, ev.RunResumed):
             raise _damaged(f"'{event.name}' after the run was aborted", self.research_id)
-        if (event.seq == 1) is not isinstance(event, ev.RunCreated):
+        if isinstance(event, ev.RunCreated) is not (self._empty and event.seq == 1):
             raise _damaged(f"'{event.name}' as event {event.seq}", self.research_id)
         if not _fits(self, event):
             raise _damaged(
@@ -128,22 +132,22 @@ class Fold:
         self.seq = event.seq
         self.updated_at = event.at
         self._snapshot = None
+        if isinstance(event, _RANKS):
+            self._sources = None
 
     def snapshot(self) -> DeepResearchState:
         """The state as a frozen record; the same object until the next event."""
         if self._snapshot is None:
-            order = {s.id: s.index for s in self.sub_queries.values()}
+            if self._sources is None:
+                self._sources, self._findings = self._ranked_sources(), None
+            if self._findings is None:
+                self._findings = self._ranked_findings(self._sources)
             self._snapshot = DeepResearchState(
                 sub_queries=tuple(sorted(self.sub_queries.values(), key=lambda s: s.index)),
-                sources=tuple(
-                    sorted(
-                        self.sources.values(),
-                        key=lambda s: (order.get(s.sub_query_id, len(order)), s.rank),
-                    )
-                ),
+                sources=self._sources,
                 analyzed=frozenset(self.analyzed),
                 analyzed_now=frozenset(self.analyzed_now),
-                findings=tuple(self.findings.values()),
+                findings=self._findings,
                 gaps=tuple(sorted(self.gaps.values(), key=lambda g: (g.iteration, g.rank))),
                 contradictions=tuple(self.contradictions.values()),
                 decisions=tuple(self.decisions),
@@ -153,6 +157,27 @@ class Fold:
                 **{name: getattr(self, name) for name in _SCALARS},
             )
         return self._snapshot
+
+    def _ranked_sources(self) -> tuple[Source, ...]:
+        """By the sub-query that found them first, then by rank."""
+        order = {s.id: s.index for s in self.sub_queries.values()}
+        return tuple(
+            sorted(
+                self.sources.values(),
+                key=lambda s: (order.get(s.sub_query_id, len(order)), s.rank),
+            )
+        )
+
+    def _ranked_findings(self, sources: tuple[Source, ...]) -> tuple[Finding, ...]:
+        """By iteration, then by their first source. Which batch was read first does not show."""
+        place = {s.id: n for n, s in enumerate(sources)}
+        last = len(sources)
+        return tuple(
+            sorted(
+                self.findings.values(),
+                key=lambda f: (f.iteration, min([place.get(i, last) for i in f.source_ids], default=last)),
+            )
+        )
 
 
 def fold(events: Iterable[ev.Event]) -> Fold:
@@ -185,6 +210,14 @@ def _damaged(what: str, research_id: str) -> LogDamagedError:
     )
 
 
+_RANKS = (
+    ev.PlanMade,
+    ev.PhaseRetried,
+    ev.IterationStarted,
+    ev.SubQueryCompleted,
+    ev.SourcesAnalyzed,
+    ev.EvidenceWeighed,
+)
 _E = TypeVar("_E", bound=ev.Event)
 _REDUCERS: dict[type[ev.Event], Callable[[Fold, Any], None]] = {}
 
@@ -211,11 +244,22 @@ def _resumed(state: Fold, event: ev.RunResumed) -> None:
         # What failed may have been mended: the phase's own step is done again, its finished units are not.
         state.phase_done = False
         state.attempt = 0
+    if state.report_metadata is not None and state.report_metadata.partial:
+        _lift_partial(state, state.report_metadata)
     state.status = RunStatus.RUNNING
     state.abort = None
     state.parking = None
     if event.pause_id is not None and event.answer is not None:
         state.answers[event.pause_id] = event.answer
+
+
+def _lift_partial(state: Fold, metadata: ReportMetadata) -> None:
+    """A run that goes on has no partial report: a report of the whole iteration stands again as what it was, one
+    that was put together at the stop is to be written properly."""
+    if state.phase is DeepResearchPhase.REFINEMENT:
+        state.report_metadata = metadata.model_copy(update={"partial": False})
+    else:
+        state.report, state.report_metadata, state.citations = None, None, ()
 
 
 @_on(ev.PhaseStarted)
@@ -340,7 +384,9 @@ def _update_qualities(state: Fold, updates: Iterable[QualityUpdate]) -> None:
 
 @_on(ev.EvidenceWeighed)
 def _weighed(state: Fold, event: ev.EvidenceWeighed) -> None:
-    state.findings = {f.id: f for f in event.findings}
+    for finding_id in event.dropped:
+        del state.findings[finding_id]
+    state.findings.update((f.id, f) for f in event.findings)
     state.gaps.update((g.id, g) for g in event.gaps)
     state.contradictions = {c.id: c for c in event.contradictions}
     state.phase_done = True
@@ -351,7 +397,8 @@ def _report_written(state: Fold, event: ev.ReportWritten) -> None:
     state.report = event.report
     state.report_metadata = event.metadata
     state.citations = event.citations
-    state.phase_done = True
+    if not event.metadata.partial:
+        state.phase_done = True
 
 
 @_on(ev.GapsAssessed)

@@ -74,7 +74,8 @@ class DeepResearchState(Record):
     finished; ``attempt`` counts its retries in this iteration from 0; ``analyzed`` are all sources that were read,
     ``analyzed_now`` those of them that this pass of ANALYSIS read; ``refined`` is the last iteration whose gaps
     were assessed. All collections keep the order in which
-    they rank: sub-queries by index, sources by (sub-query index, rank), gaps by (iteration, rank), limits by name.
+    they rank: sub-queries by index, sources by (sub-query index, rank), findings by iteration and first source,
+    gaps by (iteration, rank), limits by name.
     """
 
     research_id: str = ""

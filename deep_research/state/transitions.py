@@ -6,6 +6,7 @@ follows the first row whose guard holds; the diagram in the docs is made from th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -127,11 +128,33 @@ def next_transition(node: Node, situation: Situation) -> Transition:
 
 
 def mermaid() -> str:
-    """The table as a Mermaid state diagram; arrows with the same ends are joined."""
-    names = {Node.IDLE: "[*]"}
-    lines = ["stateDiagram-v2"]
+    """The table as a Mermaid state diagram. What holds for most phases is drawn once, from the box around them."""
+    shared = Counter((_end(row), row.label) for row in TRANSITIONS if row.source in PHASES)
+    inside: dict[str, None] = {}
+    outside: dict[str, None] = {}
     for row in TRANSITIONS:
-        left, right = names.get(row.source, row.source), names.get(row.target, row.target)
-        lines.append(f"    {left} --> {right}: {row.label}")
-    lines += [f"    {end} --> [*]" for end in (Node.COMPLETED,)]
-    return "\n".join(lines) + "\n"
+        common = row.source in PHASES and shared[_end(row), row.label] >= len(PHASES) - 1
+        left = "working" if common else _NAMES.get(row.source, row.source)
+        right = "working" if common and _end(row) == "itself" else row.target
+        line = f"{left} --> {right}: {row.label}"
+        within = not common and row.source in PHASES and row.target in PHASES
+        (inside if within else outside).setdefault(line)
+    return "\n".join(
+        [
+            "stateDiagram-v2",
+            '    state "a phase at work" as working {',
+            *(f"        {line}" for line in inside),
+            "    }",
+            *(f"    {line}" for line in outside),
+            f"    {Node.COMPLETED} --> [*]",
+            "",
+        ]
+    )
+
+
+_NAMES = {Node.IDLE: "[*]"}
+
+
+def _end(row: Transition) -> str:
+    """The target, but for arrows that come back to where they start."""
+    return "itself" if row.target is row.source else row.target

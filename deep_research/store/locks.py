@@ -6,6 +6,7 @@ there every write holds this lock.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 from collections.abc import Iterator
@@ -14,25 +15,21 @@ from pathlib import Path
 
 from deep_research.errors import StoreLockedError
 
-if os.name == "nt":  # pragma: no cover - exercised on Windows only
-    import msvcrt
 
-    def _try_lock(fd: int) -> None:
-        os.lseek(fd, 0, os.SEEK_SET)
-        msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-
-    def _unlock(fd: int) -> None:
-        os.lseek(fd, 0, os.SEEK_SET)
-        msvcrt.locking(fd, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-
-else:
-    import fcntl
-
-    def _try_lock(fd: int) -> None:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def _unlock(fd: int) -> None:
-        fcntl.flock(fd, fcntl.LOCK_UN)
+def lock_within(fd: int, seconds: float) -> bool:
+    """Lock an open file against all others that do so; False when others hold it for all that time."""
+    deadline = time.monotonic() + seconds
+    pause = 0.0002
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+        else:
+            return True
+        time.sleep(pause)
+        pause = min(pause * 1.5, 0.005)
 
 
 class FileLock:
@@ -48,26 +45,15 @@ class FileLock:
         """Raises `StoreLockedError` when it cannot be had within the timeout (seconds)."""
         if self._fd is None:
             self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._acquire(self._fd)
+        if not lock_within(self._fd, self._timeout):
+            raise StoreLockedError(
+                f"The database is locked by another process ({self._path.name}).",
+                hint="End that process, or try again later.",
+            )
         try:
             yield
         finally:
-            _unlock(self._fd)
-
-    def _acquire(self, fd: int) -> None:
-        deadline = time.monotonic() + self._timeout
-        pause = 0.0002
-        while True:
-            try:
-                return _try_lock(fd)
-            except OSError:
-                if time.monotonic() > deadline:
-                    raise StoreLockedError(
-                        f"The database is locked by another process ({self._path.name}).",
-                        hint="End that process, or try again later.",
-                    ) from None
-            time.sleep(pause)
-            pause = min(pause * 1.5, 0.005)
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
 
     def close(self) -> None:
         if self._fd is not None:

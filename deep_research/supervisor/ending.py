@@ -49,7 +49,7 @@ def last_words(state: DeepResearchState, reason: AbortReason) -> list[Event]:
 
 
 def _partial(state: DeepResearchState, reason: AbortReason) -> ReportWritten:
-    if state.report and state.report_metadata:
+    if state.report and state.report_metadata and state.phase is DeepResearchPhase.REFINEMENT:
         return ReportWritten(
             report=state.report,
             metadata=state.report_metadata.model_copy(update={"partial": True}),

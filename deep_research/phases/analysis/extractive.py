@@ -8,15 +8,17 @@ it, with its title, covers enough of what the aspect asks: texts about something
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from deep_research.evidence.agreement import GAP_COVERAGE
-from deep_research.evidence.passages import sentences
+from deep_research.evidence.agreement import filled
+from deep_research.evidence.quoting import best_quote, expected_answer, fits, readable
 from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities, scan, stems_of
 from deep_research.evidence.text import (
+    ASKING_WORDS,
+    NAME_WEIGHT,
     content_words,
     coverage,
     is_name_like,
@@ -30,23 +32,18 @@ from deep_research.phases.analysis.handoff import (
     AnalyzedQuote,
     AnalyzerInput,
     AnalyzerOutput,
-    SourceText,
 )
-from deep_research.state import ConfidenceLevel, Gap
+from deep_research.state import ConfidenceLevel
 
-MIN_COVERAGE = 0.6
-MIN_OWN_COVERAGE = 0.3
-MIN_QUESTION_COVERAGE = 0.34
-FINDINGS_PER_ASPECT = 4
-FINDINGS_PER_SOURCE = 2
-CANDIDATES = 12
-MAX_SENTENCES = 3
-MAX_QUOTE_CHARS = 480
-MIN_QUOTE_CHARS = 25
-_OPENS_BACKWARD = re.compile(
-    r"(?:he|she|it|they|his|her|its|their|this|these|that|those|such|however|also|but|and)\b", re.IGNORECASE
-)
-_PROSE = re.compile(r"[^\W\d_]{2,}")
+MIN_COVERAGE = 0.6  # of what is asked, for a passage that answers
+MIN_SUPPORT = 0.42  # for a further passage, once one answers
+MIN_NAMED = 0.3  # of the names that are asked about
+MIN_PART = 0.4  # of a question of several parts, when one of them is answered
+MIN_MISSING = 0.2  # of the question's weight without any finding, to count as a gap
+ROW_PENALTY = 0.1  # a row of a table reads worse than a sentence that says the same
+FINDINGS_PER_ASPECT = 6
+FINDINGS_PER_SOURCE = 3
+CANDIDATES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,114 +86,108 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
             return AnalyzerOutput()
         found += scan(source.content, place, scanner)
         titles.append(scanner.present(source.title))
-    terms = set(question).union(*(a.weights for a in aspects))
-    rarity = rarities(found, terms)
-    drawn: dict[tuple[str, int], AnalyzedFinding] = {}
-    unmet: list[Aspect] = []
-    weighed_question = _times(question, rarity)
-    for aspect in aspects:
-        weights = _times(aspect.weights, rarity)
-        answers = list(_answers(aspect, weights, weighed_question, found, titles, handoff.sources))
-        for finding in answers:
-            known = drawn.setdefault((finding.quotes[0].source_id, finding.quotes[0].start), finding)
-            if known is not finding and finding.relevance > known.relevance:
-                drawn[finding.quotes[0].source_id, finding.quotes[0].start] = finding
-        if not answers:
-            unmet.append(aspect)
-    findings = _spread(drawn.values())
-    if not _answered(findings, weighed_question, handoff):
-        findings, unmet = [], list(aspects)
+    rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
+    batch = _Batch(handoff, found, titles, _times(question, rarity))
+    answers = {aspect.id: list(_answers(aspect, _times(aspect.weights, rarity), batch)) for aspect in aspects}
+    findings = _spread(finding for found_here in answers.values() for finding in found_here)
+    if not _answered(findings, batch):
+        findings, answers = [], {}
     return AnalyzerOutput(
         findings=tuple(findings),
-        gaps=tuple(_gap(aspect, findings, rarity, handoff) for aspect in _new(unmet, handoff)),
-        addressed_gap_ids=tuple(g.id for g in handoff.open_gaps if _fills(findings, g)),
+        gaps=tuple(_gaps(aspects, answers, findings, batch)),
+        addressed_gap_ids=tuple(sorted(_addressed(findings, handoff))),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What was scanned: the passages with wanted terms, the wanted terms of each title, and the question's
+    terms by weight and rarity."""
+
+    handoff: AnalyzerInput
+    found: list[Passage]
+    titles: list[set[str]]
+    question: Mapping[str, float]
 
 
 def _times(weights: Mapping[str, float], rarity: Mapping[str, float]) -> dict[str, float]:
     return {term: weight * rarity[term] for term, weight in weights.items()}
 
 
-def _answers(
-    aspect: Aspect,
-    weights: Mapping[str, float],
-    question: Mapping[str, float],
-    found: Iterable[Passage],
-    titles: list[set[str]],
-    sources: tuple[SourceText, ...],
-) -> Iterable[AnalyzedFinding]:
-    """The aspect's findings, best first."""
+def _answers(aspect: Aspect, weights: Mapping[str, float], batch: _Batch) -> Iterable[AnalyzedFinding]:
+    """The aspect's findings, best first: none unless the best covers enough of what is asked."""
     scored = sorted(
-        ((bm25(p, weights) + 0.5 * _weight(weights, titles[p.source]), p) for p in found),
+        ((_promise(p, weights, batch), p) for p in batch.found),
         key=lambda pair: (-pair[0], pair[1].source, pair[1].span.start),
     )
+    drawn = []
+    for promise, passage in scored[:CANDIDATES]:
+        if promise >= MIN_SUPPORT:
+            finding = _draw(aspect, weights, passage, batch)
+            if finding is not None:
+                drawn.append(finding)
+    drawn.sort(key=lambda f: -f.relevance)
+    per_source: Counter[str] = Counter()
     kept = 0
-    per_source: dict[int, int] = {}
-    for _, passage in scored[:CANDIDATES]:
-        if kept == FINDINGS_PER_ASPECT:
-            return
-        if per_source.get(passage.source, 0) == FINDINGS_PER_SOURCE:
-            continue
-        source = sources[passage.source]
-        context = titles[passage.source]
-        if coverage(weights, context | set(passage.terms)) < MIN_COVERAGE:
-            continue
-        quote = _quote(source.content, passage, weights)
-        if quote is None:
-            continue
-        start, end = quote
-        text = source.content[start:end]
-        own = stems_of(text)
-        covered = coverage(weights, own | context)
-        if (
-            coverage(weights, own) < MIN_OWN_COVERAGE
-            or covered < MIN_COVERAGE
-            or coverage(question, own | context) < MIN_QUESTION_COVERAGE
-        ):
-            continue
-        kept += 1
-        per_source[passage.source] = per_source.get(passage.source, 0) + 1
-        yield AnalyzedFinding(
-            content=" ".join(text.split()),
-            confidence=ConfidenceLevel.LOW,
-            source_ids=(source.id,),
-            category=aspect.query,
-            quotes=(AnalyzedQuote(source_id=source.id, quote=text, start=start),),
-            sub_query_id=aspect.id,
-            relevance=round(0.5 * covered + 0.5 * coverage(question, own | context), 6),
-        )
+    for finding in drawn if drawn and _reach(drawn[0], weights, batch) >= MIN_COVERAGE else ():
+        (source_id,) = finding.source_ids
+        if kept < FINDINGS_PER_ASPECT and per_source[source_id] < FINDINGS_PER_SOURCE:
+            kept += 1
+            per_source[source_id] += 1
+            yield finding
 
 
-def _weight(weights: Mapping[str, float], present: set[str]) -> float:
-    return sum(weight for term, weight in weights.items() if term in present)
+def _promise(passage: Passage, weights: Mapping[str, float], batch: _Batch) -> float:
+    """What a passage covers together with its title, and a little for saying it often."""
+    reach = coverage(weights, batch.titles[passage.source] | set(passage.terms))
+    return reach + 0.1 * bm25(passage, weights) / (sum(weights.values()) * 2.2)
 
 
-def _quote(text: str, passage: Passage, weights: Mapping[str, float]) -> tuple[int, int] | None:
-    """The run of up to three sentences that covers most of the weight, the shortest of equals. One that leans on
-    the sentence before takes it along."""
-    spans = [
-        s for s in sentences(text, passage.span.start, passage.span.end) if not text.startswith("#", s.start)
-    ]
-    held = [stems_of(text[s.start : s.end]) for s in spans]
-    best: tuple[float, int, int] | None = None
-    for first in range(len(spans)):
-        present: set[str] = set()
-        for last in range(first, min(first + MAX_SENTENCES, len(spans))):
-            present |= held[last]
-            length = spans[last].end - spans[first].start
-            if last > first and length > MAX_QUOTE_CHARS:
-                break
-            value = _weight(weights, present) - 0.12 * (last - first) - 0.0004 * length
-            if best is None or value > best[0] + 1e-9:
-                best = value, first, last
-    if best is None:
+def _draw(
+    aspect: Aspect, weights: Mapping[str, float], passage: Passage, batch: _Batch
+) -> AnalyzedFinding | None:
+    """The passage's best sentences as a finding, or None when they say too little by themselves."""
+    source = batch.handoff.sources[passage.source]
+    context = batch.titles[passage.source]
+    expected = expected_answer(aspect.query)
+    quote = best_quote(source.content, passage, weights, context, expected)
+    if quote is None:
         return None
-    _, first, last = best
-    if first and _OPENS_BACKWARD.match(text, spans[first].start):
-        first -= 1
-    start, end = spans[first].start, spans[last].end
-    readable = end - start >= MIN_QUOTE_CHARS and len(_PROSE.findall(text[start:end])) >= 4
-    return (start, end) if readable else None
+    start, end = quote
+    text = source.content[start:end]
+    own = stems_of(text)
+    reach = coverage(weights, own | context)
+    named = {term: weight for term, weight in aspect.weights.items() if weight >= NAME_WEIGHT}
+    if reach < MIN_SUPPORT or not own & weights.keys():
+        return None
+    if named and coverage(named, own | context) < MIN_NAMED:
+        return None  # the right words about something else
+    return AnalyzedFinding(
+        content=readable(text),
+        confidence=ConfidenceLevel.LOW,
+        source_ids=(source.id,),
+        category=aspect.query,
+        quotes=(AnalyzedQuote(source_id=source.id, quote=text, start=start),),
+        sub_query_id=aspect.id,
+        relevance=round(
+            0.4 * reach
+            + 0.3 * coverage(batch.question, own | context)
+            + 0.15 * coverage(weights, own)
+            + 0.15 * fits(expected, text)
+            - ROW_PENALTY * (" | " in text),
+            6,
+        ),
+    )
+
+
+def _reach(finding: AnalyzedFinding, weights: Mapping[str, float], batch: _Batch) -> float:
+    """How much of the weight a finding and its source's title cover."""
+    return coverage(weights, stems_of(finding.content) | _title(finding, batch))
+
+
+def _title(finding: AnalyzedFinding, batch: _Batch) -> set[str]:
+    places = {s.id: n for n, s in enumerate(batch.handoff.sources)}
+    return batch.titles[places[finding.source_ids[0]]]
 
 
 def _spread(findings: Iterable[AnalyzedFinding]) -> list[AnalyzedFinding]:
@@ -215,49 +206,60 @@ def _spread(findings: Iterable[AnalyzedFinding]) -> list[AnalyzedFinding]:
     return kept
 
 
-def _answered(
-    findings: Iterable[AnalyzedFinding], question: Mapping[str, float], handoff: AnalyzerInput
-) -> bool:
+def _answered(findings: Iterable[AnalyzedFinding], batch: _Batch) -> bool:
     """Whether the findings together speak of what was asked. A follow-up iteration asks for less than the whole
     question, and stands on what earlier ones found."""
-    if handoff.iteration > 1:
+    if batch.handoff.iteration > 1:
         return True
-    titles = {s.id: s.title for s in handoff.sources}
     present: set[str] = set()
     for finding in findings:
-        present |= stems_of(finding.content) | stems_of(titles[finding.source_ids[0]])
-    return coverage(question, present) >= MIN_COVERAGE
+        present |= stems_of(finding.content) | _title(finding, batch)
+    several_parts = len(batch.handoff.sub_queries) > 2
+    return coverage(batch.question, present) >= (MIN_PART if several_parts else MIN_COVERAGE)
 
 
-def _fills(findings: Iterable[AnalyzedFinding], gap: Gap) -> bool:
-    wanted = question_terms(" ".join((gap.description, *gap.suggested_queries[:1])))
-    return any(coverage(wanted, stems_of(f.content)) >= GAP_COVERAGE for f in findings)
+def _addressed(findings: list[AnalyzedFinding], handoff: AnalyzerInput) -> set[str]:
+    return filled(handoff.open_gaps, [f.content for f in findings])
 
 
-def _new(unmet: Iterable[Aspect], handoff: AnalyzerInput) -> Iterable[Aspect]:
-    """Only what this iteration asked: the rest is an open gap already, or was given up."""
-    current = {s.id for s in handoff.sub_queries if s.iteration == handoff.iteration and not s.gap_id}
-    return (aspect for aspect in unmet if aspect.id in current)
+def _gaps(
+    aspects: Iterable[Aspect],
+    answers: Mapping[str, list[AnalyzedFinding]],
+    findings: list[AnalyzedFinding],
+    batch: _Batch,
+) -> Iterable[AnalyzedGap]:
+    """What this iteration asked and did not find: parts without any answer, and words of the question that no
+    finding has."""
+    handoff = batch.handoff
+    if handoff.iteration > 1:
+        return
+    present: set[str] = set().union(*(stems_of(f.content) for f in findings)) if findings else set()
+    parts = [a for a in aspects if a.weights.keys() != question_terms(handoff.original_query).keys()]
+    unmet = [part for part in parts if not answers.get(part.id)]
+    for part in unmet:
+        yield _gap(part.query, part.priority, present, findings, batch)
+    if not unmet and coverage(batch.question, present) < 1.0 - MIN_MISSING:
+        yield _gap(handoff.original_query, 1, present, findings, batch)
 
 
 def _gap(
-    aspect: Aspect,
-    findings: list[AnalyzedFinding],
-    rarity: Mapping[str, float],
-    handoff: AnalyzerInput,
+    query: str, priority: int, present: set[str], findings: list[AnalyzedFinding], batch: _Batch
 ) -> AnalyzedGap:
-    """What is missing, and the one follow-up rule: the words that no finding has, with the names that the best
-    finding brings and the question does not."""
-    present = set().union(*(stems_of(f.content) for f in findings)) if findings else set()
-    missing = [w for w in dict.fromkeys(content_words(aspect.query)) if stem(w) not in present]
-    asked = {stem(w) for w in words(handoff.original_query)}
-    bridges = _names(findings[0].content, asked) if findings else []
-    rarest = sorted(missing, key=lambda w: -rarity.get(stem(w), 0.0))[:4]
-    follow_up = " ".join([*bridges[:3], *rarest])
+    """The one follow-up rule: search for the words that no finding has, with the names that the best finding
+    brings and the question does not."""
+    missing = [
+        w
+        for w in dict.fromkeys(content_words(query))
+        if stem(w) not in present and w.casefold() not in ASKING_WORDS
+    ]
+    asked = {stem(w) for w in words(batch.handoff.original_query)}
+    bridges = _names(findings[0].content, asked)[:3] if findings else []
+    rarest = sorted(missing, key=lambda w: -batch.question.get(stem(w), 0.0))[:4]
+    wanted = f" ({', '.join(missing)})" if findings and missing else ""
     return AnalyzedGap(
-        description=f"Not found: {aspect.query}",
-        suggested_queries=(follow_up,) if bridges and rarest else (),
-        priority=aspect.priority,
+        description=f"Not found: {query}{wanted}",
+        suggested_queries=(" ".join([*bridges, *rarest]),) if bridges and rarest else (),
+        priority=priority,
     )
 
 

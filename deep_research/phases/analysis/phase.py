@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from deep_research.evidence.agreement import addresses, merged
+from deep_research.evidence.agreement import confidence, filled, merged
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions
 from deep_research.phases.analysis.handoff import (
@@ -15,7 +14,7 @@ from deep_research.phases.analysis.handoff import (
     AnalyzerOutput,
     SourceText,
 )
-from deep_research.phases.base import Phase, together
+from deep_research.phases.base import Phase, off_loop, together
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -49,8 +48,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             (partial(self._unit, batch, state, journal, len(batches)) for batch in unread if batch),
             at_once=self.limits.max_concurrent,
         )
-        weighed = await asyncio.to_thread(_weigh, journal.state, several=len(batches) > 1)
-        await journal.record(weighed)
+        state = journal.state
+        await journal.record(await off_loop(len(state.findings), _weigh, state, several=len(batches) > 1))
 
     def _batches(self, sources: Iterable[Source]) -> Iterable[tuple[Source, ...]]:
         """In the sources' order, each as large as the limit allows. An agent may set its own ``batch_bytes``."""
@@ -77,7 +76,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
         handoff = await self.handoff(batch, state, journal)
         answer = await self.ask(handoff)
-        event = await asyncio.to_thread(_event, answer, handoff, batch, state)
+        event = await off_loop(len(answer.findings), _event, answer, handoff, batch, state)
         del handoff, answer
         await journal.record(event)
 
@@ -183,7 +182,7 @@ def _finding(
     return Finding(
         id=finding_id(content),
         content=content,
-        confidence=item.confidence,
+        confidence=confidence(item.confidence, source_ids, given),
         source_ids=source_ids,
         category=item.category,
         quotes=tuple(q for q in found if q is not None),
@@ -195,22 +194,18 @@ def _finding(
 
 def _weigh(state: DeepResearchState, *, several: bool) -> EvidenceWeighed:
     """Put the batches together. When there were several, a gap that one of them saw may be filled by another."""
-    place = {s.id: (n, s.rank) for n, s in enumerate(state.sources)}
-    ordered = sorted(
-        state.findings,
-        key=lambda f: (f.iteration, min((place[i] for i in f.source_ids if i in place), default=(0, 0))),
-    )
-    findings = merged(ordered, {s.id: s for s in state.sources})
+    known = {f.id: f for f in state.findings}
+    findings = merged(state.findings, {s.id: s for s in state.sources})
+    kept = {f.id for f in findings}
+    by_others = filled(state.unresolved_gaps(), [f.content for f in findings]) if several else set()
     gaps: list[Gap] = []
     for gap in state.gaps:
-        filled = several and not gap.addressed and any(addresses(f, gap) for f in findings)
-        if filled or (gap.addressed and gap.resolution is None):
-            gaps.append(
-                gap.model_copy(
-                    update={
-                        "addressed": True,
-                        "resolution": f"Evidence was found in iteration {state.iteration}.",
-                    }
-                )
-            )
-    return EvidenceWeighed(findings=findings, gaps=tuple(gaps), contradictions=contradictions(findings))
+        if gap.id in by_others or (gap.addressed and gap.resolution is None):
+            resolution = f"Evidence was found in iteration {state.iteration}."
+            gaps.append(gap.model_copy(update={"addressed": True, "resolution": resolution}))
+    return EvidenceWeighed(
+        findings=tuple(f for f in findings if known[f.id] != f),
+        dropped=tuple(i for i in known if i not in kept),
+        gaps=tuple(gaps),
+        contradictions=contradictions(findings),
+    )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from functools import partial
 
 from deep_research.errors import DeepResearchError
+from deep_research.evidence.plain import clean
 from deep_research.evidence.text import content_words
 from deep_research.phases.base import Phase, Retry, together
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput
@@ -88,7 +88,10 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             key = source_id(item.url or f"{item.title}\n{item.content or item.snippet}")
             if key in sources:
                 continue
-            text = unicodedata.normalize("NFC", item.content or item.snippet)
+            given = item.content or item.snippet
+            text = clean(given)
+            if text != given:  # spans of the text as it was no longer fit
+                item = item.model_copy(update={"passages": ()})
             content = Content.of(text)
             if len(content.body) > self.limits.max_source_bytes:
                 notes.append(
@@ -107,9 +110,9 @@ def _source(
     return Source(
         id=key,
         sub_query_id=sub_query.id,
-        title=" ".join(item.title.split()) or (item.url or "Untitled"),
+        title=" ".join(clean(item.title).split()) or (item.url or "Untitled"),
         url=item.url,
-        snippet=item.snippet,
+        snippet=clean(item.snippet),
         kind=item.kind,
         quality=item.quality,
         rank=rank,

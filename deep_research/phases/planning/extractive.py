@@ -14,6 +14,9 @@ _BREAK = re.compile(
     re.IGNORECASE,
 )
 
+_PRONOUN = re.compile(r"\b(?:it|they|them)\b((?:['’]s)?)")
+_NAME = re.compile(r"(?:the )?[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*)*")
+
 
 class ExtractivePlanner:
     """Splits the question where a new question word opens; a part that lost its subject gets the question's
@@ -39,25 +42,30 @@ class ExtractivePlanner:
 
 
 def _parts(question: str) -> list[str]:
+    """The pieces of a question, each able to stand alone: "it" becomes what the first piece is about, and a piece
+    without any name gets the first one's."""
     pieces = [piece.strip(" ,.") for piece in _BREAK.split(question)]
-    pieces = [p for p in pieces if len([w for w in words(p) if w.casefold() not in STOP_WORDS]) > 0]
+    pieces = [p for p in pieces if any(w.casefold() not in STOP_WORDS for w in words(p))]
     if len(pieces) < 2:
         return pieces
     subject = _subject(pieces[0])
-    parts = []
-    for piece in pieces:
-        held = {stem(w) for w in words(piece)}
-        named = any(is_name_like(w) for w in words(piece)[1:])
-        lost = [w for w in subject if stem(w) not in held]
-        parts.append(f"{piece} {' '.join(lost)}" if lost and not named else piece)
-    return parts
+    return [pieces[0], *(_standing(piece, subject) for piece in pieces[1:])]
 
 
-def _subject(piece: str) -> list[str]:
-    """The names of a piece, or its content words if it has none."""
-    every = words(piece)
-    named = [w for w in every[1:] if is_name_like(w)]
-    return named or content_words(piece)
+def _standing(piece: str, subject: str) -> str:
+    if any(is_name_like(w) for w in words(piece)[1:]):
+        return piece
+    named = _PRONOUN.sub(lambda match: subject + match.group(1), piece, count=1)
+    held = {stem(w) for w in words(piece)}
+    lost = [w for w in content_words(subject) if stem(w) not in held]
+    return f"{piece} {' '.join(lost)}" if named == piece and lost else named
+
+
+def _subject(piece: str) -> str:
+    """The longest name of a piece with the small words inside it, or its content words if it has none."""
+    opening = words(piece)[0] if words(piece) else ""
+    named = [match.group() for match in _NAME.finditer(piece) if match.group() != opening]
+    return max(named, key=len) if named else " ".join(content_words(piece))
 
 
 def _keywords(question: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from deep_research.evidence.text import content_stems
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.report.render import escaped
 from deep_research.state import ConfidenceLevel, Contradiction, Finding
@@ -62,17 +63,19 @@ def _sentence(finding: Finding) -> str:
 
 def _sections(handoff: SynthesizerInput, findings: list[Finding]) -> list[str]:
     blocks: list[str] = []
+    asked = set(content_stems(handoff.original_query))
     names = {s.id: s.query for s in handoff.sub_queries}
     order = {s.id: s.index for s in handoff.sub_queries}
-    by_query: dict[str, list[Finding]] = {}
+    by_theme: dict[str, list[Finding]] = {}
     for finding in findings:
-        by_query.setdefault(finding.sub_query_id or "", []).append(finding)
-    for key in sorted(by_query, key=lambda k: order.get(k, len(order))):
-        theme = names.get(key) or by_query[key][0].category or "Further findings"
-        if theme == handoff.original_query:
+        theme = names.get(finding.sub_query_id or "") or finding.category or "Further findings"
+        if set(content_stems(theme)) == asked:  # the question itself, or its key words
             theme = "More on the question"
+        by_theme.setdefault(theme, []).append(finding)
+    places = {names[key]: place for key, place in order.items()}
+    for theme in sorted(by_theme, key=lambda t: places.get(t, -1)):
         blocks.append(f"## {_heading(theme)}")
-        blocks += map(_sentence, by_query[key])
+        blocks += map(_sentence, by_theme[theme])
     return blocks
 
 

@@ -1,15 +1,9 @@
-"""placeholder until the documents branch lands"""
+"""Local documents as evidence: reading them safely, indexing them, searching them."""
 
-from collections.abc import Sequence
-from typing import Any
+from deep_research.sources.documents.corpus import LocalCorpus
+from deep_research.sources.documents.files import Skipped
+from deep_research.sources.documents.index import CorpusIndex, IndexReport
+from deep_research.sources.documents.lookup import Hit
+from deep_research.sources.documents.readers import Document, read_document
 
-from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
-
-
-class LocalCorpus(SearchProvider):
-    name = "documents"
-
-    def __init__(self, roots: Any, **k: Any) -> None: ...
-    def prepare(self) -> None: ...
-    async def search(self, request: SearchRequest) -> Sequence[SearchResult]:
-        return []
+__all__ = ["CorpusIndex", "Document", "Hit", "IndexReport", "LocalCorpus", "Skipped", "read_document"]

@@ -1,0 +1,130 @@
+"""Choosing the words of a finding: which run of sentences of a passage answers best, and how it reads. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from deep_research.evidence.passages import sentences
+from deep_research.evidence.ranking import Passage, stems_of
+from deep_research.state import Span
+
+MAX_SENTENCES = 3
+MAX_QUOTE_CHARS = 480
+MIN_QUOTE_CHARS = 25
+MAX_TERM_CHARS = 120
+_OPENS_BACKWARD = re.compile(
+    r"(?:he|she|it|they|his|her|its|their|this|these|that|those|such|however|also|but|and)\b", re.IGNORECASE
+)
+_PROSE = re.compile(r"[^\W\d_]{2,}")
+# What an answer to each kind of question tends to hold.
+_EXPECTED = tuple(
+    (re.compile(rf"\b(?:{asking})\b", re.IGNORECASE), re.compile(answer))
+    for asking, answer in (
+        ("when|which year|what year|what date|how old", r"\b1\d{3}\b|\b20\d\d\b"),
+        (
+            "how (?:tall|high|long|far|deep|wide)|height|length",
+            r"\d[\s\u00a0-]?(?:m|km|cm|mm|ft|feet|foot|metres?|meters?|miles?|years?|days?|hours?|minutes?|seconds?)\b",
+        ),
+        ("how (?:many|much|old|fast|heavy)", r"\d"),
+        ("why", r"(?i:\b(?:because|since|due to|so that|owing to|cause[ds]?)\b)"),
+        ("who(?:se|m)?", r"\b[A-Z][\w'’-]+ [A-Z][\w'’-]+"),
+    )
+)
+
+
+def best_quote(
+    text: str,
+    passage: Passage,
+    weights: Mapping[str, float],
+    context: set[str],
+    expected: re.Pattern[str] | None,
+) -> tuple[int, int] | None:
+    """The run of up to three sentences that covers most of the weight, the shortest of equals. One that leans on
+    the sentence before takes it along."""
+    spans = [
+        s
+        for s in sentences(text, passage.span.start, passage.span.end)
+        if text[s.start] != "#" and text[s.end - 1] != "?"
+    ]
+    held = [stems_of(text[s.start : s.end]) for s in spans]
+    total = sum(weights.values())
+    best: tuple[float, int, int] | None = None
+    for first in range(len(spans)):
+        present: set[str] = set()
+        for last in range(first, min(first + MAX_SENTENCES, len(spans))):
+            length = spans[last].end - spans[first].start
+            if last > first and (length > MAX_QUOTE_CHARS or not _flows(text, spans[last - 1], spans[last])):
+                break
+            present |= held[last]
+            # What the title says need not be said again; what the sentences say themselves counts a little more.
+            value = (weight_of(weights, present | context) + 0.2 * weight_of(weights, present)) / total
+            value -= 0.03 * (last - first) + 0.0001 * length
+            value += 0.15 * fits(expected, text[spans[first].start : spans[last].end])
+            value -= 0.3 * _is_scrap(text, spans[first], spans[last])
+            if best is None or value > best[0] + 1e-9:
+                best = value, first, last
+    if best is None:
+        return None
+    _, first, last = best
+    leans = _OPENS_BACKWARD.match(text, spans[first].start)
+    if leans and first and _flows(text, spans[first - 1], spans[first]):
+        first -= 1
+    start, end = _term(text, spans[first].start), spans[last].end
+    enough = end - start >= MIN_QUOTE_CHARS and len(_PROSE.findall(text[start:end])) >= 4
+    return (start, end) if enough and not _is_scrap(text, spans[first], spans[last]) else None
+
+
+def _term(text: str, start: int) -> int:
+    """Where the term begins that the sentence at ``start`` describes, when it is the description of an entry in a
+    list of definitions (the term on a line of its own, then "- "); else ``start``."""
+    if not text.endswith("- ", 0, start):
+        return start
+    end = len(text[max(0, start - MAX_TERM_CHARS - 8) : start - 2].rstrip()) + max(
+        0, start - MAX_TERM_CHARS - 8
+    )
+    begin = text.rfind("\n", 0, end) + 1
+    line = text[begin:end]
+    is_term = 0 < len(line) <= MAX_TERM_CHARS and line[0] not in "#-|*" and line[-1] not in ".!?:;,"
+    return begin if is_term else start
+
+
+def readable(text: str) -> str:
+    """A quote as a sentence: one line, a row of a table with commas, a term with a colon."""
+    term, entry, description = text.partition("\n\n- ")
+    if entry:
+        text = f"{term}: {description}"
+    return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
+
+
+def _flows(text: str, one: Span, other: Span) -> bool:
+    """Whether two sentences follow each other in one paragraph: nothing but a space or line end between them,
+    and neither is a row of a table."""
+    between = text[one.end : other.start]
+    return (
+        not between.strip()
+        and between.count("\n") < 2
+        and " | " not in text[one.start : one.end]
+        and " | " not in text[other.start : other.end]
+    )
+
+
+def _is_scrap(text: str, first: Span, last: Span) -> bool:
+    """A heading, a list's fragment, a half sentence. A row of a table has no full stop and is none."""
+    piece = text[first.start : last.end]
+    if " | " in piece:
+        return piece.count("|") < 2
+    return piece[0].islower() or piece[-1] not in ".!…”\"'’)"
+
+
+def expected_answer(query: str) -> re.Pattern[str] | None:
+    """What an answer should hold: a date, a number, a reason, a name; None when nothing can be told."""
+    return next((answer for asking, answer in _EXPECTED if asking.search(query)), None)
+
+
+def fits(expected: re.Pattern[str] | None, text: str) -> bool:
+    return expected is not None and expected.search(text) is not None
+
+
+def weight_of(weights: Mapping[str, float], present: set[str]) -> float:
+    return sum(weight for term, weight in weights.items() if term in present)

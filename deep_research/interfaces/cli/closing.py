@@ -1,0 +1,81 @@
+"""The last words on a run: how it stands, what it has, and what can be done next."""
+
+from __future__ import annotations
+
+import sys
+
+from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.session import Session
+from deep_research.research import ResearchResult
+
+# What to do about an aborted run, and whether the command that takes it up again follows.
+_ADVICE = {
+    "cancelled": ("Go on with:", True),
+    "timeout": ("Go on with:", True),
+    "budget": ("Ask again with a higher --max-searches or --max-seconds.", False),
+    "no_evidence": ("Ask in other words, or give more documents with --corpus.", False),
+    "config": ("Correct the setting, then:", True),
+    "error": ("Try again with:", True),
+}
+_MOST_GAPS = 10
+
+
+def closing(session: Session, result: ResearchResult) -> list[str]:
+    """One line, and the gaps below it when there was no evidence. A terminal gets it folded, its command on a
+    line of its own."""
+    said, command = _words(session, result)
+    gaps = [gap.description for gap in result.gaps if not gap.addressed and result.reason == "no_evidence"]
+    listed = [f"  - {text.line(gap)}" for gap in gaps[:_MOST_GAPS]]
+    if len(gaps) > _MOST_GAPS:
+        listed.append(f"  - and {len(gaps) - _MOST_GAPS} more")
+    if sys.stderr is None or not sys.stderr.isatty():
+        return [f"{said} {command}".rstrip(), *listed]
+    columns = text.size(sys.stderr).columns - 1
+    folded = [part for line in listed for part in text.fold(line, columns, "    ")]
+    return [*text.fold(text.line(said), columns), *([command] if command else []), *folded]
+
+
+def _words(session: Session, result: ResearchResult) -> tuple[str, str]:
+    """What is said, and the command to follow it."""
+    resume = session.again("resume", result.research_id)
+    match result.status:
+        case "completed":
+            return _completed(session, result)
+        case "aborted":
+            return _aborted(result, resume)
+        case "parked":
+            said = f"Parked: the run waits for {result.message or 'an answer'}."
+            return (f"{said} Answer with:", f"{resume} --answer TEXT") if resume else (said, "")
+        case "interrupted":
+            return f"Interrupted, with {_counts(result)} so far. Go on with:", resume
+        case _:
+            return f"{result.status.capitalize()}, with {_counts(result)} so far.", ""
+
+
+def _completed(session: Session, result: ResearchResult) -> tuple[str, str]:
+    written = f" Report in {session.args.out}." if session.args.out else ""
+    show = session.again("show", result.research_id)
+    if not show:
+        return f"Completed: {_counts(result)}.{written}", ""
+    return f"Completed: {_counts(result)}.{written} Show it again with:", show
+
+
+def _aborted(result: ResearchResult, resume: str) -> tuple[str, str]:
+    partial = f" A partial report was written from {_counts(result)}." if result.report else ""
+    said = f"Aborted ({result.reason}): {result.message or ''}{partial}"
+    advice, resumable = _ADVICE.get(result.reason or "", ("", False))
+    if resumable and not resume:
+        return said, ""
+    return f"{said} {advice}" + (
+        "" if resumable else f" (run {result.research_id})"
+    ), resume if resumable else ""
+
+
+def _counts(result: ResearchResult) -> str:
+    return ", ".join(
+        (
+            text.count(len(result.sources), "source"),
+            text.count(len(result.findings), "finding"),
+            text.count(len(result.citations), "citation"),
+        )
+    )

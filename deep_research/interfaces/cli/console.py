@@ -1,0 +1,101 @@
+"""The two streams of a command: what was asked for on stdout, everything else on stderr.
+
+A reader that went away (``| head``) is no error: the stream falls silent, and the work ends as it would have.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TextIO
+
+from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.exits import Exit
+from deep_research.interfaces.cli.options import PROGRAM
+
+
+class CommandError(Exception):
+    """The command ends here, with this line and exit code. No call of the engine raises it."""
+
+    def __init__(self, code: str, problem: str, *, hint: str = "", exit: int = Exit.FAILED) -> None:
+        self.code = code
+        self.problem = problem
+        self.hint = hint
+        self.exit = exit
+        super().__init__(f"{problem} {hint}".strip())
+
+
+class Console:
+    """``json`` makes errors JSON. stdout is always UTF-8, so reports and JSON read the same everywhere."""
+
+    def __init__(self, *, json: bool = False) -> None:
+        self.json = json
+        self.gone = False  # nobody reads stdout any more
+        _reconfigure(sys.stdout, encoding="utf-8", errors="replace")
+        _reconfigure(sys.stderr, errors="replace")
+
+    def print(self, content: str) -> None:
+        """Onto stdout. Raises `CommandError` when the disk behind it is full, say."""
+        stream = sys.stdout
+        if stream is None or self.gone:
+            return
+        if stream.isatty():
+            content = text.clean(content)
+        try:
+            stream.write(content if content.endswith("\n") else f"{content}\n")
+            stream.flush()
+        except BrokenPipeError:
+            self.gone = True
+            _silence(stream)
+        except OSError as error:
+            _silence(stream)
+            raise CommandError(
+                "output", f"The output cannot be written: {error.strerror or error}."
+            ) from error
+
+    def note(self, *lines: str) -> None:
+        """Lines onto stderr, each cleaned and kept one line."""
+        self.draw("".join(f"{' '.join(text.clean(line).splitlines())}\n" for line in lines))
+
+    def draw(self, raw: str) -> None:
+        """Onto stderr as it is. With nobody there to read it there is nobody to tell."""
+        if sys.stderr is None:
+            return
+        try:
+            sys.stderr.write(raw)
+            sys.stderr.flush()
+        except OSError:
+            _silence(sys.stderr)
+
+    def error(self, code: str, problem: str, hint: str = "") -> None:
+        """One line: what is wrong and what to do."""
+        from deep_research.logs import redact
+
+        if self.json:
+            error = {"code": code, "message": redact(problem), "hint": redact(hint)}
+            self.draw(json.dumps({"error": error}, ensure_ascii=True) + "\n")
+        else:
+            self.note(f"{PROGRAM}: {redact(f'{problem} {hint}'.strip())}")
+
+    @property
+    def columns(self) -> int:
+        """The columns of what is printed on stdout."""
+        return text.size(sys.stdout).columns if sys.stdout is not None else text.COLUMNS
+
+
+def _reconfigure(stream: TextIO | None, **changes: str) -> None:
+    change = getattr(stream, "reconfigure", None)
+    if change is not None:
+        change(**changes)
+
+
+def _silence(stream: TextIO) -> None:
+    """Send the rest nowhere, so that the interpreter's own flush at exit does not fail either."""
+    try:
+        number = stream.fileno()
+    except (OSError, ValueError):
+        return  # a stream without a file has nothing left to flush
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)

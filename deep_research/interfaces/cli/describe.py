@@ -1,0 +1,73 @@
+"""Events in words: one line each."""
+
+from __future__ import annotations
+
+from deep_research.interfaces.cli import text
+from deep_research.state import events as ev
+
+
+def described(event: ev.Event) -> str:
+    """Number, time, type and the gist of an event."""
+    at = f"{event.at.astimezone():%H:%M:%S}" if event.at else ""
+    return f"{event.seq:>4} {at} {event.name:<19} {text.line(gist(event))}".rstrip()
+
+
+def gist(event: ev.Event) -> str:
+    """What an event says, without its type."""
+    match event:
+        case ev.RunCreated():
+            return event.query
+        case ev.RunResumed():
+            return event.answer or ""
+        case ev.PhaseStarted():
+            return f"{event.phase}, iteration {event.iteration}"
+        case ev.PlanMade():
+            return _queries(len(event.sub_queries))
+        case ev.SubQueryCompleted():
+            return f"{event.sub_query_id}: {text.count(len(event.sources), 'source')}"
+        case ev.SubQueryFailed():
+            return f"{event.sub_query_id}: {event.error}"
+        case ev.SourcesAnalyzed():
+            return (
+                f"{text.count(len(event.source_ids), 'source')}, {text.count(len(event.findings), 'finding')}"
+            )
+        case ev.EvidenceWeighed():
+            return f"{text.count(len(event.findings), 'finding')}, {text.count(len(event.gaps), 'gap')}"
+        case ev.ReportWritten():
+            return f"{text.count(event.metadata.word_count, 'word')}, {text.count(len(event.citations), 'citation')}"
+        case _:
+            return _decision(event)
+
+
+def _decision(event: ev.Event) -> str:
+    match event:
+        case ev.GapsAssessed():
+            return event.recommendation.rationale
+        case ev.PhaseEnded():
+            return " ".join([f"{event.phase}, iteration {event.iteration}.", *event.validation.issues])
+        case ev.PhaseRetried():
+            return " ".join([f"{event.phase}, asked by {event.asked_by}.", *event.issues])
+        case ev.GuidanceGiven():
+            return f"for {event.guidance.phase}: {event.guidance.text}"
+        case ev.DecisionMade():
+            return f"{event.action}: {event.decision.rationale}"
+        case ev.IterationStarted():
+            return f"iteration {event.iteration}, {_queries(len(event.sub_queries))}"
+        case ev.AgentFellBack():
+            return f"{event.role}: {event.error}"
+        case ev.HookFailed():
+            return f"{event.hook}: {event.error}"
+        case ev.LimitReached():
+            return event.limit.message
+        case ev.RunParked():
+            return event.parking.waiting_for
+        case ev.RunCompleted():
+            return event.rationale
+        case ev.RunAborted():
+            return f"{event.reason}: {event.message}"
+        case _:
+            return ""
+
+
+def _queries(number: int) -> str:
+    return text.count(number, "sub-query", "sub-queries")

@@ -1,0 +1,265 @@
+"""`doctor`: what is installed, what works, and every setting with where it came from. Never raises, shows no
+secret, and makes nothing but the index of a corpus."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import platform
+import sqlite3
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from deep_research import __version__
+from deep_research.errors import ConfigurationError, DeepResearchError
+from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.console import Console
+from deep_research.interfaces.cli.exits import Exit
+from deep_research.interfaces.cli.session import setting_arguments
+from deep_research.logs import get_log, redact, redact_value
+from deep_research.settings import ResolvedSettings, Settings, load_settings
+
+_PACKAGES = (
+    "anthropic",
+    "httpx",
+    "openai",
+    "platformdirs",
+    "pydantic",
+    "snowballstemmer",
+    "structlog",
+    "tavily-python",
+    "tenacity",
+    "tiktoken",
+)
+OK, NOTE, BROKEN = "ok", "note", "broken"
+_MOST_SKIPPED = 20
+log = get_log("doctor")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at: ``state`` is ok, note or broken."""
+
+    name: str
+    state: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingLine:
+    name: str
+    value: str
+    origin: str
+
+
+def doctor(args: Namespace, console: Console) -> int:
+    """Exit code 0 when nothing is broken."""
+    checks = [*_checked("program", _program), *_checked("sqlite", _sqlite)]
+    resolved: list[ResolvedSettings] = []
+    checks += _checked("settings", partial(_settings, args, resolved))
+    for found in resolved:
+        for name, look in _LOOKS.items():
+            checks += _checked(name, partial(look, found.settings))
+    checks += _checked("packages", _packages)
+    lines = [line for found in resolved for line in _setting_lines(found)]
+    broken = any(check.state == BROKEN for check in checks)
+    if args.json:
+        console.print(_as_json(checks, lines, ok=not broken))
+    else:
+        console.print("\n".join(_as_text(checks, lines, min(text.COLUMNS, console.columns))))
+    return Exit.FAILED if broken else Exit.COMPLETED
+
+
+def _checked(name: str, look: Callable[[], Iterator[Check]]) -> list[Check]:
+    """What a look finds; one that fails is itself a finding."""
+    found: list[Check] = []
+    try:
+        found.extend(look())
+    except DeepResearchError as error:
+        found.append(Check(name, BROKEN, str(error)))
+    except Exception as error:
+        log.debug("check_failed", check=name, exc_info=error)
+        found.append(Check(name, BROKEN, f"{type(error).__name__}: {error}"))
+    return [Check(check.name, check.state, text.line(redact(check.detail))) for check in found]
+
+
+def _program() -> Iterator[Check]:
+    yield Check("deep-research", OK, __version__)
+    yield Check("python", OK, f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+
+
+def _sqlite() -> Iterator[Check]:
+    from deep_research.store.sqlite import wal_needs_lock
+
+    if wal_needs_lock():
+        yield Check(
+            "sqlite",
+            NOTE,
+            f"{sqlite3.sqlite_version}: before 3.51.3 several processes at once may damage a database; "
+            "deep-research takes a lock file for every write, so its own are safe.",
+        )
+    else:
+        yield Check("sqlite", OK, sqlite3.sqlite_version)
+
+
+def _settings(args: Namespace, resolved: list[ResolvedSettings]) -> Iterator[Check]:
+    found = load_settings(overrides=setting_arguments(args), config=args.config)
+    resolved.append(found)
+    changed = sum(origin != "default" for origin in found.origins.values())
+    yield Check(
+        "settings", OK, f"{text.count(len(found.origins), 'setting')}, {changed} not at their default"
+    )
+    if args.model is not None:
+        raise ConfigurationError(
+            "This version has no agents that use a language model.", hint="Leave --model out."
+        )
+
+
+def _data_dir(settings: Settings) -> Iterator[Check]:
+    folder = settings.data_dir
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    if not there.is_dir():
+        yield Check("data directory", BROKEN, f"{folder}: {there} is not a folder")
+    elif not os.access(there, os.W_OK | os.X_OK):
+        yield Check("data directory", BROKEN, f"{folder} cannot be written")
+    else:
+        yield Check("data directory", OK, f"{folder}" if there == folder else f"{folder}, not yet made")
+
+
+def _database(settings: Settings) -> Iterator[Check]:
+    from deep_research.assembly import DATABASE
+    from deep_research.store.migrations import APPLICATION_ID, MIGRATIONS
+
+    if settings.store == "memory":
+        yield Check("database", OK, "none: runs are kept in memory")
+        return
+    path = settings.data_dir / DATABASE
+    if not path.exists():
+        yield Check("database", OK, "not yet made")
+        return
+    with _read_only(path) as db:
+        (kind,) = db.execute("PRAGMA application_id").fetchone()
+        (number,) = db.execute("PRAGMA user_version").fetchone()
+        if kind != APPLICATION_ID:
+            yield Check("database", BROKEN, f"{path} belongs to another program; choose another --data-dir")
+        elif number > len(MIGRATIONS):
+            yield Check(
+                "database", BROKEN, f"version {number} is newer than this program; upgrade deep-research"
+            )
+        else:
+            (health,) = db.execute("PRAGMA quick_check(1)").fetchone()
+            (runs,) = db.execute("SELECT count(*) FROM runs").fetchone()
+            detail = f"version {number}, {text.count(runs, 'run')}, {path.stat().st_size / 1e6:,.1f} MB"
+            yield Check("database", OK if health == "ok" else BROKEN, f"{detail}, integrity: {health}")
+
+
+@contextmanager
+def _read_only(path: Path) -> Iterator[sqlite3.Connection]:
+    """Looks without writing; closing the last connection may, so there the lock rule of the store holds too."""
+    from deep_research.store.locks import FileLock
+    from deep_research.store.sqlite import wal_needs_lock
+
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=5.0)
+    try:
+        connection.execute("PRAGMA query_only = 1")
+        yield connection
+    finally:
+        lock = FileLock(path.with_name(path.name + ".lock"), timeout=5.0) if wal_needs_lock() else None
+        with closing(lock) if lock else nullcontext(), lock.held() if lock else nullcontext():
+            connection.close()
+
+
+def _corpus(settings: Settings) -> Iterator[Check]:
+    from deep_research.sources.documents import LocalCorpus
+
+    if not settings.corpus:
+        yield Check("corpus", OK, "none given; --corpus PATH names the documents to search")
+        return
+    corpus = LocalCorpus(
+        settings.corpus, data_dir=settings.data_dir, max_text_bytes=settings.max_source_bytes
+    )
+    try:
+        report = corpus.prepare()
+    finally:
+        asyncio.run(corpus.aclose())
+    found = f"{text.count(report.documents, 'document')}, {text.count(report.passages, 'passage')}"
+    yield Check("corpus", OK, f"{found} in {', '.join(map(str, settings.corpus))}")
+    skipped = report.skipped
+    for file in skipped[:_MOST_SKIPPED]:
+        yield Check("corpus", NOTE, f"skipped {file.path}: {file.why}")
+    if len(skipped) > _MOST_SKIPPED:
+        yield Check("corpus", NOTE, f"and {len(skipped) - _MOST_SKIPPED} more skipped")
+
+
+def _search(settings: Settings) -> Iterator[Check]:
+    from deep_research.assembly import CORPUS
+    from deep_research.sources.search.registry import known_providers, make_provider
+
+    known = sorted(known_providers())
+    yield Check("search", OK, f"providers known: {', '.join([CORPUS, *known])}")
+    for name in settings.search:
+        if name != CORPUS:
+            make_provider(name)
+    if not settings.search and not settings.corpus:
+        yield Check("search", NOTE, "nothing to search yet: give documents with --corpus, or --sample")
+
+
+_LOOKS = {"data directory": _data_dir, "database": _database, "corpus": _corpus, "search": _search}
+
+
+def _packages() -> Iterator[Check]:
+    versions = {name: _version(name) for name in _PACKAGES}
+    missing = [name for name, number in versions.items() if number is None]
+    yield Check("packages", OK, ", ".join(f"{name} {number}" for name, number in versions.items() if number))
+    if missing:
+        yield Check("packages", BROKEN, f"not installed: {', '.join(missing)}; reinstall deep-research")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def _setting_lines(found: ResolvedSettings) -> Iterator[SettingLine]:
+    for name, value in found.settings:
+        shown = redact_value({name: _plain(value)})[name]
+        yield SettingLine(name, text.line(str(shown)), text.line(redact(found.origins[name])))
+
+
+def _plain(value: object) -> str:
+    if value is None or value == ():
+        return "-"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _as_json(checks: list[Check], lines: list[SettingLine], *, ok: bool) -> str:
+    return json.dumps(
+        {
+            "ok": ok,
+            "checks": [asdict(check) for check in checks],
+            "settings": [asdict(line) for line in lines],
+        },
+        ensure_ascii=False,
+    )
+
+
+def _as_text(checks: list[Check], lines: list[SettingLine], columns: int) -> Iterator[str]:
+    for check in checks:
+        lead = f"{check.state:<6}  {check.name:<14}  "
+        body = text.fold(check.detail, columns - len(lead)) or [""]
+        yield f"{lead}{body[0]}".rstrip()
+        yield from (" " * len(lead) + part for part in body[1:])
+    if lines:
+        yield ""
+        rows = [("SETTING", "VALUE", "FROM"), *((x.name, text.clip(x.value, 30), x.origin) for x in lines)]
+        yield from text.table(rows, columns)

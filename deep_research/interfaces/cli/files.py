@@ -1,0 +1,77 @@
+"""``--out FILE``: refused before a run when it cannot be written, and never left half written."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from deep_research.errors import UsageError
+
+
+def check_target(name: str | None) -> None:
+    """Raises `UsageError` for a place where no file can be written."""
+    if name is None:
+        return
+    target = _target(name)
+    if target.is_dir():
+        raise UsageError(f"--out {name} is a folder.", hint="Give the path of a file.")
+    try:
+        if _special(target):
+            target.open("a").close()
+        else:
+            probe = _beside(target)
+            probe.touch(exist_ok=False)
+            probe.unlink()
+    except OSError as error:
+        raise _refused(name, error) from None
+
+
+def write_report(name: str, report: str) -> None:
+    """The whole report or nothing; an earlier file is replaced. Raises `UsageError`."""
+    target = _target(name)
+    try:
+        if _special(target):
+            target.write_text(report, encoding="utf-8", newline="\n")
+        else:
+            _replace(target, report)
+    except OSError as error:
+        raise _refused(name, error) from None
+
+
+def _replace(target: Path, report: str) -> None:
+    fresh = _beside(target)
+    try:
+        with fresh.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(report)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            fresh.chmod(target.stat().st_mode & 0o777)
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _target(name: str) -> Path:
+    """Through symbolic links, so that a link stays one."""
+    try:
+        return Path(name).expanduser().resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f"--out {name!r} is no path: {error}.", hint="Give the path of a file.") from None
+
+
+def _special(target: Path) -> bool:
+    """A device or pipe, such as /dev/stdout: written to, never replaced."""
+    return target.exists() and not target.is_file()
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
+
+
+def _refused(name: str, error: OSError) -> UsageError:
+    return UsageError(
+        f"--out {name} cannot be written: {error.strerror or error}.",
+        hint="Give the path of a file in a folder that exists and can be written.",
+    )

@@ -1,0 +1,68 @@
+"""The entry of the command line. Help and version are answered without loading the engine."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from deep_research import __version__
+from deep_research.errors import DeepResearchError
+from deep_research.interfaces.cli import options
+from deep_research.interfaces.cli.console import CommandError, Console
+from deep_research.interfaces.cli.exits import Exit, of_error
+
+if TYPE_CHECKING:
+    from deep_research.research import DeepResearch
+
+EngineFactory = Callable[..., "DeepResearch"]
+
+
+def main(argv: Sequence[str] | None = None, *, engine: EngineFactory | None = None) -> int:
+    """Carry out a command line and return the exit code. ``engine`` is called with the keywords of
+    `DeepResearch`, which it is by default."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    console = Console(json="--json" in arguments)
+    try:
+        return _carried_out(options.parse(arguments), console, engine)
+    except KeyboardInterrupt:
+        console.error("interrupted", "Interrupted.")
+        return Exit.INTERRUPTED
+    except DeepResearchError as error:
+        console.error(error.code, error.problem, error.hint)
+        return of_error(error)
+    except CommandError as error:
+        console.error(error.code, error.problem, error.hint)
+        return error.exit
+    except Exception as error:
+        return _unexpected(error, console)
+
+
+def _carried_out(args: Namespace, console: Console, engine: EngineFactory | None) -> int:
+    if args.command is None:
+        console.print(args.text if args.text != "version" else f"{options.PROGRAM} {__version__}")
+        return Exit.COMPLETED
+    if args.log_level:
+        from deep_research.logs import configure
+
+        configure(args.log_level)
+    if args.command == "doctor":
+        from deep_research.interfaces.cli.doctor import doctor
+
+        return doctor(args, console)
+    from deep_research.interfaces.cli.commands import perform
+
+    return perform(args, console, engine)
+
+
+def _unexpected(error: Exception, console: Console) -> int:
+    from deep_research.logs import get_log
+
+    get_log("cli").debug("unexpected_error", exc_info=error)
+    console.error(
+        "unexpected",
+        f"Unexpected {type(error).__name__}: {error}.",
+        "This is a fault of deep-research; --log-level debug shows the traceback.",
+    )
+    return Exit.FAILED

@@ -1,0 +1,293 @@
+"""What may be typed: the commands and their options, and the reading of a command line.
+
+The tables below are the one source of the parsers, the help texts, the "Did you mean …?" and docs/cli.md.
+Importing this module loads nothing of the engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from deep_research.errors import UnknownNameError, UsageError
+
+PROGRAM = "deep-research"
+WIDTH = 80
+SUMMARY = "Research a question and get a report whose citations were checked."
+_HELP = ("-h", "--help")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option. Without a ``metavar`` it is a switch; ``name`` is where its value is found."""
+
+    flag: str
+    help: str
+    metavar: str = ""
+    repeats: bool = False
+    name: str = ""
+
+    @property
+    def dest(self) -> str:
+        return self.name or self.flag.lstrip("-").replace("-", "_")
+
+    @property
+    def usage(self) -> str:
+        return f"{self.flag} {self.metavar}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command. ``arguments`` are its positional ones, as (name, help)."""
+
+    name: str
+    summary: str
+    example: str
+    arguments: tuple[tuple[str, str], ...] = ()
+    options: tuple[Option, ...] = ()
+
+    @property
+    def usage(self) -> str:
+        return " ".join([self.name, *(name for name, _ in self.arguments)])
+
+
+COMMON = (
+    Option(
+        flag="--corpus",
+        metavar="PATH",
+        repeats=True,
+        help="Folder or file of documents to search; repeatable.",
+    ),
+    Option(flag="--model", metavar="NAME", help="Language model for all agents."),
+    Option(
+        flag="--preset",
+        metavar="NAME",
+        help="Named set of values to start from: default, fast, deep, offline.",
+    ),
+    Option(flag="--config", metavar="FILE", help="Settings file (TOML) to read."),
+    Option(
+        flag="--data-dir", metavar="DIR", help="Folder of the runs; else DEEP_RESEARCH_HOME, else the user's."
+    ),
+    Option(
+        flag="--set", metavar="NAME=VALUE", repeats=True, help="Any setting of docs/settings.md; repeatable."
+    ),
+    Option(flag="--json", help="Print JSON on stdout, and errors as JSON on stderr."),
+    Option(flag="--quiet", help="No progress, and no closing line after a completed run."),
+    Option(flag="--verbose", help="Tell more: a line for every step of the run."),
+    Option(
+        flag="--log-level", metavar="LEVEL", help="Print log lines on stderr: debug, info, warning, error."
+    ),
+)
+_OUT = Option(flag="--out", metavar="FILE", help="Write the report to FILE instead of stdout.")
+_SAMPLE = Option(flag="--sample", help="Search the sample documents that come with the package.")
+_ID = ("ID", "The run, such as deepres-0123456789ab.")
+
+COMMANDS = (
+    Command(
+        name="run",
+        summary="Research a question and print the report.",
+        example='deep-research run "Who built Bell Rock?" --corpus docs/',
+        arguments=(("QUESTION", "The question; - reads it from stdin."),),
+        options=(
+            _OUT,
+            _SAMPLE,
+            Option(flag="--max-iterations", metavar="N", help="Rounds of searching and writing."),
+            Option(
+                flag="--max-sub-queries", metavar="N", help="Sub-queries that the question is split into."
+            ),
+            Option(flag="--max-sources-per-query", metavar="N", help="Sources kept for each sub-query."),
+            Option(flag="--words", metavar="N", name="report_words", help="Length the report aims at."),
+            Option(flag="--max-searches", metavar="N", help="Cap on the searches of the run."),
+            Option(flag="--max-seconds", metavar="S", help="Cap on the seconds of work of the run."),
+            Option(
+                flag="--system-prompt", metavar="TEXT", help="Instructions added to those of every agent."
+            ),
+        ),
+    ),
+    Command(
+        name="resume",
+        summary="Go on with an interrupted, parked or aborted run.",
+        example="deep-research resume deepres-0123456789ab --corpus docs/",
+        arguments=(_ID,),
+        options=(
+            Option(flag="--answer", metavar="TEXT", help="Answer to what a parked run waits for."),
+            _OUT,
+            _SAMPLE,
+        ),
+    ),
+    Command(name="list", summary="List the runs, newest first.", example="deep-research list --json"),
+    Command(
+        name="status",
+        summary="Say where a run stands.",
+        example="deep-research status deepres-0123456789ab",
+        arguments=(_ID,),
+    ),
+    Command(
+        name="show",
+        summary="Print the report of a run again.",
+        example="deep-research show deepres-0123456789ab --out report.md",
+        arguments=(_ID,),
+        options=(_OUT,),
+    ),
+    Command(
+        name="events",
+        summary="Print the log of a run, one line an event.",
+        example="deep-research events deepres-0123456789ab --follow",
+        arguments=(_ID,),
+        options=(
+            Option(flag="--after", metavar="N", help="Begin after event number N."),
+            Option(flag="--follow", help="Go on printing until the run ends."),
+        ),
+    ),
+    Command(
+        name="cancel",
+        summary="End a run; what it found is kept.",
+        example="deep-research cancel deepres-0123456789ab",
+        arguments=(_ID,),
+    ),
+    Command(
+        name="delete",
+        summary="Remove a run and its saved texts.",
+        example="deep-research delete deepres-0123456789ab",
+        arguments=(_ID,),
+    ),
+    Command(
+        name="doctor",
+        summary="Check the installation and print every setting.",
+        example="deep-research doctor --corpus docs/",
+        options=(_SAMPLE,),
+    ),
+)
+BY_NAME = {command.name: command for command in COMMANDS}
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """The command line as a namespace; ``command`` is None when only help or the version is wanted.
+
+    Raises `UsageError` for anything that cannot be read.
+    """
+    name, rest, flags = _split(argv)
+    if "--version" in flags:
+        return argparse.Namespace(command=None, text="version")
+    if name is not None and name not in BY_NAME:
+        raise _unknown("command", name, BY_NAME)
+    command = BY_NAME[name] if name else None
+    if any(flag in _HELP for flag in flags):
+        return argparse.Namespace(
+            command=None, text=(parser(command) if command else overview()).format_help()
+        )
+    if command is None:
+        raise UsageError("No command was given.", hint=f"See `{PROGRAM} --help`.")
+    known = {option.flag for option in (*COMMON, *command.options)}
+    for flag in flags:
+        if flag not in known:
+            raise _unknown("option", flag, known, command.name)
+    args = parser(command).parse_args(rest)
+    args.command = command.name
+    return args
+
+
+def parser(command: Command) -> argparse.ArgumentParser:
+    """The parser of one command."""
+    made = _Parser(command.usage, f"{command.summary}\n\nexample:\n  {command.example}")
+    for name, text in command.arguments:
+        made.add_argument(name.lower(), metavar=name, help=text)
+    if command.options:
+        _add(made.add_argument_group("options of this command"), command.options)
+    _add(made.add_argument_group("options of every command"), COMMON)
+    return made
+
+
+def overview() -> argparse.ArgumentParser:
+    """The help of the program as a whole."""
+    longest = max(len(command.name) for command in COMMANDS)
+    lines = "\n".join(f"  {command.name:<{longest}}  {command.summary}" for command in COMMANDS)
+    made = _Parser(
+        "COMMAND",
+        f"{SUMMARY}\n\ncommands:\n{lines}\n\nexample:\n  {COMMANDS[0].example}\n\n"
+        f"`{PROGRAM} COMMAND --help` shows the options of a command.",
+    )
+    group = made.add_argument_group("options of every command")
+    _add(group, COMMON)
+    group.add_argument("--version", action="store_true", help="Print the version.")
+    return made
+
+
+class _Parser(argparse.ArgumentParser):
+    def __init__(self, usage: str, description: str) -> None:
+        super().__init__(
+            prog=PROGRAM,
+            usage=f"{PROGRAM} {usage} [options]",
+            description=description,
+            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
+                prog, max_help_position=30, width=WIDTH - 1
+            ),
+            allow_abbrev=False,
+            add_help=False,
+        )
+        self._command = usage.partition(" ")[0]
+
+    def error(self, message: str) -> NoReturn:
+        hint = f"See `{PROGRAM} {self._command} --help`."
+        if message.startswith("unrecognized arguments") and self._command == "run":
+            hint = "Put the question in quotes."
+        raise UsageError(f"{message[:1].upper()}{message[1:]}.", hint=hint)
+
+
+def _add(group: argparse._ArgumentGroup, options: Iterable[Option]) -> None:
+    for option in options:
+        if not option.metavar:
+            group.add_argument(option.flag, dest=option.dest, action="store_true", help=option.help)
+            continue
+        group.add_argument(
+            option.flag,
+            dest=option.dest,
+            metavar=option.metavar,
+            action="append" if option.repeats else "store",
+            default=[] if option.repeats else None,
+            help=option.help,
+        )
+
+
+def _split(argv: Sequence[str]) -> tuple[str | None, list[str], list[str]]:
+    """The command, the words besides it, and the options among them; options may stand before the command."""
+    valued = {option.flag for option in _all_options() if option.metavar}
+    flags: list[str] = []
+    words = list(enumerate(argv))
+    place: int | None = None
+    only_words = False
+    while words:
+        index, word = words.pop(0)
+        if word == "--" and not only_words:
+            only_words = True
+        elif word.startswith("-") and word != "-" and not only_words:
+            flag, equals, _ = word.partition("=")
+            flags.append(flag)
+            if flag in valued and not equals and words:
+                words.pop(0)
+            elif place is None and flag not in _top_level():
+                raise _unknown("option", flag, _top_level())
+        elif place is None:
+            place = index
+    if place is None:
+        return None, list(argv), flags
+    return argv[place], [*argv[:place], *argv[place + 1 :]], flags
+
+
+def _all_options() -> list[Option]:
+    return [*COMMON, *(option for command in COMMANDS for option in command.options)]
+
+
+def _top_level() -> set[str]:
+    return {option.flag for option in _all_options()} | {*_HELP, "--version"}
+
+
+def _unknown(kind: str, name: str, known: Iterable[str], command: str = "") -> UsageError:
+    """With the nearest known name, or where to find the names: a list of all would be too long for a line."""
+    hint = f"See `{PROGRAM} {command} --help`.".replace("  ", " ")
+    if not difflib.get_close_matches(name, known, n=1):
+        return UnknownNameError(f"Unknown {kind} '{name}'.", hint=hint, kind=kind, name=name)
+    return UnknownNameError.of(kind, name, known)

@@ -1,0 +1,112 @@
+"""`run` and `resume`: a run carried out before the user's eyes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from argparse import Namespace
+from collections.abc import Awaitable, Sequence
+
+from deep_research.errors import UsageError
+from deep_research.interfaces.cli.closing import closing
+from deep_research.interfaces.cli.exits import of_run
+from deep_research.interfaces.cli.files import check_target, write_report
+from deep_research.interfaces.cli.progress import Watching, watching
+from deep_research.interfaces.cli.session import Interrupted, Session
+from deep_research.research import DeepResearch, ResearchResult
+from deep_research.state.events import Event
+
+_LONGEST_STDIN = 1_000_000  # bytes; more than any question that is accepted
+_PAUSE = 0.05  # seconds
+
+
+def prepare(args: Namespace) -> None:
+    """What is done before an engine is made: look at ``--out``, read the question from stdin.
+
+    Raises `UsageError`.
+    """
+    check_target(getattr(args, "out", None))
+    if getattr(args, "question", None) == "-":
+        args.question = _from_stdin()
+
+
+async def run(session: Session) -> int:
+    handle = await session.engine.astart(session.args.question)
+    return await _carry_out(session, handle.research_id, handle.aresult(), ())
+
+
+async def resume(session: Session) -> int:
+    run_id, answer = session.args.id, session.args.answer
+    past = await session.engine.aevents(run_id)
+    return await _carry_out(session, run_id, session.engine.aresume(run_id, answer), past)
+
+
+async def _carry_out(
+    session: Session, run_id: str, work: Awaitable[ResearchResult], past: Sequence[Event]
+) -> int:
+    task = asyncio.ensure_future(work)
+    try:
+        async with watching(session) as watch:
+            watch.recall(past)
+            await _follow(session.engine, run_id, task, watch)
+        result = await task
+    except asyncio.CancelledError:
+        await session.engine.aclose()
+        raise _interrupted(session, run_id) from None
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    deliver(session, result)
+    conclude(session, result)
+    return of_run(result.status, result.reason)
+
+
+async def _follow(
+    engine: DeepResearch, run_id: str, task: asyncio.Future[ResearchResult], watch: Watching
+) -> None:
+    """Show what happens until the work is done. A run that is taken up again may not be ours yet at first."""
+    done = False
+    while not done:
+        done = task.done()
+        async for event in engine.follow(run_id, watch.seen):
+            watch.show(event)
+        if not done:
+            await asyncio.wait({task}, timeout=_PAUSE)
+
+
+def deliver(session: Session, result: ResearchResult) -> None:
+    """The report or the JSON to where it was asked for."""
+    args, console = session.args, session.console
+    if args.out and result.report:
+        write_report(args.out, result.report)
+    if args.json:
+        console.print(result.model_dump_json())
+    elif result.report and not args.out:
+        console.print(result.report)
+
+
+def conclude(session: Session, result: ResearchResult) -> None:
+    """The closing lines. ``--quiet`` leaves out only those of a completed run: the others are news."""
+    if session.talks or not (session.args.json or result.status == "completed"):
+        session.console.note(*closing(session, result))
+
+
+def _interrupted(session: Session, run_id: str) -> Interrupted:
+    again = session.again("resume", run_id)
+    if not again:
+        return Interrupted("Interrupted.", hint="The run was kept in memory only and is lost.")
+    return Interrupted(f"Interrupted; run {run_id} is saved.", hint=f"Go on with: {again}")
+
+
+def _from_stdin() -> str:
+    if sys.stdin is None:
+        raise UsageError("There is no stdin to read the question from.", hint="Give it as an argument.")
+    raw = sys.stdin.buffer.read(_LONGEST_STDIN + 1)
+    if len(raw) > _LONGEST_STDIN:
+        raise UsageError(
+            f"The question on stdin is longer than {_LONGEST_STDIN:,} bytes.", hint="Shorten it."
+        )
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("The question on stdin is not UTF-8 text.", hint="Save it as UTF-8.") from None

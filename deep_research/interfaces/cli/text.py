@@ -1,0 +1,107 @@
+"""Text for terminals: cleaned of what could act on one, and cut or folded to its columns."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import TextIO
+
+COLUMNS, LINES = 80, 24
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor movement
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # titles, links, device strings
+    r"|\x1b[ -/]*[0-~]"
+)
+_JOINERS = "\u200c\u200d"  # several scripts cannot be written without them
+
+
+def clean(text: str) -> str:
+    """Without escape sequences, control, bidirectional and invisible characters; lines and tabs stay."""
+    text = _ESCAPES.sub("", text.replace("\r\n", "\n"))
+    return "".join(c for c in text if c in "\n\t" or c in _JOINERS or not _acts(c))
+
+
+def line(text: str) -> str:
+    """Outside text as one clean line."""
+    return " ".join(clean(text).split())
+
+
+def _acts(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def width(text: str) -> int:
+    """The columns that a clean text takes."""
+    return sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def clip(text: str, columns: int) -> str:
+    """The text in at most so many columns, with … where it was cut."""
+    if width(text) <= columns:
+        return text
+    kept, used = [], 0
+    for character in text:
+        used += _columns(character)
+        if used >= columns:
+            break
+        kept.append(character)
+    return f"{''.join(kept).rstrip()}…" if columns > 0 else ""
+
+
+def pad(text: str, columns: int) -> str:
+    """Exactly so many columns."""
+    text = clip(text, columns)
+    return text + " " * (columns - width(text))
+
+
+def fold(text: str, columns: int, indent: str = "") -> list[str]:
+    """One line folded at its spaces, further lines indented; a word that is too long for a line stays whole."""
+    first, *words = text.split() or [""]
+    lines = [text[: len(text) - len(text.lstrip())] + first]
+    for word in words:
+        if width(lines[-1]) + 1 + width(word) <= columns:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(indent + word)
+    return lines
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def table(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
+    """Rows in columns; the last one takes what is left and is cut there."""
+    widths = [max(map(width, cells)) for cells in zip(*rows, strict=True)][:-1]
+    lines = []
+    for row in rows:
+        lead = "".join(f"{pad(cell, size)}  " for cell, size in zip(row, widths, strict=False))
+        lines.append((lead + clip(row[-1], max(8, columns - width(lead)))).rstrip())
+    return lines
+
+
+def size(stream: TextIO) -> os.terminal_size:
+    """Columns and lines of the terminal that a stream writes to; 80 by 24 when it is none.
+
+    COLUMNS and LINES win, as they do for other programs.
+    """
+    try:
+        real = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError, AttributeError):
+        real = os.terminal_size((0, 0))
+    return os.terminal_size(
+        (_number("COLUMNS") or real.columns or COLUMNS, _number("LINES") or real.lines or LINES)
+    )
+
+
+def _number(variable: str) -> int:
+    value = os.environ.get(variable, "")
+    return int(value) if value.isdecimal() else 0

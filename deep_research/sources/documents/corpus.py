@@ -1,0 +1,224 @@
+"""Folders of documents as a search provider: the one that needs no key and no network."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from deep_research.errors import CorpusError, SearchError
+from deep_research.sources.documents.files import SUFFIXES, CorpusFolder, Skipped, printable, real_path
+from deep_research.sources.documents.index import CorpusIndex, IndexReport
+from deep_research.sources.documents.lookup import Hit
+from deep_research.sources.documents.plaintext import one_line
+from deep_research.sources.documents.readers import MAX_TEXT_BYTES
+from deep_research.sources.documents.terms import query_terms
+from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
+from deep_research.state import SourceKind, SourceQuality
+from deep_research.state.identity import sha256_hex
+
+SNIPPET_LENGTH = 300
+
+_HEADING_MARK = re.compile(r"^#{1,6} ", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Root:
+    """``prefix`` is what an address begins with: empty for the only root."""
+
+    path: str
+    prefix: str
+    index: CorpusIndex
+
+
+class _Ranked(NamedTuple):
+    order: tuple[float, float, str]
+    address: str
+    hit: Hit
+
+
+class LocalCorpus(SearchProvider):
+    """Searches the documents under one or several folders (or single files).
+
+    The first search, or `prepare`, brings the index up to date, once; after that the documents are those of
+    that moment, whatever happens on disk. Indexes are files under ``data_dir``, shared by all processes; the
+    folders are only read. With several roots an address begins with its root's name.
+
+    Raises `CorpusError` for a root that does not exist, has no readable document or cannot be indexed, and
+    `SearchError` when the index cannot be read.
+    """
+
+    name = "documents"
+
+    def __init__(
+        self,
+        roots: Path | str | Iterable[Path | str],
+        *,
+        data_dir: Path | str,
+        max_text_bytes: int = MAX_TEXT_BYTES,
+        max_file_bytes: int = 10_000_000,
+        lock_timeout: float = 60.0,
+    ) -> None:
+        given = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots)
+        if not given:
+            raise CorpusError("No corpus folder was given.", hint="Name at least one folder with documents.")
+        self._given = given
+        self._folder = Path(data_dir) / "corpora"
+        self._lock_timeout = lock_timeout
+        self._max_text_bytes = max_text_bytes
+        self._max_file_bytes = max_file_bytes
+        self._roots: list[_Root] = []
+        self._preparing = threading.Lock()
+        self._closing = threading.Event()
+        self._report: IndexReport | None = None
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What could not be read, and why; empty before the first search or `prepare`."""
+        return self._report.skipped if self._report else ()
+
+    def prepare(self) -> IndexReport:
+        """Brings the indexes up to date, once; later calls return the same report. Safe from any thread."""
+        with self._preparing:
+            if self._report is None:
+                self._roots = self._roots or self._found()
+                self._report = _summed([self._refresh(root) for root in self._roots])
+            return self._report
+
+    def _found(self) -> list[_Root]:
+        """The roots on disk. Looked for at first need: an engine whose corpus has gone can still list its runs."""
+        paths = list(dict.fromkeys(real_path(root) for root in self._given))
+        return [
+            _Root(
+                path,
+                prefix,
+                CorpusIndex(
+                    self._folder / f"{sha256_hex(os.fsencode(path))}.db", lock_timeout=self._lock_timeout
+                ),
+            )
+            for path, prefix in zip(paths, _prefixes(paths), strict=True)
+        ]
+
+    async def search(self, request: SearchRequest) -> Sequence[SearchResult]:
+        return await asyncio.to_thread(self._search, request)
+
+    async def aclose(self) -> None:
+        """Stop a refresh that is under way and close the indexes. A later search opens them again."""
+        self._closing.set()
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        with self._preparing:
+            for root in self._roots:
+                root.index.close()
+            self._report = None
+            self._closing.clear()
+
+    def _search(self, request: SearchRequest) -> list[SearchResult]:
+        self.prepare()
+        try:
+            return self._ranked(request)
+        except SearchError as error:
+            if not error.data.get("damaged"):
+                raise
+        with self._preparing:
+            for root in self._roots:
+                root.index.delete()
+            self._report = None
+        self.prepare()
+        return self._ranked(request)
+
+    def _ranked(self, request: SearchRequest) -> list[SearchResult]:
+        """Hits of all roots as one list. BM25 does not compare between indexes, so with several the share of
+        the query that is covered decides first, weighted by the words of all of them."""
+        several = len(self._roots) > 1
+        pooled = None
+        if several and (terms := query_terms(request.query)):
+            first, *others = (root.index.statistics(terms) for root in self._roots)
+            pooled = sum(others, start=first)
+        ranked: list[_Ranked] = []
+        for root in self._roots:
+            exclude = frozenset(
+                address.removeprefix(root.prefix)
+                for address in request.exclude
+                if address.startswith(root.prefix)
+            )
+            for hit in root.index.search(request.query, request.limit, exclude=exclude, statistics=pooled):
+                address = root.prefix + hit.path
+                ranked.append(
+                    _Ranked((-hit.relevance if several else 0.0, -hit.score, address), address, hit)
+                )
+        ranked.sort(key=lambda entry: entry.order)
+        return [_result(entry.address, entry.hit) for entry in ranked[: request.limit]]
+
+    def _refresh(self, root: _Root) -> IndexReport:
+        with CorpusFolder(root.path, max_file_bytes=self._max_file_bytes) as folder:
+            report = root.index.refresh(
+                folder, max_text_bytes=self._max_text_bytes, stopped=self._closing.is_set
+            )
+        if not report.documents:
+            why = f" ({report.skipped[0].path}: {report.skipped[0].why})" if report.skipped else ""
+            raise CorpusError(
+                f"No readable document in {printable(root.path)}{why}.",
+                hint=f"Put files there that end in {', '.join(SUFFIXES)}, or name another folder.",
+                root=root.path,
+            )
+        skipped = tuple(Skipped(root.prefix + entry.path, entry.why) for entry in report.skipped)
+        return IndexReport(
+            documents=report.documents,
+            passages=report.passages,
+            added=report.added,
+            changed=report.changed,
+            removed=report.removed,
+            skipped=skipped,
+        )
+
+
+def _prefixes(paths: Sequence[str]) -> list[str]:
+    """What tells the addresses of several roots apart: their names, numbered where two have the same."""
+    if len(paths) == 1:
+        return [""]
+    taken: set[str] = set()
+    prefixes: list[str] = []
+    for path in paths:
+        name = printable(os.path.basename(path)) or "root"
+        unique = name
+        number = 2
+        while unique in taken:
+            unique = f"{name}-{number}"
+            number += 1
+        taken.add(unique)
+        prefixes.append(f"{unique}/")
+    return prefixes
+
+
+def _summed(reports: Sequence[IndexReport]) -> IndexReport:
+    return IndexReport(
+        documents=sum(report.documents for report in reports),
+        passages=sum(report.passages for report in reports),
+        added=sum(report.added for report in reports),
+        changed=sum(report.changed for report in reports),
+        removed=sum(report.removed for report in reports),
+        skipped=tuple(entry for report in reports for entry in report.skipped),
+    )
+
+
+def _result(address: str, hit: Hit) -> SearchResult:
+    best = hit.passages[0]
+    return SearchResult(
+        address=address,
+        title=hit.title,
+        kind=SourceKind.DOCUMENT,
+        snippet=one_line(_HEADING_MARK.sub("", hit.text[best.start : best.end]), SNIPPET_LENGTH),
+        text=hit.text,
+        passages=hit.passages,
+        relevance=hit.relevance,
+        quality=SourceQuality.HIGH,
+        published=hit.published,
+        snapshot_hash=hit.snapshot_hash,
+    )

@@ -1,0 +1,212 @@
+"""The SQLite file of a corpus index: its schema, its connections, its one writer, its renewal when damaged.
+
+The file is a cache. Whatever is wrong with it (damage, another schema), it is deleted and made anew by the
+next writer; readers notice that the file was replaced and open the new one.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from deep_research.errors import CorpusError
+from deep_research.store.locks import lock_within
+
+READERS_VERSION = 1  # to be raised when the readers or the cutting of passages change
+
+_SCHEMA = """
+CREATE TABLE documents (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL UNIQUE,
+    size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    title TEXT NOT NULL,
+    published TEXT,
+    snapshot_hash TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    text_bytes INTEGER NOT NULL,
+    first_passage INTEGER NOT NULL,
+    passages INTEGER NOT NULL,
+    why TEXT,
+    text TEXT NOT NULL
+);
+CREATE TABLE passages (
+    id INTEGER PRIMARY KEY,
+    document INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    stop INTEGER NOT NULL,
+    heading TEXT NOT NULL
+);
+CREATE TABLE totals (documents INTEGER NOT NULL, passages INTEGER NOT NULL);
+INSERT INTO totals VALUES (0, 0);
+CREATE VIRTUAL TABLE words USING fts5 (
+    title, heading, body, content='', tokenize='porter unicode61 remove_diacritics 2'
+);
+"""
+# An index of another schema, or made by other readers, is rebuilt.
+SCHEMA_VERSION = zlib.crc32(f"{READERS_VERSION}{_SCHEMA}".encode()) & 0x7FFFFFFF
+_WRITER_CACHE_KIB = 16_384
+
+
+class CorpusDatabase:
+    """The file at ``path``, for any number of threads. ``close`` it at the end."""
+
+    def __init__(self, path: Path, *, lock_timeout: float = 60.0) -> None:
+        self._path = path
+        self._lock_timeout = lock_timeout
+        self._guard = threading.Lock()
+        self._closed = False
+        self._idle: list[tuple[sqlite3.Connection, int]] = []
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection to read from. Raises `sqlite3.Error`."""
+        connection, inode = self._borrow()
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        with self._guard:
+            if not self._closed:
+                self._idle.append((connection, inode))
+                return
+        connection.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """The one writer, in a transaction that is committed at the end and undone by an error.
+
+        Raises `sqlite3.Error`, and `CorpusError` when the folder cannot be written or another process writes
+        for longer than the lock timeout.
+        """
+        with self._writers_lock(), closing(self._open_for_writing()) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield connection
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+            # Only here, under the lock: readers are read-only and never check-point.
+            connection.execute("PRAGMA busy_timeout=1000")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def delete(self) -> None:
+        """Removes the file. The next writer makes a new one."""
+        with self._writers_lock():
+            self._unlink()
+
+    def close(self) -> None:
+        """Closes the connections, those in use when they come back."""
+        with self._guard:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection, _ in idle:
+            connection.close()
+
+    def _borrow(self) -> tuple[sqlite3.Connection, int]:
+        try:
+            inode = os.stat(self._path).st_ino
+        except OSError as error:
+            raise sqlite3.OperationalError("the index is gone") from error
+        stale: list[sqlite3.Connection] = []
+        try:
+            with self._guard:
+                while self._idle:
+                    connection, opened = self._idle.pop()
+                    if opened == inode:
+                        return connection, inode
+                    stale.append(connection)
+        finally:
+            for connection in stale:
+                connection.close()
+        return self._connect("ro"), inode
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{self._path.absolute().as_uri()}?mode={mode}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=self._lock_timeout,
+        )
+        connection.execute("PRAGMA trusted_schema=OFF")
+        return connection
+
+    def _open_for_writing(self) -> sqlite3.Connection:
+        connection = self._connect("rwc")
+        try:
+            if not _is_ready(connection):
+                connection.close()
+                self._unlink()
+                connection = self._connect("rwc")
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.executescript(_SCHEMA)
+                connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            connection.execute("PRAGMA wal_autocheckpoint=0")
+            connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KIB}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @contextmanager
+    def _writers_lock(self) -> Iterator[None]:
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        try:
+            self._acquire(lock)
+            yield
+        finally:
+            os.close(lock)
+
+    def _acquire(self, lock: int) -> None:
+        if not lock_within(lock, self._lock_timeout):
+            raise CorpusError(
+                f"Another process has been writing the corpus index for {self._lock_timeout:g} s.",
+                hint="Try again when it is done.",
+                path=str(self._path),
+            )
+
+    def _unlink(self) -> None:
+        # The log first: a new file must never meet the log of an old one.
+        try:
+            for suffix in ("-wal", "-shm", ""):
+                Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> CorpusError:
+        return CorpusError(
+            f"The corpus index cannot be written in {self._path.parent}: {error.strerror}.",
+            hint="Name a data directory that can be written.",
+            path=str(self._path),
+        )
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether making the file anew helps. All statements are fixed, so one that does not fit means another
+    schema."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return (code & 0xFF) in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def _is_ready(connection: sqlite3.Connection) -> bool:
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.DatabaseError as error:
+        if is_damage(error):
+            return False
+        raise
+    return bool(version == SCHEMA_VERSION)

@@ -1,0 +1,217 @@
+"""Walking a folder of documents without ever leaving it.
+
+The folder is opened once; from then on every step goes from an open directory to one name in it, never
+following a symlink, so that neither a link, a ``..`` nor a file that is swapped between look and open leads
+outside. Only regular files are opened. A hard link is a regular file and is read: nothing tells it from the
+original.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from deep_research.errors import CorpusError
+from deep_research.sources.documents.plaintext import UnreadableError
+
+SUFFIXES = (".md", ".markdown", ".txt", ".rst", ".html", ".htm")
+MAX_DEPTH = 64  # folders within folders
+
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without O_NONBLOCK a file swapped for a pipe would block the open itself.
+_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file to read. ``path`` is relative, with ``/``, printable and unique; ``names`` are the names on
+    disk."""
+
+    path: str
+    names: tuple[str, ...]
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file that is not part of the corpus, and why."""
+
+    path: str
+    why: str
+
+
+class CorpusFolder:
+    """A folder, or a single file seen as a folder of one. Use it as a context manager.
+
+    Raises `CorpusError` when ``root`` does not exist, is neither file nor folder, or cannot be opened.
+    """
+
+    def __init__(self, root: Path | str, *, max_file_bytes: int = 10_000_000) -> None:
+        self._max_file_bytes = max_file_bytes
+        real = real_path(root)
+        mode = os.stat(real).st_mode
+        self._only: str | None = None
+        if not stat.S_ISDIR(mode):
+            if not stat.S_ISREG(mode) or not _is_document(os.path.basename(real)):
+                raise CorpusError(
+                    f"The corpus {printable(str(root))} is neither a folder nor a document.",
+                    hint=f"Name a folder, or a file that ends in {', '.join(SUFFIXES)}.",
+                    root=str(root),
+                )
+            real, self._only = os.path.split(real)
+        try:
+            self._fd = os.open(real, _FOLDER_FLAGS)
+        except OSError as error:
+            raise CorpusError(
+                f"The corpus folder {printable(str(root))} cannot be opened: {error.strerror}.",
+                hint="Check its permissions.",
+                root=str(root),
+            ) from error
+
+    def __enter__(self) -> CorpusFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._fd)
+
+    def walk(self) -> Iterator[Candidate | Skipped]:
+        """Every document, sorted within each folder, and each entry that was passed over although it might
+        hold some. Hidden names and files with other suffixes are passed over in silence."""
+        if self._only is not None:
+            yield from self._look(self._fd, (self._only,))
+        else:
+            yield from self._walk(self._fd, ())
+
+    def read(self, names: tuple[str, ...]) -> tuple[bytes, os.stat_result]:
+        """The bytes of one file, and its status before they were read. ``names`` lead to it from the root.
+
+        Raises `UnreadableError` for whatever is not a regular file inside the root, or is too large.
+        """
+        if not names or not all(map(_is_plain_name, names)):
+            raise UnreadableError("not a path inside the corpus")
+        try:
+            file = self._open_file(names)
+        except OSError as error:
+            raise UnreadableError(_reason(error)) from error
+        try:
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                raise UnreadableError("not a regular file")
+            raw = _read_up_to(file, self._max_file_bytes + 1)
+        except OSError as error:
+            raise UnreadableError(_reason(error)) from error
+        finally:
+            os.close(file)
+        if len(raw) > self._max_file_bytes:
+            raise UnreadableError(self._too_large())
+        return raw, status
+
+    def _walk(self, folder: int, names: tuple[str, ...]) -> Iterator[Candidate | Skipped]:
+        try:
+            found = sorted(name for name in os.listdir(folder) if not name.startswith("."))
+        except OSError as error:
+            yield Skipped(_shown(names), _reason(error))
+            return
+        for name in found:
+            yield from self._look(folder, (*names, name))
+
+    def _look(self, folder: int, names: tuple[str, ...]) -> Iterator[Candidate | Skipped]:
+        """What one entry of the open ``folder`` is; enters it when it is a folder itself."""
+        path = _shown(names)
+        try:
+            status = os.stat(names[-1], dir_fd=folder, follow_symlinks=False)
+        except OSError as error:
+            yield Skipped(path, _reason(error))
+            return
+        if stat.S_ISDIR(status.st_mode):
+            yield from self._enter(folder, names)
+        elif stat.S_ISLNK(status.st_mode):
+            yield Skipped(path, "a symbolic link; links are not followed")
+        elif not _is_document(names[-1]):
+            return
+        elif not stat.S_ISREG(status.st_mode):
+            yield Skipped(path, "not a regular file")
+        elif status.st_size > self._max_file_bytes:
+            yield Skipped(path, self._too_large())
+        else:
+            yield Candidate(path, names, status.st_size, status.st_mtime_ns)
+
+    def _enter(self, folder: int, names: tuple[str, ...]) -> Iterator[Candidate | Skipped]:
+        if len(names) > MAX_DEPTH:
+            yield Skipped(_shown(names), f"more than {MAX_DEPTH} folders deep")
+            return
+        try:
+            inner = os.open(names[-1], _FOLDER_FLAGS, dir_fd=folder)
+        except OSError as error:
+            yield Skipped(_shown(names), _reason(error))
+            return
+        try:
+            yield from self._walk(inner, names)
+        finally:
+            os.close(inner)
+
+    def _open_file(self, names: tuple[str, ...]) -> int:
+        """A descriptor of the file, reached name by name so that no component can be a link."""
+        folder = os.dup(self._fd)
+        try:
+            for name in names[:-1]:
+                inner = os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+            # Looked at before it is opened: opening a device may already do something.
+            if not stat.S_ISREG(os.stat(names[-1], dir_fd=folder, follow_symlinks=False).st_mode):
+                raise UnreadableError("not a regular file")
+            return os.open(names[-1], _FILE_FLAGS, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    def _too_large(self) -> str:
+        return f"larger than {self._max_file_bytes:,} bytes"
+
+
+def printable(name: str) -> str:
+    """``name`` with everything escaped that is not UTF-8 or would not show as itself."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
+
+
+def real_path(root: Path | str) -> str:
+    """Where ``root`` is, all links resolved. Raises `CorpusError` when nothing is there."""
+    try:
+        return os.path.realpath(root, strict=True)
+    except (OSError, ValueError) as error:
+        raise CorpusError(
+            f"There is no corpus at {printable(str(root))}.",
+            hint=f"Name an existing folder with documents ({', '.join(SUFFIXES)}).",
+            root=str(root),
+        ) from error
+
+
+def _is_document(name: str) -> bool:
+    return name.lower().endswith(SUFFIXES)
+
+
+def _is_plain_name(name: str) -> bool:
+    return name not in ("", ".", "..") and "/" not in name and "\0" not in name
+
+
+def _shown(names: tuple[str, ...]) -> str:
+    return "/".join(map(printable, names)) or "."
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()
+
+
+def _read_up_to(file: int, limit: int) -> bytes:
+    pieces: list[bytes] = []
+    while limit > 0 and (piece := os.read(file, min(limit, 1 << 20))):
+        pieces.append(piece)
+        limit -= len(piece)
+    return b"".join(pieces)

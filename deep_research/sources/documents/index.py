@@ -1,0 +1,141 @@
+"""The search index of one corpus: which documents there are, their texts, and their passages in FTS5."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from deep_research.errors import CorpusError, SearchError
+from deep_research.sources.documents.database import CorpusDatabase, is_damage
+from deep_research.sources.documents.files import CorpusFolder, Skipped
+from deep_research.sources.documents.lookup import Hit, Statistics, count, look_up
+from deep_research.sources.documents.readers import Document
+from deep_research.sources.documents.terms import query_terms
+from deep_research.sources.documents.writer import IndexWriter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexReport:
+    """What an index holds after a change, and what the change was, in documents."""
+
+    documents: int = 0
+    passages: int = 0
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    skipped: tuple[Skipped, ...] = ()
+
+
+class CorpusIndex:
+    """The index in the file ``path``, which is made when missing. Usable from any thread; ``close`` it at the
+    end.
+
+    It is a cache: a damaged file or one of another version is made anew.
+    """
+
+    def __init__(self, path: Path, *, lock_timeout: float = 60.0) -> None:
+        self._database = CorpusDatabase(path, lock_timeout=lock_timeout)
+
+    def refresh(
+        self, folder: CorpusFolder, *, max_text_bytes: int, stopped: Callable[[], bool] = lambda: False
+    ) -> IndexReport:
+        """Makes the index agree with ``folder``, reading only files whose size or time changed.
+
+        ``stopped`` is asked between files; when it says yes nothing is changed. Raises `CorpusError`.
+        """
+
+        def work(writer: IndexWriter) -> None:
+            writer.follow(folder, max_text_bytes=max_text_bytes, stopped=stopped)
+
+        return self._write(work)
+
+    def add(self, documents: Iterable[tuple[str, Document]]) -> IndexReport:
+        """Adds documents under their paths, replacing those of the same path. Raises `CorpusError`."""
+        held = list(documents) if not isinstance(documents, (list, tuple)) else documents
+
+        def work(writer: IndexWriter) -> None:
+            for path, document in held:
+                writer.put(path, document)
+
+        return self._write(work)
+
+    def statistics(self, terms: Iterable[str]) -> Statistics:
+        """How often the terms occur. Raises `SearchError`."""
+        try:
+            with self._database.reading() as connection:
+                return count(connection, terms)
+        except sqlite3.Error as error:
+            raise _search_error(error) from error
+
+    def search(
+        self,
+        query: str,
+        limit: int,
+        *,
+        exclude: frozenset[str] = frozenset(),
+        statistics: Statistics | None = None,
+    ) -> list[Hit]:
+        """At most ``limit`` documents, best first, those of equal score by path; never one of the ``exclude``
+        paths.
+
+        ``statistics`` replaces the index's own in the relevance, for several indexes searched as one. Any
+        string is a valid query. Raises `SearchError`.
+        """
+        terms = query_terms(query)
+        if not terms or limit < 1:
+            return []
+        try:
+            with self._database.reading() as connection:
+                connection.execute("BEGIN")  # one state of the file for all that follows
+                try:
+                    return look_up(connection, terms, limit, exclude=exclude, pooled=statistics)
+                finally:
+                    connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise _search_error(error) from error
+
+    def delete(self) -> None:
+        """Removes the file; the next refresh begins anew. Raises `CorpusError`."""
+        self._database.delete()
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _write(self, work: Callable[[IndexWriter], None]) -> IndexReport:
+        try:
+            try:
+                return self._write_once(work)
+            except sqlite3.Error as error:
+                if not is_damage(error):
+                    raise
+                self._database.delete()
+                return self._write_once(work)
+        except sqlite3.Error as error:
+            raise CorpusError(
+                f"The corpus index cannot be written: {error}.",
+                hint="Check the free space and the permissions of the data directory.",
+            ) from error
+
+    def _write_once(self, work: Callable[[IndexWriter], None]) -> IndexReport:
+        with self._database.writing() as connection:
+            writer = IndexWriter(connection)
+            work(writer)
+            documents, passages = writer.finish()
+        return IndexReport(
+            documents=documents,
+            passages=passages,
+            added=writer.added,
+            changed=writer.changed,
+            removed=writer.removed,
+            skipped=tuple(writer.skipped),
+        )
+
+
+def _search_error(error: sqlite3.Error) -> SearchError:
+    return SearchError(
+        f"The corpus index cannot be read: {error}.",
+        hint="It is made anew by the next search.",
+        damaged=is_damage(error),
+    )

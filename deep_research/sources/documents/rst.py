@@ -1,0 +1,176 @@
+"""reStructuredText to readable text: titles become ``# `` headings, directives and roles shrink to their
+words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from deep_research.evidence.plain import chunks
+from deep_research.sources.documents.plaintext import words
+
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*\Z")
+_DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|\n]{1,100}\|[ \t]+)?([A-Za-z][\w:+.-]{0,60})::[ \t]*([^\n]*)\Z")
+_OPTION = re.compile(r":[\w-]{1,60}:(?:[ \t]|\Z)")
+_INFO_FIELD = re.compile(r"^:(\w[\w -]{0,40}):[ \t]+(\S[^\n]*)$", re.MULTILINE)
+
+# Directives whose words are for the reader; the body of any other is left out.
+_SHOWN = words(
+    "admonition attention caution danger error hint important note tip warning seealso versionadded "
+    "versionchanged deprecated topic sidebar epigraph highlights pull-quote rubric centered glossary "
+    "list-table csv-table table container compound line-block parsed-literal function method class data "
+    "attribute exception module py:function py:method py:class py:data py:attribute py:exception option "
+    "envvar describe tab tab-item dropdown card grid-item-card versionremoved todo"
+)
+_CODE = words("code code-block sourcecode prompt console doctest testcode highlight-block literal")
+# Their argument is a sentence or a name worth reading; of the others it is a setting.
+_SHOWN_ARGUMENT = _SHOWN - frozenset(("container", "compound", "list-table", "csv-table", "table", "module"))
+
+_INLINE = re.compile(
+    r"``(?P<literal>[^`\n]{1,1000})``"
+    r"|(?::[\w.+-]{1,40}){1,2}:`(?P<role>[^`]{1,1000})`"
+    r"|`(?P<link>[^`<\n]{0,500}(?:\n[^`<\n]{1,500})?)[ \t\n]?<[^<>`]{1,2000}>`__?"
+    r"|`(?P<named>[^`]{1,500})`_{0,2}(?!\w)"
+    r"|(?<![\w*\\])\*\*(?=\S)(?P<strong>[^*\n]{1,1000})(?<=\S)\*\*(?![\w*])"
+    r"|(?<![\w*\\])\*(?=[^\s*])(?P<stressed>[^*\n]{1,1000})(?<=\S)\*(?![\w*])"
+    r"|(?<=\s)\[(?:#?[\w-]{0,40}|\*)\]_(?!\w)"  # mark of a footnote
+    r"|\b(?P<reference>[A-Za-z0-9][\w.-]{0,200}[A-Za-z0-9])__?(?![\w`])"
+    r"|(?<![\w|])\|(?P<substitution>[^|\s](?:[^|\n]{0,100}[^|\s])?)\|_{0,2}(?!\w)"
+)
+_ROLE_TARGET = re.compile(r"\A(?P<shown>[^<]{1,1000}?)[ \t\n]*<[^<>]{1,1000}>\Z")
+_MAX_DEPTH = 20  # directives within directives; what is deeper is taken as it is
+_FENCE = "\x01"  # stands for a fence until the rest is done; no clean text holds it
+_BLANK_LINES = re.compile(r"\n{3,}")
+
+
+def info_fields(text: str) -> dict[str, str]:
+    """The ``:name: value`` fields near the top, with lower-case names."""
+    return {name.lower(): value.strip() for name, value in _INFO_FIELD.findall(text[:4000])}
+
+
+def readable(text: str) -> str:
+    """Clean reStructuredText as text: headings with ``# `` by the order in which their marks appear."""
+    pieces = "\n".join(_without_markup(text.expandtabs(8).split("\n"))).split(_FENCE)
+    levels: dict[tuple[str, bool], int] = {}
+    for at in range(0, len(pieces), 2):  # every second piece is code and stays as it is
+        pieces[at] = _BLANK_LINES.sub("\n\n", _inline("\n".join(_titled(pieces[at].split("\n"), levels))))
+    return _BLANK_LINES.sub("\n\n", "```".join(pieces)).strip()
+
+
+def _without_markup(lines: list[str], depth: int = 0) -> Iterator[str]:
+    """The lines without comments, targets and the directives that show nothing."""
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        body = line.strip()
+        if not body.startswith("..") or (body != ".." and not body.startswith(".. ")):
+            at += 1
+            if body.endswith("::"):
+                yield from (line.rstrip()[:-1] if body != "::" else "", "")
+                stop = _end_of_block(lines, at, len(line) - len(line.lstrip()))
+                yield from _fenced(lines[at:stop])
+                at = stop
+            else:
+                yield line
+            continue
+        indent = len(line) - len(line.lstrip())
+        stop = _end_of_block(lines, at + 1, indent)
+        directive = _DIRECTIVE.match(body)
+        footnote = re.match(r"\.\. \[[^\[\]]{1,60}\][ \t]+(\S.*)", body)
+        if footnote:
+            yield " " * indent + footnote.group(1)
+            yield from lines[at + 1 : stop]
+        elif directive:
+            yield from _shown_directive(
+                directive.group(1).lower(), directive.group(2), lines[at + 1 : stop], depth
+            )
+        at = stop  # a target or a comment, and all that stands under it
+
+
+def _end_of_block(lines: list[str], at: int, indent: int) -> int:
+    """Where the lines end that are indented deeper than ``indent`` (or blank)."""
+    while at < len(lines):
+        line = lines[at]
+        if line.strip() and len(line) - len(line.lstrip()) <= indent:
+            break
+        at += 1
+    return at
+
+
+def _shown_directive(name: str, argument: str, body: list[str], depth: int) -> Iterator[str]:
+    if name not in _SHOWN and name not in _CODE:
+        return
+    options = next((at for at, line in enumerate(body) if not _OPTION.match(line.strip())), len(body))
+    inner = _without_margin(body[options:])
+    yield ""
+    if name in _CODE:
+        yield from _fenced(inner)
+    else:
+        if argument and name in _SHOWN_ARGUMENT:
+            yield argument
+        yield from _without_markup(inner, depth + 1) if depth < _MAX_DEPTH else inner
+    yield ""
+
+
+def _fenced(lines: list[str]) -> Iterator[str]:
+    """Code without its margin, between two fences."""
+    if code := "\n".join(_without_margin(lines)).strip("\n"):
+        yield from ("", _FENCE, code, _FENCE, "")
+
+
+def _without_margin(lines: list[str]) -> list[str]:
+    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return [line[margin:].rstrip() for line in lines]
+
+
+def _titled(lines: list[str], levels: dict[tuple[str, bool], int]) -> Iterator[str]:
+    """Underlined and framed titles as ``# `` headings, other rows of marks left out. ``levels`` keeps the
+    level of each kind of mark."""
+    at = 0
+    while at < len(lines):
+        framed = _frame(lines, at)
+        title = lines[at + 1] if framed else lines[at]
+        if framed or _is_underlined(lines, at):
+            mark = (lines[at] if framed else lines[at + 1]).strip()[0]
+            level = levels.setdefault((mark, framed), min(len(levels) + 1, 6))
+            yield from ("", f"{'#' * level} {title.strip()}", "")
+            at += 3 if framed else 2
+            continue
+        if not (_ADORNMENT.match(lines[at]) and lines[at][0] not in "`~"):
+            yield lines[at]
+        at += 1
+
+
+def _frame(lines: list[str], at: int) -> bool:
+    return (
+        at + 2 < len(lines)
+        and _ADORNMENT.match(lines[at]) is not None
+        and bool(lines[at + 1].strip())
+        and lines[at + 2].strip() == lines[at].strip()
+        and _ADORNMENT.match(lines[at + 1]) is None
+    )
+
+
+def _is_underlined(lines: list[str], at: int) -> bool:
+    title = lines[at]
+    if at + 1 >= len(lines) or not title.strip() or title[0].isspace() or _ADORNMENT.match(title):
+        return False
+    mark = _ADORNMENT.match(lines[at + 1])
+    long_enough = len(lines[at + 1].strip()) * 2 >= len(title.strip())
+    return mark is not None and long_enough and (at == 0 or not lines[at - 1].strip())
+
+
+def _inline(text: str) -> str:
+    return "".join(_INLINE.sub(_plain, chunk) for chunk in chunks(text))
+
+
+def _plain(match: re.Match[str]) -> str:
+    words = match[match.lastgroup] if match.lastgroup else ""
+    if match.lastgroup == "link":
+        words = words.rstrip()
+    elif match.lastgroup == "role":
+        shown = _ROLE_TARGET.match(words)
+        words = shown["shown"] if shown else words.removeprefix("!")
+        if words.startswith("~"):
+            words = words.rsplit(".", 1)[-1].lstrip("~")
+    return words

@@ -1,0 +1,215 @@
+"""HTML to readable text: headings, paragraphs, items and rows; menus, forms and what is hidden left out."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from deep_research.sources.documents.html_tokens import Start, Text, tokens
+from deep_research.sources.documents.plaintext import words
+
+_DROPPED = words(
+    "script style nav header footer aside form template svg noscript iframe object embed canvas audio video "
+    "dialog button select textarea datalist xmp noembed noframes math"
+)
+_VOID = words("area base br col embed hr img input link meta param source track wbr")
+_HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
+_BLOCKS = words(
+    "address article blockquote body caption center dd details div dl dt fieldset figcaption figure h1 h2 h3 "
+    "h4 h5 h6 hgroup hr html legend li main menu ol p pre section summary table tbody tfoot thead tr ul"
+)
+_CELLS = frozenset(("td", "th"))
+_CONTAINERS = (_BLOCKS | _CELLS | _DROPPED) - _VOID
+_CLOSES_ITSELF = words("p li dt dd tr td th")
+_CLOSES_PARAGRAPH = _BLOCKS
+_SHAPED = frozenset(("li", "dd", "tr", *_HEADINGS))
+_ROW_ENDS = frozenset(("tr", "table", "tbody", "thead", "tfoot", "caption", *_HEADINGS))
+_LAYOUT_CELL = 300  # characters; a row with more text than this is a piece of a page
+_MAIN_LENGTH = 200  # characters; a <main> with less does not stand for its page
+_BREAK = "\x0b"  # a line break inside a paragraph
+_HIDDEN_STYLE = re.compile(
+    r"display\s*:\s*none|visibility\s*:\s*hidden|(?:font-size|opacity)\s*:\s*0(?![.\d]*[1-9])"
+)
+_DATE_NAMES = (
+    *("article:published_time", "datepublished", "date", "dc.date", "dcterms.date", "dc.date.issued"),
+    *("dcterms.created", "citation_publication_date", "pubdate", "article:modified_time", "last-modified"),
+)
+
+
+@dataclass(slots=True)
+class Page:
+    """What a web page says: its text as headings, paragraphs, items and rows, and what its head tells."""
+
+    text: str = ""
+    title: str = ""
+    dates: list[str] = field(default_factory=list)
+
+
+def extract(html: str) -> Page:
+    """The readable content of ``html``. A page that is nothing but a form is read all the same."""
+    page = _Extractor(_DROPPED).run(html)
+    return page if page.text else _Extractor(_DROPPED - {"form"}).run(html)
+
+
+class _Extractor:
+    """Folds the tokens of a page into text."""
+
+    def __init__(self, dropped: frozenset[str]) -> None:
+        self._dropped = dropped
+        self._open: list[str] = []  # open containers, and everything inside a hidden one
+        self._counts: dict[str, int] = {}
+        self._hidden_from: int | None = None  # depth of the outermost element that is not shown
+        self._line: list[str] = []
+        self._blocks: list[str] = []
+        self._main: list[str] = []  # those inside <main>
+        self._last = ""  # the kind of the last block; items and rows follow their like without a blank line
+        self._pre = 0
+        self._title: list[str] = []
+        self._first_heading: list[str] = []
+        self._heading_done = False
+        self._metas: dict[str, str] = {}
+        self._times: list[str] = []
+
+    def run(self, html: str) -> Page:
+        for token in tokens(html):
+            if isinstance(token, Text):
+                self._text(token.data)
+            elif isinstance(token, Start):
+                self._start(token)
+            else:
+                self._end(token.name)
+        self._flush("pre" if self._pre else "")
+        title = " ".join("".join(self._title).split()) or " ".join("".join(self._first_heading).split())
+        dates = [self._metas[name] for name in _DATE_NAMES if name in self._metas]
+        main = "".join(self._main).strip()
+        text = main if len(main) >= _MAIN_LENGTH else "".join(self._blocks).strip()
+        return Page(text, title, dates + self._times)
+
+    def _text(self, data: str) -> None:
+        innermost = self._open[-1] if self._open else ""
+        if innermost == "title":
+            if not self._counts.get("svg"):
+                self._title.append(data)
+            return
+        if self._hidden_from is None:
+            self._line.append(data)
+        elif self._open[self._hidden_from] != "header":
+            return
+        if self._counts.get("h1") and not self._heading_done:
+            self._first_heading.append(data)
+
+    def _start(self, tag: Start) -> None:
+        name = tag.name
+        if name == "meta":
+            key = (
+                tag.attributes.get("property")
+                or tag.attributes.get("name")
+                or tag.attributes.get("itemprop")
+                or ""
+            )
+            self._metas.setdefault(key.lower(), tag.attributes.get("content", ""))
+        elif name == "time" and "datetime" in tag.attributes and len(self._times) < 10:
+            self._times.append(tag.attributes["datetime"])
+        if name in _CLOSES_PARAGRAPH and self._open and self._open[-1] == "p":
+            self._end("p")
+        if name in _CLOSES_ITSELF and self._open and self._open[-1] == name:
+            self._end(name)
+        if name in _VOID:
+            self._void(name)
+            return
+        hidden = name in self._dropped or _is_hidden(tag.attributes)
+        shown = self._hidden_from is None
+        if shown and (name in _BLOCKS or name in _CELLS):
+            self._boundary(name)
+        if name in _CONTAINERS or hidden or not shown or name == "title":
+            if hidden and shown:
+                self._hidden_from = len(self._open)
+            self._open.append(name)
+            self._counts[name] = self._counts.get(name, 0) + 1
+        if shown and not hidden and name == "pre":
+            self._pre += 1
+
+    def _end(self, name: str) -> None:
+        if not self._counts.get(name):
+            if name == "p":
+                self._boundary(name)
+            return
+        while self._open:
+            closed = self._open.pop()
+            self._counts[closed] -= 1
+            if self._hidden_from is None:
+                self._closed(closed)
+            elif len(self._open) <= self._hidden_from:
+                self._hidden_from = None
+            if closed == name:
+                break
+        self._heading_done = self._heading_done or (name == "h1" and bool(self._first_heading))
+
+    def _closed(self, name: str) -> None:
+        if name in _BLOCKS:
+            self._boundary(name, closing=name)
+        if name == "pre":
+            self._pre = max(0, self._pre - 1)
+
+    def _void(self, name: str) -> None:
+        if self._hidden_from is not None:
+            return
+        if name == "br":
+            self._line.append("\n" if self._pre else _BREAK)
+        elif name == "hr":
+            self._flush()
+
+    def _boundary(self, name: str, closing: str = "") -> None:
+        """A block or cell begins or ends: what stood before it is a block of its own."""
+        if name in _CELLS:
+            if any(map(str.strip, self._line)):
+                self._line.append(" | ")
+        elif self._pre and name != "pre":
+            self._line.append("\n")
+        elif self._counts.get("tr") and name not in _ROW_ENDS and sum(map(len, self._line)) < _LAYOUT_CELL:
+            self._line.append(" ")  # a paragraph in a cell; in a table that lays out a page they are long
+        else:
+            self._flush(closing)
+
+    def _flush(self, closing: str = "") -> None:
+        """Writes the text gathered since the last boundary, in the form of the innermost block."""
+        raw = "".join(self._line)
+        self._line.clear()
+        if closing == "pre":
+            self._write_code(raw)
+            return
+        lines = [" ".join(line.split()) for line in raw.split(_BREAK)]
+        text = "\n".join(line for line in lines if line)
+        if not text:
+            return
+        kind = next((name for name in (closing, *reversed(self._open[-4:])) if name in _SHAPED), "")
+        if kind in _HEADINGS:
+            self._write("", f"{_HEADINGS[kind]} {text.replace(chr(10), ' ')}")
+        elif kind in ("li", "dd"):
+            depth = min(self._counts.get("ul", 0) + self._counts.get("ol", 0), 6)
+            self._write("item", "  " * max(0, depth - 1) + f"- {text}")
+        elif kind == "tr" and (" | " in text or len(text) < _LAYOUT_CELL):
+            self._write("row", text.replace("\n", " ").strip(" |"))
+        else:
+            self._write("", text)
+
+    def _write_code(self, raw: str) -> None:
+        code = raw.strip("\n").rstrip()
+        if code.strip():
+            fence = "~~~" if "```" in code else "```"
+            self._write("", f"{fence}\n{code}\n{fence}")
+
+    def _write(self, kind: str, block: str) -> None:
+        written = ("\n" if kind and kind == self._last else "\n\n") + block
+        self._blocks.append(written)
+        if self._counts.get("main"):
+            self._main.append(written)
+        self._last = kind
+
+
+def _is_hidden(attributes: dict[str, str]) -> bool:
+    return (
+        "hidden" in attributes
+        or attributes.get("aria-hidden", "").strip().lower() == "true"
+        or ("style" in attributes and _HIDDEN_STYLE.search(attributes["style"][:2000].lower()) is not None)
+    )

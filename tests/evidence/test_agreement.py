@@ -1,0 +1,128 @@
+"""Which findings are one, how sure they are, and which cannot both be right."""
+
+import pytest
+
+from deep_research.evidence.agreement import filled, merged
+from deep_research.evidence.citations import locate
+from deep_research.evidence.contradictions import contradictions, quantities
+from deep_research.state import ConfidenceLevel, Finding, Gap, Source, SourceQuality
+
+
+def source(name, quality=SourceQuality.HIGH, text=None):
+    return Source(id=name, sub_query_id="subq-1", title=name, quality=quality, content_hash=text or name)
+
+
+def finding(content, *source_ids, **fields):
+    return Finding(
+        id=f"find-{abs(hash((content, source_ids)))}",
+        content=content,
+        confidence=fields.pop("confidence", ConfidenceLevel.LOW),
+        source_ids=source_ids or ("a",),
+        **fields,
+    )
+
+
+SOURCES = {s.id: s for s in (source("a"), source("b"), source("c"), source("w", SourceQuality.LOW))}
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        ("The tower was built in 1811 by Rennie!", True),
+        ("The tower was built in 1812 by Rennie.", False),
+        ("The tower was not built in 1811 by Rennie.", False),
+        ("The tower was built in 1811 by Smeaton.", False),
+        ("A keeper lived there.", False),
+    ],
+)
+def test_findings_are_one_when_numbers_names_and_polarity_agree(other, same):
+    first = finding("The tower was built in 1811 by Rennie.", "a")
+    assert len(merged([first, finding(other, "b")], SOURCES)) == (1 if same else 2)
+
+
+@pytest.mark.parametrize(
+    ("ids", "level"),
+    [(("a", "b"), "high"), (("a", "b", "c"), "confirmed"), (("a", "w"), "medium")],
+)
+def test_confidence_follows_from_independent_sources_of_quality(ids, level):
+    (one,) = merged([finding("The same words.", i) for i in ids], SOURCES)
+    assert one.confidence == level
+    assert one.source_ids == ids
+
+
+def test_one_text_under_two_addresses_is_one_witness():
+    mirrors = {s.id: s for s in (source("a", text="same"), source("b", text="same"))}
+    (one,) = merged([finding("The same words.", "a"), finding("The same words.", "b")], mirrors)
+    assert one.confidence is ConfidenceLevel.MEDIUM
+
+
+def test_speculation_stays_speculation():
+    first = finding("Perhaps so.", "a", confidence=ConfidenceLevel.SPECULATION)
+    (one,) = merged([first, finding("Perhaps so.", "b")], SOURCES)
+    assert one.confidence is ConfidenceLevel.SPECULATION
+
+
+def test_a_gap_is_filled_by_a_finding_that_covers_most_of_it():
+    gap = Gap(id="g", description="Not found: wages", suggested_queries=("keeper wages Boston",))
+    others = ["The tower is tall.", "The tower is old.", "The keeper lived there."]
+    assert filled([gap], ["The keeper at Boston had wages; none were found.", *others]) == {"g"}
+    assert filled([gap], others) == set()
+
+
+def test_words_that_every_statement_has_fill_no_gap():
+    gap = Gap(id="g", description="the tower's architect")
+    assert filled([gap], [f"The tower of place {n}." for n in range(9)]) == set()
+
+
+def test_numbers_of_one_unit_and_subject_from_different_sources_are_a_conflict():
+    a, b = finding("The lighthouse tower is 198 feet tall.", "a"), finding("The tower is 208 feet tall.", "b")
+    (conflict,) = contradictions([a, b])
+    assert conflict.finding_ids == (a.id, b.id)
+    assert "198 against 208" in conflict.description
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "ids"),
+    [
+        ("The tower is 198 feet tall.", "The tower is 198 feet tall and old.", "b"),
+        ("The tower is 198 feet tall.", "The tower is 60 metres tall.", "b"),
+        ("The tower is 198 feet tall.", "A ship sailed 208 feet away.", "b"),
+        ("The tower is 198 feet tall.", "The tower is 208 feet tall.", "a"),
+    ],
+    ids=["same value", "another unit", "another subject", "same source"],
+)
+def test_other_pairs_are_no_conflict(one, other, ids):
+    assert contradictions([finding(one, "a"), finding(other, ids)]) == ()
+
+
+def test_quantities_are_read_with_separators_and_spelled_units():
+    assert quantities("13,343 cubic feet, 1.5 km and 20% of 9 m") == {
+        "kilometres": {1.5},
+        "percent": {20.0},
+        "metres": {9.0},
+        "cubic": {13343.0},
+    }
+
+
+@pytest.mark.parametrize(
+    ("quote", "found"),
+    [
+        ("built in 1811", "built in 1811"),
+        ("  stands on a   reef ", "stands\non a reef"),
+        ("the keeper's 'log'", "the keeper’s ‘log’"),
+        ("1798-1811", "1798–1811"),
+        ("never there", None),
+        ("", None),
+    ],
+)
+def test_a_quote_is_located_exactly_or_but_for_space_and_marks(quote, found):
+    text = "It was built in 1811, stands\non a reef; the keeper’s ‘log’ of 1798–1811."
+    located = locate(quote, text, source_id="a", content_hash="h")
+    assert (located.quote if located else None) == found
+    if located:
+        assert text[located.start : located.end] == located.quote
+
+
+def test_the_place_after_the_hint_is_preferred():
+    located = locate("tower", "tower and tower", source_id="a", content_hash="h", hint=3)
+    assert located.start == 10

@@ -1,0 +1,187 @@
+"""Passages and sentences: exact spans, nothing lost, nothing split that belongs together."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deep_research.evidence.passages import KEPT_WHOLE, TARGET, passages, sentences
+
+MARKUP = (
+    "# Title\n",
+    "## Part\n",
+    "- item one\n",
+    "* item\n",
+    "1. first\n",
+    "a | b\n",
+    "|---|\n",
+    "```\n",
+    "~~~\n",
+)
+SPACE = ("\n", "\n\n", " ", "\t", "\u3000", "\r\n", "\x1c")
+WORDS = (
+    "word ",
+    "Dr. Who met J. Smith. ",
+    "It is 3.14! ",
+    "漢字。",
+    "x" * 700 + ". ",
+    "y" * 2000,
+    "e\u0301",
+    "...",
+    "?! ",
+)
+PIECES = st.sampled_from((*MARKUP, *SPACE, *WORDS))
+TEXTS = st.one_of(st.lists(PIECES, max_size=60).map("".join), st.text(max_size=300))
+
+
+def cut(text: str) -> list[str]:
+    return [text[span.start : span.end] for span in sentences(text)]
+
+
+@given(TEXTS)
+@settings(max_examples=300, deadline=None)
+def test_every_visible_character_is_in_exactly_one_passage(text: str) -> None:
+    covered = [0] * len(text)
+    last = 0
+    for passage in passages(text):
+        piece = text[passage.start : passage.end]
+        assert piece
+        assert piece == piece.strip()
+        assert passage.start >= last
+        last = passage.end
+        for at in range(passage.start, passage.end):
+            covered[at] += 1
+    assert all(count == 1 for count, character in zip(covered, text, strict=True) if not character.isspace())
+
+
+@given(TEXTS)
+@settings(max_examples=200, deadline=None)
+def test_no_passage_is_longer_than_what_is_kept_whole(text: str) -> None:
+    assert all(passage.end - passage.start <= KEPT_WHOLE + 20 for passage in passages(text))
+
+
+@given(TEXTS, st.integers(0, 50), st.integers(0, 400))
+@settings(max_examples=200, deadline=None)
+def test_sentences_are_ordered_trimmed_and_inside_their_window(text: str, start: int, length: int) -> None:
+    last = start
+    for span in sentences(text, start, start + length):
+        piece = text[span.start : span.end]
+        assert piece
+        assert piece == piece.strip()
+        assert last <= span.start < span.end <= min(len(text), start + length)
+        last = span.end
+
+
+@given(st.lists(st.sampled_from(["One two. ", "Is it? ", "Dr. No came. ", "好。", "3.5 kg.\n"]), max_size=20))
+@settings(deadline=None)
+def test_the_sentences_of_plain_prose_lose_no_visible_character(parts: list[str]) -> None:
+    text = "Begin: " + "".join(parts)
+    assert "".join("".join(cut(text)).split()) == "".join(text.split())
+
+
+def test_the_same_text_is_always_cut_the_same_way() -> None:
+    text = "# A\n\n" + "Some words here. " * 500
+    assert passages(text) == passages(text)
+
+
+def test_passages_of_prose_have_about_the_target_length() -> None:
+    text = "\n\n".join(f"Paragraph {n} has a few sentences. " * 9 for n in range(60))
+    lengths = [passage.end - passage.start for passage in passages(text)]
+    assert max(lengths) <= TARGET + 200
+    assert sorted(lengths)[len(lengths) // 2] >= 600
+
+
+def test_a_long_paragraph_is_cut_at_the_end_of_a_sentence() -> None:
+    text = "This sentence has exactly eight words in it. " * 100
+    assert all(text[passage.end - 1] == "." for passage in passages(text))
+
+
+def test_a_long_line_without_sentences_is_cut_between_words() -> None:
+    text = "word " * 2000
+    assert all(
+        text[p.start : p.end].split() == ["word"] * len(text[p.start : p.end].split()) for p in passages(text)
+    )
+
+
+def test_a_passage_knows_the_headings_above_it() -> None:
+    body = "Words of the section. " * 20
+    text = f"# Guide\n\n{body}\n\n## Install\n\n{body}\n\n### Linux\n\n{body}\n\n## Use\n\n{body}"
+    assert [passage.heading for passage in passages(text)] == [
+        "Guide",
+        "Guide / Install",
+        "Guide / Install / Linux",
+        "Guide / Use",
+    ]
+
+
+def test_a_heading_goes_with_what_follows_it() -> None:
+    body = "Words of the section. " * 40
+    text = f"{body}\n\n## Next\n\n{body}"
+    second = passages(text)[1]
+    assert text[second.start : second.end].startswith("## Next")
+
+
+def test_tiny_sections_share_a_passage() -> None:
+    text = "\n\n".join(f"## Option {n}\n\nShort." for n in range(10))
+    assert len(passages(text)) < 4
+
+
+@pytest.mark.parametrize("block", ["a | b\n" * 300, "```\n" + "x = 1\n\n" * 250 + "```"])
+def test_a_table_or_code_below_the_limit_is_kept_whole(block: str) -> None:
+    text = f"Intro.\n\n{block}\n\nOutro."
+    assert any(block.strip() in text[p.start : p.end] for p in passages(text))
+
+
+def test_a_very_long_table_is_cut_between_rows() -> None:
+    text = "cell one | cell two\n" * 500
+    assert all(text[p.start : p.end].endswith("cell two") for p in passages(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Dr. Smith met Mr. Jones. They talked.", ["Dr. Smith met Mr. Jones.", "They talked."]),
+        ("Use tools, e.g. Make or i.e. Ninja. Done.", ["Use tools, e.g. Make or i.e. Ninja.", "Done."]),
+        ("The U.S. Army left the U.S. It was late.", ["The U.S. Army left the U.S.", "It was late."]),
+        (
+            "J. R. R. Tolkien wrote it. George W. Bush read.",
+            ["J. R. R. Tolkien wrote it.", "George W. Bush read."],
+        ),
+        ("Pi is 3.14 or so. See Fig. 3 and No. 5.", ["Pi is 3.14 or so.", "See Fig. 3 and No. 5."]),
+        ("He died (d. 20 March 851) there.", ["He died (d. 20 March 851) there."]),
+        (
+            "Acme Inc. The firm grew. Acme Inc. Paris too.",
+            ["Acme Inc.", "The firm grew.", "Acme Inc. Paris too."],
+        ),
+        ("He said “Go!” and left. “Why?” She asked.", ["He said “Go!” and left.", "“Why?”", "She asked."]),
+        ("It rose.[12] Then it fell.[3][4] End", ["It rose.[12]", "Then it fell.[3][4]", "End"]),
+        ("これは本です。「はい。」と言った！次", ["これは本です。", "「はい。」", "と言った！", "次"]),
+        ("Wait... what? No… Yes.", ["Wait... what?", "No…", "Yes."]),
+        ("One line\nwraps here. Next\none too.", ["One line\nwraps here.", "Next\none too."]),
+        ("# A heading. Of two\nText.", ["# A heading. Of two", "Text."]),
+        ("- First item. More.\n- Second\n  goes on\n", ["First item.", "More.", "Second\n  goes on"]),
+        ("1. Open it. 2. Close it.", ["Open it.", "2. Close it."]),
+        ("a | b\n|---|---|\nc. D | d", ["a | b", "c. D | d"]),
+        ("```python\nx = 1. \n\ny\n```\nEnd.", ["x = 1.", "y", "End."]),
+        ("No end mark\n\nnew paragraph", ["No end mark", "new paragraph"]),
+        ("", []),
+        ("  \n\t\n ", []),
+        ("...", ["..."]),
+    ],
+)
+def test_sentences(text: str, expected: list[str]) -> None:
+    assert cut(text) == expected
+
+
+@pytest.mark.parametrize(
+    "piece", ["a\n", ".", ". ", "A. ", "- ", "#", "# a\n", "|", "x", "```\n", "。", ".)", "`", " "]
+)
+def test_no_text_takes_more_than_linear_time(piece: str) -> None:
+    text = piece * (200_000 // len(piece))
+    before = time.process_time()
+    passages(text)
+    sentences(text)
+    assert time.process_time() - before < 5  # linear: under .6 s; quadratic: minutes

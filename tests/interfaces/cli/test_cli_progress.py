@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli_double import QUESTION, Done
+
+from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.progress import ASCII, Marks, picture
+from deep_research.state import DeepResearchPhase, DeepResearchState, SubQuery, SubQueryStatus
+from deep_research.state.reducer import Fold
+
+Cli = Callable[..., Done]
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+ESCAPE = re.compile(r"\x1b\[(\d*)([A-Za-z])")
+
+
+class Screen:
+    """As much of a terminal as the progress uses: lines, moving up, clearing."""
+
+    def __init__(self) -> None:
+        self.rows = [""]
+        self.row = 0
+        self.widest = 0
+
+    def feed(self, data: str) -> None:
+        place = 0
+        while place < len(data):
+            escape = ESCAPE.match(data, place)
+            if escape:
+                self._obey(escape[1], escape[2])
+                place = escape.end()
+                continue
+            self._write(data[place])
+            place += 1
+
+    def _obey(self, number: str, command: str) -> None:
+        if command == "A":
+            self.row -= int(number)
+            assert self.row >= 0, "moved above the first line"
+        elif command == "K":
+            self.rows[self.row] = ""
+        elif command == "J":
+            del self.rows[self.row + 1 :]
+            self.rows[self.row] = ""
+        else:
+            assert command == "m", f"unexpected escape sequence {command}"
+
+    def _write(self, character: str) -> None:
+        if character == "\n":
+            self.row += 1
+            if self.row == len(self.rows):
+                self.rows.append("")
+        elif character != "\r":
+            assert character.isprintable(), f"control character {character!r}"
+            self.rows[self.row] += character
+            self.widest = max(self.widest, text.width(self.rows[self.row]))
+
+
+def on_terminal(*argv: str, columns: int, lines: int = 24, **environment: str) -> tuple[int, str, str]:
+    """A command whose stderr is a terminal: its exit code, what the terminal was sent, its stdout."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    command = [sys.executable, str(HERE / "cli_double.py"), *argv]
+    env = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm", "PYTHONIOENCODING": "utf-8"} | environment
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave, env=env, close_fds=True
+    )
+    os.close(slave)
+    sent = bytearray()
+    while True:
+        try:
+            chunk = os.read(master, 65536)
+        except OSError:  # how Linux says that nobody holds the other end any more
+            break
+        if not chunk:
+            break
+        sent += chunk
+    os.close(master)
+    out, _ = process.communicate(timeout=30)
+    return process.returncode, sent.decode(), out.decode()
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+def test_on_a_terminal_progress_is_redrawn_in_place_within_its_width_and_taken_away(columns: int) -> None:
+    question = f"\u202e{QUESTION} \x1b\x07"
+    code, sent, out = on_terminal("steady", "run", question, columns=columns)
+    assert code == 0, sent
+    screen = Screen()
+    screen.feed(sent)
+    assert "gathering" in sent
+    assert "✓" in sent
+    assert screen.widest < columns
+    left = [row for row in screen.rows if row]
+    assert left[0].startswith("Completed: 3 sources,")
+    assert re.fullmatch(r"deep-research show deepres-[0-9a-f]{12}", left[-1])
+    assert "\x1b[2K" not in out
+
+
+def test_without_colour_wanted_there_is_none() -> None:
+    _, plain, _ = on_terminal("quick", "run", QUESTION, columns=80, NO_COLOR="1")
+    _, coloured, _ = on_terminal("quick", "run", QUESTION, columns=80)
+    assert re.search(r"\x1b\[\d+m", coloured)
+    assert not re.search(r"\x1b\[\d+m", plain)
+
+
+def test_a_dumb_terminal_and_log_lines_get_plain_lines() -> None:
+    _, dumb, _ = on_terminal("quick", "run", QUESTION, columns=80, TERM="dumb")
+    _, logged, _ = on_terminal("quick", "run", QUESTION, "--log-level", "error", columns=80)
+    for sent in (dumb, logged):
+        assert "planning: " in sent
+        assert "\x1b" not in sent
+
+
+def test_elsewhere_there_is_one_plain_line_for_each_finished_phase_and_sub_query(cli: Cli) -> None:
+    lines = cli("run", QUESTION, "--max-iterations", "1").err.splitlines()
+    said = [re.sub(r"\d+", "N", line) for line in lines]
+    assert said[0].startswith("Run deepres-")
+    assert said[1] == "planning: N sub-queries"
+    queries = [line for line in said if line.startswith("'")]
+    assert queries
+    assert all(line.endswith("': N sources") for line in queries)
+    for phase in ("gathering", "analysis", "synthesis"):
+        assert sum(line.startswith(f"{phase}: ") for line in lines) == 1
+    assert all(line.isprintable() for line in lines)
+
+
+# --- the picture -------------------------------------------------------------------------------------------
+
+
+def fold_of(number: int, **changes: object) -> Fold:
+    status = [SubQueryStatus.COMPLETED, SubQueryStatus.FAILED, SubQueryStatus.PENDING]
+    queries = tuple(
+        SubQuery(id=f"subq-{i}", query=f"sub-query {i} {'long ' * 30}", status=status[min(i, 2)])
+        for i in range(number)
+    )
+    state = DeepResearchState(query="q", phase=DeepResearchPhase.GATHERING, sub_queries=queries)
+    return Fold(state.model_copy(update=changes))
+
+
+def drawn(fold: Fold, searching: set[str] | None = None, *, columns: int = 80, lines: int = 24) -> list[str]:
+    return picture(fold, searching or set(), seconds=65, columns=columns, lines=lines, marks=ASCII, turn=0)
+
+
+def test_the_picture_shows_phases_and_the_sub_queries_of_this_iteration() -> None:
+    fold = fold_of(4)
+    rows = drawn(fold, {fold.sub_queries["subq-2"].query}, columns=40)
+    assert rows[:3] == [
+        "Iteration 1, 1:05",
+        "+ planning    4 sub-queries",
+        "- gathering   2 of 4 searched, 0 sources",
+    ]
+    assert [row[:17] for row in rows[3:7]] == [
+        "    + sub-query 0",
+        "    x sub-query 1",
+        "    - sub-query 2",
+        "    . sub-query 3",
+    ]
+    assert rows[7:] == [". analysis", ". synthesis", ". refinement"]
+
+
+@pytest.mark.parametrize("columns", [1, 10, 20, 40, 80, 200])
+@pytest.mark.parametrize("lines", [1, 5, 7, 10, 24])
+def test_the_picture_fits_any_terminal(columns: int, lines: int) -> None:
+    rows = drawn(fold_of(20), columns=columns, lines=lines)
+    assert len(rows) <= lines
+    assert all(text.width(row) <= columns for row in rows)
+
+
+def test_a_low_terminal_shows_the_unfinished_sub_queries_first() -> None:
+    rows = drawn(fold_of(20), lines=10)
+    assert [row[:17] for row in rows[3:7]] == [
+        *(f"    . sub-query {n}" for n in (2, 3, 4)),
+        "    . and 17 more",
+    ]
+
+
+def test_every_mark_is_one_column_wide() -> None:
+    for marks in (Marks(), ASCII):
+        assert {text.width(m) for m in (marks.done, marks.failed, marks.waiting, *marks.turns)} == {1}

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deep_research.interfaces.cli import text
+
+ACTING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+
+
+@pytest.mark.parametrize(
+    ("dirty", "clean"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07shown", "shown"),
+        ("\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("\x9b31mred", "red"),
+        ("\x1bPdevice\x1b\\shown", "shown"),
+        ("\x1bcreset", "reset"),
+        ("cut \x1b[", "cut "),
+        ("over\rwritten\b\x07", "overwritten"),
+        ("right\u202e to \u2066left\u200f", "right to left"),
+        ("hid\u200bden\U000e0041", "hidden"),
+        ("tabs\tand\nlines\r\n", "tabs\tand\nlines\n"),
+        ("می‌خواهم 👩‍🔬", "می‌خواهم 👩‍🔬"),
+        ("half \ud800 a pair", "half  a pair"),
+    ],
+)
+def test_what_could_act_on_a_terminal_is_taken_out_and_the_rest_stays(dirty: str, clean: str) -> None:
+    assert text.clean(dirty) == clean
+
+
+@given(st.text(alphabet=st.characters(codec=None)))
+def test_nothing_that_acts_is_left_of_any_text(anything: str) -> None:
+    assert not ACTING.search(text.clean(anything))
+    assert "\n" not in text.line(anything)
+
+
+@given(st.text(max_size=60), st.integers(0, 50))
+def test_a_clipped_text_never_takes_more_columns_than_it_may(anything: str, columns: int) -> None:
+    clean = text.line(anything)
+    clipped = text.clip(clean, columns)
+    assert text.width(clipped) <= columns
+    if text.width(clean) <= columns:
+        assert clipped == clean
+
+
+def test_wide_characters_count_twice_and_combining_ones_not_at_all() -> None:
+    assert text.width("灯台") == 4
+    assert text.width("e\u0301") == 1
+    assert text.clip("灯台の光", 6) == "灯台…"
+    assert text.pad("灯", 4) == "灯  "
+
+
+def test_folding_never_breaks_a_word_that_must_be_copied() -> None:
+    command = "deep-research-resume-deepres-0123456789ab"
+    assert command in text.fold(f"Go on with: {command} now", 30)
+
+
+@given(st.text(max_size=80), st.integers(1, 60))
+def test_a_folded_line_loses_no_word_and_keeps_to_its_columns_where_words_allow(
+    anything: str, columns: int
+) -> None:
+    clean = text.line(anything)
+    lines = text.fold(clean, columns)
+    assert " ".join(lines) == clean
+    assert all(text.width(line) <= columns or " " not in line for line in lines)
+
+
+def test_counts_agree_with_their_nouns() -> None:
+    assert text.count(1, "source") == "1 source"
+    assert text.count(0, "source") == "0 sources"
+    assert text.count(1200, "sub-query", "sub-queries") == "1,200 sub-queries"
+
+
+def test_a_table_gives_its_last_column_what_is_left() -> None:
+    lines = text.table([("A", "B"), ("long", "x" * 50)], 20)
+    assert lines == ["A     B", f"long  {'x' * 13}…"]

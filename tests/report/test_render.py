@@ -1,0 +1,99 @@
+"""A draft is text from outside: what it may not bring, and how references are made."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deep_research.report.render import escaped, finished, reference, safe
+from deep_research.state import ConfidenceLevel, Finding, Quote, Source
+
+ALLOWED = {"https://a.example/page"}
+
+
+def source(name, **fields):
+    return Source(id=f"src-{name * 12}", sub_query_id="subq-1", title=f"Title {name}", **fields)
+
+
+def finding(number, *sources):
+    quotes = tuple(
+        Quote(source_id=s.id, quote=f"quote {number}", start=number, end=number + 7, content_hash="h")
+        for s in sources
+    )
+    return Finding(
+        id=f"find-{number:012x}",
+        content="c",
+        confidence=ConfidenceLevel.HIGH,
+        source_ids=tuple(s.id for s in sources),
+        quotes=quotes,
+    )
+
+
+@pytest.mark.parametrize(
+    ("draft", "after"),
+    [
+        ("![chart](http://evil.example/x?d=1)", "chart"),
+        ("[click](http://evil.example)", "click"),
+        ("[click](javascript:alert(1))", "click)"),
+        ("[a](https://a.example/page)", "[a](https://a.example/page)"),
+        ("<http://evil.example>", "http://evil.example"),
+        ("<https://a.example/page>", "<https://a.example/page>"),
+        ("<img src=x onerror=alert(1)>", r"\<img src=x onerror=alert(1)>"),
+        ("<!-- hidden -->", r"\<!-- hidden -->"),
+        ("[x]: http://evil.example", ""),
+        ("a < b and 3 <4", "a < b and 3 <4"),
+    ],
+)
+def test_links_images_and_html_of_a_draft_do_not_pass(draft, after):
+    assert safe(draft, ALLOWED) == after
+
+
+def test_numbers_are_given_in_the_order_of_first_mention():
+    a, b = source("a", url="a.md"), source("b", url="https://a.example/page")
+    report, metadata, citations = finished(
+        "## S\n\nSecond [find-000000000002], first and second [find-000000000001; find-000000000002].",
+        [finding(1, a), finding(2, b)],
+        [a, b],
+        writer="w",
+    )
+    assert "Second [1], first and second [1, 2]." in report
+    assert report.endswith("1. Title b. <https://a.example/page>\n2. Title a. a.md\n")
+    assert [c.number for c in citations] == [1, 2]
+    assert metadata.citations_count == 2
+
+
+def test_a_source_that_no_quote_supports_is_not_cited():
+    a = source("a", url="a.md")
+    report, metadata, citations = finished("## S\n\nX [src-aaaaaaaaaaaa].", [], [a], writer="w")
+    assert report == "## S\n\nX."
+    assert (metadata.removed_references, citations) == (1, ())
+
+
+def test_a_title_from_outside_cannot_make_a_link_or_a_tag():
+    title = "[click](http://evil.example) <script> \n# Heading"
+    line = reference(source("a").model_copy(update={"title": title, "url": "a.md"}))
+    assert r"\[click\](http://evil.example) \<script>" in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("# not a heading", r"\# not a heading"),
+        ("- not an item", r"\- not an item"),
+        ("15. not a number", r"15\. not a number"),
+        ("> not a quote", r"\> not a quote"),
+        ("15 men - and more", "15 men - and more"),
+    ],
+)
+def test_escaped_text_opens_no_block(text, after):
+    assert escaped(text) == after
+
+
+@given(st.text(max_size=300))
+def test_no_draft_brings_a_tag_or_an_image(draft):
+    after = safe(draft, set())
+    for place, character in enumerate(after[:-1]):
+        if character == "<" and (
+            (after[place + 1].isascii() and after[place + 1].isalpha()) or after[place + 1] in "/!?"
+        ):
+            assert after[place - 1] == "\\"

@@ -1,0 +1,342 @@
+"""Every setting changes what the engine does: one test a setting, and none may be missing."""
+
+import asyncio
+import logging
+import threading
+import time
+
+import pytest
+
+from deep_research import DeepResearch, SearchProvider, SearchResult, SupervisorHooks
+from deep_research.errors import InvalidQuestionError, UnknownNameError
+from deep_research.settings import Settings
+from deep_research.store import MemoryStore, SQLiteStore
+from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
+
+QUESTION = "What is known of towers?"
+SHOWN = {}
+
+
+def shows(setting):
+    def register(function):
+        SHOWN[setting] = function
+        return function
+
+    return register
+
+
+def run(tmp_path, agents=None, question=QUESTION, **fields):
+    made = {"search": [ScriptedSearch()], "data_dir": tmp_path, **fields}
+    cast = agents or scripted_agents(without=["gatherer"])
+    with DeepResearch(agents=cast, **made) as research:
+        return research.run(question)
+
+
+@shows("max_iterations")
+def further_rounds(tmp_path):
+    for rounds in (1, 2):
+        cast = scripted_agents(iterations=5, without=["gatherer"])
+        assert run(tmp_path, cast, max_iterations=rounds).iterations == rounds
+
+
+@shows("max_sub_queries")
+def sub_queries_of_a_plan(tmp_path):
+    result = run(tmp_path, scripted_agents(sub_queries=9, without=["gatherer"]), max_sub_queries=4)
+    assert len(result.state.sub_queries) == 4
+
+
+@shows("max_sources_per_query")
+def sources_of_a_search(tmp_path):
+    assert all(len(s.source_ids) == 1 for s in run(tmp_path, max_sources_per_query=1).state.sub_queries)
+
+
+@shows("max_concurrent")
+def searches_at_a_time(tmp_path):
+    class Counting(SearchProvider):
+        running = most = 0
+
+        async def search(self, request):
+            self.running += 1
+            self.most = max(self.most, self.running)
+            await asyncio.sleep(0)
+            self.running -= 1
+            return [SearchResult(address=request.query, title="t", text="A text.")]
+
+    for allowed in (1, 3):
+        counting = Counting()
+        cast = scripted_agents(sub_queries=5, without=["gatherer"])
+        run(tmp_path, cast, search=[counting], max_concurrent=allowed)
+        assert counting.most == allowed
+
+
+@shows("gate_retries")
+def attempts_at_a_blocked_gate(tmp_path):
+    for retries, status in ((0, "aborted"), (1, "completed")):
+        cast = scripted_agents(retries={"planner": 1}, without=["gatherer"])
+        assert run(tmp_path, cast, gate_retries=retries).status == status
+
+
+@shows("max_supervisor_retries")
+def retries_that_a_hook_may_ask_for(tmp_path):
+    from deep_research import SupervisorAction, Verdict
+
+    again = Verdict(action=SupervisorAction.RETRY)
+    for allowed in (0, 2):
+        cast = scripted_agents(without=["gatherer"])
+        hooks = SupervisorHooks(gate=lambda s, p, v: again if p == "synthesis" else None)
+        run(tmp_path, cast, hooks=hooks, max_supervisor_retries=allowed)
+        assert len(cast["synthesizer"].handoffs) == allowed + 1
+
+
+@shows("report_words")
+def length_of_the_report(tmp_path):
+    def found(request):
+        return [
+            SearchResult(
+                address=f"{n}.md",
+                title=f"Towers {n}",
+                text="\n\n".join(
+                    f"On reef {n}{m} the known towers number {n * m}, {'as the keepers wrote ' * 8}down."
+                    for m in range(40)
+                ),
+            )
+            for n in range(5)
+        ]
+
+    search = ScriptedSearch(found)
+    with DeepResearch(search=[search], data_dir=tmp_path) as research:
+        short = research.run("What is known of towers on reefs?", report_words=100)
+        full = research.run("What is known of towers on reefs?", report_words=5000)
+    assert short.report_metadata.word_count < full.report_metadata.word_count
+    assert any("left out to keep the wanted length" in line for line in short.report.splitlines())
+
+
+@shows("system_prompt")
+def instructions_to_agents(tmp_path):
+    cast = scripted_agents(without=["gatherer"])
+    run(tmp_path, cast, system_prompt="Be brief.")
+    for role in ("planner", "analyzer", "synthesizer"):
+        assert cast[role].handoffs[0].system_prompt == "Be brief."
+
+
+@shows("source_types")
+def kinds_of_sources_asked_for(tmp_path):
+    search = ScriptedSearch()
+    run(tmp_path, search=[search], source_types=("academic",))
+    assert search.requests[0].source_types == ("academic",)
+
+
+@shows("max_searches")
+def cap_on_searches(tmp_path):
+    search = ScriptedSearch()
+    run(tmp_path, search=[search], max_searches=2)
+    assert len(search.requests) == 2
+
+
+@shows("max_seconds")
+def cap_on_seconds(tmp_path):
+    class Slow(SearchProvider):
+        async def search(self, request):
+            if request.query.endswith("part 1"):
+                return [SearchResult(address="a.md", title="t", text="A text about it.")]
+            await asyncio.Event().wait()
+            return None
+
+    result = run(tmp_path, search=[Slow()], max_seconds=0.3)
+    assert result.status == "completed"
+    assert "max_seconds" in [limit.name for limit in result.limits]
+
+
+@shows("max_question_chars")
+def longest_question(tmp_path):
+    with pytest.raises(InvalidQuestionError, match="10 are allowed"):
+        run(tmp_path, max_question_chars=10)
+
+
+@shows("max_source_bytes")
+def longest_text_of_a_source(tmp_path):
+    search = ScriptedSearch(lambda r: [SearchResult(address=r.query, title="t", text="x" * 3_000)])
+    assert run(tmp_path, search=[search], max_source_bytes=2_000).sources == ()
+
+
+@shows("operation_timeout")
+def seconds_of_one_call(tmp_path):
+    cast = scripted_agents(without=["gatherer", "planner"])
+    cast["planner"] = hanging
+    result = run(tmp_path, cast, operation_timeout=0.05)
+    assert (result.reason, "longer than 0.05 s" in result.message) == ("error", True)
+
+
+async def hanging(*_):
+    await asyncio.Event().wait()
+
+
+@shows("task_timeout")
+def seconds_of_a_run(tmp_path):
+    cast = scripted_agents(without=["gatherer", "planner"])
+    cast["planner"] = hanging
+    assert run(tmp_path, cast, task_timeout=0.05).reason == "timeout"
+
+
+@shows("hook_timeout")
+def seconds_of_a_hook(tmp_path):
+    result = run(tmp_path, hooks=SupervisorHooks(think_pause=hanging), hook_timeout=0.02)
+    assert result.status == "completed"
+    assert any("no answer within 0.02 s" in limit.message for limit in result.limits)
+
+
+@shows("corpus")
+def documents_to_search(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "tower.md").write_text(
+        "# Towers\n\nThe tower of Mole was built in 1811 by Ann Mole."
+    )
+    with DeepResearch(corpus=tmp_path / "docs", data_dir=tmp_path / "data") as research:
+        assert research.run("Who built the tower of Mole?").sources[0].url == "tower.md"
+
+
+@shows("search")
+def providers_by_name(tmp_path):
+    with pytest.raises(UnknownNameError):
+        run(tmp_path, search=["nobody"])
+
+
+@shows("store")
+def where_runs_are_kept(tmp_path):
+    for name, kind in (("memory", MemoryStore), ("sqlite", SQLiteStore)):
+        with DeepResearch(store=name, data_dir=tmp_path) as research:
+            assert isinstance(research._parts.store, kind)
+
+
+@shows("data_dir")
+def folder_of_the_database(tmp_path):
+    run(tmp_path / "here")
+    assert (tmp_path / "here" / "runs.db").exists()
+
+
+@shows("preset")
+def values_to_start_from(tmp_path):
+    with DeepResearch(preset="fast", data_dir=tmp_path) as fast, DeepResearch(data_dir=tmp_path) as plain:
+        assert fast.settings.settings.max_iterations < plain.settings.settings.max_iterations
+
+
+@shows("log_level")
+def lines_that_are_printed(tmp_path):
+    from deep_research.logs import configure
+
+    def broken(event):
+        raise ZeroDivisionError
+
+    try:
+        run(tmp_path, hooks=SupervisorHooks(event=broken), log_level="warning")
+        assert logging.getLogger("deep_research").isEnabledFor(logging.WARNING)
+        assert not logging.getLogger("deep_research").isEnabledFor(logging.INFO)
+    finally:
+        configure(None)
+
+
+@shows("log_format")
+def form_of_the_lines(tmp_path, capsys):
+    import json
+
+    from deep_research.logs import configure
+
+    def broken(event):
+        raise ZeroDivisionError
+
+    try:
+        run(tmp_path, hooks=SupervisorHooks(event=broken), log_level="warning", log_format="json")
+        line = capsys.readouterr().err.splitlines()[0]
+        assert json.loads(line)["event"] == "observer_failed"
+    finally:
+        configure(None)
+
+
+@shows("lease_ttl")
+def time_after_which_a_silent_owner_is_replaced(tmp_path):
+    cast = scripted_agents(without=["gatherer", "planner"])
+    cast["planner"] = hanging
+    with DeepResearch(
+        agents=cast, search=[ScriptedSearch()], data_dir=tmp_path, lease_ttl=77, heartbeat=30
+    ) as research:
+        handle = research.start(QUESTION)
+        assert 60 < research._parts.store.run(handle.research_id).lease_until - time.time() <= 77
+
+
+@shows("heartbeat")
+def time_between_renewals(tmp_path):
+    renewed = threading.Event()
+    agent = ScriptedAgent([ZeroDivisionError()])
+
+    class Waits:
+        deterministic = True
+
+        async def __call__(self, handoff):
+            await asyncio.to_thread(renewed.wait, 20)
+            return await agent(handoff)
+
+    cast = {**scripted_agents(without=["gatherer"]), "synthesizer": Waits()}
+    with DeepResearch(
+        agents=cast, search=[ScriptedSearch()], data_dir=tmp_path, heartbeat=0.05, lease_ttl=5
+    ) as research:
+        handle = research.start(QUESTION)
+        store = research._parts.store
+        first = store.run(handle.research_id).lease_until
+        for _ in range(400):
+            if store.run(handle.research_id).lease_until > first:
+                break
+            renewed.wait(0.02)
+        assert store.run(handle.research_id).lease_until > first
+        renewed.set()
+        handle.result(10)
+
+
+@shows("control_interval")
+def time_between_looks_for_wishes(tmp_path):
+    cast = scripted_agents(without=["gatherer", "planner"])
+    cast["planner"] = hanging
+    made = {"agents": cast, "search": [ScriptedSearch()], "data_dir": tmp_path}
+    with DeepResearch(**made, control_interval=9) as rarely, DeepResearch(**made) as other:
+        handle = rarely.start(QUESTION)
+        other.events(handle.research_id)
+        other._parts.store.post(handle.research_id, "cancel")
+        with pytest.raises(TimeoutError):
+            handle.result(timeout=0.5)
+    with DeepResearch(**made, control_interval=0.02) as often, DeepResearch(**made) as other:
+        handle = often.start(QUESTION)
+        other._parts.store.post(handle.research_id, "cancel")
+        assert handle.result(timeout=10).reason == "cancelled"
+
+
+@shows("max_active_runs")
+def runs_at_a_time(tmp_path):
+    active, most = 0, 0
+
+    async def count(handoff):
+        nonlocal active, most
+        active += 1
+        most = max(most, active)
+        await asyncio.sleep(0)
+        active -= 1
+        return await scripted_agents()["planner"](handoff)
+
+    async def journey(allowed):
+        nonlocal most
+        most = 0
+        cast = {**scripted_agents(without=["gatherer"]), "planner": count}
+        async with DeepResearch(
+            agents=cast, search=[ScriptedSearch()], data_dir=tmp_path, max_active_runs=allowed
+        ) as research:
+            await asyncio.gather(*(research.arun(f"What of tower {n}?") for n in range(6)))
+        return most
+
+    assert asyncio.run(journey(1)) == 1
+    assert asyncio.run(journey(6)) > 1
+
+
+@pytest.mark.parametrize("setting", Settings.model_fields)
+def test_a_setting_changes_what_the_engine_does(setting, tmp_path, request):
+    function = SHOWN[setting]
+    wanted = function.__code__.co_varnames[: function.__code__.co_argcount]
+    given = {"tmp_path": tmp_path}
+    function(**{name: given.get(name) or request.getfixturevalue(name) for name in wanted})
