@@ -17,6 +17,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from deep_research.errors import StopResearch
+
 THREADS = 16
 
 
@@ -30,14 +32,29 @@ class Calls:
         self._pid = 0
 
     async def __call__(self, function: Callable[..., Any], *args: Any, timeout: float | None = None) -> Any:
-        """Raises `TimeoutError` after ``timeout`` seconds, and whatever the function raises."""
+        """Raises `TimeoutError` after ``timeout`` seconds, and whatever the function raises; what would end the
+        loop, or pass for a cancellation that nobody asked for, as `RuntimeError`."""
         async with asyncio.timeout(timeout):
-            if is_coroutine_function(function):
-                return await function(*args)
-            run = functools.partial(contextvars.copy_context().run, function, *args)
-            answer = await asyncio.get_running_loop().run_in_executor(self._executor(), run)
-            # A plain callable may still hand back an awaitable (a lambda around a coroutine function).
-            return await answer if inspect.isawaitable(answer) else answer
+            try:
+                return await self._answer(function, *args)
+            except asyncio.CancelledError as error:
+                task = asyncio.current_task()
+                if task is None or task.cancelling():
+                    raise
+                raise _contained(error) from error
+            except SystemExit as error:
+                raise _contained(error) from error
+            except ExceptionGroup as failures:
+                # A task group of theirs wraps the one exception that means something to us.
+                raise first(failures.subgroup(StopResearch) or failures) from None
+
+    async def _answer(self, function: Callable[..., Any], *args: Any) -> Any:
+        if is_coroutine_function(function):
+            return await function(*args)
+        run = functools.partial(contextvars.copy_context().run, _in_thread, function, *args)
+        answer = await asyncio.get_running_loop().run_in_executor(self._executor(), run)
+        # A plain callable may still hand back an awaitable (a lambda around a coroutine function).
+        return await answer if inspect.isawaitable(answer) else answer
 
     def _executor(self) -> ThreadPoolExecutor:
         with self._gate:
@@ -52,6 +69,28 @@ class Calls:
             if self._pool is not None and self._pid == os.getpid():
                 self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None
+
+
+def first(failure: BaseException) -> BaseException:
+    """The first exception of a group, however deep, or the exception itself."""
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    return failure
+
+
+def _in_thread(function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return function(*args)
+    except StopIteration as error:  # a future cannot hold it: whoever awaits would wait for ever
+        raise _contained(error) from error
+    except Exception:
+        raise
+    except BaseException as error:
+        raise _contained(error) from error
+
+
+def _contained(error: BaseException) -> RuntimeError:
+    return RuntimeError(f"it raised {type(error).__name__} {error}".rstrip())
 
 
 def is_coroutine_function(function: Callable[..., Any]) -> bool:

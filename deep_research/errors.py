@@ -42,16 +42,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 
+def one_line(text: str) -> str:
+    """The text without line breaks and runs of white space: what others raise may have many lines."""
+    return " ".join(text.split())
+
+
 class DeepResearchError(Exception):
     """Base of the tree. ``str(error)`` is the problem and the next step on one line."""
 
     code: ClassVar[str] = "error"
 
     def __init__(self, problem: str, *, hint: str = "", **data: Any) -> None:
-        self.problem = problem
-        self.hint = hint
+        self.problem = one_line(problem)
+        self.hint = one_line(hint)
         self.data: dict[str, Any] = data
-        super().__init__(f"{problem} {hint}".strip())
+        super().__init__(f"{self.problem} {self.hint}".strip())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.problem, self.hint, self.data)

@@ -12,8 +12,8 @@ from deep_research.evidence.text import (
     NEGATIONS,
     STOP_WORDS,
     coverage,
-    inverse_frequency,
     question_terms,
+    rarity,
     stem,
     words,
 )
@@ -117,7 +117,7 @@ def filled(gaps: Iterable[Gap], statements: Sequence[str]) -> set[str]:
     found = set()
     for gap in gaps:
         terms = question_terms(" ".join((gap.description, *gap.suggested_queries[:1])))
-        wanted = {t: weight * inverse_frequency(len(texts), holding[t]) for t, weight in terms.items()}
+        wanted = {t: weight * rarity(len(texts), holding[t]) for t, weight in terms.items()}
         if any(coverage(wanted, text) >= GAP_COVERAGE for text in texts):
             found.add(gap.id)
     return found

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.evidence.passages import passages
-from deep_research.evidence.text import inverse_frequency, stem, variants, words
+from deep_research.evidence.text import rarity, stem, variants, words
 from deep_research.state import Span
 
 _K1 = 1.2
-FLOOR = 0.5  # the least weight of a term, against at most 2
 _SCAN = 65_536  # characters per turn: a longer search would hold up the other threads
 
 
@@ -96,17 +95,12 @@ def scan(text: str, source: int, scanner: TermScanner) -> list[Passage]:
 
 
 def rarities(found: Sequence[Passage], terms: Iterable[str]) -> dict[str, float]:
-    """Weight of each term, from `FLOOR` to 2, by how few of the passages have it; one that none has weighs most.
-
-    The passages were found by searching for these very terms, so that what a question is about is in most of
-    them: without the floor its subject would count for nothing.
-    """
+    """Weight of each term by how few of the passages have it."""
     holding: Counter[str] = Counter()
     for passage in found:
         holding.update(passage.terms.keys())
     total = max(len(found), 1)
-    most = inverse_frequency(total, 0)
-    return {term: FLOOR + (2.0 - FLOOR) * inverse_frequency(total, holding[term]) / most for term in terms}
+    return {term: rarity(total, holding[term]) for term in terms}
 
 
 def bm25(passage: Passage, weights: Mapping[str, float]) -> float:

@@ -29,7 +29,7 @@ NEGATIONS = frozenset(
 ASKING_WORDS = frozenset(
     WORD.findall(
         """answer difference describe explain kind kinds long man many mean name named names number person people place
-        purpose reason sort thing things type types way ways woman work works year years"""
+        purpose reason sort thing found missing things type types way ways woman work works year years"""
     )
 )
 # Forms and near-synonyms that a stemmer does not bring together. The first word stands for its row.
@@ -158,8 +158,20 @@ def question_terms(question: str) -> dict[str, float]:
     return weights or {stem(w): 1.0 for w in every}
 
 
-def inverse_frequency(total: int, holding: int) -> float:
-    """How rare a term is among ``total`` texts of which ``holding`` have it; always positive."""
+RARITY_FLOOR = 0.5
+
+
+def rarity(total: int, holding: int) -> float:
+    """The weight, from `RARITY_FLOOR` to 2, of a term that ``holding`` of ``total`` texts have; 2 if none has it.
+
+    The texts were found by searching for these very terms, so that what a question is about is in most of them:
+    without the floor its subject would count for nothing.
+    """
+    scale = _inverse_frequency(total, holding) / _inverse_frequency(total, 0)
+    return RARITY_FLOOR + (2.0 - RARITY_FLOOR) * scale
+
+
+def _inverse_frequency(total: int, holding: int) -> float:
     return math.log(1.0 + (total - holding + 0.5) / (holding + 0.5))
 
 

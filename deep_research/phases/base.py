@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from deep_research.calls import Calls
+from deep_research.calls import Calls, first
 from deep_research.errors import AgentError, DeepResearchError, HandoffError, StopResearch
 from deep_research.state import (
     PHASE_TO_AGENT,
@@ -167,10 +167,4 @@ async def together(units: Iterable[Callable[[], Coroutine[Any, Any, None]]], *, 
             for unit in units:
                 group.create_task(in_turn(unit))
     except BaseExceptionGroup as failures:
-        raise _first(failures) from None
-
-
-def _first(failure: BaseException) -> BaseException:
-    while isinstance(failure, BaseExceptionGroup):
-        failure = failure.exceptions[0]
-    return failure
+        raise first(failures) from None

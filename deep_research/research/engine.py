@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import threading
 import time
@@ -18,6 +17,7 @@ from deep_research.errors import (
     InvalidQuestionError,
     RunBusyError,
     RunStateError,
+    SettingsError,
     UnknownNameError,
 )
 from deep_research.evidence.plain import clean
@@ -116,7 +116,6 @@ class DeepResearch:
         self._feed = Feed()
         self._runner = Runner(self._parts, self._settings, self._feed, clock)
         self._background = BackgroundLoop()
-        self._own_pid = os.getpid()
         self._ready = threading.Lock()
         self._prepared = False
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
@@ -387,7 +386,14 @@ class DeepResearch:
                 hint="Shorten it, or give its background as system_prompt.",
             )
         given = {"budget": self._budget, **options} if self._budget is not None else dict(options)
-        return question, self._settings.run_options(**given)
+        chosen = self._settings.run_options(**given)
+        try:
+            chosen.model_dump_json()
+        except ValueError:
+            raise SettingsError(
+                "An option holds characters that are not text.", hint="Remove them and ask again."
+            ) from None
+        return question, chosen
 
     async def _prepare(self) -> None:
         """Look once per engine that there is something to search, and open the store, off the loop."""

@@ -66,7 +66,7 @@ class BackgroundLoop:
                 self._loop = asyncio.new_event_loop()
                 self._pid = os.getpid()
                 self._thread = threading.Thread(
-                    target=self._loop.run_forever, name="deep-research-loop", daemon=True
+                    target=_serve, args=(self._loop,), name="deep-research-loop", daemon=True
                 )
                 self._thread.start()
             return self._loop
@@ -77,8 +77,19 @@ class BackgroundLoop:
         if loop is None or thread is None or self._pid != os.getpid():
             return
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(timeout=_GRACE)
-        if not thread.is_alive():
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.run_until_complete(loop.shutdown_default_executor())
-            loop.close()
+        if thread is not threading.current_thread():  # the garbage collector may close us on our own loop
+            thread.join(timeout=_GRACE)
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop until it is stopped, then end what is left on it: here, since whoever stops it may have a
+    running loop of his own."""
+    loop.run_forever()
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    if left:
+        loop.run_until_complete(asyncio.wait(left))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()

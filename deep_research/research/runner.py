@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import threading
 import time
-import weakref
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,6 +36,8 @@ from deep_research.store import (
 from deep_research.supervisor.hooks import overridden
 from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
+CANCELLED = "The run was cancelled."
+RELEASE_WAIT = 5.0  # seconds
 log = get_log("runner")
 
 
@@ -55,12 +57,16 @@ class _Active:
     journal: RunJournal
     orchestrator: SupervisorOrchestrator
     task: asyncio.Task[Any] | None = None
-    waiting: asyncio.Task[Any] | None = None  # for a slot
-    started: float = field(default_factory=time.monotonic)
+    begun: bool = False
+    stopped: bool = False
     lost: bool = False
     over: bool = False
-    gone: threading.Event = field(default_factory=threading.Event)  # set once the run was let go of
-    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    gone: Future[None] = field(default_factory=Future)  # done once the run was let go of
+
+    @property
+    def ours(self) -> bool:
+        """False in a forked child, which has its parent's list of runs but not the runs."""
+        return self.journal.lane.owner.pid == os.getpid()
 
 
 class Runner:
@@ -73,7 +79,7 @@ class Runner:
         self._clock = clock
         self._token = secrets.token_hex(8)
         self._gate = threading.Lock()
-        self._loops: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Loop] = weakref.WeakKeyDictionary()
+        self._loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
         self._active: dict[str, _Active] = {}
 
     async def begin(
@@ -94,23 +100,40 @@ class Runner:
             ),
         )
         slots = self._loop().slots
+        waits = slots.locked()
         try:
-            if slots.locked():
+            if waits:
                 await journal.record(first)
                 _set(created)
-                self._watch(active)
-                active.waiting = asyncio.current_task()
-                async with _slot(slots, active.stopped):
-                    if not active.stopped.is_set():
-                        await journal.record(start)
-                    return await self._carry_out(active)
-            async with slots:
-                await journal.record(first, start)
+                if not await self._admitted(active, slots):
+                    return ResearchResult.of(journal.state)
+            else:
+                await slots.acquire()
+            try:
+                await journal.record(*(() if waits else (first,)), start)
                 _set(created)
-                self._watch(active)
                 return await self._carry_out(active)
+            finally:
+                slots.release()
         finally:
             await self._deactivate(active)
+
+    async def _admitted(self, active: _Active, slots: asyncio.Semaphore) -> bool:
+        """Wait for a slot, holding the run meanwhile; False when it was cancelled before there was one."""
+        self._watch(active)
+        active.task = active.loop.create_task(slots.acquire())
+        try:
+            await active.task
+        except asyncio.CancelledError:
+            if not active.task.cancelled():  # the slot came at the same moment
+                slots.release()
+            if active.lost:
+                await active.journal.record_refusal()
+            if not active.stopped:
+                raise
+            await active.orchestrator.abort(active.journal, AbortReason.CANCELLED, CANCELLED)
+            return False
+        return True
 
     async def resume(self, run_id: str, answer: str | None) -> ResearchResult:
         """Take the run over and go on. Raises `RunBusyError`, `LogDamagedError`."""
@@ -137,7 +160,6 @@ class Runner:
                     ]
                 )
                 await journal.record(resumed, *start)
-                self._watch(active)
                 return await self._carry_out(active)
             finally:
                 await self._deactivate(active)
@@ -147,7 +169,7 @@ class Runner:
         journal = await self._take(run_id)
         active = self._activate(journal)
         try:
-            await active.orchestrator.abort(journal, AbortReason.CANCELLED, "The run was cancelled.")
+            await active.orchestrator.abort(journal, AbortReason.CANCELLED, CANCELLED)
         finally:
             await self._deactivate(active)
 
@@ -155,24 +177,24 @@ class Runner:
         """Ask a run of this engine to stop, from any thread; False when it is not ours."""
         with self._gate:
             active = self._active.get(run_id)
-        if active is None:
+        if active is None or not active.ours:
             return False
-        self._stop(active, AbortReason.CANCELLED, "The run was cancelled.")
+        _in_loop(active.loop, lambda: self._cancel(active))
         return True
 
     async def interrupt(self) -> None:
         """Stop everything without a word in any log, so that all of it can be resumed."""
         with self._gate:
-            actives = list(self._active.values())
+            actives = [active for active in self._active.values() if active.ours]
         waiting = []
         for active in actives:
-            task = active.task or active.waiting
-            if task is None or task.done():
+            if active.task is None or active.task.done():
                 continue
-            _in_loop(active.loop, task.cancel)
+            _in_loop(active.loop, active.task.cancel)
             # Until its lease is given back: the store is closed next.
-            waiting.append(asyncio.to_thread(active.gone.wait, 5.0))
-        await asyncio.gather(*waiting)
+            waiting.append(asyncio.wrap_future(active.gone))
+        if waiting:
+            await asyncio.wait(waiting, timeout=RELEASE_WAIT)
 
     # One run
 
@@ -205,6 +227,7 @@ class Runner:
         )
 
     def _activate(self, journal: RunJournal) -> _Active:
+        started = time.monotonic()
         parts = self._parts
         orchestrator = SupervisorOrchestrator(
             parts.phases,
@@ -214,7 +237,7 @@ class Runner:
             calls=parts.calls,
             hook_timeout=self._settings.hook_timeout,
             clock=self._clock,
-            elapsed=lambda: time.monotonic() - active.started,
+            elapsed=lambda: time.monotonic() - started,
         )
         active = _Active(asyncio.get_running_loop(), journal, orchestrator)
         with self._gate:
@@ -225,11 +248,10 @@ class Runner:
         """Walk the run to its end, its parking, its deadline, or until this task is cancelled."""
         journal, loop = active.journal, active.loop
         run_id = journal.lane.run_id
-        if active.lost:
-            await journal.record_refusal()
-        active.started = time.monotonic()
         observer = self._observe(active)
         task = active.task = loop.create_task(active.orchestrator.run(journal))
+        active.begun = True
+        self._watch(active)
         limit = self._settings.task_timeout
         timer = loop.call_later(
             limit,
@@ -249,7 +271,7 @@ class Runner:
         return ResearchResult.of(journal.state)
 
     def _watch(self, active: _Active) -> None:
-        """Keep the run's lease, and hear of wishes for it, from its first event on: it may have to wait."""
+        """Keep the lease from now on, and hear what others want of the run."""
         loop = active.loop
         watch = Watch(
             on_control=lambda control: _in_loop(loop, lambda: self._wish(active, control)),
@@ -260,18 +282,16 @@ class Runner:
     def _wish(self, active: _Active, control: Control) -> None:
         if control.kind == "cancel":
             active.journal.consume(control.id)
-            self._stop(active, AbortReason.CANCELLED, "The run was cancelled.")
+            self._cancel(active)
 
-    def _stop(self, active: _Active, reason: AbortReason, message: str) -> None:
-        def stop() -> None:
-            active.orchestrator.stop(reason, message)
-            active.stopped.set()
-
-        _in_loop(active.loop, stop)
+    def _cancel(self, active: _Active) -> None:
+        active.orchestrator.stop(AbortReason.CANCELLED, CANCELLED)
+        if active.task is not None and not active.begun:  # it waits for a slot
+            active.stopped = True
+            active.task.cancel()
 
     def _lost(self, active: _Active) -> None:
         active.lost = True
-        active.stopped.set()
         if active.task is not None:
             active.task.cancel()
 
@@ -286,7 +306,7 @@ class Runner:
             if not active.journal.released:
                 await asyncio.shield(asyncio.to_thread(self._release, lane))
         finally:
-            active.gone.set()
+            active.gone.set_result(None)
 
     def _release(self, lane: Lane) -> None:
         try:
@@ -343,25 +363,13 @@ class Runner:
         with self._gate:
             held = self._loops.get(loop)
             if held is None:
+                for old in [known for known in self._loops if known.is_closed()]:
+                    del self._loops[old]
                 held = self._loops[loop] = _Loop(
                     LoopOutbox(self._parts.store, loop),
                     asyncio.Semaphore(self._settings.max_active_runs),
                 )
             return held
-
-
-@asynccontextmanager
-async def _slot(slots: asyncio.Semaphore, stopped: asyncio.Event) -> AsyncIterator[None]:
-    """A slot, or none when the run is stopped first."""
-    waiting = asyncio.ensure_future(slots.acquire())
-    stop = asyncio.ensure_future(stopped.wait())
-    try:
-        await asyncio.wait({waiting, stop}, return_when=asyncio.FIRST_COMPLETED)
-        yield
-    finally:
-        stop.cancel()
-        if not waiting.cancel():  # it has one
-            slots.release()
 
 
 def _set(created: asyncio.Event | None) -> None:

@@ -253,10 +253,15 @@ def _resumed(state: Fold, event: ev.RunResumed) -> None:
         state.answers[event.pause_id] = event.answer
 
 
+def holds_whole_report(phase: DeepResearchPhase, *, phase_done: bool) -> bool:
+    """Whether the report of the state is the one this iteration's synthesizer wrote."""
+    return phase is DeepResearchPhase.REFINEMENT or (phase is DeepResearchPhase.SYNTHESIS and phase_done)
+
+
 def _lift_partial(state: Fold, metadata: ReportMetadata) -> None:
     """A run that goes on has no partial report: a report of the whole iteration stands again as what it was, one
     that was put together at the stop is to be written properly."""
-    if state.phase is DeepResearchPhase.REFINEMENT:
+    if holds_whole_report(state.phase, phase_done=state.phase_done):
         state.report_metadata = metadata.model_copy(update={"partial": False})
     else:
         state.report, state.report_metadata, state.citations = None, None, ()
@@ -430,6 +435,7 @@ def _phase_retried(state: Fold, event: ev.PhaseRetried) -> None:
     if event.phase is DeepResearchPhase.PLANNING and state.phase is not event.phase:
         state.phase = event.phase
         state.replanned = True
+        state.supervisor_retries = 0  # they are counted by phase
     state.phase_done = False
     state.analyzed_now.clear()
     if event.phase is DeepResearchPhase.GATHERING:

@@ -15,6 +15,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import Event, EvidenceWeighed, ReportWritten
 from deep_research.state.identity import gap_id
+from deep_research.state.reducer import holds_whole_report
 
 _EVIDENCE = (DeepResearchPhase.GATHERING, DeepResearchPhase.ANALYSIS)
 _STOPPED = {
@@ -49,7 +50,8 @@ def last_words(state: DeepResearchState, reason: AbortReason) -> list[Event]:
 
 
 def _partial(state: DeepResearchState, reason: AbortReason) -> ReportWritten:
-    if state.report and state.report_metadata and state.phase is DeepResearchPhase.REFINEMENT:
+    whole = holds_whole_report(state.phase, phase_done=state.phase_done)
+    if state.report and state.report_metadata and whole:
         return ReportWritten(
             report=state.report,
             metadata=state.report_metadata.model_copy(update={"partial": True}),

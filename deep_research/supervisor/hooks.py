@@ -48,6 +48,26 @@ class Verdict:
     guidance: str | None = None
     phase: DeepResearchPhase | None = None
 
+    def __post_init__(self) -> None:
+        """Names are accepted in place of the enumerations. Raises `UnknownNameError`."""
+        for field, kind in (("action", SupervisorAction), ("phase", DeepResearchPhase)):
+            value = getattr(self, field)
+            if value is None:
+                continue
+            if value not in list(kind):
+                raise UnknownNameError.of(field, str(value), [member.value for member in kind])
+            object.__setattr__(self, field, kind(value))
+
+
+# What each decision hook may answer with, besides None.
+ANSWERS: dict[str, tuple[type, ...]] = {
+    "before_phase": (str, Park),
+    "after_phase": (str, Park),
+    "think_pause": (str, Park),
+    "gate": (Verdict, Park),
+    "decide_iteration": (Verdict, Park),
+}
+
 
 class SupervisorHooks:
     """Override what you need, or pass functions: ``SupervisorHooks(think_pause=ask_my_team)``.

@@ -19,6 +19,7 @@ from deep_research.errors import (
     StopResearch,
     StoreError,
     WorkError,
+    one_line,
 )
 from deep_research.logs import bind, get_log
 from deep_research.phases.base import Phase, Retry
@@ -53,7 +54,7 @@ from deep_research.state.journal import Clock, Journal, utc_now
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions, ending
 from deep_research.supervisor.gates import VALIDATORS, Gates, policies, verdict
-from deep_research.supervisor.hooks import Park, SupervisorHooks, Verdict, overridden
+from deep_research.supervisor.hooks import ANSWERS, Park, SupervisorHooks, Verdict, overridden
 from deep_research.supervisor.iteration import decide, follow_ups
 from deep_research.supervisor.reflection import reflection_prompt
 
@@ -79,6 +80,7 @@ class _Review:
     evaluation: AgentDecision
     action: SupervisorAction
     asked_by: str = "gate"
+    rationale: str = ""
     replan: bool = False
     retry: Retry | None = None
     guidance: list[tuple[str, str]] = field(default_factory=list)  # (text, origin)
@@ -130,8 +132,10 @@ class SupervisorOrchestrator:
 
     async def think_pause(self, state: DeepResearchState, prompt: str) -> str | Park | None:
         """Ask the hook for guidance. Raises what the hook raises."""
-        answer = await self._calls(self._hooks.think_pause, state, prompt, timeout=self._hook_timeout)
-        return answer if isinstance(answer, Park) else (str(answer) if answer else None)
+        answer: str | Park | None = await self._calls(
+            self._hooks.think_pause, state, prompt, timeout=self._hook_timeout
+        )
+        return answer or None
 
     def decide_iteration(self, state: DeepResearchState) -> AgentDecision:
         """Whether to go on after SYNTHESIS or REFINEMENT. The spec names the next phase only for the former."""
@@ -171,28 +175,31 @@ class SupervisorOrchestrator:
             try:
                 if self._stop is not None:
                     raise asyncio.CancelledError
-                await self._walk(journal)
-            except _Parked:
-                return
+                await self._to_the_end(journal)
             except asyncio.CancelledError:
                 if self._stop is None:
                     raise
                 if self._task is not None:
                     self._task.uncancel()
                 await self.abort(journal, self._stop.reason, self._stop.message)
-            except StopResearch as request:
-                await self.abort(journal, AbortReason.CANCELLED, request.reason)
-            except StoreError:
-                raise
-            except ConfigurationError as error:
-                await self._fail(journal, AbortReason.CONFIG, error, str(error))
-            except DeepResearchError as error:
-                await self._fail(journal, AbortReason.ERROR, error, str(error))
-            except Exception as error:
-                log.error("run_failed", error=type(error).__name__)
-                await self._fail(
-                    journal, AbortReason.ERROR, error, f"Unexpected {type(error).__name__}: {error}"
-                )
+
+    async def _to_the_end(self, journal: Journal) -> None:
+        try:
+            await self._walk(journal)
+        except _Parked:
+            return
+        except StopResearch as request:
+            await self.abort(journal, AbortReason.CANCELLED, request.reason)
+        except StoreError:
+            raise
+        except ConfigurationError as error:
+            await self._fail(journal, AbortReason.CONFIG, error, str(error))
+        except DeepResearchError as error:
+            await self._fail(journal, AbortReason.ERROR, error, str(error))
+        except Exception as error:
+            log.error("run_failed", error=type(error).__name__)
+            message = one_line(f"Unexpected {type(error).__name__}: {error}")
+            await self._fail(journal, AbortReason.ERROR, error, message)
 
     async def _walk(self, journal: Journal) -> None:
         while journal.state.status is RunStatus.RUNNING:
@@ -288,7 +295,7 @@ class SupervisorOrchestrator:
         review.retry = retry or Retry()
 
     def _overrule(self, review: _Review, hook: Verdict, state: DeepResearchState) -> None:
-        review.asked_by = "hook"
+        review.asked_by, review.rationale = "hook", hook.rationale
         review.action = hook.action
         review.retry = self._phases[review.phase].retried(state, advised=True) or Retry()
         if hook.guidance:
@@ -304,7 +311,7 @@ class SupervisorOrchestrator:
             )
             if spent:
                 review.replan = False
-                review.asked_by = "gate"
+                review.asked_by, review.rationale = "gate", ""
                 self._judge(review, state)
 
     async def _move_on(self, journal: Journal, review: _Review) -> None:
@@ -331,11 +338,12 @@ class SupervisorOrchestrator:
         await self.record_to_state(journal, *events)
 
     def _situation(self, review: _Review) -> Situation:
-        retry = review.action is SupervisorAction.RETRY
+        retry, aborts = (review.action is a for a in (SupervisorAction.RETRY, SupervisorAction.ABORT))
         return Situation(
             retry=retry and not review.replan,
             replan=retry and review.replan,
-            blocked=review.action is SupervisorAction.ABORT,
+            blocked=aborts,
+            stop=AbortReason.CANCELLED if review.asked_by == "hook" and aborts else None,
         )
 
     async def _decide(
@@ -394,17 +402,17 @@ class SupervisorOrchestrator:
         again = review.action is SupervisorAction.RETRY
         iterating = review.phase is DeepResearchPhase.REFINEMENT and target is DeepResearchPhase.GATHERING
         iteration = state.iteration + iterating
+        fresh = follow_ups(state) if iterating else ()
         events: list[Event] = [_given(target, iteration, text, origin) for text, origin in review.guidance]
         if again:
             return [*events, *self._again(state, review, target)]
         if iterating:
-            events.append(IterationStarted(iteration=iteration, sub_queries=follow_ups(state)))
-        return [
-            *events,
-            PhaseStarted(
-                phase=target, iteration=iteration, decision=decisions.dispatch(state, target, self._clock())
-            ),
-        ]
+            events.append(IterationStarted(iteration=iteration, sub_queries=fresh))
+        then = state.model_copy(
+            update={"iteration": iteration, "sub_queries": (*state.sub_queries, *fresh)}
+        )  # what the agent will be dispatched with
+        decision = decisions.dispatch(then, target, self._clock())
+        return [*events, PhaseStarted(phase=target, iteration=iteration, decision=decision)]
 
     def _again(self, state: DeepResearchState, review: _Review, target: DeepResearchPhase) -> list[Event]:
         retry = review.retry or Retry()
@@ -412,7 +420,7 @@ class SupervisorOrchestrator:
         decision = decisions.action(
             state,
             name="retry_phase",
-            rationale=" ".join(issues) or "A hook asked for it.",
+            rationale=review.rationale or " ".join(issues) or "A hook asked for it.",
             outputs={"phase": target.value, "asked_by": review.asked_by},
             at=self._clock(),
         )
@@ -432,13 +440,17 @@ class SupervisorOrchestrator:
     async def _blocked(self, journal: Journal, review: _Review, lead: list[Event]) -> None:
         reason, message = ending.blocked(journal.state, review.phase, review.validation)
         if review.asked_by == "hook" and not review.validation.blocking:
-            reason, message = AbortReason.CANCELLED, "A hook decided to abort."
+            reason, message = AbortReason.CANCELLED, review.rationale or "A hook decided to abort."
         await self.abort(journal, reason, message, lead)
 
     async def _fail(self, journal: Journal, reason: AbortReason, error: Exception, message: str) -> None:
-        if overridden(self._hooks, "error"):
-            await self._hook(journal, "error", error)
         await self.abort(journal, reason, message)
+        if not overridden(self._hooks, "error"):
+            return
+        try:  # an observer: the run has ended, whatever comes of this
+            await self._calls(self._hooks.error, error, timeout=self._hook_timeout)
+        except Exception as failure:
+            log.warning("observer_failed", error=f"{type(failure).__name__}: {failure}")
 
     async def abort(
         self, journal: Journal, reason: AbortReason, message: str, lead: Sequence[Event] = ()
@@ -478,7 +490,12 @@ class SupervisorOrchestrator:
             await self._hook_failed(journal, name, f"no answer within {self._hook_timeout:g} s")
             return None
         except Exception as error:
-            await self._hook_failed(journal, name, f"{type(error).__name__}: {error}")
+            await self._hook_failed(journal, name, one_line(f"{type(error).__name__}: {error}"))
+            return None
+        wanted = ANSWERS[name]
+        if answer is not None and not isinstance(answer, wanted):
+            names = " or ".join(kind.__name__ for kind in wanted)
+            await self._hook_failed(journal, name, f"answered with {type(answer).__name__}, not {names}")
             return None
         if isinstance(answer, Park):
             parking = Parking(waiting_for=answer.waiting_for, until=answer.until, pause_id=pause_id)

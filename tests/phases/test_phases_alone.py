@@ -272,6 +272,8 @@ def test_an_empty_search_is_retried_in_other_words_and_a_failed_one_as_it_was():
     assert [s.query for s in retry.sub_queries] == ["tower"]
     full = empty.model_copy(update={"source_ids": ("src-1",)})
     assert phase.retried(DeepResearchState(query="q", sub_queries=(full,)), advised=False) is None
+    wordless = empty.model_copy(update={"query": "?"})
+    assert phase.retried(DeepResearchState(query="?", sub_queries=(wordless,)), advised=False) is None
 
 
 # Analysis

@@ -229,6 +229,14 @@ def test_a_question_that_is_none_is_refused_before_anything_is_stored(tmp_path, 
         assert research.list() == []
 
 
+@pytest.mark.parametrize("option", ["user_id", "session_id", "system_prompt"])
+def test_an_option_that_is_no_text_is_refused_before_anything_is_stored(tmp_path, option):
+    with engine(tmp_path) as research:
+        with pytest.raises(SettingsError, match="not text"):
+            research.run("What is known of towers?", **{option: "\ud800"})
+        assert research.list() == []
+
+
 def test_without_anything_to_search_nothing_is_started(tmp_path):
     with DeepResearch(data_dir=tmp_path) as research:
         with pytest.raises(NoSearchProviderError, match="corpus"):
@@ -489,3 +497,91 @@ def test_an_engine_works_on_in_a_forked_child(tmp_path):
         assert os.waitpid(child, 0)[1] == 0
         assert research.run("What of the parent?").status == "completed"
         assert len(research.list()) == 3
+
+
+# Many at once, and closing
+
+
+def test_closing_does_not_wait_for_one_run_after_the_other(tmp_path):
+    research = engine(tmp_path, agents={**cast(), "synthesizer": Hanging()})
+    handles = [research.start(f"What is known of tower {n}?") for n in range(16)]
+    begun = time.monotonic()
+    research.close()
+    assert time.monotonic() - begun < 4
+    assert all(handle.done() for handle in handles)
+    assert {run.status for run in research.list()} == {RunStatus.INTERRUPTED}
+    research.close()
+
+
+def test_a_run_that_waits_for_a_slot_is_interrupted_with_the_others_and_can_be_resumed(tmp_path):
+    _, research = hanging(tmp_path, max_active_runs=1)
+    handles = [research.start(f"What is known of tower {n}?") for n in range(3)]
+    research.close()
+    for handle in handles:
+        with pytest.raises(RunStateError):
+            handle.result(5)
+    assert {run.status for run in research.list()} == {RunStatus.INTERRUPTED}
+    research.close()
+    with engine(tmp_path) as after:
+        assert after.resume(handles[2].research_id).status == "completed"
+
+
+def test_a_run_that_waits_for_a_slot_is_cancelled_at_once(tmp_path):
+    _, research = hanging(tmp_path, max_active_runs=1)
+    with research:
+        research.start("What is known of towers?")
+        waiting = research.start("What is known of bridges?")
+        assert research.cancel(waiting.research_id).status == "aborted"
+        assert waiting.result(5).reason == "cancelled"
+    with engine(tmp_path) as after:
+        assert after.resume(waiting.research_id).status == "completed"
+
+
+def test_a_run_that_waits_for_a_slot_keeps_its_lease(tmp_path):
+    agent, research = hanging(tmp_path, max_active_runs=1, lease_ttl=1.0, heartbeat=0.2)
+    with research:
+        research.start("What is known of towers?")
+        waiting = research.start("What is known of bridges?")
+        agent.reached.wait(5)
+        first = research._parts.store.run(waiting.research_id).lease_until
+        for _ in range(100):
+            if research._parts.store.run(waiting.research_id).lease_until > first:
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("the lease was never renewed")
+
+
+def test_loops_that_are_closed_are_not_kept(tmp_path):
+    with engine(tmp_path) as research:
+        for n in range(5):
+            asyncio.run(research.arun(f"What is known of tower {n}?"))
+        assert len(research._runner._loops) <= 2
+
+
+def test_an_engine_may_be_closed_on_somebody_elses_loop(tmp_path):
+    """As the garbage collector does."""
+    research = engine(tmp_path)
+    research.run("What is known of towers?")
+
+    async def let_go():
+        research._finalizer()
+
+    asyncio.run(let_go())
+    assert not any(t.name == "deep-research-loop" and t.is_alive() for t in threading.enumerate())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_child_closes_at_once_and_leaves_its_parents_runs_alone(tmp_path):
+    agent, research = hanging(tmp_path)
+    with research:
+        handle = research.start("What is known of towers?")
+        agent.reached.wait(5)
+        child = os.fork()
+        if child == 0:
+            begun = time.monotonic()
+            research.close()
+            os._exit(0 if time.monotonic() - begun < 2 else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert handle.status().status == "running"

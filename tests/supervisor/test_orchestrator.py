@@ -39,7 +39,7 @@ from deep_research.state import (
     GapAnalysis,
     IterationRecommendation,
 )
-from deep_research.state.events import PhaseStarted, RunCreated, RunResumed
+from deep_research.state.events import PhaseRetried, PhaseStarted, RunCreated, RunResumed
 from deep_research.state.journal import MemoryJournal
 from deep_research.state.reducer import Fold
 
@@ -628,3 +628,106 @@ def test_stop_from_outside_drops_the_call_in_flight_and_writes_a_partial_report(
     assert "Partial report" in state.report
     assert state.report_metadata.partial
     assert state.metadata["timeout"] is True
+
+
+# What hooks may not do
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("before_phase", 42),
+        ("after_phase", {"a": 1}),
+        ("think_pause", ["x"]),
+        ("gate", SupervisorAction.ABORT),
+        ("decide_iteration", "iterate"),
+    ],
+)
+def test_an_answer_of_another_kind_is_a_failed_hook_and_no_guidance(name, answer):
+    state = Machine(hooks=SupervisorHooks(**{name: lambda *_: answer})).run()
+    assert state.status == "completed"
+    assert any(f"hook {name} failed" in limit.message for limit in state.limits)
+    assert not any(guidance.origin == "hook" for guidance in state.guidance)
+
+
+def test_a_verdict_takes_names_and_refuses_unknown_ones():
+    assert Verdict(action="retry", phase="planning").phase is P.PLANNING
+    with pytest.raises(UnknownNameError, match="retry"):
+        Verdict(action="retri")
+
+
+def test_a_hook_may_abort_in_refinement_and_its_reason_is_kept():
+    stop = Verdict(action=SupervisorAction.ABORT, rationale="The budget went elsewhere.")
+    hooks = SupervisorHooks(gate=lambda s, p, v: stop if p is P.REFINEMENT else None)
+    state = Machine(analyzer=with_gap, hooks=hooks).run()
+    assert (state.status, state.abort.reason) == ("aborted", "cancelled")
+    assert state.abort.message == "The budget went elsewhere."
+
+
+def _stopping(error):
+    raise StopResearch("from the observer")
+
+
+@pytest.mark.parametrize("observer", [lambda error: Park("somebody"), _stopping])
+def test_the_error_observer_can_neither_park_nor_stop_nor_escape(observer):
+    def broken(handoff):
+        raise ValueError("two\nlines")
+
+    state = Machine(planner=broken, hooks=SupervisorHooks(error=observer)).run()
+    assert (state.status, state.abort.reason) == ("aborted", "error")
+    assert "\n" not in state.abort.message
+
+
+def test_a_run_that_is_stopped_while_its_error_is_observed_ends_by_that_error():
+    async def journey():
+        heard = asyncio.Event()
+
+        async def observer(error):
+            heard.set()
+            await asyncio.sleep(60)
+
+        def broken(handoff):
+            raise ValueError("broken")
+
+        machine = Machine(planner=broken, hooks=SupervisorHooks(error=observer))
+        await machine.begin()
+        task = asyncio.create_task(machine.orchestrator.run(machine.journal))
+        await heard.wait()
+        machine.orchestrator.stop(AbortReason.CANCELLED, "The run was cancelled.")
+        await task
+        return machine.journal.state
+
+    assert asyncio.run(journey()).abort.reason == "error"
+
+
+def test_the_dispatch_of_a_new_iteration_names_its_number_and_its_queries():
+    state = Machine(analyzer=with_gap).run()
+    second = [d.inputs for d in state.decisions if d.action == "execute_gathering"][1]
+    assert second["iteration"] == 2
+    assert second["sub_queries"] == ["follow-up unknown in round 1"]
+
+
+def test_a_new_plan_has_no_more_gate_retries_than_the_first():
+    """The gate's retries are the attempts but for those that hooks asked for, in the same phase."""
+    state = Fold(DeepResearchState(query="q", status="running", phase=P.GATHERING, supervisor_retries=1))
+    state.apply(PhaseRetried(seq=1, phase=P.PLANNING, attempt=0, asked_by="hook"))
+    assert (state.phase, state.attempt, state.supervisor_retries) == (P.PLANNING, 0, 0)
+
+
+def test_a_report_that_was_written_survives_a_stop_in_the_pause_after_it_and_is_not_written_twice():
+    def stop(state, prompt):
+        if state.phase is P.SYNTHESIS and not stopped:
+            stopped.append(state)
+            raise StopResearch("for now")
+
+    stopped = []
+    machine = Machine(
+        synthesizer=Scripted(write, deterministic=True), hooks=SupervisorHooks(think_pause=stop)
+    )
+    aborted = machine.run()
+    assert aborted.report_metadata.partial
+    assert aborted.report == stopped[0].report
+    state = machine.resume()
+    assert state.status == "completed"
+    assert not state.report_metadata.partial
+    assert len(machine.agents["synthesizer"].handoffs) == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deep_research.calls import Calls
-from deep_research.errors import DeepResearchError, SearchError
+from deep_research.errors import DeepResearchError, SearchError, StopResearch
 from deep_research.phases.gathering.handoff import (
     GatheredSource,
     GathererInput,
@@ -92,7 +92,7 @@ class SearchGatherer:
         name = getattr(provider, "name", type(provider).__name__)
         try:
             found = await self._calls(provider.search, request, timeout=self._timeout)
-        except SearchError:
+        except (SearchError, StopResearch):
             raise
         except DeepResearchError as error:
             raise SearchError(error.problem, hint=error.hint) from error

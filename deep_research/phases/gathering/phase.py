@@ -153,7 +153,7 @@ def reworded(state: DeepResearchState) -> tuple[SubQuery, ...]:
             continue
         text = " ".join(dict.fromkeys(content_words(old.query)))
         key = sub_query_id(text)
-        if key not in known and key not in fresh:
+        if text and key not in known and key not in fresh:
             fresh[key] = old.model_copy(
                 update={
                     "id": key,

@@ -1,0 +1,250 @@
+"""The agents without a model: what they plan, find, miss and write."""
+
+import asyncio
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deep_research.phases.analysis import AnalyzerInput, SourceText
+from deep_research.phases.analysis.extractive import analyze
+from deep_research.phases.planning import ExtractivePlanner, PlannerInput
+from deep_research.phases.refinement import ExtractiveRefiner, RefinerInput
+from deep_research.phases.synthesis import SynthesizerInput
+from deep_research.phases.synthesis.extractive import draft
+from deep_research.state import (
+    ConfidenceLevel,
+    Contradiction,
+    DeepResearchPhase,
+    Finding,
+    Gap,
+    Limit,
+    SubQuery,
+)
+
+RUN = {"research_id": "deepres-000000000000", "iteration": 1}
+
+
+def plan(question, most=5):
+    handoff = PlannerInput(
+        original_query=question, current_phase=DeepResearchPhase.PLANNING, max_sub_queries=most, **RUN
+    )
+    return [p.query for p in asyncio.run(ExtractivePlanner()(handoff)).sub_queries]
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        (
+            "Who built the Bell Rock, and how tall is it?",
+            ["Who built the Bell Rock", "how tall is the Bell Rock"],
+        ),
+        ("What is a joule? Where is Ghent?", ["What is a joule", "Where is Ghent"]),
+        (
+            "Who kept Boston Light and what was his pay?",
+            ["Who kept Boston Light", "what was his pay Boston Light"],
+        ),
+    ],
+)
+def test_the_parts_of_a_question_become_sub_queries_that_stand_alone(question, parts):
+    assert plan(question) == [question, *parts]
+
+
+def test_a_question_of_one_part_is_also_searched_by_its_key_words():
+    question = "How tall is the tower of Mole?"
+    assert plan(question) == [question, "Mole tall tower"]
+
+
+def test_no_more_is_planned_than_allowed():
+    assert len(plan("Who is A? Who is B? Who is C? Who is D?", most=3)) == 3
+
+
+@given(st.text(min_size=1, max_size=200).filter(str.strip))
+def test_any_question_gives_a_plan(question):
+    assert 1 <= len(plan(question)) <= 5
+
+
+def read(question, *texts, queries=None, **fields):
+    handoff = AnalyzerInput(
+        original_query=question,
+        current_phase=DeepResearchPhase.ANALYSIS,
+        source_count=len(texts),
+        high_quality_sources=0,
+        sub_queries=tuple(
+            SubQuery(id=f"subq-{n}", query=q, index=n, iteration=fields.get("iteration", 1))
+            for n, q in enumerate(queries or [question])
+        ),
+        sources=tuple(
+            SourceText(id=f"src-{n}", title=title, content=text) for n, (title, text) in enumerate(texts)
+        ),
+        **{**RUN, **fields},
+    )
+    return analyze(handoff)
+
+
+MOLE = (
+    "The tower of Mole",
+    "# The tower of Mole\n\nThe tower was begun in 1809. It was built by Ann Mole. She was 30 years old.\n\n"
+    "## Figures\n\nWhat | Value\nHeight | 35 m\n\nThe tower is 35 metres tall. Ships see it from afar.",
+)
+
+
+def test_the_sentence_that_answers_is_the_finding_with_its_exact_place():
+    output = read("How tall is the tower of Mole?", MOLE)
+    best = output.findings[0]
+    assert "35" in best.content
+    for finding in output.findings:
+        quote = finding.quotes[0]
+        assert MOLE[1][quote.start :].startswith(quote.quote)
+
+
+def test_a_sentence_that_leans_on_the_one_before_takes_it_along():
+    (best, *_) = read("Who built the tower of Mole?", MOLE).findings
+    assert best.content.startswith("The tower was begun in 1809. It was built by Ann Mole.")
+
+
+def test_texts_about_something_else_give_no_finding_but_a_gap():
+    output = read("How many whales live in the Baltic Sea?", MOLE)
+    assert output.findings == ()
+    assert output.gaps[0].description == "Not found: How many whales live in the Baltic Sea?"
+
+
+def test_the_right_words_about_another_name_are_no_finding():
+    other = ("The tower of Hare", "The tower of Hare is 90 metres tall. It was built by Bob.")
+    output = read("How tall is the tower of Mole?", MOLE, other)
+    assert all(f.source_ids == ("src-0",) for f in output.findings)
+
+
+def test_an_unmet_part_becomes_a_gap_with_a_follow_up_that_uses_found_names():
+    question = "Who built the tower of Mole, and where was the builder's mother born?"
+    output = read(
+        question,
+        MOLE,
+        queries=[question, "Who built the tower of Mole", "where was the builder's mother born"],
+    )
+    (gap,) = output.gaps
+    assert "mother" in gap.description
+    assert "Ann" in gap.suggested_queries[0]
+    assert "mother" in gap.suggested_queries[0]
+
+
+def test_a_gap_of_an_earlier_iteration_is_addressed_by_a_finding_that_covers_it():
+    gap = Gap(id="gap-1", description="Not found: wages", suggested_queries=("keeper wages Mole",))
+    text = (
+        "Wages at Mole",
+        "The keeper of the tower of Mole had wages of 50 pounds.\n\nAnother thing is the sea.",
+    )
+    output = read("What wages had the keeper of Mole?", text, open_gaps=(gap,), iteration=2)
+    assert output.addressed_gap_ids == ("gap-1",)
+
+
+def test_reading_stops_between_documents_when_asked():
+    stop = threading.Event()
+    stop.set()
+    handoff = AnalyzerInput(
+        original_query="q tower",
+        current_phase=DeepResearchPhase.ANALYSIS,
+        source_count=1,
+        high_quality_sources=0,
+        sources=(SourceText(id="src-0", title="t", content="tower"),),
+        **RUN,
+    )
+    assert analyze(handoff, stop).findings == ()
+
+
+ODD = st.one_of(
+    st.text(max_size=400),
+    st.sampled_from(
+        [
+            "",
+            "x" * 5000,
+            "a | b | c\n" * 50,
+            "灯台は岩の上に建つ。高さは三十五メートル。",
+            "שלום " * 40,
+            "e\u0301" * 300,
+        ]
+    ),
+)
+
+
+@settings(max_examples=60)
+@given(st.text(min_size=1, max_size=80).filter(str.strip), st.lists(ODD, max_size=4))
+def test_whatever_is_read_every_quote_is_exact(question, texts):
+    output = read(question, *[("A title", text) for text in texts])
+    for finding in output.findings:
+        quote = finding.quotes[0]
+        text = texts[int(finding.source_ids[0].removeprefix("src-"))]
+        assert text[quote.start : quote.start + len(quote.quote)] == quote.quote
+
+
+def written(**fields):
+    made = {"max_iterations": 3, "finding_count": 0, "gap_count": 0, "has_research_brief": True, **fields}
+    return draft(
+        SynthesizerInput(
+            original_query="How tall is *it*?", current_phase=DeepResearchPhase.SYNTHESIS, **{**RUN, **made}
+        )
+    )
+
+
+def finding(number, relevance=0.5, **fields):
+    return Finding(
+        id=f"find-{number:012x}",
+        content=f"Statement number {number}",
+        confidence=ConfidenceLevel.MEDIUM,
+        source_ids=("src-1",),
+        relevance=relevance,
+        **fields,
+    )
+
+
+def test_a_report_answers_first_and_says_nothing_twice():
+    findings = tuple(finding(n, relevance=n / 10) for n in range(6))
+    report = written(findings=findings)
+    assert report.index("Statement number 5") < report.index("Statement number 0")
+    for item in findings:
+        assert report.count(f"{item.content}. [{item.id}]") == 1
+
+
+def test_conflicts_stand_side_by_side_and_open_gaps_and_limits_are_named():
+    one, other = finding(1), finding(2)
+    report = written(
+        findings=(one, other),
+        contradictions=(
+            Contradiction(id="contra-1", description="They differ.", finding_ids=(one.id, other.id)),
+        ),
+        gaps=(
+            Gap(id="gap-1", description="Not found: the cost"),
+            Gap(id="gap-2", description="Not found: the age", addressed=True),
+        ),
+        limits=(Limit(name="sources", message="One text was too long."),),
+    )
+    assert f"- They differ. [{one.id}, {other.id}]" in report
+    assert "- Not found: the cost" in report
+    assert "the age" not in report
+    assert "- One text was too long." in report
+
+
+def test_a_report_keeps_its_length_and_says_what_it_left_out():
+    report = written(findings=tuple(finding(n) for n in range(100)), words=100)
+    assert "further findings are left out" in report
+
+
+def test_the_refiner_goes_on_only_with_a_query_that_was_not_asked():
+    handoff = RefinerInput(
+        original_query="q",
+        current_phase=DeepResearchPhase.REFINEMENT,
+        gaps=(
+            Gap(id="gap-1", description="a", suggested_queries=("asked before", "a new one")),
+            Gap(id="gap-2", description="b", suggested_queries=("Asked  before",)),
+        ),
+        max_iterations=3,
+        remaining_iterations=2,
+        has_report_draft=True,
+        asked=("asked before",),
+        **RUN,
+    )
+    output = asyncio.run(ExtractiveRefiner()(handoff))
+    assert [g.addressable for g in output.gap_analysis] == [True, False]
+    assert output.gap_analysis[0].follow_up_queries[0].query == "a new one"
+    assert output.iteration_recommendation.priority_gaps == ("gap-1",)
