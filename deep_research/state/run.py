@@ -143,8 +143,12 @@ class DeepResearchState(Record):
 
     @property
     def pause_id(self) -> str:
-        """A stable name of the current place, the same when a hook is called again after a crash."""
-        return f"{self.iteration}.{self.phase}.{self.attempt}"
+        """A stable name of the current place, the same when a hook is called again after a crash and another when
+        the run comes by once more in the same iteration: after a new plan, or to improve the report."""
+        again = "r" * self.replanned
+        if self.phase is DeepResearchPhase.SYNTHESIS and self.refined == self.iteration:
+            again += "i"
+        return f"{self.iteration}.{self.phase}.{self.attempt}{again}"
 
     def current_sub_queries(self) -> tuple[SubQuery, ...]:
         """All sub-queries of the plan, without those a new plan replaced."""

@@ -731,3 +731,20 @@ def test_a_report_that_was_written_survives_a_stop_in_the_pause_after_it_and_is_
     assert state.status == "completed"
     assert not state.report_metadata.partial
     assert len(machine.agents["synthesizer"].handoffs) == 1
+
+
+def test_a_pause_that_was_answered_is_asked_again_when_the_run_comes_by_once_more():
+    def improving(handoff):
+        recommended = IterationRecommendation(should_iterate=False)
+        return refine(handoff).model_copy(
+            update={"report_improvements": ("Say more.",), "iteration_recommendation": recommended}
+        )
+
+    def ask(state, prompt):
+        return Park("the owner") if state.phase is P.SYNTHESIS else None
+
+    machine = Machine(analyzer=with_gap, refiner=improving, hooks=SupervisorHooks(think_pause=ask))
+    pauses = [machine.run().parking.pause_id]
+    pauses.append(machine.resume(pause_id=pauses[0], answer="Once.").parking.pause_id)
+    assert len(set(pauses)) == 2
+    assert machine.resume(pause_id=pauses[1], answer="Twice.").status == "completed"
