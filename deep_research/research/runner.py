@@ -57,6 +57,7 @@ class _Active:
     journal: RunJournal
     orchestrator: SupervisorOrchestrator
     task: asyncio.Task[Any] | None = None
+    started: float = 0.0  # by the monotonic clock; waiting for a slot is no work
     begun: bool = False
     stopped: bool = False
     lost: bool = False
@@ -227,7 +228,6 @@ class Runner:
         )
 
     def _activate(self, journal: RunJournal) -> _Active:
-        started = time.monotonic()
         parts = self._parts
         orchestrator = SupervisorOrchestrator(
             parts.phases,
@@ -237,7 +237,7 @@ class Runner:
             calls=parts.calls,
             hook_timeout=self._settings.hook_timeout,
             clock=self._clock,
-            elapsed=lambda: time.monotonic() - started,
+            elapsed=lambda: time.monotonic() - active.started,
         )
         active = _Active(asyncio.get_running_loop(), journal, orchestrator)
         with self._gate:
@@ -248,6 +248,7 @@ class Runner:
         """Walk the run to its end, its parking, its deadline, or until this task is cancelled."""
         journal, loop = active.journal, active.loop
         run_id = journal.lane.run_id
+        active.started = time.monotonic()
         observer = self._observe(active)
         task = active.task = loop.create_task(active.orchestrator.run(journal))
         active.begun = True
