@@ -64,6 +64,7 @@ class _Active:
     journal: RunJournal
     orchestrator: SupervisorOrchestrator
     task: asyncio.Task[Any] | None = None
+    started: float = 0.0  # by the monotonic clock; waiting for a slot is no work
     begun: bool = False
     stopped: bool = False
     lost: bool = False
@@ -234,7 +235,6 @@ class Runner:
         )
 
     def _activate(self, journal: RunJournal) -> _Active:
-        started = time.monotonic()
         parts = self._parts
         orchestrator = SupervisorOrchestrator(
             parts.phases,
@@ -244,7 +244,7 @@ class Runner:
             calls=parts.calls,
             hook_timeout=self._settings.hook_timeout,
             clock=self._clock,
-            elapsed=lambda: time.monotonic() - started,
+            elapsed=lambda: time.monotonic() - active.started,
         )
         active = _Active(asyncio.get_running_loop(), journal, orchestrator)
         with self._gate:
@@ -256,6 +256,7 @@ class Runner:
         of the events after ``seen``."""
         journal, loop = active.journal, active.loop
         run_id = journal.lane.run_id
+        active.started = time.monotonic()
         self._observe(active, seen)
         task = active.task = loop.create_task(active.orchestrator.run(journal))
         active.begun = True

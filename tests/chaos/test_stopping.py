@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from deep_research import DeepResearch, ResearchResult, RunStatus
+from deep_research import Budget, DeepResearch, ResearchResult, RunStatus
 from deep_research.errors import AppendRefusedError, RunStateError
 from deep_research.state.reducer import fold
 from deep_research.store import Lane, MemoryStore, Owner, SQLiteStore, Store
@@ -242,5 +243,30 @@ def test_a_run_that_waits_for_its_turn_is_kept_alive_and_can_be_cancelled(tmp_pa
                 await same_everywhere(engine, store, result)
                 assert (await engine.aresume(result.research_id)).status == "completed"
         other.close()
+
+    asyncio.run(check())
+
+
+def test_waiting_for_a_turn_does_not_use_up_the_seconds_of_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("deep_research.research.runner.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    async def check() -> None:
+        go_on = asyncio.Event()
+
+        async def wait(_: Any) -> None:
+            await go_on.wait()
+
+        search = ScriptedSearch(before=wait)
+        async with engine_on(MemoryStore(), search=[search], max_active_runs=1) as engine:
+            first = await engine.astart("Who?")
+            second = await engine.astart("What?", budget=Budget(max_seconds=60))
+            now[0] = 3_600.0
+            go_on.set()
+            await first.aresult(BOUND)
+            result = await second.aresult(BOUND)
+            assert result.status is RunStatus.COMPLETED
+            assert result.sources
+            assert not [limit for limit in result.limits if limit.name == "max_seconds"]
 
     asyncio.run(check())

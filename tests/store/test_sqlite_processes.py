@@ -9,7 +9,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -208,19 +208,31 @@ def engine_over(store: SQLiteStore, witness: Path | str | None = None, **more: A
     )
 
 
-def research_on_both_sides(database: str) -> dict[str, Any]:
+def open_databases() -> list[str]:
+    """The databases that this process has open, where the system tells."""
+    found = []
+    for fd in Path("/proc/self/fd").glob("*"):
+        with suppress(OSError):
+            found.append(os.readlink(fd))
+    return [name for name in found if ".db" in Path(name).name]
+
+
+def research_on_both_sides(database: str, corpus: str) -> dict[str, Any]:
     """An engine is used, then forked: it works in both processes."""
     store = SQLiteStore(database)
-    engine = engine_over(store)
-    first = engine.run("Who?")
+    engine = engine_over(store, corpus=corpus, data_dir=str(Path(database).parent))
+    first = engine.run("Who kept the light?")
+    assert any(source.url and source.url.endswith(".md") for source in first.sources)
     pid = os.fork()
     if pid == 0:
         status = 1
         try:
-            status = 0 if engine.run("What?").status is RunStatus.COMPLETED else 2
+            inherited = open_databases()
+            done = engine.run("What kept the light?").status is RunStatus.COMPLETED
+            status = 2 if inherited else 0 if done else 3
         finally:
             os._exit(status)
-    second = engine.run("When?")
+    second = engine.run("When was the light kept?")
     _, status = os.waitpid(pid, 0)
     listed = len(engine.list())
     engine.close()
@@ -229,7 +241,10 @@ def research_on_both_sides(database: str) -> dict[str, Any]:
 
 
 def test_a_forked_engine_works_in_both_processes(parent: WarmParent, path: Path) -> None:
-    answer = parent.run(here(research_on_both_sides), database=path).ok()
+    corpus = path.with_name("corpus")
+    corpus.mkdir()
+    (corpus / "light.md").write_text("# The light\n\nThe keeper kept the light from 1820 on.\n")
+    answer = parent.run(here(research_on_both_sides), database=path, corpus=corpus).ok()
     assert answer == {"status": 0, "ended": ["completed", "completed"], "listed": 3}
     assert len(intact(path)) == 3
 

@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from deep_research.errors import CorpusError
+from deep_research.store import forks
 from deep_research.store.locks import lock_within
 
 READERS_VERSION = 1  # to be raised when the readers or the cutting of passages change
@@ -62,6 +63,7 @@ class CorpusDatabase:
         self._guard = threading.Lock()
         self._closed = False
         self._idle: list[tuple[sqlite3.Connection, int]] = []
+        forks.guard(self)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -110,6 +112,16 @@ class CorpusDatabase:
             idle, self._idle = self._idle, []
         for connection, _ in idle:
             connection.close()
+
+    def before_fork(self) -> None:
+        """Closes the idle connections; one in use at this moment stays open in the child, unused."""
+        self._guard.acquire()
+        idle, self._idle = self._idle, []
+        for connection, _ in idle:
+            connection.close()
+
+    def after_fork(self, *, in_child: bool) -> None:
+        self._guard.release()
 
     def _borrow(self) -> tuple[sqlite3.Connection, int]:
         try:
