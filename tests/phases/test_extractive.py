@@ -248,3 +248,46 @@ def test_the_refiner_goes_on_only_with_a_query_that_was_not_asked():
     assert [g.addressable for g in output.gap_analysis] == [True, False]
     assert output.gap_analysis[0].follow_up_queries[0].query == "a new one"
     assert output.iteration_recommendation.priority_gaps == ("gap-1",)
+
+
+@pytest.mark.parametrize("question", ["Why?", "How is it?", "???"])
+def test_a_question_that_names_nothing_has_no_answer(question):
+    assert read(question, MOLE).findings == ()
+
+
+def test_markup_and_addresses_around_a_question_are_not_asked_about():
+    output = read("<b>How tall</b> is the [tower of Mole](http://x.example/y)?", MOLE)
+    assert "35" in output.findings[0].content
+
+
+def test_the_first_row_of_a_table_and_rules_are_no_findings():
+    table = (
+        "Towers",
+        "Tower | Height | Builder\nMole tower | 35 m | Ann Mole\n\nTall tower of Mole\n---------\n",
+    )
+    contents = [f.content for f in read("How tall is the Mole tower?", table).findings]
+    assert "Mole tower, 35 m, Ann Mole" in contents
+    assert not any("Height" in c or "--" in c for c in contents)
+
+
+def test_a_comparison_is_searched_by_one_name_at_a_time():
+    assert plan("Compare the towers of Mole, Hare and Stoat.")[-3:] == [
+        "Mole towers",
+        "Hare towers",
+        "Stoat towers",
+    ]
+
+
+def test_a_question_of_many_lines_makes_a_short_heading():
+    heading = draft(
+        SynthesizerInput(
+            original_query="word " * 500,
+            current_phase=DeepResearchPhase.SYNTHESIS,
+            max_iterations=1,
+            finding_count=0,
+            gap_count=0,
+            has_research_brief=False,
+            **RUN,
+        )
+    ).splitlines()[0]
+    assert len(heading) < 210

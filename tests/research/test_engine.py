@@ -25,6 +25,7 @@ from deep_research.errors import (
     RunBusyError,
     RunNotFoundError,
     RunStateError,
+    SearchError,
     SettingsError,
     UnknownNameError,
 )
@@ -585,3 +586,76 @@ def test_a_forked_child_closes_at_once_and_leaves_its_parents_runs_alone(tmp_pat
             os._exit(0 if time.monotonic() - begun < 2 else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert handle.status().status == "running"
+
+
+# What a review found
+
+
+def test_a_secret_in_what_others_raise_reaches_no_log_message_or_report(tmp_path):
+    key = "sk-ant-REDACTED"
+
+    def leak(*_):
+        raise ValueError(f"401 for Authorization: Bearer {key}")
+
+    with engine(tmp_path, hooks=SupervisorHooks(think_pause=leak)) as research:
+        result = research.run("What is known of towers?")
+    assert result.limits
+    broken = {**cast(), "analyzer": leak}
+    with engine(tmp_path, agents=broken, search=[ScriptedSearch(), ScriptedSearch()]) as research:
+        failed = research.run("What is known of towers?")
+    assert failed.reason == "error"
+    stored = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    for told in (result.model_dump_json(), failed.model_dump_json()):
+        assert key not in told
+    assert key.encode() not in stored
+
+
+def test_a_search_counts_once_whatever_number_of_providers_answers_it(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "towers.md").write_text("# Towers\n\nWhat is known of towers is written here.")
+    made = {"corpus": tmp_path / "docs", "budget": Budget(max_searches=2)}
+    search = ScriptedSearch()
+    with engine(tmp_path / "data", search=[search], **made) as research:
+        result = research.run("What is known of towers?")
+    assert (result.usage.searches, len(search.requests)) == (2, 2)
+
+
+def test_a_run_that_found_nothing_for_an_outage_searches_again_when_resumed(tmp_path):
+    down = ScriptedSearch([SearchError("The service is down.")])
+    with engine(tmp_path, search=[down]) as research:
+        result = research.run("What is known of towers?")
+    assert result.reason == "no_evidence"
+    assert "searches failed: The service is down." in result.message
+    with engine(tmp_path) as research:
+        assert research.resume(result.research_id).status == "completed"
+
+
+def test_documents_that_come_later_are_found_by_the_same_engine(tmp_path, monkeypatch):
+    monkeypatch.setattr("deep_research.assembly.CORPUS_AGE", 0.0)
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("# Reefs\n\nThe reef of Mole lies under water.")
+    with DeepResearch(corpus=docs, data_dir=tmp_path / "data") as research:
+        assert research.run("Who built the tower of Hare?").reason == "no_evidence"
+        (docs / "b.md").write_text("# The tower of Hare\n\nThe tower of Hare was built by Ann Hare in 1811.")
+        assert research.run("Who built the tower of Hare?").status == "completed"
+
+
+def test_a_slow_observer_does_not_hold_up_the_result(tmp_path):
+    let_go = threading.Event()
+    with engine(tmp_path, hooks=SupervisorHooks(event=lambda event: let_go.wait(20))) as research:
+        assert research.run("What is known of towers?").status == "completed"
+        assert not let_go.is_set()
+        let_go.set()
+
+
+def test_after_a_resume_an_observer_hears_only_of_what_is_new(tmp_path):
+    agent, research = hanging(tmp_path)
+    handle = research.start("What is known of towers?")
+    assert agent.reached.wait(10)
+    research.close()
+    seen = []
+    with engine(tmp_path, hooks=SupervisorHooks(event=lambda event: seen.append(event.name))) as again:
+        again.resume(handle.research_id)
+    assert seen[0] == "run.resumed"
+    assert "run.created" not in seen
