@@ -25,7 +25,8 @@ from deep_research.sources.search import SearchRequest, SearchResult
 from deep_research.state import DeepResearchState, Record, RunStatus
 from deep_research.state import events as ev
 from deep_research.state.reducer import Fold
-from deep_research.store.sqlite import SQLiteStore, Writer
+from deep_research.store.sqlite import SQLiteStore
+from deep_research.store.writer import Writer
 from deep_research.testing.casts import scripted_agents
 from deep_research.testing.doubles import FakeClock, ScriptedSearch, codeword, results
 from deep_research.testing.witness import Witness

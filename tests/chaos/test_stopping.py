@@ -18,7 +18,7 @@ from deep_research import Budget, DeepResearch, ResearchResult, RunStatus
 from deep_research.errors import AppendRefusedError, RunStateError
 from deep_research.state.reducer import fold
 from deep_research.store import Lane, MemoryStore, Owner, SQLiteStore, Store
-from deep_research.store.sqlite import Writer
+from deep_research.store.writer import Writer
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
 
 BOUND = 30.0

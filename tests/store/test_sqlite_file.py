@@ -24,9 +24,9 @@ from deep_research.errors import (
 )
 from deep_research.state.journal import Content
 from deep_research.store import SQLiteStore
-from deep_research.store import sqlite as sqlite_store
+from deep_research.store import writer as store_writer
 from deep_research.store.migrations import APPLICATION_ID, MIGRATIONS
-from deep_research.store.sqlite import wal_needs_lock
+from deep_research.store.writer import wal_needs_lock
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
 from deep_research.testing.doubles import results
 from deep_research.testing.store_bench import Bench
@@ -329,7 +329,7 @@ def test_a_clock_that_jumps_does_not_stop_a_run(path: Path, jump: timedelta) -> 
 
 @pytest.fixture
 def small_log(monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(sqlite_store, "CHECKPOINT_BYTES", 256 * 1024)
+    monkeypatch.setattr(store_writer, "CHECKPOINT_BYTES", 256 * 1024)
     return 256 * 1024
 
 
@@ -374,7 +374,7 @@ def test_what_was_committed_stands_when_the_checkpoint_fails(
 
     with benched(path) as bench:
         lane = bench.create()
-        monkeypatch.setattr(sqlite_store, "_empty_log", fails)
+        monkeypatch.setattr(store_writer, "empty_log", fails)
         outcome = [bench.append(lane, n, texts=[f"{n} " * 5_000]) for n in range(1, 60)]
         assert outcome == [None] * 59
         assert len(bench.seqs()) == 60

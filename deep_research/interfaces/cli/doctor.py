@@ -95,7 +95,7 @@ def _program() -> Iterator[Check]:
 
 
 def _sqlite() -> Iterator[Check]:
-    from deep_research.store.sqlite import wal_needs_lock
+    from deep_research.store.writer import wal_needs_lock
 
     if wal_needs_lock():
         yield Check(
@@ -163,7 +163,7 @@ def _database(settings: Settings) -> Iterator[Check]:
 def _read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """Looks without writing; closing the last connection may, so there the lock rule of the store holds too."""
     from deep_research.store.locks import FileLock
-    from deep_research.store.sqlite import wal_needs_lock
+    from deep_research.store.writer import wal_needs_lock
 
     connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=5.0)
     try:

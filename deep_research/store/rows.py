@@ -1,0 +1,144 @@
+"""What stands in the SQLite database and what sqlite3 raises, as the store's own records and errors."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from deep_research.errors import (
+    DeepResearchError,
+    RunNotFoundError,
+    StoreDamagedError,
+    StoreError,
+    StoreFullError,
+    StoreLockedError,
+    StoreReadOnlyError,
+)
+from deep_research.state.phases import AbortReason, DeepResearchPhase, RunStatus
+from deep_research.state.projection import Projection
+from deep_research.store.base import (
+    Owner,
+    RunRow,
+    StoredEvent,
+)
+
+COLUMNS = (
+    "run_id, query, status, reason, phase, iteration, last_seq, created_at, updated_at,"
+    " user_id, session_id, owner, fence, lease_until"
+)
+
+
+def projected(projection: Projection) -> tuple[str, str | None, str, int]:
+    reason = projection.reason.value if projection.reason else None
+    return projection.status.value, reason, projection.phase.value, projection.iteration
+
+
+def run_row(db: sqlite3.Connection, run_id: str) -> RunRow:
+    row = db.execute(f"SELECT {COLUMNS} FROM runs WHERE run_id = ?", (run_id,)).fetchone()  # noqa: S608
+    if row is None:
+        raise RunNotFoundError.of(run_id)
+    return row_of(row)
+
+
+def row_of(row: tuple[Any, ...]) -> RunRow:
+    try:
+        return RunRow(
+            run_id=row[0],
+            query=row[1],
+            projection=Projection(
+                status=RunStatus(row[2]),
+                reason=AbortReason(row[3]) if row[3] else None,
+                phase=DeepResearchPhase(row[4]),
+                iteration=int(row[5]),
+            ),
+            last_seq=int(row[6]),
+            created_at=datetime.fromisoformat(row[7]),
+            updated_at=datetime.fromisoformat(row[8]),
+            user_id=row[9],
+            session_id=row[10],
+            owner=Owner.decode(row[11]) if row[11] else None,
+            fence=int(row[12]),
+            lease_until=float(row[13]),
+        )
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise damaged(f"the row of run {row[0]!r} cannot be read") from error
+
+
+def stored_event(run_id: str, seq: object, kind: object, version: object, body: object) -> StoredEvent:
+    if not (isinstance(seq, int) and isinstance(kind, str) and isinstance(version, int)):
+        raise damaged(f"a row of the log of {run_id!r} has the wrong types")
+    if isinstance(body, str):
+        body = body.encode("utf-8", "surrogatepass")
+    if not isinstance(body, bytes):
+        raise damaged(f"event {seq} of {run_id!r} has no body")
+    return StoredEvent(seq, kind, version, body)
+
+
+def damaged(what: str) -> StoreDamagedError:
+    return StoreDamagedError(
+        f"The database is damaged: {what}.", hint="Restore it from a backup, or choose another --data-dir."
+    )
+
+
+@contextmanager
+def mapped(path: Path) -> Iterator[None]:
+    """Turn what sqlite3 and the file system raise into our errors."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise _translated(error, path) from error
+    except (UnicodeError, OverflowError) as error:
+        raise StoreError(
+            f"A value cannot be stored: {error}.", hint="Leave out what is not text or too large."
+        ) from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise _full(path) from error
+        raise StoreReadOnlyError(
+            f"The database {path} cannot be opened or written: {error.strerror or error}.",
+            hint="Check the folder's permissions, or choose another --data-dir.",
+        ) from error
+
+
+def _translated(error: sqlite3.Error, path: Path) -> StoreError:
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return StoreLockedError(
+            f"The database {path} is locked by another program.", hint="Close that program and try again."
+        )
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+        return _full(path)
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH")):
+        return StoreReadOnlyError(
+            f"The database {path} cannot be opened or written.",
+            hint="Check the file's and its folder's permissions, or choose another --data-dir.",
+        )
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_SCHEMA", "SQLITE_MISMATCH")):
+        return StoreDamagedError(
+            f"The database {path} is damaged or not a database.",
+            hint="Restore it from a backup, or choose another --data-dir.",
+        )
+    return StoreError(
+        f"The database {path} failed: {error}.", hint="See `deep-research doctor`.", sqlite=name
+    )
+
+
+def _full(path: Path) -> StoreFullError:
+    return StoreFullError(
+        f"The disk is full or failing; {path} could not be written.",
+        hint="Nothing that was saved is lost: free some space and resume the run.",
+    )
+
+
+def typed(error: Exception, path: Path) -> DeepResearchError:
+    """Whatever happens in the writer goes to who waits for it: the thread serves all others too."""
+    if isinstance(error, DeepResearchError):
+        return error
+    return StoreError(
+        f"The database {path} failed: {type(error).__name__}: {error}.", hint="See `deep-research doctor`."
+    )
