@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from deep_research.state import DeepResearchPhase, DeepResearchState, SubQuery, SubQueryStatus
+from deep_research.state import (
+    DeepResearchPhase,
+    DeepResearchState,
+    SubQuery,
+    SubQueryStatus,
+    SupervisorAction,
+)
 from deep_research.state.identity import sub_query_id
+from deep_research.supervisor.hooks import Verdict
 
 _SEVERITY = {"critical": 0, "moderate": 1, "minor": 2}
 
@@ -63,3 +70,21 @@ def worth_iterating(state: DeepResearchState) -> tuple[bool, str]:
 def decide(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[bool, str]:
     """Whether to go on after this phase, and why."""
     return worth_iterating(state) if phase is DeepResearchPhase.REFINEMENT else worth_refining(state)
+
+
+def wish(
+    wished: Verdict, state: DeepResearchState, phase: DeepResearchPhase, should: bool
+) -> tuple[bool, str]:
+    """A hook's wish to go on or to finish, within what is possible."""
+    if wished.action is SupervisorAction.COMPLETE:
+        return False, wished.rationale or "A hook decided that the research is complete."
+    if wished.action is not SupervisorAction.ITERATE:
+        return should, wished.rationale or decide(state, phase)[1]
+    possible = state.iteration < state.max_iterations and (
+        bool(follow_ups(state))
+        if phase is DeepResearchPhase.REFINEMENT
+        else state.has_unresolved_gaps() and state.refined < state.iteration
+    )
+    if possible:
+        return True, wished.rationale or "A hook decided to go on."
+    return False, "A hook wished to go on, but there is nothing left to ask or no iteration left."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from deep_research.calls import Calls
@@ -21,41 +21,37 @@ from deep_research.errors import (
     WorkError,
 )
 from deep_research.logs import bind, get_log, told
-from deep_research.phases.base import Phase, Retry
+from deep_research.phases.base import Phase
 from deep_research.state import (
     AbortReason,
     AgentDecision,
     DeepResearchPhase,
     DeepResearchState,
-    Guidance,
     Limit,
     Parking,
     RunStatus,
     SupervisorAction,
-    ValidationResult,
 )
 from deep_research.state.events import (
     AgentFellBack,
     DecisionMade,
     Event,
-    GuidanceGiven,
     HookFailed,
-    IterationStarted,
     LimitReached,
     PhaseEnded,
-    PhaseRetried,
-    PhaseStarted,
     RunAborted,
-    RunCompleted,
     RunParked,
 )
 from deep_research.state.journal import Clock, Journal, utc_now
-from deep_research.state.transitions import Node, Situation, Transition, next_transition
+from deep_research.state.transitions import Node, Situation, next_transition
 from deep_research.supervisor import decisions, ending
-from deep_research.supervisor.gates import VALIDATORS, Gates, policies, verdict
+from deep_research.supervisor.gates import VALIDATORS, Gates, policies
 from deep_research.supervisor.hooks import ANSWERS, Park, SupervisorHooks, Verdict, overridden
-from deep_research.supervisor.iteration import decide, follow_ups
+from deep_research.supervisor.iteration import decide, follow_ups, wish
+from deep_research.supervisor.moves import given, onward
 from deep_research.supervisor.reflection import reflection_prompt
+from deep_research.supervisor.review import Review, judge, overrule
+from deep_research.supervisor.review import situation as situation_of
 
 log = get_log("supervisor")
 
@@ -68,21 +64,6 @@ class _Stop:
 
 class _Parked(Exception):  # noqa: N818 - control flow inside this module
     """A decision hook asked to park; the run's journal has it."""
-
-
-@dataclass(slots=True)
-class _Review:
-    """What is known once a phase's work is done."""
-
-    phase: DeepResearchPhase
-    validation: ValidationResult
-    evaluation: AgentDecision
-    action: SupervisorAction
-    asked_by: str = "gate"
-    rationale: str = ""
-    replan: bool = False
-    retry: Retry | None = None
-    guidance: list[tuple[str, str]] = field(default_factory=list)  # (text, origin)
 
 
 class SupervisorOrchestrator:
@@ -214,7 +195,7 @@ class SupervisorOrchestrator:
         state = journal.state
         advice = await self._hook(journal, "before_phase", state, phase)
         if advice and advice not in state.guidance_for(phase):
-            await journal.record(_given(phase, state.iteration, advice, "hook"))
+            await journal.record(given(phase, state.iteration, advice, "hook"))
 
     async def _work(self, journal: Journal, phase: DeepResearchPhase) -> None:
         worker = self._phases[phase]
@@ -254,12 +235,13 @@ class SupervisorOrchestrator:
             )
             await journal.record(LimitReached(limit=limit))
 
-    async def _review(self, journal: Journal, phase: DeepResearchPhase) -> _Review:
+    async def _review(self, journal: Journal, phase: DeepResearchPhase) -> Review:
         """The gate and the hooks after a phase: what to do, and what to tell the next agent."""
         state = journal.state
+        worker, policy = self._phases[phase], self._policies[phase]
         after = await self._hook(journal, "after_phase", state, phase)
         validation = VALIDATORS[phase](state)
-        review = _Review(
+        review = Review(
             phase,
             validation,
             decisions.evaluation(state, phase, validation, self._clock()),
@@ -270,11 +252,11 @@ class SupervisorOrchestrator:
         overruled = await self._hook(journal, "gate", state, phase, validation)
         review.guidance += [(issue, "gate") for issue in validation.issues]
         if isinstance(overruled, Verdict):
-            self._overrule(review, overruled, state)
+            overrule(review, overruled, state, worker=worker, policy=policy)
         else:
             if overruled:  # the answer to a pause of this hook
                 review.guidance.append((str(overruled), "hook"))
-            self._judge(review, state)
+            judge(review, state, worker=worker, policy=policy)
         if review.action is not SupervisorAction.ABORT:
             prompt = self.get_reflection_prompt(state, phase)
             thought = await self._hook(journal, "think_pause", state, prompt)
@@ -282,38 +264,7 @@ class SupervisorOrchestrator:
                 review.guidance.append((thought, "hook"))
         return review
 
-    def _judge(self, review: _Review, state: DeepResearchState) -> None:
-        by_gate = state.attempt - state.supervisor_retries
-        advised = any(origin != "gate" for _, origin in review.guidance)
-        retry = self._phases[review.phase].retried(state, advised=advised)
-        review.action = verdict(
-            review.validation,
-            self._policies[review.phase],
-            retry_allowed=by_gate < state.options.gate_retries and retry is not None,
-        )
-        review.retry = retry or Retry()
-
-    def _overrule(self, review: _Review, hook: Verdict, state: DeepResearchState) -> None:
-        review.asked_by, review.rationale = "hook", hook.rationale
-        review.action = hook.action
-        review.retry = self._phases[review.phase].retried(state, advised=True) or Retry()
-        if hook.guidance:
-            review.guidance.append((hook.guidance, "hook"))
-        if hook.action is SupervisorAction.RETRY:
-            review.replan = (
-                hook.phase is DeepResearchPhase.PLANNING and review.phase is not DeepResearchPhase.PLANNING
-            )
-            spent = (
-                state.replanned
-                if review.replan
-                else state.supervisor_retries >= state.options.max_supervisor_retries
-            )
-            if spent:
-                review.replan = False
-                review.asked_by, review.rationale = "gate", ""
-                self._judge(review, state)
-
-    async def _move_on(self, journal: Journal, review: _Review) -> None:
+    async def _move_on(self, journal: Journal, review: Review) -> None:
         """Commit the phase's end, the decision and the next start as one."""
         state = journal.state
         events: list[Event] = [
@@ -325,7 +276,7 @@ class SupervisorOrchestrator:
                 decision=review.evaluation,
             )
         ]
-        situation = self._situation(review)
+        situation = situation_of(review)
         if review.action is SupervisorAction.PROCEED or not (situation.retry or situation.replan):
             situation, decided = await self._decide(journal, review, situation)
             events += decided
@@ -333,20 +284,11 @@ class SupervisorOrchestrator:
         if way.target is Node.ABORTED:
             await self._blocked(journal, review, events)
             return
-        events += self._lead(journal.state, review, way)
+        events += onward(journal.state, review, way, self._clock())
         await self.record_to_state(journal, *events)
 
-    def _situation(self, review: _Review) -> Situation:
-        retry, aborts = (review.action is a for a in (SupervisorAction.RETRY, SupervisorAction.ABORT))
-        return Situation(
-            retry=retry and not review.replan,
-            replan=retry and review.replan,
-            blocked=aborts,
-            stop=AbortReason.CANCELLED if review.asked_by == "hook" and aborts else None,
-        )
-
     async def _decide(
-        self, journal: Journal, review: _Review, situation: Situation
+        self, journal: Journal, review: Review, situation: Situation
     ) -> tuple[Situation, list[Event]]:
         """After SYNTHESIS and REFINEMENT: go on or finish."""
         state = journal.state
@@ -363,7 +305,7 @@ class SupervisorOrchestrator:
         if wished is None and review.action in (SupervisorAction.ITERATE, SupervisorAction.COMPLETE):
             wished = Verdict(action=review.action)
         if wished is not None:
-            should, rationale = _wished(wished, state, review.phase, should)
+            should, rationale = wish(wished, state, review.phase, should)
             if wished.guidance:
                 review.guidance.append((wished.guidance, "hook"))
         fresh = follow_ups(state) if review.phase is DeepResearchPhase.REFINEMENT else ()
@@ -393,50 +335,9 @@ class SupervisorOrchestrator:
         cap = state.options.budget.max_seconds
         return cap is not None and self._elapsed() >= cap
 
-    def _lead(self, state: DeepResearchState, review: _Review, way: Transition) -> list[Event]:
-        """The events that bring the machine to the transition's target."""
-        if way.target is Node.COMPLETED:
-            return [RunCompleted(rationale=way.label)]
-        target = DeepResearchPhase(way.target.value)
-        again = review.action is SupervisorAction.RETRY
-        iterating = review.phase is DeepResearchPhase.REFINEMENT and target is DeepResearchPhase.GATHERING
-        iteration = state.iteration + iterating
-        fresh = follow_ups(state) if iterating else ()
-        events: list[Event] = [_given(target, iteration, text, origin) for text, origin in review.guidance]
-        if again:
-            return [*events, *self._again(state, review, target)]
-        if iterating:
-            events.append(IterationStarted(iteration=iteration, sub_queries=fresh))
-        then = state.model_copy(
-            update={"iteration": iteration, "sub_queries": (*state.sub_queries, *fresh)}
-        )  # what the agent will be dispatched with
-        decision = decisions.dispatch(then, target, self._clock())
-        return [*events, PhaseStarted(phase=target, iteration=iteration, decision=decision)]
-
-    def _again(self, state: DeepResearchState, review: _Review, target: DeepResearchPhase) -> list[Event]:
-        retry = review.retry or Retry()
-        issues = review.validation.issues
-        decision = decisions.action(
-            state,
-            name="retry_phase",
-            rationale=review.rationale or " ".join(issues) or "A hook asked for it.",
-            outputs={"phase": target.value, "asked_by": review.asked_by},
-            at=self._clock(),
-        )
-        return [
-            DecisionMade(action=SupervisorAction.RETRY, decision=decision),
-            PhaseRetried(
-                phase=target,
-                attempt=0 if review.replan else state.attempt + 1,
-                issues=issues,
-                sub_queries=() if review.replan else retry.sub_queries,
-                asked_by=review.asked_by,
-            ),
-        ]
-
     # Ending
 
-    async def _blocked(self, journal: Journal, review: _Review, lead: list[Event]) -> None:
+    async def _blocked(self, journal: Journal, review: Review, lead: list[Event]) -> None:
         reason, message = ending.blocked(journal.state, review.phase, review.validation)
         if review.asked_by == "hook" and not review.validation.blocking:
             reason, message = AbortReason.CANCELLED, review.rationale or "A hook decided to abort."
@@ -506,25 +407,3 @@ class SupervisorOrchestrator:
     async def _hook_failed(self, journal: Journal, name: str, error: str) -> None:
         log.warning("hook_failed", hook=name, error=error)
         await journal.record(HookFailed(hook=name, error=error))
-
-
-def _given(phase: DeepResearchPhase, iteration: int, text: str, origin: str) -> GuidanceGiven:
-    return GuidanceGiven(guidance=Guidance(phase=phase, iteration=iteration, text=text, origin=origin))
-
-
-def _wished(
-    wished: Verdict, state: DeepResearchState, phase: DeepResearchPhase, should: bool
-) -> tuple[bool, str]:
-    """A hook's wish to go on or to finish, within what is possible."""
-    if wished.action is SupervisorAction.COMPLETE:
-        return False, wished.rationale or "A hook decided that the research is complete."
-    if wished.action is not SupervisorAction.ITERATE:
-        return should, wished.rationale or decide(state, phase)[1]
-    possible = state.iteration < state.max_iterations and (
-        bool(follow_ups(state))
-        if phase is DeepResearchPhase.REFINEMENT
-        else state.has_unresolved_gaps() and state.refined < state.iteration
-    )
-    if possible:
-        return True, wished.rationale or "A hook decided to go on."
-    return False, "A hook wished to go on, but there is nothing left to ask or no iteration left."
