@@ -7,12 +7,14 @@ from functools import partial
 from deep_research.errors import DeepResearchError
 from deep_research.evidence.plain import clean
 from deep_research.evidence.text import content_words
-from deep_research.phases.base import Phase, Retry, together
+from deep_research.phases.base import Phase, Retry, off_loop, together
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput
 from deep_research.state import DeepResearchPhase, DeepResearchState, Limit, Source, SubQuery, SubQueryStatus
 from deep_research.state.events import Event, LimitReached, Progress, SubQueryCompleted, SubQueryFailed
 from deep_research.state.identity import source_id, sub_query_id
 from deep_research.state.journal import Content, Journal
+
+TEXT_UNIT = 5_000  # characters that are cleaned and hashed in the time of one small item
 
 
 class GatheringPhase(Phase[GathererInput, GathererOutput]):
@@ -53,7 +55,8 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         except DeepResearchError as error:
             await journal.record(SubQueryFailed(sub_query_id=sub_query.id, error=error.problem))
             return
-        sources, contents, notes = self._collect(answer, sub_query, state)
+        size = sum(len(item.content or "") for item in answer.sources) // TEXT_UNIT
+        sources, contents, notes = await off_loop(size, self._collect, answer, sub_query, state)
         events: list[Event] = [
             SubQueryCompleted(
                 sub_query_id=sub_query.id,
