@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from deep_research.report.ledger import Ledger
 from deep_research.state import (
@@ -80,6 +81,7 @@ def summary(findings: Sequence[Finding]) -> ConfidenceSummary:
     )
 
 
+@lru_cache(maxsize=4096)  # each iteration's report names the sources of all before it
 def escaped(text: str) -> str:
     """Outside text for use inside Markdown: one line, no links, no HTML, no heading or list of its own."""
     line = _BARE.sub(r"\1\:\2", " ".join(text.replace("\0", "").split()))

@@ -48,7 +48,9 @@ class Planner:
     async def __call__(self, handoff: Any) -> PlannerOutput:
         if self._delay:
             await asyncio.sleep(self._delay)
-        planned = tuple(PlannedQuery(query=f"sub-query number {n}") for n in range(self._queries))
+        planned = tuple(
+            PlannedQuery(query=f"{handoff.original_query} part {n}") for n in range(self._queries)
+        )
         return PlannerOutput(research_brief="A plan for the benchmark.", sub_queries=planned)
 
 
@@ -101,7 +103,8 @@ class Refiner:
     async def __call__(self, handoff: Any) -> RefinerOutput:
         gap = handoff.gaps[-1]
         follow_ups = tuple(
-            FollowUpQuery(query=f"follow-up {handoff.iteration} number {n}") for n in range(self._queries)
+            FollowUpQuery(query=f"{handoff.original_query} follow-up {handoff.iteration} number {n}")
+            for n in range(self._queries)
         )
         return RefinerOutput(
             gap_analysis=(GapAnalysis(gap_id=gap.id, follow_up_queries=follow_ups),),
