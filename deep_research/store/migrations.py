@@ -44,7 +44,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             hash TEXT NOT NULL,
             PRIMARY KEY (run_id, hash)
         ) WITHOUT ROWID""",
-        "CREATE INDEX run_contents_hash ON run_contents (hash)",
         """CREATE TABLE control (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             run_id TEXT NOT NULL,

@@ -122,13 +122,13 @@ class SQLiteStore(Store):
                 raise busy(row)
             db.execute("DELETE FROM events WHERE run_id = ?", (run_id,))
             db.execute("DELETE FROM control WHERE run_id = ?", (run_id,))
-            hashes = db.execute("SELECT hash FROM run_contents WHERE run_id = ?", (run_id,)).fetchall()
-            db.execute("DELETE FROM run_contents WHERE run_id = ?", (run_id,))
-            db.executemany(
-                "DELETE FROM contents WHERE hash = ?1"
-                " AND NOT EXISTS (SELECT 1 FROM run_contents WHERE hash = ?1)",
-                hashes,
+            # Deleting is rare, so it looks through all links once; an index for it would cost every commit.
+            db.execute(
+                "DELETE FROM contents WHERE hash IN (SELECT hash FROM run_contents WHERE run_id = ?1)"
+                " AND hash NOT IN (SELECT hash FROM run_contents WHERE run_id <> ?1)",
+                (run_id,),
             )
+            db.execute("DELETE FROM run_contents WHERE run_id = ?", (run_id,))
             db.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
 
         self._write(work)

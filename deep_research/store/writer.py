@@ -37,7 +37,7 @@ from deep_research.store.migrations import migrate, refuse_foreign
 from deep_research.store.rows import COLUMNS, mapped, projected, typed
 
 MAX_BATCH = 256
-CHECKPOINT_BYTES = 8 * 1024 * 1024
+CHECKPOINT_BYTES = 16 * 1024 * 1024
 LOCK_TIMEOUT = 30.0
 FORK_WAIT = 10.0
 
