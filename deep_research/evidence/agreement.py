@@ -41,7 +41,6 @@ def names(text: str) -> frozenset[str]:
 class _Features:
     """What a statement is compared by."""
 
-    numbers: frozenset[str]
     negated: bool
     names: frozenset[str]
     tokens: frozenset[str]
@@ -51,7 +50,6 @@ class _Features:
 def _features(content: str) -> _Features:
     every = words(content)
     return _Features(
-        numbers=numbers(content),
         negated=any(w.casefold() in NEGATIONS for w in every),
         names=names(content),
         tokens=frozenset(stem(w) for w in every if w.casefold() not in STOP_WORDS),
@@ -61,20 +59,26 @@ def _features(content: str) -> _Features:
 def merged(findings: Iterable[Finding], sources: Mapping[str, Source]) -> tuple[Finding, ...]:
     """Findings that are one become one, with all their sources and quotes; confidence follows from the
     sources. Order is kept: the first wording stays."""
-    groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    alike: dict[frozenset[str], list[int]] = defaultdict(list)
     kept: list[Finding] = []
     for finding in findings:
-        mine = _features(finding.content)
-        group = groups[mine.numbers, mine.negated, mine.names]
+        # Numbers tell most statements apart at once; only those that share theirs are looked at closely.
+        group = alike[numbers(finding.content)]
         for place in group:
-            other = _features(kept[place].content).tokens
-            if len(mine.tokens & other) >= SAME_OVERLAP * max(1, len(mine.tokens | other)):
+            if _same(finding.content, kept[place].content):
                 kept[place] = _joined(kept[place], finding)
                 break
         else:
             group.append(len(kept))
             kept.append(finding)
     return tuple(_judged(finding, sources) for finding in kept)
+
+
+def _same(one: str, other: str) -> bool:
+    a, b = _features(one), _features(other)
+    if (a.negated, a.names) != (b.negated, b.names):
+        return False
+    return len(a.tokens & b.tokens) >= SAME_OVERLAP * max(1, len(a.tokens | b.tokens))
 
 
 def _judged(finding: Finding, sources: Mapping[str, Source]) -> Finding:

@@ -17,41 +17,47 @@ MAX_PER_UNIT = 40
 _QUANTITY = re.compile(
     r"(?<![\w.,-])(\d{1,3}(?:[,\u00a0 ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)[\s\u00a0-]?(%|[A-Za-z°]+)"
 )
-_UNITS = {
-    "m": "metres",
-    "metre": "metres",
-    "metres": "metres",
-    "meter": "metres",
-    "meters": "metres",
-    "ft": "feet",
-    "foot": "feet",
-    "feet": "feet",
-    "km": "kilometres",
-    "kilometres": "kilometres",
-    "kilometers": "kilometres",
-    "mile": "miles",
-    "miles": "miles",
-    "kg": "kilograms",
-    "t": "tonnes",
-    "tonnes": "tonnes",
-    "tons": "tons",
-    "percent": "percent",
-    "per": "",
-    "%": "percent",
-    "candela": "candela",
-    "years": "years",
-    "days": "days",
-    "hours": "hours",
-    "seconds": "seconds",
-}
+# Each row: a unit as it is written, in all its spellings; the first names it.
+_ROWS = """
+    metres metre meters meter m
+    feet foot ft
+    kilometres kilometers kilometre kilometer km
+    miles mile
+    centimetres centimeters cm
+    millimetres millimeters mm
+    inches inch
+    kilograms kg
+    tonnes tonne t
+    tons ton
+    litres liters litre liter
+    gallons gallon
+    acres acre
+    hectares hectare
+    percent %
+    candelas candela candlepower
+    watts watt
+    volts volt
+    degrees degree
+    knots knot
+    pounds pound
+    dollars dollar
+    euros euro
+    people inhabitants
+    years year
+    months month
+    days day
+    hours hour
+    minutes minute
+    seconds second
+"""
+_UNITS = {word: row.split()[0] for row in _ROWS.strip().splitlines() for word in row.split()}
 
 
 def quantities(text: str) -> dict[str, set[float]]:
     """The measured values of a text by unit, spelled in one way."""
     found: dict[str, set[float]] = defaultdict(set)
     for number, unit in _QUANTITY.findall(text):
-        name = _UNITS.get(unit.casefold(), unit.casefold() if len(unit) > 3 else "")
-        if name and name not in STOP_WORDS:
+        if name := _UNITS.get(unit.casefold()):
             found[name].add(float(re.sub(r"[,\u00a0 ]", "", number)))
     return found
 

@@ -100,7 +100,6 @@ def test_quantities_are_read_with_separators_and_spelled_units():
         "kilometres": {1.5},
         "percent": {20.0},
         "metres": {9.0},
-        "cubic": {13343.0},
     }
 
 
