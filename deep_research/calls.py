@@ -15,6 +15,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from deep_research.errors import StopResearch
@@ -33,10 +34,11 @@ class Calls:
 
     async def __call__(self, function: Callable[..., Any], *args: Any, timeout: float | None = None) -> Any:
         """Raises `TimeoutError` after ``timeout`` seconds, and whatever the function raises; what would end the
-        loop, or pass for a cancellation that nobody asked for, as `RuntimeError`."""
-        async with asyncio.timeout(timeout):
+        loop, or pass for a cancellation that nobody asked for, as `RuntimeError`. A plain callable may wait that
+        long for a thread and then work that long."""
+        async with asyncio.timeout(timeout) as deadline:
             try:
-                return await self._answer(function, *args)
+                return await self._answer(function, *args, began=lambda: _restart(deadline, timeout))
             except asyncio.CancelledError as error:
                 task = asyncio.current_task()
                 if task is None or task.cancelling():
@@ -48,11 +50,14 @@ class Calls:
                 # A task group of theirs wraps the one exception that means something to us.
                 raise first(failures.subgroup(StopResearch) or failures) from None
 
-    async def _answer(self, function: Callable[..., Any], *args: Any) -> Any:
+    async def _answer(self, function: Callable[..., Any], *args: Any, began: Callable[[], None]) -> Any:
         if is_coroutine_function(function):
             return await function(*args)
-        run = functools.partial(contextvars.copy_context().run, _in_thread, function, *args)
-        answer = await asyncio.get_running_loop().run_in_executor(self._executor(), run)
+        loop = asyncio.get_running_loop()
+        work = functools.partial(_in_thread, loop, began, function, *args)
+        answer = await loop.run_in_executor(
+            self._executor(), functools.partial(contextvars.copy_context().run, work)
+        )
         # A plain callable may still hand back an awaitable (a lambda around a coroutine function).
         return await answer if inspect.isawaitable(answer) else answer
 
@@ -78,7 +83,17 @@ def first(failure: BaseException) -> BaseException:
     return failure
 
 
-def _in_thread(function: Callable[..., Any], *args: Any) -> Any:
+def _restart(deadline: asyncio.Timeout, timeout: float | None) -> None:
+    if timeout is not None and not deadline.expired():
+        with suppress(RuntimeError):  # the call is over already
+            deadline.reschedule(asyncio.get_running_loop().time() + timeout)
+
+
+def _in_thread(
+    loop: asyncio.AbstractEventLoop, began: Callable[[], None], function: Callable[..., Any], *args: Any
+) -> Any:
+    with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        loop.call_soon_threadsafe(began)
     try:
         return function(*args)
     except StopIteration as error:  # a future cannot hold it: whoever awaits would wait for ever

@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 
 import pytest
 
@@ -75,3 +76,15 @@ def test_exit_inside_an_agent_does_not_hang_the_engine(tmp_path):
         result = research.run("What is known of towers?")
     assert (result.status, result.reason) == ("aborted", "error")
     assert "SystemExit" in result.message
+
+
+def test_waiting_for_a_thread_is_not_counted_as_work() -> None:
+    async def journey() -> bool:
+        calls, gate = Calls(threads=1), threading.Event()
+        busy = asyncio.ensure_future(calls(gate.wait, 5))
+        asyncio.get_running_loop().call_later(0.2, gate.set)
+        second = asyncio.ensure_future(calls(threading.Event().wait, 0.15, timeout=0.25))
+        await busy
+        return await second
+
+    assert asyncio.run(journey()) is False  # it waited all of its 0.15 s

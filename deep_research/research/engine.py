@@ -19,6 +19,7 @@ from deep_research.errors import (
     RunStateError,
     SettingsError,
     UnknownNameError,
+    UsageError,
 )
 from deep_research.evidence.plain import clean
 from deep_research.logs import configure, get_log, told
@@ -203,6 +204,8 @@ class DeepResearch:
         return self._background.call(self.alist(limit=limit))
 
     async def alist(self, *, limit: int | None = None) -> Sequence[RunSummary]:
+        if limit is not None and (not isinstance(limit, int) or limit < 1):
+            raise UsageError("limit must be a whole number above 0.", hint="Leave it out for all runs.")
         rows = await asyncio.to_thread(self._parts.store.runs, limit=limit)
         now = time.time()
         return [RunSummary.of(row, now) for row in rows]
@@ -269,6 +272,11 @@ class DeepResearch:
         return self._background.call(self.atext(source))
 
     async def atext(self, source: Source | Citation | Quote | str) -> str:
+        if not isinstance(source, str | Source | Citation | Quote):
+            raise UsageError(
+                f"{type(source).__name__} has no saved text.",
+                hint="Give a source, a citation, a quote or a hash.",
+            )
         content_hash = source if isinstance(source, str) else (source.content_hash or "")
         (body,) = await asyncio.to_thread(self._parts.store.contents, [content_hash])
         return readable(body)

@@ -28,6 +28,7 @@ from deep_research.errors import (
     SearchError,
     SettingsError,
     UnknownNameError,
+    UsageError,
 )
 from deep_research.state.events import Progress
 from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
@@ -659,3 +660,11 @@ def test_after_a_resume_an_observer_hears_only_of_what_is_new(tmp_path):
         again.resume(handle.research_id)
     assert seen[0] == "run.resumed"
     assert "run.created" not in seen
+
+
+def test_wrong_use_of_looking_verbs_is_said_in_our_words(tmp_path):
+    with engine(tmp_path) as research:
+        with pytest.raises(UsageError, match="limit"):
+            research.list(limit="x")
+        with pytest.raises(UsageError, match="no saved text"):
+            research.text(12)
