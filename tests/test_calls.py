@@ -82,9 +82,9 @@ def test_waiting_for_a_thread_is_not_counted_as_work() -> None:
     async def journey() -> bool:
         calls, gate = Calls(threads=1), threading.Event()
         busy = asyncio.ensure_future(calls(gate.wait, 5))
-        asyncio.get_running_loop().call_later(0.2, gate.set)
-        second = asyncio.ensure_future(calls(threading.Event().wait, 0.15, timeout=0.25))
+        asyncio.get_running_loop().call_later(0.9, gate.set)
+        second = asyncio.ensure_future(calls(threading.Event().wait, 0.9, timeout=1.5))
         await busy
         return await second
 
-    assert asyncio.run(journey()) is False  # it waited all of its 0.15 s
+    assert asyncio.run(journey()) is False  # it waited all of its 0.9 s

@@ -142,7 +142,7 @@ def cap_on_seconds(tmp_path):
             await asyncio.Event().wait()
             return None
 
-    result = run(tmp_path, search=[Slow()], max_seconds=0.3)
+    result = run(tmp_path, search=[Slow()], max_seconds=1.0)
     assert result.status == "completed"
     assert "max_seconds" in [limit.name for limit in result.limits]
 

@@ -27,6 +27,7 @@ _LINK = re.compile(r"(?<!\\)\[([^\]\n]*)\]\(\s*<?([^)\s>]*)>?[^)\n]*\)")
 _AUTOLINK = re.compile(r"<((?:https?|mailto|ftp):[^>\s]*)>", re.IGNORECASE)
 _TARGET = re.compile(r"(?<!\\)\](?=\()")
 _BARE = re.compile(r"\b(https?|ftp):(//[^\s<>\0]*[^\s<>\0.,;:!?)\]])", re.IGNORECASE)
+_SUSPECT = ("](", "]:", "<", "://", "\0")  # without any of these there is nothing to break
 _KEPT = re.compile(r"\0(\d+)\0")
 _DEFINITION = re.compile(r"^[ ]{0,3}\[[^\]\n]+\]:.*$", re.MULTILINE)
 _TAG = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])")
@@ -50,7 +51,7 @@ def finished(
     report = f"{body}\n\n## {REFERENCES}\n\n{references}\n" if references else body
     metadata = ReportMetadata(
         sections=tuple(_HEADING.findall(report)),
-        word_count=len(re.findall(r"\w+", body)),
+        word_count=len(body.split()),
         citations_count=len(ledger.citations),
         confidence_summary=summary(findings),
         writer=writer,
@@ -93,6 +94,8 @@ def safe(draft: str, allowed: set[str]) -> str:
 
     Links to sources are set aside first; whatever could make another one is then broken by a backslash.
     """
+    if not any(mark in draft for mark in _SUSPECT):
+        return draft
     kept: list[str] = []
 
     def keep(link: str) -> str:
