@@ -309,7 +309,7 @@ def test_a_cancelled_run_can_be_resumed_and_pays_nothing_twice(tmp_path):
 
 
 def test_a_run_that_takes_too_long_aborts_with_a_partial_report(tmp_path):
-    _, research = hanging(tmp_path, task_timeout=0.3)
+    _, research = hanging(tmp_path, task_timeout=1.5)
     with research:
         result = research.run("What is known of towers?")
     assert (result.status, result.reason) == ("aborted", "timeout")
