@@ -120,6 +120,8 @@ def assemble(
         )
         for phase, make in _PHASES.items()
     }
+    planner = phases[DeepResearchPhase.PLANNING].agent
+    phases[DeepResearchPhase.PLANNING] = PlanningPhase(planner, limits=limits, look=gatherer.look)
     return Parts(
         store=store or make_store(settings),
         own_store=store is None,

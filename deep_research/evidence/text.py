@@ -118,6 +118,32 @@ def variants(word: str) -> list[str]:
     return [word, *(other for other in _VARIANTS if stem(other) == key)]
 
 
+@cache
+def _openings() -> dict[str, frozenset[str]]:
+    """For each stem of a row, the two letters its words may begin with."""
+    found: dict[str, set[str]] = {}
+    for word in _VARIANTS:
+        found.setdefault(stem(word), set()).add(word[:2])
+    return {key: frozenset(openings) for key, openings in found.items()}
+
+
+class StemFinder:
+    """Which of the wanted stems a text has. Stemming is slow and keeps a word's first letters, so only words that
+    begin like a wanted stem are stemmed."""
+
+    def __init__(self, wanted: Iterable[str]) -> None:
+        self._wanted = frozenset(wanted)
+        rows = _openings()
+        self._begin = {two for key in self._wanted for two in (key[:2], *rows.get(key, ()))}
+
+    def __call__(self, text: str) -> set[str]:
+        begin = self._begin
+        found = set(WORD.findall(text.lower()))
+        if not text.isascii():
+            found = {word if word.isascii() else folded(word) for word in found}
+        return {stem(word) for word in found if word[:2] in begin} & self._wanted
+
+
 def words(text: str) -> list[str]:
     return WORD.findall(text)
 

@@ -28,6 +28,7 @@ _Out_co = TypeVar("_Out_co", covariant=True)
 _In = TypeVar("_In", bound="Handoff")
 _T = TypeVar("_T")
 _Out = TypeVar("_Out", bound=Record)
+_Answer = TypeVar("_Answer", bound=Record)
 
 
 class Handoff(Record):
@@ -103,8 +104,11 @@ class Phase(ABC, Generic[_In, _Out]):
 
         A mapping is accepted in place of the output and validated.
         """
+        return _checked(await self._called(self.agent, handoff), self.answer_type, self.role)
+
+    async def _called(self, function: Callable[..., Any], handoff: Handoff) -> Any:
         try:
-            answer = await self.limits.calls(self.agent, handoff, timeout=self.limits.operation_timeout)
+            return await self.limits.calls(function, handoff, timeout=self.limits.operation_timeout)
         except (DeepResearchError, StopResearch):
             raise
         except TimeoutError as error:
@@ -119,21 +123,28 @@ class Phase(ABC, Generic[_In, _Out]):
                 hint="The run can be resumed once the agent is mended.",
                 role=self.role.value,
             ) from error
-        return self._checked(answer)
 
-    def _checked(self, answer: Any) -> _Out:
-        if isinstance(answer, self.answer_type):
-            return answer
-        try:
-            return self.answer_type.model_validate(answer)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, first["loc"])) or "the answer"
-            raise HandoffError(
-                f"The {self.role} did not answer with {self.answer_type.__name__}: {place}: {first['msg']}.",
-                hint="See docs/agents.md for what each agent returns.",
-                role=self.role.value,
-            ) from None
+    async def ask_also(self, name: str, handoff: Handoff, answer_type: type[_Answer]) -> _Answer | None:
+        """The same for a further operation that an agent may have under ``name``; None when it has not."""
+        function = getattr(self.agent, name, None)
+        if function is None:
+            return None
+        return _checked(await self._called(function, handoff), answer_type, self.role)
+
+
+def _checked(answer: Any, wanted: type[_Answer], role: AgentRole) -> _Answer:
+    if isinstance(answer, wanted):
+        return answer
+    try:
+        return wanted.model_validate(answer)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the answer"
+        raise HandoffError(
+            f"The {role} did not answer with {wanted.__name__}: {place}: {first['msg']}.",
+            hint="See docs/agents.md for what each agent returns.",
+            role=role.value,
+        ) from None
 
 
 SMALL_WORK = 40  # items that take well under a millisecond: a thread would cost more than the work

@@ -22,6 +22,7 @@ from deep_research.state.records import (
     Citation,
     Contradiction,
     Finding,
+    FirstLook,
     Gap,
     GapAnalysis,
     Guidance,
@@ -76,11 +77,12 @@ class PhaseStarted(Event):
 
 
 class PlanMade(Event):
-    """A plan; it supersedes the sub-queries that were not searched yet."""
+    """A plan; it supersedes the sub-queries that were not searched yet. ``first_look`` is what it was made with."""
 
     type: Literal["plan.made"] = "plan.made"
     research_brief: str
     sub_queries: tuple[SubQuery, ...]
+    first_look: FirstLook | None = None
 
 
 class SubQueryCompleted(Event):
@@ -113,13 +115,17 @@ class SourcesAnalyzed(Event):
 
 class EvidenceWeighed(Event):
     """All batches were put together. ``findings`` and ``gaps`` are those that changed, by id; ``dropped`` are
-    findings that became part of another; ``contradictions`` are all that are known."""
+    findings that became part of another, or that do not answer after all; ``contradictions`` are all that are
+    known. ``scores`` are those of sources by id, ``completeness`` (0 to 1) is the share of the question that the
+    findings answer."""
 
     type: Literal["evidence.weighed"] = "evidence.weighed"
     findings: tuple[Finding, ...] = ()
     dropped: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
+    scores: dict[str, float] = Field(default_factory=dict)
+    completeness: float | None = None
 
 
 class ReportWritten(Event):

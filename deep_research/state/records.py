@@ -33,6 +33,25 @@ class Span(Record):
     end: int = Field(ge=0)
 
 
+class Mention(Record):
+    """A name that a text or question uses, as its words in lower case. ``weight`` (0 to 1) is larger the fewer texts
+    have it; ``bearers`` counts the documents that bear the name, 0 when none is known to."""
+
+    name: str
+    weight: float
+    bearers: int = 0
+
+
+class FirstLook(Record):
+    """What a corpus says of a question before anything is searched: the names in it that documents bear, how telling
+    (0 to 1) each of its words is, and the titles that fit best. ``passages`` is the size of the corpus."""
+
+    names: tuple[Mention, ...] = ()
+    words: dict[str, float] = Field(default_factory=dict)
+    titles: tuple[str, ...] = ()
+    passages: int = 0
+
+
 class SubQuery(Record):
     """One question to search for. ``index`` is its place among all sub-queries of the run."""
 
@@ -53,7 +72,9 @@ class Source(Record):
 
     ``url`` is a web address, or the corpus-relative path of a local document. The readable text is content,
     kept once in the store under ``content_hash`` (sha256 of its UTF-8 bytes); ``snapshot_hash`` is the sha256
-    of the raw bytes it was extracted from. ``passages`` are the spans of the text that the search matched.
+    of the raw bytes it was extracted from. ``passages`` are the spans of the text that the search matched;
+    ``mentions`` are the most telling names in them, where the provider knows them. ``score`` (0 to 1) is how much the
+    source contributes, by the last look at all of them together.
     """
 
     id: str
@@ -70,6 +91,8 @@ class Source(Record):
     snapshot_hash: str | None = None
     length: int = 0
     passages: tuple[Span, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    score: float | None = None
     metadata: dict[str, str] = Field(default_factory=dict)
 
 

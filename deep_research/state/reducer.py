@@ -25,6 +25,7 @@ from deep_research.state.records import (
     Citation,
     Contradiction,
     Finding,
+    FirstLook,
     Gap,
     GapAnalysis,
     Guidance,
@@ -69,6 +70,8 @@ class Fold:
     attempt: int
     phase_done: bool
     research_brief: str | None
+    first_look: FirstLook | None
+    completeness: float
     report: str | None
     report_metadata: ReportMetadata | None
     citations: tuple[Citation, ...]
@@ -159,12 +162,17 @@ class Fold:
         return self._snapshot
 
     def _ranked_sources(self) -> tuple[Source, ...]:
-        """By the sub-query that found them first, then by rank."""
+        """By score; those without one after them, by the sub-query that found them first, then by rank."""
         order = {s.id: s.index for s in self.sub_queries.values()}
         return tuple(
             sorted(
                 self.sources.values(),
-                key=lambda s: (order.get(s.sub_query_id, len(order)), s.rank),
+                key=lambda s: (
+                    s.score is None,
+                    -(s.score or 0.0),
+                    order.get(s.sub_query_id, len(order)),
+                    s.rank,
+                ),
             )
         )
 
@@ -284,6 +292,7 @@ def _planned(state: Fold, event: ev.PlanMade) -> None:
         if old.status is SubQueryStatus.PENDING:
             state.sub_queries[old.id] = old.model_copy(update={"status": SubQueryStatus.SUPERSEDED})
     state.research_brief = event.research_brief
+    state.first_look = event.first_look
     _add_sub_queries(state, event.sub_queries)
     state.phase_done = True
 
@@ -394,6 +403,10 @@ def _weighed(state: Fold, event: ev.EvidenceWeighed) -> None:
     state.findings.update((f.id, f) for f in event.findings)
     state.gaps.update((g.id, g) for g in event.gaps)
     state.contradictions = {c.id: c for c in event.contradictions}
+    for source_id, score in event.scores.items():
+        state.sources[source_id] = state.sources[source_id].model_copy(update={"score": score})
+    if event.completeness is not None:
+        state.completeness = event.completeness
     state.phase_done = True
 
 
@@ -460,6 +473,9 @@ def _decision_made(state: Fold, event: ev.DecisionMade) -> None:
 
 @_on(ev.IterationStarted)
 def _iteration_started(state: Fold, event: ev.IterationStarted) -> None:
+    if state.phase is DeepResearchPhase.ANALYSIS:
+        # What answered nothing by itself is read again together with what is found next.
+        state.analyzed.clear()
     state.iteration = event.iteration
     state.replanned = False
     _add_sub_queries(state, event.sub_queries)

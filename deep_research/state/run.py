@@ -20,6 +20,7 @@ from deep_research.state.records import (
     Citation,
     Contradiction,
     Finding,
+    FirstLook,
     Gap,
     GapAnalysis,
     Guidance,
@@ -73,8 +74,9 @@ class DeepResearchState(Record):
     ``phase`` is where the machine stands; ``phase_done`` says whether the phase's own work in this attempt is
     finished; ``attempt`` counts its retries in this iteration from 0; ``analyzed`` are all sources that were read,
     ``analyzed_now`` those of them that this pass of ANALYSIS read; ``refined`` is the last iteration whose gaps
-    were assessed. All collections keep the order in which
-    they rank: sub-queries by index, sources by (sub-query index, rank), findings by iteration and first source,
+    were assessed; ``completeness`` (0 to 1) is the share of the question that the findings answer. All collections
+    keep the order in which they rank: sub-queries by index, sources by score, those without one after them by
+    (sub-query index, rank), findings by iteration and first source,
     gaps by (iteration, rank), limits by name.
     """
 
@@ -87,6 +89,7 @@ class DeepResearchState(Record):
     attempt: int = 0
     phase_done: bool = False
     research_brief: str | None = None
+    first_look: FirstLook | None = None
     sub_queries: tuple[SubQuery, ...] = ()
     sources: tuple[Source, ...] = ()
     analyzed: frozenset[str] = frozenset()
@@ -94,6 +97,7 @@ class DeepResearchState(Record):
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
+    completeness: float = 0.0
     report: str | None = None
     report_metadata: ReportMetadata | None = None
     citations: tuple[Citation, ...] = ()

@@ -86,6 +86,12 @@ def _rows() -> tuple[Transition, ...]:
         row(phase, n.PLANNING, "plan again, once per iteration", lambda s: s.replan)
     for phase in PHASES:
         row(phase, phase, "retry, attempts left", lambda s: s.retry)
+    row(
+        n.ANALYSIS,
+        n.GATHERING,
+        "no answer yet, follow-ups and iterations left",
+        lambda s: s.blocked and s.should_iterate and s.follow_ups > 0 and s.iterations_left > 0,
+    )
     for phase in PHASES[:-1]:
         row(phase, n.ABORTED, "gate blocks, no attempts left", lambda s: s.blocked)
     row(n.PLANNING, n.GATHERING, "gate passed", _always)

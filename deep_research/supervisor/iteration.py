@@ -5,6 +5,8 @@ from __future__ import annotations
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
+    FollowUpQuery,
+    GapAnalysis,
     SubQuery,
     SubQueryStatus,
     SupervisorAction,
@@ -17,12 +19,25 @@ _SEVERITY = {"critical": 0, "moderate": 1, "minor": 2}
 
 def follow_ups(state: DeepResearchState) -> tuple[SubQuery, ...]:
     """The refiner's follow-up queries as new sub-queries: priority gaps first, nothing asked twice, no more than
-    a plan may have."""
+    a plan may have. After an ANALYSIS without an answer no refiner was asked: then they are those of the gaps."""
     asked = {s.id for s in state.sub_queries if s.status is not SubQueryStatus.SUPERSEDED}
+    if state.phase is DeepResearchPhase.ANALYSIS:
+        assessed: tuple[GapAnalysis, ...] = tuple(
+            GapAnalysis(
+                gap_id=gap.id,
+                follow_up_queries=tuple(
+                    FollowUpQuery(query=query, expected_contribution=gap.description)
+                    for query in gap.suggested_queries
+                ),
+            )
+            for gap in sorted(state.unresolved_gaps(), key=lambda gap: gap.priority)
+        )
+    else:
+        assessed = state.gap_analysis
     open_gaps = {g.id for g in state.unresolved_gaps()}
     first = state.recommendation.priority_gaps if state.recommendation else ()
     ranked = sorted(
-        (g for g in state.gap_analysis if g.addressable and g.gap_id in open_gaps),
+        (g for g in assessed if g.addressable and g.gap_id in open_gaps),
         key=lambda g: (g.gap_id not in first, _SEVERITY.get(g.severity, 1)),
     )
     fresh: dict[str, SubQuery] = {}

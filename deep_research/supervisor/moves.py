@@ -27,7 +27,8 @@ def onward(state: DeepResearchState, review: Review, way: Transition, at: dateti
         return [RunCompleted(rationale=way.label)]
     target = DeepResearchPhase(way.target.value)
     again = review.action is SupervisorAction.RETRY
-    iterating = review.phase is DeepResearchPhase.REFINEMENT and target is DeepResearchPhase.GATHERING
+    again_from = (DeepResearchPhase.ANALYSIS, DeepResearchPhase.REFINEMENT)
+    iterating = not again and review.phase in again_from and target is DeepResearchPhase.GATHERING
     iteration = state.iteration + iterating
     fresh = follow_ups(state) if iterating else ()
     events: list[Event] = [given(target, iteration, text, origin) for text, origin in review.guidance]

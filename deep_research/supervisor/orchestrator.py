@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from deep_research.calls import Calls
@@ -292,6 +292,8 @@ class SupervisorOrchestrator:
     ) -> tuple[Situation, list[Event]]:
         """After SYNTHESIS and REFINEMENT: go on or finish."""
         state = journal.state
+        if review.phase is DeepResearchPhase.ANALYSIS and situation.blocked:
+            return self._search_on(review, situation, state)
         ends = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
         if review.phase not in ends or situation.blocked:
             return situation, []
@@ -330,6 +332,25 @@ class SupervisorOrchestrator:
         )
         action = SupervisorAction.ITERATE if should else SupervisorAction.COMPLETE
         return situation, [DecisionMade(action=action, decision=made)]
+
+    def _search_on(
+        self, review: Review, situation: Situation, state: DeepResearchState
+    ) -> tuple[Situation, list[Event]]:
+        """After an ANALYSIS that found no answer: whether what was found leads to further searches."""
+        fresh = len(follow_ups(state))
+        left = state.max_iterations - state.iteration
+        no_answer = not state.findings and review.asked_by == "gate"
+        if not (no_answer and fresh and left > 0) or self._out_of_time(state):
+            return situation, []
+        made = decisions.iteration(
+            state,
+            should_iterate=True,
+            rationale=f"Nothing answers yet; {fresh} follow-up queries lead on from what was found.",
+            next_phase=DeepResearchPhase.GATHERING.value,
+            at=self._clock(),
+        )
+        situation = replace(situation, should_iterate=True, follow_ups=fresh, iterations_left=left)
+        return situation, [DecisionMade(action=SupervisorAction.ITERATE, decision=made)]
 
     def _out_of_time(self, state: DeepResearchState) -> bool:
         cap = state.options.budget.max_seconds

@@ -34,7 +34,10 @@ from deep_research.phases.analysis.handoff import (
     AnalyzedQuote,
     AnalyzerInput,
     AnalyzerOutput,
+    SurveyInput,
+    SurveyOutput,
 )
+from deep_research.phases.analysis.survey import survey
 from deep_research.state import ConfidenceLevel
 
 MIN_COVERAGE = 0.6  # of what is asked, for a passage that answers
@@ -72,6 +75,10 @@ class ExtractiveAnalyzer:
         except asyncio.CancelledError:
             stop.set()
             raise
+
+    async def survey(self, handoff: SurveyInput) -> SurveyOutput:
+        """What all sources together say: their order, what to ask next, how much is answered."""
+        return await asyncio.to_thread(survey, handoff)
 
 
 def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> AnalyzerOutput:
@@ -215,8 +222,8 @@ def _asks_something(question: str) -> bool:
 
 def _answered(findings: Iterable[AnalyzedFinding], batch: _Batch) -> bool:
     """Whether the findings together speak of what was asked. A follow-up iteration asks for less than the whole
-    question, and stands on what earlier ones found."""
-    if batch.handoff.iteration > 1:
+    question, and stands on what earlier ones found, if they found anything."""
+    if batch.handoff.findings:
         return True
     present: set[str] = set()
     for finding in findings:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from datetime import date
 
+from pydantic import Field
+
 from deep_research.phases.base import Handoff
 from deep_research.state import (
     ConfidenceLevel,
+    Finding,
+    FirstLook,
     Gap,
+    Mention,
     QualityUpdate,
     Record,
     SourceQuality,
@@ -29,10 +34,12 @@ class SourceText(Record):
     sub_query_id: str = ""
     relevance: float | None = None
     passages: tuple[Span, ...] = ()
+    mentions: tuple[Mention, ...] = ()
 
 
 class AnalyzerInput(Handoff):
-    """One batch of sources. ``open_gaps`` are gaps of earlier iterations that this batch may address."""
+    """One batch of sources. ``open_gaps`` are gaps of earlier iterations that this batch may address, ``findings`` what
+    those iterations found."""
 
     research_brief: str | None = None
     system_prompt: str | None = None
@@ -41,6 +48,28 @@ class AnalyzerInput(Handoff):
     sub_queries: tuple[SubQuery, ...] = ()
     sources: tuple[SourceText, ...] = ()
     open_gaps: tuple[Gap, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+class SurveyInput(Handoff):
+    """All sources of the run once every batch of an iteration was read; ``content`` is what the searches matched of
+    each. ``findings`` and ``gaps`` are those that stand; ``follow_ups`` is how many more queries may be proposed."""
+
+    sub_queries: tuple[SubQuery, ...] = ()
+    sources: tuple[SourceText, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    first_look: FirstLook | None = None
+    follow_ups: int = 0
+
+
+class SurveyOutput(Record):
+    """What all sources together say. ``scores`` (0 to 1) order the sources, by id; ``follow_ups`` are queries that
+    may fill the open gaps, best first; ``completeness`` (0 to 1) is the share of the question that is answered."""
+
+    scores: dict[str, float] = Field(default_factory=dict)
+    follow_ups: tuple[str, ...] = ()
+    completeness: float = Field(default=0.0, ge=0, le=1)
 
 
 class AnalyzedQuote(Record):

@@ -13,6 +13,8 @@ from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
     AnalyzerOutput,
     SourceText,
+    SurveyInput,
+    SurveyOutput,
 )
 from deep_research.phases.base import Phase, off_loop, together
 from deep_research.state import (
@@ -27,6 +29,8 @@ from deep_research.state.events import EvidenceWeighed, Progress, SourcesAnalyze
 from deep_research.state.identity import finding_id, gap_id
 from deep_research.state.journal import Journal
 
+SURVEYED = 200  # sources that are looked at together, the best by what is known of them
+OPENING = 2_400  # characters of a source without matched passages
 GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
 
 
@@ -49,21 +53,45 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             at_once=self.limits.max_concurrent,
         )
         state = journal.state
-        await journal.record(await off_loop(len(state.findings), _weigh, state, several=len(batches) > 1))
+        weighed = await off_loop(len(state.findings), _weigh, state, several=len(batches) > 1)
+        survey = await self._survey(journal.state, weighed, journal)
+        await journal.record(weighed if survey is None else _with_survey(weighed, survey, state))
+
+    async def _survey(
+        self, state: DeepResearchState, weighed: EvidenceWeighed, journal: Journal
+    ) -> SurveyOutput | None:
+        """The agent's look at everything together, when it has one."""
+        if not hasattr(self.agent, "survey") or not state.sources:
+            return None
+        changed = {g.id: g for g in weighed.gaps}
+        findings = {f.id: f for f in (*state.findings, *weighed.findings)}
+        handoff = SurveyInput(
+            research_id=state.research_id,
+            original_query=state.query,
+            current_phase=self.phase,
+            iteration=state.iteration,
+            guidance=state.guidance_for(self.phase),
+            sub_queries=state.current_sub_queries(),
+            sources=await self._matched(state.sources[:SURVEYED], journal),
+            findings=tuple(f for f in findings.values() if f.id not in weighed.dropped),
+            gaps=tuple(changed.get(g.id, g) for g in state.gaps),
+            first_look=state.first_look,
+            follow_ups=state.max_sub_queries if state.iteration < state.max_iterations else 0,
+        )
+        return await self.ask_also("survey", handoff, SurveyOutput)
+
+    async def _matched(self, sources: Sequence[Source], journal: Journal) -> tuple[SourceText, ...]:
+        """The sources with what the searches matched of their texts, which are loaded a few at a time."""
+        held = [s for s in sources if s.content_hash]
+        matched: list[SourceText] = []
+        for batch in _batched(held, self.limits.batch_bytes):
+            texts = await journal.texts([s.content_hash for s in batch if s.content_hash])
+            matched += [_with_text(s, _passages(s, text)) for s, text in zip(batch, texts, strict=True)]
+        return tuple(matched)
 
     def _batches(self, sources: Iterable[Source]) -> Iterable[tuple[Source, ...]]:
-        """In the sources' order, each as large as the limit allows. An agent may set its own ``batch_bytes``."""
-        room = int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes))
-        batch: list[Source] = []
-        size = 0
-        for source in sources:
-            if batch and size + source.length > room:
-                yield tuple(batch)
-                batch, size = [], 0
-            batch.append(source)
-            size += source.length
-        if batch:
-            yield tuple(batch)
+        """An agent may set its own ``batch_bytes``."""
+        return _batched(sources, int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes)))
 
     async def _unit(
         self,
@@ -97,7 +125,27 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             sub_queries=state.current_sub_queries(),
             sources=tuple(_with_text(s, text) for s, text in zip(batch, texts, strict=True)),
             open_gaps=_open_at_start(state),
+            findings=tuple(f for f in state.findings if f.iteration < state.iteration),
         )
+
+
+def _batched(sources: Iterable[Source], room: int) -> Iterable[tuple[Source, ...]]:
+    """The sources in order, in batches as large as ``room`` allows."""
+    batch: list[Source] = []
+    size = 0
+    for source in sources:
+        if batch and size + source.length > room:
+            yield tuple(batch)
+            batch, size = [], 0
+        batch.append(source)
+        size += source.length
+    if batch:
+        yield tuple(batch)
+
+
+def _passages(source: Source, text: str) -> str:
+    """What the searches matched, or the opening where they do not say."""
+    return "\n".join(text[p.start : p.end] for p in source.passages) or text[:OPENING]
 
 
 def _open_at_start(state: DeepResearchState) -> tuple[Gap, ...]:
@@ -122,6 +170,7 @@ def _with_text(source: Source, text: str) -> SourceText:
         sub_query_id=source.sub_query_id,
         relevance=source.relevance,
         passages=source.passages,
+        mentions=source.mentions,
     )
 
 
@@ -208,4 +257,21 @@ def _weigh(state: DeepResearchState, *, several: bool) -> EvidenceWeighed:
         dropped=tuple(i for i in known if i not in kept),
         gaps=tuple(gaps),
         contradictions=contradictions(findings),
+    )
+
+
+def _with_survey(weighed: EvidenceWeighed, survey: SurveyOutput, state: DeepResearchState) -> EvidenceWeighed:
+    """The event with the survey's scores, and its follow-up queries at the first gap that is still open."""
+    known = {s.id for s in state.sources}
+    changed = {g.id: g for g in weighed.gaps}
+    still_open = [g for g in (changed.get(g.id, g) for g in state.gaps) if not g.addressed]
+    if still_open and survey.follow_ups:
+        first = min(still_open, key=lambda g: (g.priority, g.iteration, g.rank))
+        changed[first.id] = first.model_copy(update={"suggested_queries": survey.follow_ups})
+    return weighed.model_copy(
+        update={
+            "gaps": tuple(changed.values()),
+            "scores": {key: score for key, score in survey.scores.items() if key in known},
+            "completeness": survey.completeness,
+        }
     )

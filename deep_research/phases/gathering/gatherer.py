@@ -6,7 +6,7 @@ one is asked only when the one before cannot answer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from deep_research.calls import Calls
 from deep_research.errors import DeepResearchError, SearchError, StopResearch
@@ -18,6 +18,7 @@ from deep_research.phases.gathering.handoff import (
     GatherStats,
 )
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
+from deep_research.state import FirstLook
 
 
 class SearchGatherer:
@@ -47,7 +48,7 @@ class SearchGatherer:
                 query=query,
                 limit=handoff.max_sources_per_query,
                 source_types=handoff.source_types,
-                exclude=handoff.known,
+                known=handoff.known,
             )
             sources += await self._search(request, notes)
             executed += 1
@@ -62,6 +63,18 @@ class SearchGatherer:
             ),
             notes=tuple(notes),
         )
+
+    async def look(self, question: str) -> FirstLook | None:
+        """What the documents say of a question before it is researched: of the corpus, else of the first provider
+        that can tell. Raises `SearchError`."""
+        for provider in (*([self._corpus] if self._corpus else ()), *self._providers):
+            look = getattr(provider, "look", None)
+            found: FirstLook | None = (
+                await self._calls(look, question, timeout=self._timeout) if look else None
+            )
+            if found is not None:
+                return found
+        return None
 
     async def _search(self, request: SearchRequest, notes: list[str]) -> list[SearchResult]:
         """Results of the corpus and of the first web provider that answers, in turn by rank.
@@ -84,7 +97,7 @@ class SearchGatherer:
                 hint="Resume the run when the service is back.",
             )
         notes += failures
-        return _interleaved(lists)[: request.limit]
+        return list(_new(_interleaved(lists), request))
 
     async def _ask(self, provider: SearchProvider, request: SearchRequest) -> Sequence[SearchResult]:
         name = getattr(provider, "name", type(provider).__name__)
@@ -101,6 +114,17 @@ class SearchGatherer:
         if not all(isinstance(result, SearchResult) for result in found):
             raise SearchError(f"{name} answered with something else than SearchResult objects.")
         return [r for r in found if r.address not in request.exclude]
+
+
+def _new(results: Iterable[SearchResult], request: SearchRequest) -> Iterator[SearchResult]:
+    """The results in order, as many new ones as were asked for, and the known ones among them."""
+    room = request.limit
+    for result in results:
+        if result.address in request.known:
+            yield result
+        elif room:
+            room -= 1
+            yield result
 
 
 def _interleaved(lists: Sequence[Sequence[SearchResult]]) -> list[SearchResult]:
@@ -121,5 +145,6 @@ def _gathered(result: SearchResult) -> GatheredSource:
         passages=result.passages,
         published=result.published,
         snapshot_hash=result.snapshot_hash,
+        mentions=result.mentions,
         metadata=result.metadata,
     )

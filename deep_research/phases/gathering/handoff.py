@@ -7,12 +7,12 @@ from datetime import date
 from pydantic import Field
 
 from deep_research.phases.base import Handoff
-from deep_research.state import Record, SourceKind, SourceQuality, Span
+from deep_research.state import Mention, Record, SourceKind, SourceQuality, Span
 
 
 class GathererInput(Handoff):
     """``sub_queries`` are the query texts to search, one per call as the phase uses it; ``known`` are addresses
-    that earlier iterations already hold."""
+    that earlier iterations already hold: they may come again and do not count toward the maximum."""
 
     sub_queries: tuple[str, ...]
     source_types: tuple[str, ...] = ()
@@ -34,6 +34,7 @@ class GatheredSource(Record):
     passages: tuple[Span, ...] = ()
     published: date | None = None
     snapshot_hash: str | None = None
+    mentions: tuple[Mention, ...] = ()
     metadata: dict[str, str] = Field(default_factory=dict)
 
 

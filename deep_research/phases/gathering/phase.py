@@ -30,7 +30,8 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             await journal.record(_capped(state, pending[allowed:]))
             pending = pending[:allowed]
         # Only earlier iterations count as known: siblings finish in any order, and order must not show.
-        known = frozenset(s.url for s in state.sources if s.url and s.id in state.analyzed)
+        earlier = {i for s in state.sub_queries if s.iteration < state.iteration for i in s.source_ids}
+        known = frozenset(s.url for s in state.sources if s.url and s.id in earlier)
         await together(
             (partial(self._unit, sub_query, state, known, journal) for sub_query in pending),
             at_once=self.limits.max_concurrent,
@@ -56,7 +57,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             await journal.record(SubQueryFailed(sub_query_id=sub_query.id, error=error.problem))
             return
         size = sum(len(item.content or "") for item in answer.sources) // TEXT_UNIT
-        sources, contents, notes = await off_loop(size, self._collect, answer, sub_query, state)
+        sources, contents, notes = await off_loop(size, self._collect, answer, sub_query, state, known)
         events: list[Event] = [
             SubQueryCompleted(
                 sub_query_id=sub_query.id,
@@ -80,16 +81,25 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         )
 
     def _collect(
-        self, answer: GathererOutput, sub_query: SubQuery, state: DeepResearchState
+        self,
+        answer: GathererOutput,
+        sub_query: SubQuery,
+        state: DeepResearchState,
+        known: frozenset[str],
     ) -> tuple[tuple[Source, ...], list[Content], list[str]]:
         """Sources with ids, their texts, and a note for each text that is too long to keep."""
         sources: dict[str, Source] = {}
         contents: list[Content] = []
         notes = list(answer.notes)
-        for item in answer.sources[: state.options.max_sources_per_query]:
+        new = 0
+        for item in answer.sources:
             key = source_id(item.url or f"{item.title}\n{item.content or item.snippet}")
             if key in sources:
                 continue
+            if item.url not in known:
+                new += 1
+                if new > state.options.max_sources_per_query:
+                    continue
             given = item.content or item.snippet
             text = clean(given)
             if text != given:  # spans of the text as it was no longer fit
@@ -124,6 +134,7 @@ def _source(
         snapshot_hash=item.snapshot_hash,
         length=length,
         passages=tuple(span for span in item.passages if span.start < span.end <= length),
+        mentions=item.mentions,
         metadata=item.metadata,
     )
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from deep_research.evidence.question import question_names, spelled
 from deep_research.evidence.text import STOP_WORDS, content_words, is_name_like, stem, words
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
+from deep_research.state import FirstLook
 
-MIN_PART_WORDS = 2
+KEY_WORDS = "The question's key words."
 _ASKING = r"who|whom|whose|what|when|where|which|why|how|does|do|did|is|are|was|were|can|could|should|will"
 _BREAK = re.compile(
     rf"[?;\n]+\s*|,?\s+(?:and|or|but)\s+(?=(?:{_ASKING})\b)|,\s+(?=(?:{_ASKING})\b)|\.\s+(?=[A-Z])",
@@ -15,7 +17,6 @@ _BREAK = re.compile(
 )
 
 _COMPARES = re.compile(r"\b(?:compared?|comparing|comparison|differences?|differ|versus|vs)\b", re.IGNORECASE)
-_LIST = re.compile(r",\s*(?:and\s+|or\s+)?|\s+(?:and|or|versus|vs\.?|than|of)\s+")
 _PRONOUN = re.compile(r"\b(?:it|they|them)\b((?:['’]s)?)")
 _NAME = re.compile(r"(?:the )?[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*)*")
 
@@ -36,14 +37,12 @@ class ExtractivePlanner:
                 PlannedQuery(query=part, rationale="A part of the question.", priority=2) for part in parts
             ]
         else:
-            planned.append(
-                PlannedQuery(query=_keywords(question), rationale="The question's key words.", priority=2)
-            )
+            planned.append(PlannedQuery(query=_keywords(question), rationale=KEY_WORDS, priority=2))
         planned += [
-            PlannedQuery(query=query, rationale="One of those to compare.", priority=2)
-            for query in _compared(question)
+            PlannedQuery(query=query, rationale="One of the names in the question.", priority=2)
+            for query in _named(question, handoff.first_look or FirstLook())
         ]
-        planned = planned[: handoff.max_sub_queries]
+        planned = _distinct(planned)[: handoff.max_sub_queries]
         return PlannerOutput(research_brief=_brief(question, parts), sub_queries=tuple(planned))
 
 
@@ -58,14 +57,22 @@ def _parts(question: str) -> list[str]:
     return [pieces[0], *(_standing(piece, subject) for piece in pieces[1:])]
 
 
-def _compared(question: str) -> list[str]:
-    """For a comparison, what is compared by one name at a time."""
-    names = list(dict.fromkeys(m.group() for part in _LIST.split(question) for m in _NAME.finditer(part)))
-    if not _COMPARES.search(question) or len(names) < 2:
-        return []
-    named = {w for name in names for w in words(name)}
-    rest = [w for w in content_words(question) if w not in named and not _COMPARES.fullmatch(w)]
-    return [" ".join([name.removeprefix("the "), *rest]) for name in names if not _COMPARES.fullmatch(name)]
+def _named(question: str, look: FirstLook) -> list[str]:
+    """Each name of the question with what is asked of it. The corpus knows names that spelling does not show."""
+    names = [mention.name for mention in question_names(question, look)]
+    inside = {stem(word) for name in names for word in name.split()}
+    rest = [w for w in content_words(question) if stem(w) not in inside and not _COMPARES.fullmatch(w)]
+    return [" ".join([spelled(question, name), *dict.fromkeys(rest)]) for name in names]
+
+
+def _distinct(planned: list[PlannedQuery]) -> list[PlannedQuery]:
+    """Without those that ask for the same words as one before."""
+    kept: dict[frozenset[str], PlannedQuery] = {}
+    for item in planned:
+        asked = frozenset(stem(w) for w in content_words(item.query))
+        words_alone = item.rationale == KEY_WORDS  # asks for the same on purpose
+        kept.setdefault(asked | {"*"} if words_alone else asked, item)
+    return list(kept.values())
 
 
 def _standing(piece: str, subject: str) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from pydantic import Field
 
 from deep_research.phases.base import Handoff
-from deep_research.state import Record
+from deep_research.state import FirstLook, Record
 
 
 class PlannerInput(Handoff):
-    """``asked`` are queries already searched in this run, when planning again."""
+    """``asked`` are queries already searched in this run, when planning again; ``first_look`` is what the corpus says of
+    the question, where there is one."""
 
     system_prompt: str | None = None
     max_sub_queries: int
     asked: tuple[str, ...] = ()
+    first_look: FirstLook | None = None
 
 
 class PlannedQuery(Record):

@@ -2,30 +2,68 @@
 
 from __future__ import annotations
 
-from deep_research.phases.base import Phase
+from collections.abc import Awaitable, Callable
+
+from deep_research.errors import SearchError
+from deep_research.logs import get_log, told
+from deep_research.phases.base import Agent, Phase, WorkLimits
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
-from deep_research.state import DeepResearchPhase, DeepResearchState, SubQuery, SubQueryStatus
+from deep_research.state import (
+    DeepResearchPhase,
+    DeepResearchState,
+    FirstLook,
+    SubQuery,
+    SubQueryStatus,
+)
 from deep_research.state.events import PlanMade
 from deep_research.state.identity import sub_query_id
 from deep_research.state.journal import Journal
 
+log = get_log("planning")
+
+Look = Callable[[str], Awaitable[FirstLook | None]]
+
 
 class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
+    """``look`` tells what the corpus says of the question, so that the plan stands on what there is."""
+
     phase = DeepResearchPhase.PLANNING
     answer_type = PlannerOutput
+
+    def __init__(
+        self,
+        agent: Agent[PlannerInput, PlannerOutput],
+        *,
+        limits: WorkLimits | None = None,
+        look: Look | None = None,
+    ) -> None:
+        super().__init__(agent, limits=limits)
+        self._look = look
 
     async def run(self, state: DeepResearchState, journal: Journal) -> None:
         if state.phase_done:
             return
-        answer = await self.ask(self.handoff(state))
+        look = await self._first_look(state.query)
+        answer = await self.ask(self.handoff(state, look))
         await journal.record(
             PlanMade(
                 research_brief=answer.research_brief.strip(),
                 sub_queries=numbered(answer.sub_queries, state),
+                first_look=look,
             )
         )
 
-    def handoff(self, state: DeepResearchState) -> PlannerInput:
+    async def _first_look(self, question: str) -> FirstLook | None:
+        """None too when the corpus cannot be read: the searches will fail for the same reason, and say so."""
+        if self._look is None:
+            return None
+        try:
+            return await self.limits.calls(self._look, question, timeout=self.limits.operation_timeout)
+        except (SearchError, TimeoutError) as error:
+            log.warning("no_first_look", error=told(error))
+            return None
+
+    def handoff(self, state: DeepResearchState, look: FirstLook | None = None) -> PlannerInput:
         return PlannerInput(
             research_id=state.research_id,
             original_query=state.query,
@@ -35,6 +73,7 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
             system_prompt=state.options.system_prompt,
             max_sub_queries=state.max_sub_queries,
             asked=tuple(s.query for s in state.sub_queries if s.status is SubQueryStatus.COMPLETED),
+            first_look=look,
         )
 
 

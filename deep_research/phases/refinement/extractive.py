@@ -28,11 +28,10 @@ class ExtractiveRefiner:
 
 
 def _analysis(gap: Gap, asked: set[str]) -> GapAnalysis:
-    fresh = next((q for q in gap.suggested_queries if sub_query_id(q) not in asked), None)
-    follow_ups = (FollowUpQuery(query=fresh, expected_contribution=gap.description),) if fresh else ()
+    fresh = [q for q in gap.suggested_queries if sub_query_id(q) not in asked]
     return GapAnalysis(
         gap_id=gap.id,
         severity=_SEVERITIES.get(gap.priority, "minor"),
-        addressable=fresh is not None,
-        follow_up_queries=follow_ups,
+        addressable=bool(fresh),
+        follow_up_queries=tuple(FollowUpQuery(query=q, expected_contribution=gap.description) for q in fresh),
     )

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -16,15 +17,17 @@ from typing import NamedTuple
 from deep_research.errors import CorpusError, SearchError
 from deep_research.sources.documents.files import SUFFIXES, CorpusFolder, Skipped, printable, real_path
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
+from deep_research.sources.documents.links import TITLES
 from deep_research.sources.documents.lookup import Hit
 from deep_research.sources.documents.plaintext import one_line
 from deep_research.sources.documents.readers import MAX_TEXT_BYTES
 from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
-from deep_research.state import SourceKind, SourceQuality
+from deep_research.state import FirstLook, Mention, SourceKind, SourceQuality
 from deep_research.state.identity import sha256_hex
 
 SNIPPET_LENGTH = 300
+LINKED = 0.4  # at most so much of the results are documents that the others name
 
 _HEADING_MARK = re.compile(r"^#{1,6} ", re.MULTILINE)
 
@@ -39,7 +42,7 @@ class _Root:
 
 
 class _Ranked(NamedTuple):
-    order: tuple[float, float, str]
+    order: tuple[bool, float, float, str]
     address: str
     hit: Hit
 
@@ -153,13 +156,29 @@ class LocalCorpus(SearchProvider):
                 for address in request.exclude
                 if address.startswith(root.prefix)
             )
-            for hit in root.index.search(request.query, request.limit, exclude=exclude, statistics=pooled):
+            hits = root.index.search(
+                request.query,
+                request.width,
+                exclude=exclude,
+                statistics=pooled,
+                linked=int(request.limit * LINKED),
+            )
+            for hit in hits:
                 address = root.prefix + hit.path
-                ranked.append(
-                    _Ranked((-hit.relevance if several else 0.0, -hit.score, address), address, hit)
-                )
+                order = (hit.via != "", -hit.relevance if several or hit.via else 0.0, -hit.score, address)
+                ranked.append(_Ranked(order, address, hit))
         ranked.sort(key=lambda entry: entry.order)
-        return [_result(entry.address, entry.hit) for entry in ranked[: request.limit]]
+        direct = [entry for entry in ranked if not entry.hit.via][: request.width]
+        named = [entry for entry in ranked if entry.hit.via][: int(request.limit * LINKED)]
+        kept = [*direct[: request.width - len(named)], *named]
+        return [search_result(entry.address, entry.hit) for entry in kept]
+
+    async def look(self, question: str) -> FirstLook:
+        return await asyncio.to_thread(self._look, question)
+
+    def _look(self, question: str) -> FirstLook:
+        self.prepare()
+        return together([root.index.look(question) for root in self._roots])
 
     def _refresh(self, root: _Root) -> IndexReport:
         with CorpusFolder(root.path, max_file_bytes=self._max_file_bytes) as folder:
@@ -213,7 +232,28 @@ def _summed(reports: Sequence[IndexReport]) -> IndexReport:
     )
 
 
-def _result(address: str, hit: Hit) -> SearchResult:
+def together(looks: Sequence[FirstLook]) -> FirstLook:
+    """First looks at several corpora as one: a word is as telling as the largest of them says."""
+    if len(looks) == 1:
+        return looks[0]
+    names: dict[str, Mention] = {}
+    words: dict[str, float] = {}
+    for look in sorted(looks, key=lambda look: look.passages):
+        words.update(look.words)
+        for name in look.names:
+            before = names.get(name.name)
+            bearers = name.bearers + (before.bearers if before else 0)
+            names[name.name] = name.model_copy(update={"bearers": bearers})
+    turns = zip_longest(*(look.titles for look in looks))
+    return FirstLook(
+        names=tuple(sorted(names.values(), key=lambda n: (-n.weight, n.name))),
+        words=words,
+        titles=tuple(title for turn in turns for title in turn if title)[:TITLES],
+        passages=sum(look.passages for look in looks),
+    )
+
+
+def search_result(address: str, hit: Hit) -> SearchResult:
     best = hit.passages[0]
     return SearchResult(
         address=address,
@@ -226,4 +266,6 @@ def _result(address: str, hit: Hit) -> SearchResult:
         quality=SourceQuality.HIGH,
         published=hit.published,
         snapshot_hash=hit.snapshot_hash,
+        mentions=hit.mentions,
+        metadata={"named_by": hit.via} if hit.via else {},
     )

@@ -43,6 +43,12 @@ CREATE TABLE passages (
     stop INTEGER NOT NULL,
     heading TEXT NOT NULL
 );
+CREATE TABLE names (
+    name TEXT NOT NULL,
+    document INTEGER NOT NULL,
+    strength REAL NOT NULL,
+    PRIMARY KEY (name, document)
+) WITHOUT ROWID;
 CREATE TABLE totals (documents INTEGER NOT NULL, passages INTEGER NOT NULL);
 INSERT INTO totals VALUES (0, 0);
 CREATE VIRTUAL TABLE words USING fts5 (

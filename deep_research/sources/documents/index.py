@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from deep_research.errors import CorpusError, SearchError
 from deep_research.sources.documents.database import CorpusDatabase, is_damage
 from deep_research.sources.documents.files import CorpusFolder, Skipped
+from deep_research.sources.documents.links import first_look, with_links
 from deep_research.sources.documents.lookup import Hit, Statistics, count, look_up
+from deep_research.sources.documents.names import Frequencies
 from deep_research.sources.documents.readers import Document
 from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.documents.writer import IndexWriter
+from deep_research.state import FirstLook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,7 @@ class CorpusIndex:
 
     def __init__(self, path: Path, *, lock_timeout: float = 60.0) -> None:
         self._database = CorpusDatabase(path, lock_timeout=lock_timeout)
+        self._frequencies = Frequencies()
 
     def refresh(
         self, folder: CorpusFolder, *, max_text_bytes: int, stopped: Callable[[], bool] = lambda: False
@@ -76,9 +81,10 @@ class CorpusIndex:
         *,
         exclude: frozenset[str] = frozenset(),
         statistics: Statistics | None = None,
+        linked: int = 0,
     ) -> list[Hit]:
         """At most ``limit`` documents, best first, those of equal score by path; never one of the ``exclude``
-        paths.
+        paths. Up to ``linked`` of them, the last ones, were not matched but are named by those that were.
 
         ``statistics`` replaces the index's own in the relevance, for several indexes searched as one. Any
         string is a valid query. Raises `SearchError`.
@@ -87,14 +93,31 @@ class CorpusIndex:
         if not terms or limit < 1:
             return []
         try:
-            with self._database.reading() as connection:
-                connection.execute("BEGIN")  # one state of the file for all that follows
-                try:
-                    return look_up(connection, terms, limit, exclude=exclude, pooled=statistics)
-                finally:
-                    connection.execute("COMMIT")
+            with self._state() as connection:
+                found = look_up(connection, terms, limit, exclude=exclude, pooled=statistics)
+                return with_links(
+                    connection, found, terms, self._frequencies, limit=limit, linked=linked, exclude=exclude
+                )
         except sqlite3.Error as error:
             raise _search_error(error) from error
+
+    def look(self, question: str, *, exclude: frozenset[str] = frozenset()) -> FirstLook:
+        """What the corpus says of a question before it is researched. Raises `SearchError`."""
+        try:
+            with self._state() as connection:
+                return first_look(connection, question, self._frequencies, exclude=exclude)
+        except sqlite3.Error as error:
+            raise _search_error(error) from error
+
+    @contextmanager
+    def _state(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one state of the file."""
+        with self._database.reading() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                connection.execute("COMMIT")
 
     def delete(self) -> None:
         """Removes the file; the next refresh begins anew. Raises `CorpusError`."""

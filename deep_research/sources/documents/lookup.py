@@ -10,7 +10,7 @@ from math import log
 from typing import NamedTuple
 
 from deep_research.sources.documents.terms import coverage, match_expression
-from deep_research.state import Span
+from deep_research.state import Mention, Span
 
 PASSAGES_PER_HIT = 4
 SMALL_CORPUS = 200  # passages
@@ -35,7 +35,8 @@ ORDER BY best.score, d.path, p.start
 class Hit:
     """A document that was found. ``passages`` are its best spans of ``text``, best first; ``score`` is BM25
     of the first of them, larger is better; ``relevance`` is the share (0 to 1) of the query's weight that one
-    of them covers together with its headings and the title."""
+    of them covers together with its headings and the title; ``mentions`` are the most telling names in them;
+    ``via`` is the title of the document that names this one, when that is why it is here."""
 
     path: str
     title: str
@@ -46,6 +47,13 @@ class Hit:
     passages: tuple[Span, ...]
     score: float
     relevance: float
+    mentions: tuple[Mention, ...] = ()
+    via: str = ""
+
+    @property
+    def matched(self) -> str:
+        """What the search matched: the text of the passages."""
+        return "\n".join(self.text[span.start : span.end] for span in self.passages)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from deep_research.errors import CorpusError
+from deep_research.evidence.names import borne
 from deep_research.evidence.passages import passages
 from deep_research.sources.documents.files import Candidate, CorpusFolder, Skipped
 from deep_research.sources.documents.plaintext import UnreadableError
@@ -59,6 +60,7 @@ class IndexWriter:
         self._documents, self._passages = connection.execute("SELECT * FROM totals").fetchone()
         self._places: list[tuple[int, int, int, int, str]] = []
         self._words: list[tuple[int, str, str, str]] = []
+        self._names: list[tuple[str, int, float]] = []
         self._characters = 0
 
     def follow(self, folder: CorpusFolder, *, max_text_bytes: int, stopped: Callable[[], bool]) -> None:
@@ -102,6 +104,10 @@ class IndexWriter:
             self._insert_document(row)
             self.changed += replaced
             self.added += not replaced
+        self._names += [
+            (name, self._next_document, strength)
+            for name, strength in borne(document.title, document.text).items()
+        ]
         title = spaced(document.title)
         for at, part in enumerate(parts, self._next_passage):
             body = document.text[part.start : part.end]
@@ -178,6 +184,10 @@ class IndexWriter:
                 for at, start, stop, heading in places
             ],
         )
+        self._connection.executemany(
+            "DELETE FROM names WHERE name = ? AND document = ?",
+            [(name, document) for name in borne(title, text)],
+        )
         self._connection.execute("DELETE FROM passages WHERE id >= ? AND id < ?", held)
         self._connection.execute("DELETE FROM documents WHERE id = ?", (document,))
         self._passages -= len(places)
@@ -189,6 +199,9 @@ class IndexWriter:
         self._connection.executemany(
             "INSERT INTO words (rowid, title, heading, body) VALUES (?, ?, ?, ?)", self._words
         )
+        self._names.sort()
+        self._connection.executemany("INSERT INTO names VALUES (?, ?, ?)", self._names)
+        self._names.clear()
         self._places.clear()
         self._words.clear()
         self._characters = 0

@@ -1,0 +1,143 @@
+"""Names: what a document is called, and what a text names. Pure.
+
+A name is compared by its *key*: its words in lower case without accents, marks and possessive endings.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+
+from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, folded
+
+MAX_WORDS = 7  # of a name
+MAX_CHARS = 90
+
+_PLAIN_WORD = re.compile(r"[a-z0-9]+")
+_WORD = re.compile(r"[^\W_]+")
+_POSSESSIVE = re.compile(r"['’]s\b")
+_ARTICLE = re.compile(r"(?:the|a|an) ")
+_OPENING_ARTICLE = re.compile(r"(?:The|A|An|This|These|Its|His|Her|Their|Our) ")
+_BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
+_SMALL = r"(?:of|the|in|de|la|le|van|von|del|di|da|al|el|bin|ibn|and|for|on)"
+_CAPITAL = r"(?:[^\W\d_a-zà-ÿ][\w'’&-]*|[A-Z]\.)"
+_RUN = re.compile(rf"{_CAPITAL}(?:\s+(?:{_SMALL}\s+){{0,2}}(?:[^\W_a-zà-ÿ][\w'’&-]*|[A-Z]\.))*")
+_INSIDE = re.compile(rf"\s+{_SMALL}\s+(?:{_SMALL}\s+)?")
+_QUOTED = re.compile(r"[\"“”«»]([^\"“”«»\n]{2,80})[\"“”«»]")
+# What an article's first sentence says its subject is called.
+_DEFINED = re.compile(r"\s*(?:\(|,|\b(?:is|was|are|were|refers|denotes|means)\b)")
+_OTHERWISE = re.compile(
+    rf"\b(?:also|better|formerly|commonly|sometimes)?\s?(?:known as|called|nicknamed|born)\s+[\"“]?"
+    rf"((?:the )?{_CAPITAL}(?:\s+(?:{_SMALL}\s+)?{_CAPITAL})*)"
+)
+_MONTHS = frozenset(
+    [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+        "monday",
+        "tuesday",
+        "wednesday",
+        "thursday",
+        "friday",
+        "saturday",
+        "sunday",
+    ]
+)
+
+
+@lru_cache(maxsize=1 << 16)
+def key(name: str) -> str:
+    """What a name is compared by; empty when it has no letter or digit."""
+    if name.isascii():
+        return " ".join(_PLAIN_WORD.findall(_POSSESSIVE.sub("", name.lower())))
+    return " ".join(_WORD.findall(folded(_POSSESSIVE.sub("", name))))
+
+
+def telling(name: str) -> bool:
+    """Whether a key says which thing is meant: no date, no number, not only small words."""
+    if len(name) < 2 or name.count(" ") >= MAX_WORDS:
+        return False
+    return any(
+        not word.isdigit() and word not in STOP_WORDS and word not in _MONTHS and word not in ASKING_WORDS
+        for word in name.split()
+    )
+
+
+def borne(title: str, text: str) -> dict[str, float]:
+    """The keys of the names a document bears, with how surely (0 to 1): its title, parts of it, what its first
+    sentence defines, what it is said to be known as."""
+    found: dict[str, float] = {}
+
+    def bears(name: str, strength: float) -> None:
+        if 1 < len(name) <= MAX_CHARS:
+            wanted = key(name)
+            if telling(wanted):
+                found[wanted] = max(strength, found.get(wanted, 0.0))
+                bare = _ARTICLE.sub("", wanted, count=1) if wanted.startswith(("the ", "a ", "an ")) else ""
+                if bare and telling(bare):
+                    found[bare] = max(strength - 0.1, found.get(bare, 0.0))
+
+    if title:
+        bears(title, 1.0)
+        if title.endswith(")"):
+            bears(_BRACKETED.sub("", title), 0.9)
+        if "," in title:
+            bears(title.split(",", 1)[0], 0.8)
+    opening = _DEFINED.search(text, 0, 160)
+    if opening and 1 < opening.start() <= MAX_CHARS:
+        called = text[: opening.start()].strip(" \"'“”#*")
+        if _names_something(called):
+            bears(called, 0.7)
+    head = text[:400]
+    if "known as" in head or "called" in head or " born " in head or "nicknamed" in head:
+        for match in _OTHERWISE.finditer(head):
+            bears(match.group(1), 0.6)
+    return found
+
+
+def _names_something(opening: str) -> bool:
+    """Whether a sentence opens with a name, and not with "The film" or "He"."""
+    bare = _OPENING_ARTICLE.sub("", opening, count=1)
+    return bare[:1].isupper() or bare[:1].isdigit()
+
+
+def runs(text: str) -> Iterator[tuple[int, str]]:
+    """(offset, key) of each run of capitalised words, small words inside it allowed. A small word or a date that
+    opens it is left out, so that what begins a sentence by rule makes no name."""
+    for match in _RUN.finditer(text):
+        name = _without_opening(key(match.group()))
+        if telling(name):
+            yield match.start(), name
+
+
+def asked_names(question: str) -> list[str]:
+    """Keys of what a question names by its spelling: quotations, capitalised runs and their parts around small
+    words; each once, in order."""
+    found = [key(match.group(1)) for match in _QUOTED.finditer(question)]
+    opening = question.split(maxsplit=1)[0] if question.strip() else ""
+    for match in _RUN.finditer(question):
+        run = match.group()
+        if match.start() == 0 or not question[: match.start()].strip():
+            run = run.removeprefix(opening) if key(opening) in STOP_WORDS else run
+        found.append(_without_opening(key(run)))
+        found += [key(part) for part in _INSIDE.split(run) if part[:1].isupper()]
+    return [name for name in dict.fromkeys(found) if telling(name)]
+
+
+def _without_opening(name: str) -> str:
+    """A key without the small words, dates and numbers that open it."""
+    words = name.split()
+    while words and (words[0] in STOP_WORDS or words[0] in _MONTHS or words[0].isdigit()):
+        words = words[1:]
+    return " ".join(words)

@@ -1,0 +1,304 @@
+"""Following a question through what was found: which sources belong together, what is still to be looked for. Pure.
+
+A question such as "Where was the director of X born?" is answered by two sources, of which only the first has X. The
+first names the director, the second is about him and has the word that the first lacks. So a source counts for what
+it says itself (*direct*), and for being what a strong source leads to (*linked*): it bears a name that the strong one
+mentions, and has words of the question that the strong one lacks. What strong sources lack and name makes the next
+queries. The weights were chosen on the development half of a public set of such questions: see docs/evals.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import sqrt
+
+from deep_research.evidence.names import borne
+from deep_research.evidence.relations import related
+from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, stem, words
+from deep_research.state import Mention
+
+STRONG = 8  # sources from which trails are followed
+NAMES_EACH = 10  # of a strong source
+NEAR = 9  # words between a name and a word of the question that it may answer
+ASKING = 0.25  # of the weight of a word that says what kind of answer is wanted
+KNOWN_NAME = 0.5  # of the weight of a name that the question has itself
+ROUNDS = 2
+MODE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    direct: float = 3.0
+    link: float = 4.0
+    asked: float = 2.0
+    shared: float = 1.0
+    about: float = 1.0
+    together: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a question asks for: its words by stem and its names by key, with how telling (0 to 1) each is.
+    ``relations`` are the stems that are no part of a name."""
+
+    words: Mapping[str, float]
+    names: Mapping[str, float] = field(default_factory=dict)
+    relations: frozenset[str] = frozenset()
+    spelled: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A source as trails see it: what was matched of it, the names in that, and its rank (from 0) in each search that
+    found it, by the search's place; place 0 is the whole question."""
+
+    id: str
+    title: str
+    text: str
+    mentions: Sequence[Mention] = ()
+    ranks: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A query worth asking: names that a strong source mentions, and the words it lacks."""
+
+    source: str
+    names: tuple[str, ...]
+    lacking: tuple[str, ...]
+    value: float
+
+    @property
+    def query(self) -> str:
+        return " ".join((*self.names, *self.lacking))
+
+
+@dataclass(frozen=True, slots=True)
+class Trails:
+    """``scores`` (0 to 1) by source id; ``leads`` best first; ``covered`` is the largest share of the question's weight
+    that a source has together with the one it is linked to."""
+
+    scores: Mapping[str, float]
+    leads: tuple[Lead, ...]
+    covered: float
+    partners: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class _Entry:
+    item: Item
+    stems: set[str]
+    ways: set[str]
+    bears: Mapping[str, float]
+    names: Mapping[str, Mention]
+    near: set[str] = field(default_factory=set)
+
+
+def asked(question: str, rarity: Mapping[str, float], names: Iterable[Mention]) -> Asked:
+    """What is asked. ``rarity`` tells how telling (0 to 1) a word in lower case is; unknown ones count 0.6."""
+    by_key = {mention.name: mention.weight for mention in names}
+    inside = {stem(word) for name in by_key for word in name.split()}
+    weights: dict[str, float] = {}
+    spelled: dict[str, str] = {}
+    for word in words(question):
+        lower = word.casefold()
+        if lower in STOP_WORDS:
+            continue
+        key = stem(word)
+        weight = rarity.get(lower, 0.6) * (ASKING if lower in ASKING_WORDS else 1.0)
+        weights[key] = max(weight, weights.get(key, 0.0))
+        spelled.setdefault(key, lower.removesuffix("'s").removesuffix("’s"))
+    return Asked(weights, by_key, frozenset(weights) - inside, spelled)
+
+
+def follow(
+    question: Asked,
+    items: Sequence[Item],
+    *,
+    naming: frozenset[int] = frozenset(),
+    following: frozenset[int] = frozenset(),
+    weights: Weights = Weights(),
+) -> Trails:
+    """How the sources hang together. ``naming`` are the places of searches for a name of the question, ``following``
+    those of earlier leads."""
+    entries = [_entry(item, question) for item in items]
+    holders: dict[str, int] = {}
+    for entry in entries:
+        for name in entry.bears:
+            holders[name] = holders.get(name, 0) + 1
+    direct = {e.item.id: _direct(e, question, naming) for e in entries}
+    scores = dict(direct)
+    partners: dict[str, str] = {}
+    for _ in range(ROUNDS):
+        base = _relative(scores)
+        strong = _strongest(entries, base)
+        scores, partners = _linked(entries, strong, base, direct, question, holders, following, weights)
+    scores = _relative(scores)
+    strong = _strongest(entries, scores)
+    return Trails(scores, _leads(strong, scores, question), _covered(entries, partners, question), partners)
+
+
+def _entry(item: Item, question: Asked) -> _Entry:
+    tokens = [stem(word) for word in words(item.text)]
+    stems = set(tokens) | {stem(word) for word in words(item.title)}
+    ways = {term for term in question.words if not stems.isdisjoint(related(term))}
+    entry = _Entry(item, stems, ways, borne(item.title, item.text), {m.name: m for m in item.mentions})
+    asked_about = (
+        set().union(*(related(term) for term in question.relations)) if question.relations else set()
+    )
+    marks = [place for place, token in enumerate(tokens) if token in asked_about]
+    if marks:
+        for name in entry.names:
+            first = stem(name.split()[0])
+            places = (place for place, token in enumerate(tokens) if token == first)
+            if any(abs(place - mark) <= NEAR for place in places for mark in marks):
+                entry.near.add(name)
+    return entry
+
+
+def _direct(entry: _Entry, question: Asked, naming: frozenset[int]) -> float:
+    """What a source is worth by itself, 0 to 1."""
+    whole = sum(question.words.values()) or 1.0
+    reach = sum(weight for term, weight in question.words.items() if term in entry.stems) / whole
+    ranks = entry.item.ranks
+    first = 1.0 / (1 + ranks[0]) if 0 in ranks else 0.0
+    named = max((1.0 / (1 + rank) for place, rank in ranks.items() if place in naming), default=0.0)
+    about = max(
+        (strength * question.names[name] for name, strength in entry.bears.items() if name in question.names),
+        default=0.0,
+    )
+    return (reach + first + named + about) / 4
+
+
+def _relative(scores: Mapping[str, float]) -> dict[str, float]:
+    best = max(scores.values(), default=0.0) or 1.0
+    return {key: score / best for key, score in scores.items()}
+
+
+def _strongest(entries: Sequence[_Entry], base: Mapping[str, float]) -> list[_Entry]:
+    return sorted(entries, key=lambda e: (-base[e.item.id], e.item.id))[:STRONG]
+
+
+def _lacking(entry: _Entry, question: Asked) -> dict[str, float]:
+    return {term: weight for term, weight in question.words.items() if term not in entry.stems}
+
+
+def _best_names(entry: _Entry, question: Asked) -> list[tuple[float, str]]:
+    """The names that a strong source leads to, most promising first."""
+
+    def promise(name: str, mention: Mention) -> float:
+        value = mention.weight * (1.5 if mention.bearers else 1.0) * (1.5 if name in entry.near else 1.0)
+        known = name in question.names or all(stem(w) in question.words for w in name.split())
+        return value * (KNOWN_NAME if known else 1.0)
+
+    ranked = sorted(
+        ((promise(n, m), n) for n, m in entry.names.items()), key=lambda pair: (-pair[0], pair[1])
+    )
+    return ranked[:NAMES_EACH]
+
+
+def _linked(
+    entries: Sequence[_Entry],
+    strong: Sequence[_Entry],
+    base: Mapping[str, float],
+    direct: Mapping[str, float],
+    question: Asked,
+    holders: Mapping[str, int],
+    following: frozenset[int],
+    weights: Weights,
+) -> tuple[dict[str, float], dict[str, str]]:
+    """The scores with the links from the strong sources, and for each source the strong one it is linked to."""
+    whole = sum(question.words.values()) or 1.0
+    ways = [(s, base[s.item.id], _lacking(s, question), dict(_named(s, question))) for s in strong]
+    scores: dict[str, float] = {}
+    partners: dict[str, str] = {}
+    for entry in entries:
+        link = shared = about = together = 0.0
+        for source, strength, lacking, names in ways:
+            if source is entry:
+                continue
+            got = sum(weight for term, weight in lacking.items() if term in entry.ways)
+            share = got / (sum(lacking.values()) or 1.0)
+            tied = False
+            for name, surely in entry.bears.items():
+                mention = names.get(name)
+                if mention is not None:
+                    value = (
+                        strength * surely * mention.weight * share / sqrt(max(mention.bearers, holders[name]))
+                    )
+                    value *= KNOWN_NAME if name in question.names else 1.0
+                    tied = True
+                    if value > link:
+                        link, partners[entry.item.id] = value, source.item.id
+            for name in names.keys() & entry.names.keys():
+                if name not in entry.bears:
+                    known = KNOWN_NAME if name in question.names else 1.0
+                    shared = max(shared, strength * names[name].weight * known)
+                    tied = True
+            for name, surely in source.bears.items():
+                if name in entry.names and name not in question.names:
+                    about = max(about, strength * surely * entry.names[name].weight)
+                    tied = True
+            if tied:
+                both = source.stems | entry.stems
+                reach = sum(weight for term, weight in question.words.items() if term in both) / whole
+                together = max(together, strength * reach)
+        ranks = entry.item.ranks
+        followed = max((1.0 / (1 + rank) for place, rank in ranks.items() if place in following), default=0.0)
+        if MODE == 1:
+            followed *= sum(w for t, w in question.words.items() if t in entry.ways) / whole
+        if MODE == 2:
+            followed *= max(link, 0.3 * about, 0.3 * shared)
+        if MODE == 3:
+            followed *= together
+        scores[entry.item.id] = (
+            weights.direct * direct[entry.item.id]
+            + weights.link * link
+            + weights.asked * followed
+            + weights.shared * shared
+            + weights.about * about
+            + weights.together * together
+        )
+    return scores, partners
+
+
+def _named(entry: _Entry, question: Asked) -> Iterable[tuple[str, Mention]]:
+    return ((name, entry.names[name]) for _, name in _best_names(entry, question))
+
+
+def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: Asked) -> tuple[Lead, ...]:
+    """For the three strongest sources all their names with what they lack, then the best single names."""
+    together: list[Lead] = []
+    single: dict[str, Lead] = {}
+    for entry in strong:
+        key = entry.item.id
+        lacking = tuple(
+            question.spelled[term]
+            for term in _lacking(entry, question)
+            if question.spelled[term] not in ASKING_WORDS
+        )
+        names = _best_names(entry, question)
+        if not lacking or not names:
+            continue
+        together.append(Lead(key, tuple(name for _, name in names), lacking, base[key]))
+        for promise, name in names:
+            if name in question.names:
+                continue
+            lead = Lead(key, (name,), lacking, base[key] * promise)
+            if name not in single or single[name].value < lead.value:
+                single[name] = lead
+    ranked = sorted(single.values(), key=lambda lead: (-lead.value, lead.names))
+    return (*together[:3], *ranked)
+
+
+def _covered(entries: Sequence[_Entry], partners: Mapping[str, str], question: Asked) -> float:
+    by_id = {e.item.id: e for e in entries}
+    whole = sum(question.words.values()) or 1.0
+    best = 0.0
+    for entry in entries:
+        held = set(entry.stems)
+        if partner := by_id.get(partners.get(entry.item.id, "")):
+            held |= partner.stems
+        best = max(best, sum(weight for term, weight in question.words.items() if term in held) / whole)
+    return best

@@ -1,0 +1,85 @@
+"""The extractive survey: all sources of a run together, followed like a trail from name to name."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from deep_research.evidence.names import key, runs
+from deep_research.evidence.question import question_names
+from deep_research.evidence.trails import Item, Lead, Trails, asked, follow
+from deep_research.phases.analysis.handoff import SourceText, SurveyInput, SurveyOutput
+from deep_research.state import FirstLook, Mention, SubQuery
+
+TOGETHER = 2  # follow-ups with all names of a source, in the first round
+LATER = 2  # follow-ups in each later round
+MENTIONS = 16  # of a source whose provider names none
+
+
+def survey(handoff: SurveyInput) -> SurveyOutput:
+    """Pure."""
+    look = handoff.first_look or FirstLook()
+    names = question_names(handoff.original_query, look)
+    question = asked(handoff.original_query, look.words, names)
+    first = {s.index for s in handoff.sub_queries if s.iteration == 1}
+    trails = follow(
+        question,
+        _items(handoff.sources, handoff.sub_queries),
+        naming=frozenset(first - {0}),
+        following=frozenset(s.index for s in handoff.sub_queries if s.iteration > 1),
+    )
+    return SurveyOutput(
+        scores={source: round(score, 6) for source, score in trails.scores.items()},
+        follow_ups=_follow_ups(trails, handoff),
+        completeness=round(min(1.0, trails.covered), 4),
+    )
+
+
+def _items(sources: Sequence[SourceText], sub_queries: Iterable[SubQuery]) -> list[Item]:
+    ranks: dict[str, dict[int, int]] = defaultdict(dict)
+    for sub_query in sub_queries:
+        for rank, source_id in enumerate(sub_query.source_ids):
+            ranks[source_id][sub_query.index] = rank
+    unnamed = [s for s in sources if not s.mentions]
+    own = dict(zip((s.id for s in unnamed), _mentions(unnamed), strict=True))
+    return [
+        Item(
+            id=source.id,
+            title=source.title,
+            text=source.content,
+            mentions=source.mentions or own[source.id],
+            ranks=ranks[source.id],
+        )
+        for source in sources
+    ]
+
+
+def _mentions(sources: Sequence[SourceText]) -> list[tuple[Mention, ...]]:
+    """The names in texts of which no provider knows how telling they are: rarer among these texts, more telling."""
+    named = [dict.fromkeys(name for _, name in runs(source.content)) for source in sources]
+    holding = Counter(name for names in named for name in names)
+    return [
+        tuple(
+            sorted(
+                (Mention(name=name, weight=round(holding[name] ** -0.5, 4)) for name in names),
+                key=lambda mention: (-mention.weight, mention.name),
+            )[:MENTIONS]
+        )
+        for names in named
+    ]
+
+
+def _follow_ups(trails: Trails, handoff: SurveyInput) -> tuple[str, ...]:
+    """The best leads as queries: first those with all names of a strong source, then single names; later rounds ask
+    for single names only, and less. Nothing is asked twice."""
+    known = {key(s.query) for s in handoff.sub_queries}
+    fresh: dict[str, Lead] = {}
+    for lead in trails.leads:
+        wanted = key(lead.query)
+        if wanted and wanted not in known:
+            fresh.setdefault(wanted, lead)
+    several = [lead.query for lead in fresh.values() if len(lead.names) > 1]
+    single = [lead.query for lead in fresh.values() if len(lead.names) == 1]
+    if handoff.iteration > 1:
+        return tuple(single[: min(LATER, handoff.follow_ups)])
+    return tuple([*several[:TOGETHER], *single][: handoff.follow_ups])

@@ -1,0 +1,136 @@
+"""Names in the index: which documents bear a name, and what a text of the corpus names."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from math import log
+from typing import NamedTuple
+
+from deep_research.evidence.names import MAX_WORDS, key, runs, telling
+from deep_research.evidence.text import STOP_WORDS
+from deep_research.sources.documents.terms import match_expression
+from deep_research.state import Mention
+
+MAX_MENTIONS = 16
+MAX_BEARERS = 20  # a name that more documents bear leads nowhere
+UNKNOWN = 0.75  # of the weight of a name that no document bears
+_AT_ONCE = 400
+_MAX_HELD = 50_000
+_COUNT = "SELECT count(*) FROM words WHERE words MATCH ?"
+_WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
+
+Bearers = dict[str, list[tuple[int, float]]]  # key -> (document, strength)
+
+
+class Spotted(NamedTuple):
+    """A name found in a text: its key, and the documents that bear it."""
+
+    name: str
+    bearers: Sequence[tuple[int, float]]
+
+
+def known(connection: sqlite3.Connection, names: Iterable[str]) -> Bearers:
+    """The documents that bear each of ``names`` (keys); names that none bears are missing. Raises
+    `sqlite3.Error`."""
+    wanted = list(dict.fromkeys(names))
+    found: Bearers = {}
+    for start in range(0, len(wanted), _AT_ONCE):
+        part = wanted[start : start + _AT_ONCE]
+        marks = ",".join("?" * len(part))
+        for name, document, strength in connection.execute(
+            f"SELECT name, document, strength FROM names WHERE name IN ({marks})",  # noqa: S608 - only marks
+            part,
+        ):
+            found.setdefault(name, []).append((document, strength))
+    return found
+
+
+def spotted(connection: sqlite3.Connection, text: str, *, any_case: bool = False) -> list[Spotted]:
+    """The names in ``text`` in order, each once: those that documents bear, longest first where they overlap, and
+    runs of capitalised words that none bears. With ``any_case`` known names need no capitals, as in a question.
+
+    Raises `sqlite3.Error`.
+    """
+    tokens = _WORD.findall(text)
+    keys = [key(token) for token in tokens]
+    opens = [any_case or token[:1].isupper() or token[:1].isdigit() for token in tokens]
+    tells = [telling(word) for word in keys]
+    places: dict[tuple[int, int], str] = {}
+    for start, may_open in enumerate(opens):
+        if not may_open or (keys[start] in STOP_WORDS and keys[start] not in ("the", "a", "an")):
+            continue
+        says = False
+        for end in range(start + 1, min(start + MAX_WORDS, len(tokens)) + 1):
+            says = says or tells[end - 1]
+            if says and opens[end - 1] and (end > start + 1 or not any_case or _capital(tokens, start)):
+                places[start, end] = " ".join(keys[start:end])
+    bearers = known(connection, places.values())
+    taken: set[int] = set()
+    found: list[tuple[int, Spotted]] = []
+    for (start, end), name in sorted(places.items(), key=lambda item: (item[0][0] - item[0][1], item[0])):
+        if name in bearers and taken.isdisjoint(range(start, end)):
+            taken.update(range(start, end))
+            found.append((start, Spotted(name, bearers[name])))
+    ordered = [spot for _, spot in sorted(found, key=lambda item: item[0])]
+    if not any_case:
+        ordered += [Spotted(name, bearers.get(name, ())) for _, name in runs(text)]
+    return list({spot.name: spot for spot in ordered}.values())
+
+
+def _capital(tokens: Sequence[str], place: int) -> bool:
+    """Whether one word of a question is written like a name; its first word is capitalised by rule."""
+    return tokens[place][:1].isdigit() or (place > 0 and tokens[place][:1].isupper())
+
+
+def weighed(
+    spots: Iterable[Spotted], total: int, frequency: Callable[[str], int], *, most: int = MAX_MENTIONS
+) -> tuple[Mention, ...]:
+    """The most telling of the names, best first. ``total`` is the number of passages, ``frequency`` tells how many
+    of them have a word."""
+    mentions = [
+        Mention(
+            name=spot.name,
+            weight=round(name_rarity(spot.name, len(spot.bearers), total, frequency), 4),
+            bearers=len(spot.bearers),
+        )
+        for spot in spots
+    ]
+    mentions.sort(key=lambda m: (-m.weight * (1.0 if m.bearers else UNKNOWN), m.name))
+    return tuple(mentions[:most])
+
+
+def name_rarity(name: str, bearers: int, total: int, frequency: Callable[[str], int]) -> float:
+    """How telling a name is, 0 to 1: by its rarest word, or, for one of several words, by how few bear it."""
+    scale = log(max(total, 2))
+    words = [word for word in name.split() if word not in STOP_WORDS] or name.split()
+    rarest = max(log(1 + (total - n + 0.5) / (n + 0.5)) for n in (min(frequency(w), total) for w in words))
+    by_words = rarest / scale
+    by_bearers = 1.0 - log(1 + bearers) / scale if bearers and " " in name else 0.0
+    return min(1.0, max(by_words, by_bearers))
+
+
+class Frequencies:
+    """In how many passages a word occurs, remembered while the index stays as large as it is."""
+
+    def __init__(self) -> None:
+        self._total = -1
+        self._held: dict[str, int] = {}
+
+    def of(self, connection: sqlite3.Connection) -> tuple[int, Callable[[str], int]]:
+        """The number of passages, and a function from a word to how many of them have it; the function raises
+        `sqlite3.Error`."""
+        (total,) = connection.execute("SELECT passages FROM totals").fetchone()
+        if total != self._total or len(self._held) > _MAX_HELD:
+            self._total, self._held = total, {}
+        held = self._held
+
+        def frequency(word: str) -> int:
+            found = held.get(word)
+            if found is None:
+                (found,) = connection.execute(_COUNT, (match_expression((word,)),)).fetchone()
+                held[word] = found
+            return found
+
+        return total, frequency
