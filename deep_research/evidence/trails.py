@@ -24,7 +24,8 @@ NEAR = 9  # words between a name and a word of the question that it may answer
 ASKING = 0.25  # of the weight of a word that says what kind of answer is wanted
 KNOWN_NAME = 0.5  # of the weight of a name that the question has itself
 ROUNDS = 2
-MODE = 0
+TRAIL = 3  # sources of one trail: where it begins, and the best two that it leads to
+UNMET = 0.1  # of the weight of what is asked of a name, to count as not found
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,6 @@ class Weights:
     link: float = 4.0
     asked: float = 2.0
     shared: float = 1.0
-    about: float = 1.0
-    together: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +75,13 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Trails:
-    """``scores`` (0 to 1) by source id; ``leads`` best first; ``covered`` is the largest share of the question's weight
-    that a source has together with the one it is linked to."""
+    """``scores`` (0 to 1) by source id; ``leads`` best first; ``covered`` is the share (0 to 1) of the question's weight
+    that its trails have; ``unmet`` are the names, or "" for the question itself, whose trail lacks words, with these."""
 
     scores: Mapping[str, float]
     leads: tuple[Lead, ...]
     covered: float
-    partners: Mapping[str, str]
+    unmet: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 @dataclass(slots=True)
@@ -136,7 +135,8 @@ def follow(
         scores, partners = _linked(entries, strong, base, direct, question, holders, following, weights)
     scores = _relative(scores)
     strong = _strongest(entries, scores)
-    return Trails(scores, _leads(strong, scores, question), _covered(entries, partners, question), partners)
+    covered, unmet = _settled(entries, scores, partners, question)
+    return Trails(scores, _leads(strong, scores, question), covered, unmet)
 
 
 def _entry(item: Item, question: Asked) -> _Entry:
@@ -209,18 +209,16 @@ def _linked(
     weights: Weights,
 ) -> tuple[dict[str, float], dict[str, str]]:
     """The scores with the links from the strong sources, and for each source the strong one it is linked to."""
-    whole = sum(question.words.values()) or 1.0
     ways = [(s, base[s.item.id], _lacking(s, question), dict(_named(s, question))) for s in strong]
     scores: dict[str, float] = {}
     partners: dict[str, str] = {}
     for entry in entries:
-        link = shared = about = together = 0.0
+        link = shared = 0.0
         for source, strength, lacking, names in ways:
             if source is entry:
                 continue
             got = sum(weight for term, weight in lacking.items() if term in entry.ways)
             share = got / (sum(lacking.values()) or 1.0)
-            tied = False
             for name, surely in entry.bears.items():
                 mention = names.get(name)
                 if mention is not None:
@@ -228,37 +226,19 @@ def _linked(
                         strength * surely * mention.weight * share / sqrt(max(mention.bearers, holders[name]))
                     )
                     value *= KNOWN_NAME if name in question.names else 1.0
-                    tied = True
                     if value > link:
                         link, partners[entry.item.id] = value, source.item.id
             for name in names.keys() & entry.names.keys():
                 if name not in entry.bears:
                     known = KNOWN_NAME if name in question.names else 1.0
                     shared = max(shared, strength * names[name].weight * known)
-                    tied = True
-            for name, surely in source.bears.items():
-                if name in entry.names and name not in question.names:
-                    about = max(about, strength * surely * entry.names[name].weight)
-                    tied = True
-            if tied:
-                both = source.stems | entry.stems
-                reach = sum(weight for term, weight in question.words.items() if term in both) / whole
-                together = max(together, strength * reach)
         ranks = entry.item.ranks
         followed = max((1.0 / (1 + rank) for place, rank in ranks.items() if place in following), default=0.0)
-        if MODE == 1:
-            followed *= sum(w for t, w in question.words.items() if t in entry.ways) / whole
-        if MODE == 2:
-            followed *= max(link, 0.3 * about, 0.3 * shared)
-        if MODE == 3:
-            followed *= together
         scores[entry.item.id] = (
             weights.direct * direct[entry.item.id]
             + weights.link * link
             + weights.asked * followed
             + weights.shared * shared
-            + weights.about * about
-            + weights.together * together
         )
     return scores, partners
 
@@ -292,13 +272,30 @@ def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: Asked)
     return (*together[:3], *ranked)
 
 
-def _covered(entries: Sequence[_Entry], partners: Mapping[str, str], question: Asked) -> float:
-    by_id = {e.item.id: e for e in entries}
-    whole = sum(question.words.values()) or 1.0
-    best = 0.0
-    for entry in entries:
-        held = set(entry.stems)
-        if partner := by_id.get(partners.get(entry.item.id, "")):
-            held |= partner.stems
-        best = max(best, sum(weight for term, weight in question.words.items() if term in held) / whole)
-    return best
+def _settled(
+    entries: Sequence[_Entry],
+    scores: Mapping[str, float],
+    partners: Mapping[str, str],
+    question: Asked,
+) -> tuple[float, tuple[tuple[str, tuple[str, ...]], ...]]:
+    """Of each name that sources bear, else of the question itself: the share of the weight that its best source and
+    those linked to that have, and the words that none of them has."""
+    ranked = sorted(entries, key=lambda e: (-scores[e.item.id], e.item.id))
+    anchors = {name: next((e for e in ranked if name in e.bears), None) for name in question.names}
+    roots = {name: entry for name, entry in anchors.items() if entry is not None}
+    if not roots and ranked:
+        roots = {"": ranked[0]}
+    wanted = {term: weight for term, weight in question.words.items() if term in question.relations}
+    whole = sum(wanted.values())
+    if not whole:
+        return (1.0 if roots else 0.0), ()
+    shares: list[float] = []
+    unmet: list[tuple[str, tuple[str, ...]]] = []
+    for name, root in roots.items():
+        trail = [root, *(e for e in ranked if partners.get(e.item.id) == root.item.id)][:TRAIL]
+        held = set().union(*(e.ways for e in trail))
+        lacking = {term: weight for term, weight in wanted.items() if term not in held}
+        shares.append(1.0 - sum(lacking.values()) / whole)
+        if sum(lacking.values()) >= UNMET * whole:
+            unmet.append((name, tuple(question.spelled[term] for term in lacking)))
+    return (min(shares) if shares else 0.0), tuple(unmet)

@@ -51,27 +51,6 @@ class AnalyzerInput(Handoff):
     findings: tuple[Finding, ...] = ()
 
 
-class SurveyInput(Handoff):
-    """All sources of the run once every batch of an iteration was read; ``content`` is what the searches matched of
-    each. ``findings`` and ``gaps`` are those that stand; ``follow_ups`` is how many more queries may be proposed."""
-
-    sub_queries: tuple[SubQuery, ...] = ()
-    sources: tuple[SourceText, ...] = ()
-    findings: tuple[Finding, ...] = ()
-    gaps: tuple[Gap, ...] = ()
-    first_look: FirstLook | None = None
-    follow_ups: int = 0
-
-
-class SurveyOutput(Record):
-    """What all sources together say. ``scores`` (0 to 1) order the sources, by id; ``follow_ups`` are queries that
-    may fill the open gaps, best first; ``completeness`` (0 to 1) is the share of the question that is answered."""
-
-    scores: dict[str, float] = Field(default_factory=dict)
-    follow_ups: tuple[str, ...] = ()
-    completeness: float = Field(default=0.0, ge=0, le=1)
-
-
 class AnalyzedQuote(Record):
     """A passage as the analyzer gives it; ``start`` is where it stands, if known. It is looked up in the text,
     and dropped when it is not there."""
@@ -102,3 +81,27 @@ class AnalyzerOutput(Record):
     gaps: tuple[AnalyzedGap, ...] = ()
     quality_updates: tuple[QualityUpdate, ...] = ()
     addressed_gap_ids: tuple[str, ...] = ()
+
+
+class SurveyInput(Handoff):
+    """All sources of the run once every batch of an iteration was read; ``content`` is what the searches matched of
+    each. ``findings`` and ``gaps`` are those that stand; ``follow_ups`` is how many more queries may be proposed."""
+
+    sub_queries: tuple[SubQuery, ...] = ()
+    sources: tuple[SourceText, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    first_look: FirstLook | None = None
+    follow_ups: int = 0
+
+
+class SurveyOutput(Record):
+    """What all sources together say. ``scores`` (0 to 1) order the sources, by id; ``gaps`` are new ones, and
+    ``addressed_gap_ids`` old ones that are none any more; ``follow_ups`` are queries that
+    may fill the open gaps, best first; ``completeness`` (0 to 1) is the share of the question that is answered."""
+
+    scores: dict[str, float] = Field(default_factory=dict)
+    gaps: tuple[AnalyzedGap, ...] = ()
+    addressed_gap_ids: tuple[str, ...] = ()
+    follow_ups: tuple[str, ...] = ()
+    completeness: float = Field(default=0.0, ge=0, le=1)

@@ -10,6 +10,7 @@ from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
+    AnalyzedGap,
     AnalyzerInput,
     AnalyzerOutput,
     SourceText,
@@ -186,14 +187,7 @@ def _event(
         source_ids=tuple(given),
         findings=tuple(f for f in findings if f is not None),
         gaps=tuple(
-            Gap(
-                id=gap_id(item.description),
-                description=" ".join(item.description.split()),
-                suggested_queries=item.suggested_queries,
-                priority=item.priority,
-                iteration=state.iteration,
-                rank=first + number,
-            )
+            _gap(item, state, first + number)
             for number, item in enumerate(answer.gaps)
             if item.description.strip()
         ),
@@ -203,6 +197,17 @@ def _event(
             if u.source_id in given
         ),
         addressed_gap_ids=tuple(i for i in dict.fromkeys(answer.addressed_gap_ids) if i in open_gaps),
+    )
+
+
+def _gap(item: AnalyzedGap, state: DeepResearchState, rank: int) -> Gap:
+    return Gap(
+        id=gap_id(item.description),
+        description=" ".join(item.description.split()),
+        suggested_queries=item.suggested_queries,
+        priority=item.priority,
+        iteration=state.iteration,
+        rank=rank,
     )
 
 
@@ -264,7 +269,17 @@ def _with_survey(weighed: EvidenceWeighed, survey: SurveyOutput, state: DeepRese
     """The event with the survey's scores, and its follow-up queries at the first gap that is still open."""
     known = {s.id for s in state.sources}
     changed = {g.id: g for g in weighed.gaps}
-    still_open = [g for g in (changed.get(g.id, g) for g in state.gaps) if not g.addressed]
+    current = {g.id: g for g in state.gaps} | changed
+    for gap_id_ in survey.addressed_gap_ids:
+        if gap_id_ in current and not current[gap_id_].addressed:
+            resolution = f"Evidence was found in iteration {state.iteration}."
+            changed[gap_id_] = current[gap_id_].model_copy(
+                update={"addressed": True, "resolution": resolution}
+            )
+    for number, item in enumerate(survey.gaps):
+        gap = _gap(item, state, len(state.gaps) + number)
+        changed.setdefault(gap.id, gap)
+    still_open = [g for g in ({g.id: g for g in state.gaps} | changed).values() if not g.addressed]
     if still_open and survey.follow_ups:
         first = min(still_open, key=lambda g: (g.priority, g.iteration, g.rank))
         changed[first.id] = first.model_copy(update={"suggested_queries": survey.follow_ups})
