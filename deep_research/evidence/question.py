@@ -1,17 +1,93 @@
-"""What a question names. Pure."""
+"""What a question asks: its kind, its parts, its names. Pure."""
 
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 
 from deep_research.evidence.names import asked_names, key
-from deep_research.evidence.text import words
+from deep_research.evidence.text import STOP_WORDS, content_words, is_name_like, question_terms, stem, words
 from deep_research.state import FirstLook, Mention
 
-_POSSESSIVE = re.compile(r"['’]s$")
 MAX_NAMES = 4
 KNOWN = 0.2  # what being borne by a document adds to a name's weight, when the names are ordered
-UNKNOWN_WORD = 0.5
+UNKNOWN_WORD = 0.5  # how telling a word is of which no corpus knows
+BROAD_WORDS = 60  # of meaning: a question this long asks for a survey of its subject
+
+_POSSESSIVE = re.compile(r"['’]s$")
+_ASKING = r"who|whom|whose|what|when|where|which|why|how|does|do|did|is|are|was|were|can|could|should|will"
+_BREAK = re.compile(
+    rf"[?;\n]+\s*|,?\s+(?:and|or|but)\s+(?=(?:{_ASKING})\b)|,\s+(?=(?:{_ASKING})\b)|\.\s+(?=[A-Z])",
+    re.IGNORECASE,
+)
+_PRONOUN = re.compile(r"\b(?:it|they|them)\b((?:['’]s)?)")
+_NAME = re.compile(r"(?:the )?[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*)*")
+
+
+class QuestionKind(StrEnum):
+    """What sort of answer is wanted. A *chain* asks for something of something that is not named itself."""
+
+    FACT = "fact"
+    CHAIN = "chain"
+    COMPARISON = "comparison"
+    CAUSE = "cause"
+    LIST = "list"
+    TIME = "time"
+    HOW_TO = "how-to"
+    SURVEY = "survey"
+
+
+_KINDS = (
+    (
+        QuestionKind.COMPARISON,
+        r"\b(?:compare[ds]?|comparing|comparison|differences?|differ|versus|vs|in common|both)\b"
+        r"|\b(?:which|who|what)\b.*\b(?:first|earlier|later|older|younger|taller|longer|larger|bigger|more|most)\b.*\bor\b"
+        r"|\bsame\b.*\bas\b|\bthe same\b",
+    ),
+    (QuestionKind.HOW_TO, r"^\s*how (?:to|do (?:i|we|you)|can (?:i|we|you|one)|should (?:i|we|you|one))\b"),
+    (QuestionKind.CAUSE, r"\bwhy\b|\bcause[sd]?\b|\breasons?\b|\bled to\b|\bresponsible for\b|\bdue to\b"),
+    (
+        QuestionKind.CHAIN,
+        r"\bwhose\b|\b\w+ (?:of|by|in) the \w+ (?:of|that|who|which|where|in which)\b|['’]s \w+['’]s\b"
+        r"|\bthe \w+ (?:that|who|which) \w+ the \w+ (?:that|who|which|of)\b",
+    ),
+    (
+        QuestionKind.TIME,
+        r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century)\b|\bhow (?:old|long ago)\b",
+    ),
+    (
+        QuestionKind.LIST,
+        r"^\s*(?:list|name|enumerate)\b|\b(?:which|what) (?:are|were)\b"
+        r"|\b(?:which|what) (?:\w+ )?\w+s (?:are|were|have|had|do|did)\b",
+    ),
+)
+_PATTERNS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
+
+
+def kind_of(question: str) -> QuestionKind:
+    """The first kind whose signs the question shows; a long text asks for a survey."""
+    if len(content_words(question)) > BROAD_WORDS:
+        return QuestionKind.SURVEY
+    return next((kind for kind, pattern in _PATTERNS if pattern.search(question)), QuestionKind.FACT)
+
+
+def parts(question: str) -> list[str]:
+    """The pieces of a question, each able to stand alone: "it" becomes what the first piece is about, and a piece
+    without any name gets the first one's."""
+    pieces = [piece.strip(" ,.") for piece in _BREAK.split(question)]
+    pieces = [p for p in pieces if any(w.casefold() not in STOP_WORDS for w in words(p))]
+    if len(pieces) < 2:
+        return pieces
+    subject = _subject(pieces[0])
+    return [pieces[0], *(_standing(piece, subject) for piece in pieces[1:])]
+
+
+def is_own(query: str, question: str) -> bool:
+    """Whether a query asks only for words of the question, and is no part of it: its names, or its words in another
+    order. Such a query widens the search; finding something for it answers nothing yet."""
+    return question_terms(query).keys() <= question_terms(question).keys() and query not in parts(
+        " ".join(question.split())
+    )
 
 
 def question_names(question: str, look: FirstLook) -> tuple[Mention, ...]:
@@ -29,10 +105,25 @@ def spelled(question: str, name: str) -> str:
     """A name as the question writes it; the name itself where it does not stand there."""
     tokens = words(question)
     keys = [key(token) for token in tokens]
-    wanted = name.split()
-    length = len(wanted)
+    length = len(name.split())
     for start in range(len(tokens)):
         for end in range(start + 1, min(start + length, len(tokens)) + 1):
             if " ".join(filter(None, keys[start:end])) == name:
                 return _POSSESSIVE.sub("", " ".join(tokens[start:end]))
     return name
+
+
+def _standing(piece: str, subject: str) -> str:
+    if any(is_name_like(w) for w in words(piece)[1:]):
+        return piece
+    named = _PRONOUN.sub(lambda match: subject + match.group(1), piece, count=1)
+    held = {stem(w) for w in words(piece)}
+    lost = [w for w in content_words(subject) if stem(w) not in held]
+    return f"{piece} {' '.join(lost)}" if named == piece and lost else named
+
+
+def _subject(piece: str) -> str:
+    """The longest name of a piece with the small words inside it, or its content words if it has none."""
+    opening = words(piece)[0] if words(piece) else ""
+    named = [match.group() for match in _NAME.finditer(piece) if match.group() != opening]
+    return max(named, key=len) if named else " ".join(content_words(piece))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from math import sqrt
 
 from deep_research.evidence.names import borne
+from deep_research.evidence.question import spelled
 from deep_research.evidence.relations import related
 from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, stem, words
 from deep_research.state import Mention
@@ -70,7 +71,8 @@ class Lead:
 
     @property
     def query(self) -> str:
-        return " ".join((*self.names, *self.lacking))
+        """Each word once."""
+        return " ".join(dict.fromkeys(" ".join((*self.names, *self.lacking)).split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,11 +263,12 @@ def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: Asked)
         names = _best_names(entry, question)
         if not lacking or not names:
             continue
-        together.append(Lead(key, tuple(name for _, name in names), lacking, base[key]))
+        written = {name: spelled(entry.item.text, name) for _, name in names}
+        together.append(Lead(key, tuple(written.values()), lacking, base[key]))
         for promise, name in names:
             if name in question.names:
                 continue
-            lead = Lead(key, (name,), lacking, base[key] * promise)
+            lead = Lead(key, (written[name],), lacking, base[key] * promise)
             if name not in single or single[name].value < lead.value:
                 single[name] = lead
     ranked = sorted(single.values(), key=lambda lead: (-lead.value, lead.names))

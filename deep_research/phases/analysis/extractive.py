@@ -14,23 +14,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from deep_research.evidence.agreement import filled
+from deep_research.evidence.question import is_own, parts
 from deep_research.evidence.quoting import best_quote, expected_answer, fits, readable
 from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities, scan, stems_of
 from deep_research.evidence.text import (
-    ASKING_WORDS,
     NAME_WEIGHT,
     STOP_WORDS,
     asked_words,
     content_words,
     coverage,
-    is_name_like,
     question_terms,
-    stem,
-    words,
 )
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
-    AnalyzedGap,
     AnalyzedQuote,
     AnalyzerInput,
     AnalyzerOutput,
@@ -43,8 +39,8 @@ from deep_research.state import ConfidenceLevel
 MIN_COVERAGE = 0.6  # of what is asked, for a passage that answers
 MIN_SUPPORT = 0.42  # for a further passage, once one answers
 MIN_NAMED = 0.3  # of the names that are asked about
+MIN_LED = 0.5  # of what the question asks, for what a follow-up found about another name
 MIN_PART = 0.4  # of a question of several parts, when one of them is answered
-MIN_MISSING = 0.2  # of the question's weight without any finding, to count as a gap
 ROW_PENALTY = 0.1  # a row of a table reads worse than a sentence that says the same
 FINDINGS_PER_ASPECT = 6
 FINDINGS_PER_SOURCE = 3
@@ -59,6 +55,7 @@ class Aspect:
     query: str
     weights: Mapping[str, float]
     priority: int = 1
+    later: bool = False
 
 
 class ExtractiveAnalyzer:
@@ -82,8 +79,8 @@ class ExtractiveAnalyzer:
 
 
 def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> AnalyzerOutput:
-    """Findings and gaps of one batch. Pure, but that it gives up when ``stop`` is set."""
-    aspects = [Aspect(s.id, s.query, question_terms(s.query), s.priority) for s in handoff.sub_queries]
+    """The findings of one batch. Pure, but that it gives up when ``stop`` is set."""
+    aspects = _aspects(handoff)
     question = question_terms(handoff.original_query)
     scanner = TermScanner(
         word for text in (handoff.original_query, *(a.query for a in aspects)) for word in content_words(text)
@@ -97,15 +94,25 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
         titles.append(scanner.present(source.title))
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
     batch = _Batch(handoff, found, titles, _times(question, rarity))
-    answers = {aspect.id: list(_answers(aspect, _times(aspect.weights, rarity), batch)) for aspect in aspects}
-    findings = _spread(finding for found_here in answers.values() for finding in found_here)
+    findings = _spread(
+        finding for aspect in aspects for finding in _answers(aspect, _times(aspect.weights, rarity), batch)
+    )
     if not _asks_something(handoff.original_query) or not _answered(findings, batch):
-        findings, answers = [], {}
+        findings = []
     return AnalyzerOutput(
         findings=tuple(findings),
-        gaps=tuple(_gaps(aspects, answers, findings, batch)),
         addressed_gap_ids=tuple(sorted(_addressed(findings, handoff))),
     )
+
+
+def _aspects(handoff: AnalyzerInput) -> list[Aspect]:
+    """The question, its parts, and what followed; not the searches that only widened the net."""
+    question = " ".join(handoff.original_query.split())
+    return [
+        Aspect(s.id, s.query, question_terms(s.query), s.priority, later=s.iteration > 1)
+        for s in handoff.sub_queries
+        if s.query == question or s.iteration > 1 or not is_own(s.query, question)
+    ] or [Aspect("", question, question_terms(question))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +178,9 @@ def _draw(
         return None
     if named and coverage(named, own | context) < MIN_NAMED:
         return None  # the right words about something else
+    asked = {term: weight for term, weight in weights.items() if term in batch.question}
+    if aspect.later and asked and coverage(asked, own) < MIN_LED:
+        return None  # about a name that was followed, without what is asked of it
     return AnalyzedFinding(
         content=readable(text),
         confidence=ConfidenceLevel.LOW,
@@ -228,60 +238,9 @@ def _answered(findings: Iterable[AnalyzedFinding], batch: _Batch) -> bool:
     present: set[str] = set()
     for finding in findings:
         present |= stems_of(finding.content) | _title(finding, batch)
-    several_parts = len(batch.handoff.sub_queries) > 2
+    several_parts = len(parts(batch.handoff.original_query)) > 1
     return coverage(batch.question, present) >= (MIN_PART if several_parts else MIN_COVERAGE)
 
 
 def _addressed(findings: list[AnalyzedFinding], handoff: AnalyzerInput) -> set[str]:
     return filled(handoff.open_gaps, [f.content for f in findings])
-
-
-def _gaps(
-    aspects: Iterable[Aspect],
-    answers: Mapping[str, list[AnalyzedFinding]],
-    findings: list[AnalyzedFinding],
-    batch: _Batch,
-) -> Iterable[AnalyzedGap]:
-    """What this iteration asked and did not find: parts without any answer, and words of the question that no
-    finding has."""
-    handoff = batch.handoff
-    if handoff.iteration > 1:
-        return
-    present: set[str] = set().union(*(stems_of(f.content) for f in findings)) if findings else set()
-    parts = [a for a in aspects if a.weights.keys() != question_terms(handoff.original_query).keys()]
-    unmet = [part for part in parts if not answers.get(part.id)]
-    for part in unmet:
-        yield _gap(part.query, part.priority, present, findings, batch)
-    if not unmet and coverage(batch.question, present) < 1.0 - MIN_MISSING:
-        yield _gap(handoff.original_query, 1, present, findings, batch)
-
-
-def _gap(
-    query: str, priority: int, present: set[str], findings: list[AnalyzedFinding], batch: _Batch
-) -> AnalyzedGap:
-    """The one follow-up rule: search for the words that no finding has, with the names that the best finding
-    brings and the question does not."""
-    missing = [
-        w
-        for w in dict.fromkeys(content_words(query))
-        if stem(w) not in present and w.casefold() not in ASKING_WORDS
-    ]
-    asked = {stem(w) for w in words(batch.handoff.original_query)}
-    bridges = _names(findings[0].content, asked)[:3] if findings else []
-    rarest = sorted(missing, key=lambda w: -batch.question.get(stem(w), 0.0))[:4]
-    wanted = f" ({', '.join(missing)})" if findings and missing else ""
-    return AnalyzedGap(
-        description=f"Not found: {query}{wanted}",
-        suggested_queries=(" ".join([*bridges, *rarest]),) if bridges and rarest else (),
-        priority=priority,
-    )
-
-
-def _names(text: str, asked: set[str]) -> list[str]:
-    """Names of a text that were not in the question, in order; a sentence's first word is no name by itself."""
-    every = words(text)
-    return [
-        w
-        for w in dict.fromkeys(every[1:])
-        if is_name_like(w) and not w[0].isdigit() and len(w) > 2 and stem(w) not in asked
-    ]

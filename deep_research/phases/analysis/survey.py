@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.names import key, runs
-from deep_research.evidence.question import question_names, spelled
-from deep_research.evidence.text import question_terms
-from deep_research.evidence.trails import Asked, Item, Lead, Trails, asked, follow
+from deep_research.evidence.question import question_names
+from deep_research.evidence.trails import Item, Lead, Trails, asked, follow
+from deep_research.phases.analysis.gaps import gaps
 from deep_research.phases.analysis.handoff import AnalyzedGap, SourceText, SurveyInput, SurveyOutput
 from deep_research.state import FirstLook, Gap, Mention, SubQuery
 
@@ -29,39 +29,20 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
         naming=frozenset(first - {0}),
         following=frozenset(s.index for s in handoff.sub_queries if s.iteration > 1),
     )
+    found = gaps(handoff, trails)
     return SurveyOutput(
         scores={source: round(score, 6) for source, score in trails.scores.items()},
-        gaps=_gaps(trails, handoff),
-        addressed_gap_ids=_addressed(trails, question, handoff.gaps),
-        follow_ups=_follow_ups(trails, handoff),
+        gaps=found,
+        addressed_gap_ids=_addressed(found, handoff.gaps),
+        follow_ups=_follow_ups(trails, handoff) if found else (),
         completeness=round(min(1.0, trails.covered), 4),
     )
 
 
-def _gaps(trails: Trails, handoff: SurveyInput) -> tuple[AnalyzedGap, ...]:
-    """What the trails lack, when nothing else says that something is missing."""
-    if any(not gap.addressed for gap in handoff.gaps):
-        return ()
-    return tuple(
-        AnalyzedGap(
-            description=f"Not found: {', '.join(lacking)}"
-            + (f" ({spelled(handoff.original_query, name)})" if name else "")
-        )
-        for name, lacking in trails.unmet
-    )
-
-
-def _addressed(trails: Trails, question: Asked, gaps: Sequence[Gap]) -> tuple[str, ...]:
-    """The gaps of whose words the trails lack none any more."""
-    spelled_so = {word: term for term, word in question.spelled.items()}
-    lacking = {spelled_so[word] for _, words_ in trails.unmet for word in words_}
-    return tuple(
-        gap.id
-        for gap in gaps
-        if not gap.addressed
-        and (wanted := question_terms(gap.description).keys() & question.relations)
-        and wanted.isdisjoint(lacking)
-    )
+def _addressed(found: Sequence[AnalyzedGap], gaps_: Sequence[Gap]) -> tuple[str, ...]:
+    """The gaps that are none any more: those that would not be named again."""
+    still = {gap.description for gap in found}
+    return tuple(gap.id for gap in gaps_ if not gap.addressed and gap.description not in still)
 
 
 def _items(sources: Sequence[SourceText], sub_queries: Iterable[SubQuery]) -> list[Item]:

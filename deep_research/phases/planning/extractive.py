@@ -1,60 +1,42 @@
-"""A planner without a model: the parts of the question become its sub-queries."""
+"""A planner without a model: the question, its parts and its names become the sub-queries."""
 
 from __future__ import annotations
 
 import re
 
-from deep_research.evidence.question import question_names, spelled
-from deep_research.evidence.text import STOP_WORDS, content_words, is_name_like, stem, words
+from deep_research.evidence.question import QuestionKind, kind_of, parts, question_names, spelled
+from deep_research.evidence.text import content_words, is_name_like, stem
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
 from deep_research.state import FirstLook
 
+WHOLE = "The whole question."
+PART = "A part of the question."
 KEY_WORDS = "The question's key words."
-_ASKING = r"who|whom|whose|what|when|where|which|why|how|does|do|did|is|are|was|were|can|could|should|will"
-_BREAK = re.compile(
-    rf"[?;\n]+\s*|,?\s+(?:and|or|but)\s+(?=(?:{_ASKING})\b)|,\s+(?=(?:{_ASKING})\b)|\.\s+(?=[A-Z])",
-    re.IGNORECASE,
-)
+NAME = "What the question asks of one of its names."
 
 _COMPARES = re.compile(r"\b(?:compared?|comparing|comparison|differences?|differ|versus|vs)\b", re.IGNORECASE)
-_PRONOUN = re.compile(r"\b(?:it|they|them)\b((?:['’]s)?)")
-_NAME = re.compile(r"(?:the )?[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*)*")
 
 
 class ExtractivePlanner:
     """Splits the question where a new question word opens; a part that lost its subject gets the question's
-    names back. The whole question is searched as well."""
+    names back. Each name is searched with what is asked of it; the first look says which names the corpus knows.
+    The whole question is searched as well."""
 
     deterministic = True
     name = "extractive planner"
 
     async def __call__(self, handoff: PlannerInput) -> PlannerOutput:
         question = " ".join(handoff.original_query.split())
-        planned = [PlannedQuery(query=question, rationale="The whole question.", priority=1)]
-        parts = _parts(question)
-        if len(parts) > 1:
-            planned += [
-                PlannedQuery(query=part, rationale="A part of the question.", priority=2) for part in parts
-            ]
+        pieces = parts(question)
+        planned = [PlannedQuery(query=question, rationale=WHOLE, priority=1)]
+        if len(pieces) > 1:
+            planned += [PlannedQuery(query=piece, rationale=PART, priority=2) for piece in pieces]
         else:
             planned.append(PlannedQuery(query=_keywords(question), rationale=KEY_WORDS, priority=2))
-        planned += [
-            PlannedQuery(query=query, rationale="One of the names in the question.", priority=2)
-            for query in _named(question, handoff.first_look or FirstLook())
-        ]
+        named = _named(question, handoff.first_look or FirstLook())
+        planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in named]
         planned = _distinct(planned)[: handoff.max_sub_queries]
-        return PlannerOutput(research_brief=_brief(question, parts), sub_queries=tuple(planned))
-
-
-def _parts(question: str) -> list[str]:
-    """The pieces of a question, each able to stand alone: "it" becomes what the first piece is about, and a piece
-    without any name gets the first one's."""
-    pieces = [piece.strip(" ,.") for piece in _BREAK.split(question)]
-    pieces = [p for p in pieces if any(w.casefold() not in STOP_WORDS for w in words(p))]
-    if len(pieces) < 2:
-        return pieces
-    subject = _subject(pieces[0])
-    return [pieces[0], *(_standing(piece, subject) for piece in pieces[1:])]
+        return PlannerOutput(research_brief=_brief(question, pieces, planned), sub_queries=tuple(planned))
 
 
 def _named(question: str, look: FirstLook) -> list[str]:
@@ -66,29 +48,14 @@ def _named(question: str, look: FirstLook) -> list[str]:
 
 
 def _distinct(planned: list[PlannedQuery]) -> list[PlannedQuery]:
-    """Without those that ask for the same words as one before."""
+    """Without those that ask for the same words as one before. The key words ask for the same as the whole question
+    on purpose, and only where nothing else would be asked."""
     kept: dict[frozenset[str], PlannedQuery] = {}
     for item in planned:
-        asked = frozenset(stem(w) for w in content_words(item.query))
-        words_alone = item.rationale == KEY_WORDS  # asks for the same on purpose
-        kept.setdefault(asked | {"*"} if words_alone else asked, item)
-    return list(kept.values())
-
-
-def _standing(piece: str, subject: str) -> str:
-    if any(is_name_like(w) for w in words(piece)[1:]):
-        return piece
-    named = _PRONOUN.sub(lambda match: subject + match.group(1), piece, count=1)
-    held = {stem(w) for w in words(piece)}
-    lost = [w for w in content_words(subject) if stem(w) not in held]
-    return f"{piece} {' '.join(lost)}" if named == piece and lost else named
-
-
-def _subject(piece: str) -> str:
-    """The longest name of a piece with the small words inside it, or its content words if it has none."""
-    opening = words(piece)[0] if words(piece) else ""
-    named = [match.group() for match in _NAME.finditer(piece) if match.group() != opening]
-    return max(named, key=len) if named else " ".join(content_words(piece))
+        if item.rationale != KEY_WORDS:
+            kept.setdefault(frozenset(stem(w) for w in content_words(item.query)), item)
+    alone = [item for item in planned if item.rationale == KEY_WORDS] if len(kept) < 2 else []
+    return [*kept.values(), *alone]
 
 
 def _keywords(question: str) -> str:
@@ -98,13 +65,27 @@ def _keywords(question: str) -> str:
     return " ".join([*named, *(w for w in chosen if w not in named)])
 
 
-def _brief(question: str, parts: list[str]) -> str:
-    if len(parts) > 1:
-        return (
-            f"The question falls into {len(parts)} parts, each searched by itself and all of them together."
-            " Passages that answer a part are kept word for word; parts without an answer are named as gaps."
-        )
-    return (
-        "The question is searched as it stands and by its key words."
-        f" Passages that answer it are kept word for word: {', '.join(content_words(question)[:6])}."
+_OPENINGS = {
+    QuestionKind.FACT: "The question asks for a fact.",
+    QuestionKind.CHAIN: "The question leads from one thing to another: what is found names what to search next.",
+    QuestionKind.COMPARISON: "The question compares: each side is searched by itself.",
+    QuestionKind.CAUSE: "The question asks for causes.",
+    QuestionKind.LIST: "The question asks for a list.",
+    QuestionKind.TIME: "The question asks for a time.",
+    QuestionKind.HOW_TO: "The question asks how to do something.",
+    QuestionKind.SURVEY: "The question is broad: what many sources say of it is brought together.",
+}
+
+
+def _brief(question: str, pieces: list[str], planned: list[PlannedQuery]) -> str:
+    lines = [_OPENINGS[kind_of(question)]]
+    if len(pieces) > 1:
+        lines.append(f"It falls into {len(pieces)} parts, each searched by itself and all of them together.")
+    names = [item.query for item in planned if item.rationale == NAME]
+    if names:
+        lines.append(f"Searched by name: {'; '.join(names)}.")
+    lines.append(
+        "Passages that answer are kept word for word; what is not found is searched by the names that the"
+        " passages bring, and named as a gap in the end."
     )
+    return " ".join(lines)

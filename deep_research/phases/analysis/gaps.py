@@ -1,0 +1,95 @@
+"""What the findings do not answer: parts of the question, and words of it. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from deep_research.evidence.question import is_own, spelled
+from deep_research.evidence.ranking import stems_of
+from deep_research.evidence.text import (
+    ASKING_WORDS,
+    content_words,
+    coverage,
+    question_terms,
+    rarity,
+    stem,
+)
+from deep_research.evidence.trails import Trails
+from deep_research.phases.analysis.handoff import AnalyzedGap, SourceText, SurveyInput
+from deep_research.state import Finding, SubQuery
+
+MIN_COVERAGE = 0.6  # of what a part asks, for a finding that answers it
+MIN_MISSING = 0.2  # of the question's weight without any finding, to count as a gap
+PREFIX = "Not found: "
+
+
+def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:
+    """Parts that no finding answers; else words of the question that no finding has; else what is asked of a name and
+    was not found where that name leads."""
+    said = _said(handoff.findings, handoff.sources)
+    rare = _Asked(handoff.sources)
+    unmet = [
+        part
+        for part in _parts(handoff)
+        if max((coverage(rare(part.query), text) for text in said), default=0.0) < MIN_COVERAGE
+    ]
+    if unmet:
+        return tuple(_gap(part.query, part.priority, said) for part in unmet)
+    together: set[str] = set().union(*said) if said else set()
+    if coverage(rare(handoff.original_query), together) < 1.0 - MIN_MISSING:
+        return (_gap(handoff.original_query, 1, said),)
+    return tuple(
+        AnalyzedGap(
+            description=PREFIX
+            + ", ".join(lacking)
+            + (f" ({spelled(handoff.original_query, name)})" if name else ""),
+            priority=2,
+        )
+        for name, lacking in trails.unmet
+    )
+
+
+def _parts(handoff: SurveyInput) -> list[SubQuery]:
+    """The sub-queries of the plan that stand for a part of the question."""
+    question = " ".join(handoff.original_query.split())
+    return [
+        s
+        for s in handoff.sub_queries
+        if s.iteration == 1 and s.query != question and not is_own(s.query, question)
+    ]
+
+
+def _said(findings: Iterable[Finding], sources: Sequence[SourceText]) -> list[set[str]]:
+    """The stems of each finding, with the titles of its sources: what the title says need not be said again."""
+    titles = {source.id: stems_of(source.title) for source in sources}
+    return [
+        stems_of(finding.content).union(*(titles.get(i, set()) for i in finding.source_ids))
+        for finding in findings
+    ]
+
+
+class _Asked:
+    """What a query asks for, weighted by how few of the sources have it."""
+
+    def __init__(self, sources: Sequence[SourceText]) -> None:
+        texts = [stems_of(f"{source.title}\n{source.content}") for source in sources]
+        self._total = max(1, len(texts))
+        self._holding = Counter(term for text in texts for term in text)
+
+    def __call__(self, query: str) -> Mapping[str, float]:
+        return {
+            term: weight * rarity(self._total, self._holding[term])
+            for term, weight in question_terms(query).items()
+        }
+
+
+def _gap(query: str, priority: int, said: Sequence[set[str]]) -> AnalyzedGap:
+    present: set[str] = set().union(*said) if said else set()
+    missing = [
+        w
+        for w in dict.fromkeys(content_words(query))
+        if stem(w) not in present and w.casefold() not in ASKING_WORDS
+    ]
+    wanted = f" ({', '.join(missing)})" if said and missing else ""
+    return AnalyzedGap(description=f"{PREFIX}{query}{wanted}", priority=priority)
