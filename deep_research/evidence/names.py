@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, folded
+from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, WORD, folded
 
 MAX_WORDS = 7  # of a name
 MAX_CHARS = 90
@@ -31,28 +31,11 @@ _OTHERWISE = re.compile(
     rf"\b(?:also|better|formerly|commonly|sometimes)?\s?(?:known as|called|nicknamed|born)\s+[\"“]?"
     rf"((?:the )?{_CAPITAL}(?:\s+(?:{_SMALL}\s+)?{_CAPITAL})*)"
 )
-_MONTHS = frozenset(
-    [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-        "monday",
-        "tuesday",
-        "wednesday",
-        "thursday",
-        "friday",
-        "saturday",
-        "sunday",
-    ]
+_DAYS_AND_MONTHS = frozenset(
+    WORD.findall(
+        """january february march april may june july august september october november december
+        monday tuesday wednesday thursday friday saturday sunday"""
+    )
 )
 
 
@@ -69,7 +52,10 @@ def telling(name: str) -> bool:
     if len(name) < 2 or name.count(" ") >= MAX_WORDS:
         return False
     return any(
-        not word.isdigit() and word not in STOP_WORDS and word not in _MONTHS and word not in ASKING_WORDS
+        not word.isdigit()
+        and word not in STOP_WORDS
+        and word not in _DAYS_AND_MONTHS
+        and word not in ASKING_WORDS
         for word in name.split()
     )
 
@@ -138,6 +124,6 @@ def asked_names(question: str) -> list[str]:
 def _without_opening(name: str) -> str:
     """A key without the small words, dates and numbers that open it."""
     words = name.split()
-    while words and (words[0] in STOP_WORDS or words[0] in _MONTHS or words[0].isdigit()):
+    while words and (words[0] in STOP_WORDS or words[0] in _DAYS_AND_MONTHS or words[0].isdigit()):
         words = words[1:]
     return " ".join(words)

@@ -37,6 +37,14 @@ class QuestionKind(StrEnum):
     SURVEY = "survey"
 
 
+# What a comparison asks of its sides together: no side has it by itself.
+COMPARING = frozenset(
+    words(
+        "first last earlier later older younger taller longer larger bigger smaller more most less same both compare "
+        "compared comparing comparison difference differences differ versus vs common"
+    )
+)
+
 _KINDS = (
     (
         QuestionKind.COMPARISON,
@@ -84,10 +92,11 @@ def parts(question: str) -> list[str]:
 
 def is_own(query: str, question: str) -> bool:
     """Whether a query asks only for words of the question, and is no part of it: its names, or its words in another
-    order. Such a query widens the search; finding something for it answers nothing yet."""
-    return question_terms(query).keys() <= question_terms(question).keys() and query not in parts(
-        " ".join(question.split())
-    )
+    order. Such a query widens the search; finding something for it answers nothing yet. Of a comparison each side is
+    a part."""
+    if kind_of(question) is QuestionKind.COMPARISON or query in parts(" ".join(question.split())):
+        return False
+    return question_terms(query).keys() <= question_terms(question).keys()
 
 
 def question_names(question: str, look: FirstLook) -> tuple[Mention, ...]:

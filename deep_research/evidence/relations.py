@@ -11,7 +11,7 @@ from functools import cache
 from deep_research.evidence.text import stem
 
 _ROWS = """
-    father mother parent parents son daughter child children grandfather grandmother grandson granddaughter paternal maternal
+    father mother parent parents son daughter child children paternal maternal grandfather grandmother grandson
     wife husband spouse married marry marries marriage widow widower
     sibling brother sister
     direct director directed directs directing

@@ -14,17 +14,19 @@ from dataclasses import dataclass, field
 from math import sqrt
 
 from deep_research.evidence.names import borne
-from deep_research.evidence.question import spelled
+from deep_research.evidence.question import COMPARING, QuestionKind, kind_of, spelled
 from deep_research.evidence.relations import related
 from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, stem, words
 from deep_research.state import Mention
 
-STRONG = 8  # sources from which trails are followed
+STRONG = 6  # sources from which trails are followed
 NAMES_EACH = 10  # of a strong source
 NEAR = 9  # words between a name and a word of the question that it may answer
 ASKING = 0.25  # of the weight of a word that says what kind of answer is wanted
 KNOWN_NAME = 0.5  # of the weight of a name that the question has itself
 ROUNDS = 2
+ANCHOR = 0.7  # of the strength of the best source, for one that a name of the question is the name of
+SURELY = 0.8  # how surely it must be its name
 TRAIL = 3  # sources of one trail: where it begins, and the best two that it leads to
 UNMET = 0.1  # of the weight of what is asked of a name, to count as not found
 
@@ -34,18 +36,20 @@ class Weights:
     direct: float = 3.0
     link: float = 4.0
     asked: float = 2.0
-    shared: float = 1.0
+    shared: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a question asks for: its words by stem and its names by key, with how telling (0 to 1) each is.
-    ``relations`` are the stems that are no part of a name."""
+    ``relations`` are the stems that are no part of a name; with ``sides`` the names are compared with each other, so
+    that none of them is looked for where another leads."""
 
     words: Mapping[str, float]
     names: Mapping[str, float] = field(default_factory=dict)
     relations: frozenset[str] = frozenset()
     spelled: Mapping[str, str] = field(default_factory=dict)
+    sides: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +104,18 @@ def asked(question: str, rarity: Mapping[str, float], names: Iterable[Mention]) 
     """What is asked. ``rarity`` tells how telling (0 to 1) a word in lower case is; unknown ones count 0.6."""
     by_key = {mention.name: mention.weight for mention in names}
     inside = {stem(word) for name in by_key for word in name.split()}
+    compares = kind_of(question) is QuestionKind.COMPARISON
     weights: dict[str, float] = {}
-    spelled: dict[str, str] = {}
+    written: dict[str, str] = {}
     for word in words(question):
         lower = word.casefold()
-        if lower in STOP_WORDS:
+        if lower in STOP_WORDS or (compares and lower in COMPARING):
             continue
         key = stem(word)
         weight = rarity.get(lower, 0.6) * (ASKING if lower in ASKING_WORDS else 1.0)
         weights[key] = max(weight, weights.get(key, 0.0))
-        spelled.setdefault(key, lower.removesuffix("'s").removesuffix("’s"))
-    return Asked(weights, by_key, frozenset(weights) - inside, spelled)
+        written.setdefault(key, lower.removesuffix("'s").removesuffix("’s"))
+    return Asked(weights, by_key, frozenset(weights) - inside, written, compares and len(by_key) > 1)
 
 
 def follow(
@@ -132,7 +137,7 @@ def follow(
     scores = dict(direct)
     partners: dict[str, str] = {}
     for _ in range(ROUNDS):
-        base = _relative(scores)
+        base = _anchored(_relative(scores), entries, question)
         strong = _strongest(entries, base)
         scores, partners = _linked(entries, strong, base, direct, question, holders, following, weights)
     scores = _relative(scores)
@@ -178,12 +183,27 @@ def _relative(scores: Mapping[str, float]) -> dict[str, float]:
     return {key: score / best for key, score in scores.items()}
 
 
+def _anchored(base: dict[str, float], entries: Sequence[_Entry], question: Asked) -> dict[str, float]:
+    """The best source of each name in the question is strong, however the other names outshine it: each of them may
+    begin a trail."""
+    for name, weight in question.names.items():
+        bearers = [e for e in entries if e.bears.get(name, 0.0) >= SURELY]
+        if bearers:
+            best = max(bearers, key=lambda e: (base[e.item.id], e.item.id))
+            base[best.item.id] = max(base[best.item.id], ANCHOR * weight)
+    return base
+
+
 def _strongest(entries: Sequence[_Entry], base: Mapping[str, float]) -> list[_Entry]:
     return sorted(entries, key=lambda e: (-base[e.item.id], e.item.id))[:STRONG]
 
 
 def _lacking(entry: _Entry, question: Asked) -> dict[str, float]:
-    return {term: weight for term, weight in question.words.items() if term not in entry.stems}
+    """The words of the question that a source lacks, with their weights."""
+    wanted = question.relations if question.sides else question.words
+    return {
+        term: weight for term, weight in question.words.items() if term in wanted and term not in entry.stems
+    }
 
 
 def _best_names(entry: _Entry, question: Asked) -> list[tuple[float, str]]:

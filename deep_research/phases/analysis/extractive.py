@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from deep_research.evidence.agreement import filled
-from deep_research.evidence.question import is_own, parts
+from deep_research.evidence.question import QuestionKind, is_own, kind_of, parts
 from deep_research.evidence.quoting import best_quote, expected_answer, fits, readable
 from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities, scan, stems_of
 from deep_research.evidence.text import (
@@ -238,7 +238,8 @@ def _answered(findings: Iterable[AnalyzedFinding], batch: _Batch) -> bool:
     present: set[str] = set()
     for finding in findings:
         present |= stems_of(finding.content) | _title(finding, batch)
-    several_parts = len(parts(batch.handoff.original_query)) > 1
+    question = batch.handoff.original_query
+    several_parts = len(parts(question)) > 1 or kind_of(question) is QuestionKind.COMPARISON
     return coverage(batch.question, present) >= (MIN_PART if several_parts else MIN_COVERAGE)
 
 

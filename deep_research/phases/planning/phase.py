@@ -58,7 +58,10 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
         if self._look is None:
             return None
         try:
-            return await self.limits.calls(self._look, question, timeout=self.limits.operation_timeout)
+            look: FirstLook | None = await self.limits.calls(
+                self._look, question, timeout=self.limits.operation_timeout
+            )
+            return look
         except (SearchError, TimeoutError) as error:
             log.warning("no_first_look", error=told(error))
             return None

@@ -140,8 +140,8 @@ def followed(
     frequency: Callable[[str], int],
     limit: int,
 ) -> list[Lead]:
-    """The best documents that the ``found`` ones (title, text and names, best first) name and that have words of the query
-    which these lack; none of ``known``.
+    """The best documents that the ``found`` ones (title, text and names, best first) name and that have words of the
+    query which these lack; none of ``known``.
 
     ``wanted`` are the stems of the query with their weights. Raises `sqlite3.Error`.
     """

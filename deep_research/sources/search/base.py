@@ -19,9 +19,9 @@ class SearchRequest:
     """What to look for.
 
     ``limit`` counts results, at least 1; ``source_types`` is the caller's wish (``web``, ``academic``, ``news``,
-    ``document`` …), empty for any; results whose address is in ``exclude`` are not wanted. ``known`` are addresses that earlier
-    searches of the run found: they may come again, which tells how the new ones compare, and do not count toward
-    ``limit``.
+    ``document`` …), empty for any; results whose address is in ``exclude`` are not wanted. ``known`` are addresses
+    that earlier searches of the run found: they may come again, which tells how the new ones compare, and do not
+    count toward ``limit``.
     """
 
     query: str
