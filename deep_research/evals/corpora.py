@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -78,7 +79,7 @@ class JsonlCorpus(SearchProvider):
         return self._seconds
 
     async def search(self, request: SearchRequest) -> Sequence[SearchResult]:
-        return await asyncio.to_thread(self._timed, self._search, request)
+        return await asyncio.to_thread(self._timed, partial(self._search, request))
 
     def close(self) -> None:
         self._index.close()
@@ -88,10 +89,10 @@ class JsonlCorpus(SearchProvider):
         found = LocalCorpus.ranked(self._roots, wanted)
         return found if self._titles else [_named_by_its_text(result) for result in found]
 
-    def _timed(self, work: Callable[[SearchRequest], _T], request: SearchRequest) -> _T:
+    def _timed(self, work: Callable[[], _T]) -> _T:
         started = time.perf_counter()
         try:
-            return work(request)
+            return work()
         finally:
             with self._gate:
                 self._seconds += time.perf_counter() - started

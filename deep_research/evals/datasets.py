@@ -101,22 +101,20 @@ def file_hash(path: Path) -> str:
 
 
 def text_of(record: Mapping[str, Any], field: str) -> str:
-    """A text field. Raises `KeyError`, `TypeError`."""
-    value = record[field]
-    if not isinstance(value, str):
-        raise TypeError(f"{field} is no text")
-    return value
+    """A text field. Raises `KeyError`, `TypeError`, `ValueError`."""
+    return texts([record[field]], field)[0]
 
 
 def texts_of(record: Mapping[str, Any], field: str) -> list[str]:
-    """A field that holds a list of texts. Raises `KeyError`, `TypeError`."""
+    """A field that holds a list of texts. Raises `KeyError`, `TypeError`, `ValueError`."""
     return texts(record[field], field)
 
 
 def texts(value: Any, field: str) -> list[str]:
-    """``value``, if it is a list of texts. Raises `TypeError`."""
+    """``value``, if it is a list of texts that can be written. Raises `TypeError`, `ValueError`."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TypeError(f"{field} is no list of texts")
+        raise TypeError(f"{field} is not made of texts")
+    "".join(value).encode()  # half a surrogate pair is JSON and no text
     return value
 
 
@@ -137,7 +135,5 @@ def _parsed(path: Path, number: int, line: bytes, read: Callable[[Mapping[str, A
 
 def _document(record: Mapping[str, Any]) -> tuple[str, Document]:
     text = " ".join(texts_of(record, "sentences")) if "sentences" in record else text_of(record, "text")
-    title = record.get("title") or ""
-    if not isinstance(title, str):
-        raise TypeError("title is no text")
+    title = text_of(record, "title") if record.get("title") else ""
     return text_of(record, "_id"), Document(title=" ".join(clean(title).split()), text=clean(text))

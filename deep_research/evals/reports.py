@@ -20,6 +20,7 @@ SENTENCES = 3  # that may cover it together
 
 _WORD = re.compile(r"[^\W_]+")
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t#]*$")
+_NUMBERS = re.compile(r"[ \t]*\[\d+(?:,\s*\d+)*\]")
 _NO_BODY = frozenset({"References", "Gaps and limits"})  # what these sections say is said of the report
 
 
@@ -60,8 +61,8 @@ def stems(text: str) -> AbstractSet[str]:
 
 def body_sentences(report: str, words: int = WORDS) -> list[str]:
     """The sentences of the first ``words`` words of a report's body: without its headings, its references, and what
-    it says of its own gaps."""
-    text = _first(words, "\n".join(_body(report.splitlines())))
+    it says of its own gaps. The numbers of references count as words and are then left out."""
+    text = _NUMBERS.sub("", _first(words, "\n".join(_body(report.splitlines()))))
     return [text[span.start : span.end] for span in sentences(text)]
 
 

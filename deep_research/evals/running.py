@@ -130,9 +130,11 @@ def _sample(questions: Sequence[Question], limit: int | None) -> list[Question]:
 
 
 def _by_set(answered: Answered, measure: Measure) -> dict[str, dict[str, float]]:
-    names = list(dict.fromkeys(sorted(question.dataset for question, _ in answered)))
-    sets = {name: [one for one in answered if one[0].dataset == name] for name in names if len(names) > 1}
-    return {name: {**measure(part), **_effort(part)} for name, part in {ALL: answered, **sets}.items()}
+    sets: dict[str, Answered] = {ALL: answered}
+    names = {question.dataset for question, _ in answered}
+    for name in sorted(names - {ALL}) if len(names) > 1 else ():
+        sets[name] = [one for one in answered if one[0].dataset == name]
+    return {name: {**measure(part), **_effort(part)} for name, part in sets.items()}
 
 
 def _effort(answered: Answered) -> dict[str, float]:
