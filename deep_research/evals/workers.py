@@ -23,6 +23,7 @@ from deep_research.logs import told
 from deep_research.research import DeepResearch, ResearchResult
 from deep_research.settings import UNSET, Settings
 from deep_research.sources.search import SearchRequest
+from deep_research.state import AbortReason
 
 _HELD = {signal.SIGINT, signal.SIGTERM}
 
@@ -102,6 +103,8 @@ class _Worker:
             started = time.perf_counter()
             result = await research.arun(task.text)
             seconds = time.perf_counter() - started
+        if fault := _fault(result):
+            return Outcome(id=task.id, error=fault)
         searching = corpus.seconds
         return _outcome(
             task,
@@ -136,6 +139,14 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
+
+
+def _fault(result: ResearchResult) -> str:
+    """Why a run says nothing about the product's quality, "" when it does: it broke, or a search of it did."""
+    if result.reason in (AbortReason.ERROR, AbortReason.CONFIG):
+        return result.message or result.reason.value
+    failures = [query.error for query in result.state.sub_queries if query.error]
+    return f"A search failed: {failures[0]}" if failures else ""
 
 
 async def _plain_search(corpus: JsonlCorpus, task: Task) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from deep_research.evals.datasets import Question
 from deep_research.evals.fingerprints import source_hash
 from deep_research.evals.outcomes import Outcome, Task
 from deep_research.evals.running import _by_set, _sample
-from deep_research.evals.workers import carry_out
+from deep_research.evals.workers import Setup, carry_out
 from deep_research.settings import Settings, load_settings
 
 REAL_DATA = os.environ.get("EVAL_DATA", "")  # the folder of the real data sets, if there is one
@@ -149,12 +149,9 @@ def test_the_hash_of_the_code_can_be_that_of_some_rooms() -> None:
     assert len({source_hash(), source_hash("evidence"), source_hash("evidence", "sources")}) == 3
 
 
-def test_a_run_over_an_index_that_has_gone_is_a_failure_of_that_run(
-    tmp_path: Path, settings: Settings
-) -> None:
-    from deep_research.evals.workers import Setup
-
-    setup = Setup(suite="scifact", index=tmp_path / "gone.db", titles=True, settings=settings)
+@pytest.mark.parametrize("suite", ["scifact", "wiki-multihop"])
+def test_a_run_over_an_index_that_has_gone_is_a_failure_of_that_run(tmp_path: Path, suite: str) -> None:
+    setup = Setup(suite=suite, index=tmp_path / "gone.db", titles=True, settings=settings_of(suite, tmp_path))
     recorded: list[Outcome] = []
     asyncio.run(carry_out([Task(id="a", text="Who?")], setup, 1, recorded.append))
     assert [outcome.id for outcome in recorded] == ["a"]
