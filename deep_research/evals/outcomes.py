@@ -29,8 +29,8 @@ class Outcome:
     ``sources`` are in the order in which the product ranks them; ``first_stage`` is that of one plain search, ten at
     most; ``cited`` are those that the report cites. ``report`` is kept only where it is looked at. ``status`` and
     ``reason`` are those of the run. ``seconds`` is the wall time of the run, ``searching`` the sum of the seconds
-    that its calls to the corpus took. With ``error`` the run, or a search of it, failed; nothing else is
-    told then.
+    that its calls to the corpus took. With ``error`` the run or one of its searches failed, and nothing else
+    is told.
     """
 
     id: str
