@@ -127,6 +127,8 @@ JSON_CONTRACT = """\
 `updated_at` |
 | `events` | one object a line, an event each |
 | `delete` | `{"deleted": ID}` |
+| `eval` | one object: `suite`, `titles`, `jobs`, the figures by their names (`hits@10`, `all@10`, …), `sets` (the same \
+by question set), `errors` |
 | `doctor` | one object: `ok`, `checks` (`name`, `state`, `detail`), `settings` (`name`, `value`, `origin`) |
 
 An error is one object on stderr: `{"error": {"code": …, "message": …, "hint": …}}`. After Ctrl-C its code is

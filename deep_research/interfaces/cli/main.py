@@ -51,6 +51,10 @@ def _carried_out(args: Namespace, console: Console, engine: EngineFactory | None
         from deep_research.interfaces.cli.doctor import doctor
 
         return doctor(args, console)
+    if args.command == "eval":
+        from deep_research.interfaces.cli.evaluating import evaluation
+
+        return evaluation(args, console)
     from deep_research.interfaces.cli.commands import perform
 
     return perform(args, console, engine)

@@ -160,6 +160,19 @@ COMMANDS = (
         example="deep-research doctor --corpus docs/",
         options=(_SAMPLE,),
     ),
+    Command(
+        name="eval",
+        summary="Measure the engine on questions whose answers are known.",
+        example="deep-research eval wiki-multihop --data evaluation-data --limit 50",
+        arguments=(("NAME", "The evaluation: wiki-multihop, scifact, coverage, gaps."),),
+        options=(
+            Option(flag="--data", metavar="DIR", help="Folder that holds the data sets, one folder each."),
+            Option(flag="--limit", metavar="N", help="Ask only N of the questions, always the same."),
+            Option(flag="--jobs", metavar="N", help="Processes that work side by side; else one a core."),
+            Option(flag="--no-titles", help="Search texts only (wiki-multihop, gaps)."),
+            Option(flag="--fresh", help="Throw away the finished runs of an earlier call."),
+        ),
+    ),
 )
 BY_NAME = {command.name: command for command in COMMANDS}
 

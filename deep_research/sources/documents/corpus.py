@@ -33,8 +33,8 @@ _HEADING_MARK = re.compile(r"^#{1,6} ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Root:
-    """``prefix`` is what an address begins with: empty for the only root."""
+class Root:
+    """One index and where it comes from. ``prefix`` is what an address begins with: empty for the only root."""
 
     path: str
     prefix: str
@@ -77,7 +77,7 @@ class LocalCorpus(SearchProvider):
         self._lock_timeout = lock_timeout
         self._max_text_bytes = max_text_bytes
         self._max_file_bytes = max_file_bytes
-        self._roots: list[_Root] = []
+        self._roots: list[Root] = []
         self._preparing = threading.Lock()
         self._closing = threading.Event()
         self._report: IndexReport | None = None
@@ -98,11 +98,11 @@ class LocalCorpus(SearchProvider):
                 self._report = _summed([self._refresh(root) for root in self._roots])
             return self._report
 
-    def _found(self) -> list[_Root]:
+    def _found(self) -> list[Root]:
         """The roots on disk. Looked for at first need: an engine whose corpus has gone can still list its runs."""
         paths = list(dict.fromkeys(real_path(root) for root in self._given))
         return [
-            _Root(
+            Root(
                 path,
                 prefix,
                 CorpusIndex(
@@ -130,7 +130,7 @@ class LocalCorpus(SearchProvider):
     def _search(self, request: SearchRequest) -> list[SearchResult]:
         self.prepare()
         try:
-            return self._ranked(request)
+            return self.ranked(self._roots, request)
         except SearchError as error:
             if not error.data.get("damaged"):
                 raise
@@ -139,18 +139,19 @@ class LocalCorpus(SearchProvider):
                 root.index.delete()
             self._report = None
         self.prepare()
-        return self._ranked(request)
+        return self.ranked(self._roots, request)
 
-    def _ranked(self, request: SearchRequest) -> list[SearchResult]:
+    @staticmethod
+    def ranked(roots: Sequence[Root], request: SearchRequest) -> list[SearchResult]:
         """Hits of all roots as one list. BM25 does not compare between indexes, so with several the share of
-        the query that is covered decides first, weighted by the words of all of them."""
-        several = len(self._roots) > 1
+        the query that is covered decides first, weighted by the words of all of them. Raises `SearchError`."""
+        several = len(roots) > 1
         pooled = None
         if several and (terms := query_terms(request.query)):
-            first, *others = (root.index.statistics(terms) for root in self._roots)
+            first, *others = (root.index.statistics(terms) for root in roots)
             pooled = sum(others, start=first)
         ranked: list[_Ranked] = []
-        for root in self._roots:
+        for root in roots:
             exclude = frozenset(
                 address.removeprefix(root.prefix)
                 for address in request.exclude
@@ -180,7 +181,7 @@ class LocalCorpus(SearchProvider):
         self.prepare()
         return together([root.index.look(question) for root in self._roots])
 
-    def _refresh(self, root: _Root) -> IndexReport:
+    def _refresh(self, root: Root) -> IndexReport:
         with CorpusFolder(root.path, max_file_bytes=self._max_file_bytes) as folder:
             report = root.index.refresh(
                 folder, max_text_bytes=self._max_text_bytes, stopped=self._closing.is_set

@@ -14,7 +14,7 @@ from deep_research.store.migrations import APPLICATION_ID
 
 Cli = Callable[..., Done]
 ABSENT = "deepres-0123456789ab"
-WITH_ID = [command.name for command in COMMANDS if command.arguments and command.name != "run"]
+WITH_ID = [command.name for command in COMMANDS if "ID" in dict(command.arguments)]
 
 
 def refused(done: Done, code: int, *parts: str) -> None:

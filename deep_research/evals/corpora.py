@@ -1,0 +1,127 @@
+"""A ``corpus.jsonl`` as a search provider: the index and the order of results are those of `LocalCorpus`."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TypeVar
+
+from deep_research.evals.datasets import TITLE_LENGTH, documents, file_hash
+from deep_research.evals.fingerprints import source_hash
+from deep_research.sources.documents import CorpusIndex, Document
+from deep_research.sources.documents.corpus import LocalCorpus, Root
+from deep_research.sources.documents.plaintext import one_line
+from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
+from deep_research.state.identity import sha256_hex
+from deep_research.store.locks import FileLock
+
+BATCH = 2_000  # documents written in one transaction
+LOCK_TIMEOUT = 600.0  # seconds to wait for another process that builds the same index
+KEPT = 3 * 86_400.0  # seconds after its last use that an index is kept
+_T = TypeVar("_T")
+
+
+def build_index(corpus: Path, folder: Path, *, titles: bool = True) -> Path:
+    """The index of a ``corpus.jsonl`` as a file in ``folder``, built unless it is there already.
+
+    Its name comes from what the corpus holds, from ``titles`` and from the code that builds it. Processes that ask
+    together build it once. Indexes that nobody asked for lately are removed. Raises `UsageError` for a damaged
+    line, `CorpusError`, `StoreLockedError`.
+    """
+    key = sha256_hex(f"{file_hash(corpus)} {titles} {source_hash('evidence', 'sources')}".encode())[:32]
+    path, ready = folder / f"{key}.db", folder / f"{key}.ready"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    lock = FileLock(folder / f"{key}.building", timeout=LOCK_TIMEOUT)
+    try:
+        with lock.held():
+            if not (ready.exists() and path.exists()):
+                _build(corpus, path, titles=titles)
+            ready.touch()
+    finally:
+        lock.close()
+    _prune(folder, keep=key)
+    return path
+
+
+class JsonlCorpus(SearchProvider):
+    """Searches an index that `build_index` made; an address is the ``_id`` of a document.
+
+    ``without`` are ids that are never found. Without ``titles`` results are named by the first words of their text;
+    the index must have been built without them too. Usable from any thread; ``close`` it at the end.
+    """
+
+    name = "jsonl"
+
+    def __init__(self, index: Path, *, titles: bool = True, without: frozenset[str] = frozenset()) -> None:
+        self._index = CorpusIndex(index)
+        self._roots = (Root(str(index), "", self._index),)
+        self._titles = titles
+        self._without = without
+        self._gate = threading.Lock()
+        self._seconds = 0.0
+
+    def excluding(self, without: frozenset[str]) -> JsonlCorpus:
+        """The same corpus without some documents, over the same open index, and with a clock of its own."""
+        view = JsonlCorpus.__new__(JsonlCorpus)
+        view._index, view._roots, view._titles = self._index, self._roots, self._titles
+        view._without, view._gate, view._seconds = without, threading.Lock(), 0.0
+        return view
+
+    @property
+    def seconds(self) -> float:
+        """The time that its calls took, summed, also of those that ran side by side."""
+        return self._seconds
+
+    async def search(self, request: SearchRequest) -> Sequence[SearchResult]:
+        return await asyncio.to_thread(self._timed, partial(self._search, request))
+
+    def close(self) -> None:
+        self._index.close()
+
+    def _search(self, request: SearchRequest) -> list[SearchResult]:
+        wanted = replace(request, exclude=request.exclude | self._without)
+        found = LocalCorpus.ranked(self._roots, wanted)
+        return found if self._titles else [_named_by_its_text(result) for result in found]
+
+    def _timed(self, work: Callable[[], _T]) -> _T:
+        started = time.perf_counter()
+        try:
+            return work()
+        finally:
+            with self._gate:
+                self._seconds += time.perf_counter() - started
+
+
+def _build(corpus: Path, path: Path, *, titles: bool) -> None:
+    index = CorpusIndex(path, lock_timeout=LOCK_TIMEOUT)
+    try:
+        index.delete()  # what an interrupted build has left
+        for batch in _batches(documents(corpus)):
+            index.add(batch if titles else [(at, replace(one, title="")) for at, one in batch])
+    finally:
+        index.close()
+
+
+def _batches(every: Iterable[tuple[str, Document]]) -> Iterator[list[tuple[str, Document]]]:
+    left = iter(every)
+    while batch := list(islice(left, BATCH)):
+        yield batch
+
+
+def _named_by_its_text(result: SearchResult) -> SearchResult:
+    return replace(result, title=one_line(result.text or "", TITLE_LENGTH))
+
+
+def _prune(folder: Path, *, keep: str) -> None:
+    """Removes indexes of other corpora and other code that were last asked for some days ago."""
+    for ready in folder.glob("*.ready"):
+        if ready.stem == keep or time.time() - ready.stat().st_mtime < KEPT:
+            continue
+        for path in folder.glob(f"{ready.stem}.*"):
+            path.unlink(missing_ok=True)

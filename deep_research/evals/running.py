@@ -1,0 +1,154 @@
+"""An evaluation from beginning to end: the data, the runs that are not done yet, the figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from deep_research.errors import UnknownNameError, UsageError
+from deep_research.evals import metrics
+from deep_research.evals.corpora import build_index
+from deep_research.evals.datasets import Question, find_dataset, read_records
+from deep_research.evals.fingerprints import settings_hash, source_hash
+from deep_research.evals.outcomes import Outcome, OutcomeFile
+from deep_research.evals.suites import SUITES, Answered, Measure, Suite
+from deep_research.evals.workers import Setup, carry_out
+from deep_research.settings import Settings
+from deep_research.state.identity import sha256_hex
+
+ALL = "all"
+FOLDER = "evals"  # in the data directory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What was measured. ``sets`` has the figures of all questions under ``all``, and those of each question set
+    where there are several; ``errors`` are those of runs that failed, by task."""
+
+    suite: str
+    titles: bool
+    jobs: int
+    sets: Mapping[str, Mapping[str, float]]
+    errors: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Runs that are done, those of them that were kept from an earlier call, and runs in all."""
+
+    done: int
+    kept: int
+    total: int
+
+
+def suite_named(name: str) -> Suite:
+    """Raises `UnknownNameError`."""
+    if name not in SUITES:
+        raise UnknownNameError.of("evaluation", name, SUITES)
+    return SUITES[name]
+
+
+async def evaluate(
+    suite: Suite,
+    data: Path,
+    settings: Settings,
+    *,
+    limit: int | None = None,
+    jobs: int | None = None,
+    titles: bool = True,
+    fresh: bool = False,
+    model: str | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Figures:
+    """Carries out the runs of ``suite`` that no earlier call has finished, and measures all of them.
+
+    ``data`` is the folder of the data sets. ``limit`` takes so many questions, a sample that is always the same and
+    that a larger one contains. ``jobs`` counts processes, by default the cores. Finished runs are kept in the data
+    directory of ``settings`` for the same data, settings and code; ``fresh`` throws them away.
+
+    Raises `UsageError` for data that is missing or damaged, `CorpusError`, `WorkError`.
+    """
+    if not titles and not suite.untitled:
+        raise UsageError(
+            f"{suite.name} is not run without titles.", hint="--no-titles is for wiki-multihop and gaps."
+        )
+    jobs = jobs or os.cpu_count() or 1
+    dataset = find_dataset(data, suite.folder, suite.questions)
+    questions = _sample([q for q in read_records(dataset.questions, suite.read) if q is not None], limit)
+    if not questions:
+        raise UsageError(f"{dataset.questions} has no question for {suite.name}.")
+    home = settings.data_dir / FOLDER
+    index = build_index(dataset.corpus, home / "corpora", titles=titles)
+    parts = (
+        suite.name,
+        str(titles),
+        model or "",
+        settings_hash(settings),
+        dataset.fingerprint,
+        source_hash(),
+    )
+    path = home / f"{suite.name}-{sha256_hex(' '.join(parts).encode())[:16]}.jsonl"
+    file = OutcomeFile(path, fresh=fresh)
+    try:
+        outcomes = file.kept
+        tasks = [task for question in questions for task in suite.tasks(question)]
+        missing = [task for task in tasks if task.id not in outcomes]
+        kept = len(tasks) - len(missing)
+        failed: dict[str, Outcome] = {}
+
+        def record(outcome: Outcome) -> None:
+            if outcome.error:
+                failed[outcome.id] = outcome  # not kept, so that the next call tries again
+            else:
+                file.add(outcome)
+            outcomes[outcome.id] = outcome
+            done = len(tasks) - sum(task.id not in outcomes for task in tasks)
+            progress(Progress(done=done, kept=kept, total=len(tasks)))
+
+        progress(Progress(done=kept, kept=kept, total=len(tasks)))
+        if missing:
+            setup = Setup(suite=suite.name, index=index, titles=titles, settings=settings, model=model)
+            await carry_out(missing, setup, jobs, record)
+    finally:
+        file.close()
+    answered = [(q, [outcomes[task.id] for task in suite.tasks(q)]) for q in questions]
+    return Figures(
+        suite=suite.name,
+        titles=titles,
+        jobs=jobs,
+        sets=_by_set(answered, suite.measuring(dataset)),
+        errors={name: outcome.error for name, outcome in sorted(failed.items())},
+    )
+
+
+def _sample(questions: Sequence[Question], limit: int | None) -> list[Question]:
+    """The questions in the order of their hashes, as many as wanted; each id once."""
+    unique = {question.id: question for question in reversed(questions)}
+    return sorted(unique.values(), key=lambda question: sha256_hex(question.id.encode()))[:limit]
+
+
+def _by_set(answered: Answered, measure: Measure) -> dict[str, dict[str, float]]:
+    sets: dict[str, Answered] = {ALL: answered}
+    names = {question.dataset for question, _ in answered}
+    for name in sorted(names - {ALL}) if len(names) > 1 else ():
+        sets[name] = [one for one in answered if one[0].dataset == name]
+    return {name: {**measure(part), **_effort(part)} for name, part in sets.items()}
+
+
+def _effort(answered: Answered) -> dict[str, float]:
+    """How many runs there were and what they took; failed ones took nothing."""
+    runs = [outcome for _, outcomes in answered for outcome in outcomes]
+    timed = [outcome for outcome in runs if not outcome.error]
+    return {
+        "questions": len(answered),
+        "not_completed": sum(outcome.status != "completed" for outcome in runs),
+        "failed": len(runs) - len(timed),
+        "searches_mean": metrics.mean(outcome.searches for outcome in timed),
+        "searches_max": max((outcome.searches for outcome in timed), default=0),
+        "seconds_p50": metrics.percentile(0.5, (outcome.seconds for outcome in timed)),
+        "seconds_p95": metrics.percentile(0.95, (outcome.seconds for outcome in timed)),
+        "searching_ms_p50": 1000 * metrics.percentile(0.5, (outcome.searching for outcome in timed)),
+        "searching_ms_p95": 1000 * metrics.percentile(0.95, (outcome.searching for outcome in timed)),
+    }

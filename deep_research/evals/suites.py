@@ -1,0 +1,202 @@
+"""The evaluations: which data each reads, how its runs are set up, and what is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from deep_research.evals import metrics
+from deep_research.evals.datasets import Dataset, Nugget, Question, text_of, texts, texts_of
+from deep_research.evals.outcomes import Outcome, Task
+from deep_research.evals.reports import NuggetJudge
+
+Answered = Sequence[
+    tuple[Question, Sequence[Outcome]]
+]  # each question with the outcomes of its tasks, in order
+Measure = Callable[[Answered], dict[str, float]]
+
+# What the runs are set up with, by the names of docs/settings.md; ``--set`` goes before it.
+_ITERATED: Mapping[str, Any] = {"max_iterations": 3, "max_sub_queries": 5, "max_searches": 12}
+SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "wiki-multihop": {**_ITERATED, "max_sources_per_query": 10},
+        "gaps": {**_ITERATED, "max_sources_per_query": 10},
+        "scifact": {**_ITERATED, "max_sources_per_query": 10},
+        "coverage": {**_ITERATED, "max_sources_per_query": 50, "report_words": 550},
+    }
+)
+FIRST_STAGE = 10  # results of the plain search
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """One evaluation. ``read`` makes a question of a record, None of one that is not asked; ``measuring`` gives the
+    function that measures, which may need the corpus. ``untitled`` says whether it can be run without titles,
+    ``first_stage`` and ``report`` what else an outcome is to hold."""
+
+    name: str
+    folder: str
+    questions: str
+    read: Callable[[Mapping[str, Any]], Question | None]
+    tasks: Callable[[Question], tuple[Task, ...]]
+    measuring: Callable[[Dataset], Measure]
+    untitled: bool = False
+    first_stage: bool = False
+    report: bool = False
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return SETTINGS[self.name]
+
+
+def _multihop(record: Mapping[str, Any]) -> Question:
+    groups = record["evidence"]
+    if not isinstance(groups, list) or not groups:
+        raise TypeError("evidence is no list of groups")
+    return Question(
+        id=text_of(record, "_id"),
+        text=text_of(record, "text"),
+        dataset=text_of(record, "dataset"),
+        gold=tuple(frozenset(texts(group, "a group of evidence")) for group in groups),
+    )
+
+
+def _decomposed(record: Mapping[str, Any]) -> Question | None:
+    return _multihop(record) if record.get("decomposition") else None
+
+
+def _claim(record: Mapping[str, Any]) -> Question | None:
+    cited = texts_of(record, "cited_doc_ids")
+    if not cited:
+        return None
+    return Question(id=text_of(record, "_id"), text=text_of(record, "claim"), gold=_singly(cited))
+
+
+def _topic(record: Mapping[str, Any]) -> Question:
+    nuggets = record["nuggets"]
+    if not isinstance(nuggets, list) or not all(isinstance(nugget, dict) for nugget in nuggets):
+        raise TypeError("nuggets is no list of objects")
+    return Question(
+        id=text_of(record, "_id"),
+        text=text_of(record, "text"),
+        gold=_singly(texts_of(record, "gold")),
+        nuggets=tuple(Nugget(text_of(n, "text"), text_of(n, "importance") == "vital") for n in nuggets),
+    )
+
+
+def _singly(ids: Iterable[str]) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset({one}) for one in dict.fromkeys(ids))
+
+
+def _once(question: Question) -> tuple[Task, ...]:
+    return (Task(id=question.id, text=question.text),)
+
+
+def _with_and_without(question: Question) -> tuple[Task, ...]:
+    """Over the whole corpus, and without what holds the last piece of evidence."""
+    rest = Task(id=f"{question.id} without", text=question.text, without=question.gold[-1])
+    return (*_once(question), rest)
+
+
+def _found(answered: Answered) -> dict[str, float]:
+    ranked = [(outcome.sources, question.gold) for question, (outcome,) in answered]
+    return {
+        "hits@10": metrics.mean(metrics.hits_at(10, *one) for one in ranked),
+        "mrr@10": metrics.mean(metrics.mrr_at(10, *one) for one in ranked),
+        "all@4": metrics.mean(metrics.all_at(4, *one) for one in ranked),
+        "all@10": metrics.mean(metrics.all_at(10, *one) for one in ranked),
+    }
+
+
+def _ordered(answered: Answered) -> dict[str, float]:
+    return {
+        "ndcg@10": metrics.mean(metrics.ndcg_at(10, o.sources, q.gold) for q, (o,) in answered),
+        "first_stage_ndcg@10": metrics.mean(
+            metrics.ndcg_at(10, o.first_stage, q.gold) for q, (o,) in answered
+        ),
+    }
+
+
+def _told_apart(answered: Answered) -> dict[str, float]:
+    whole = [outcomes[0].completeness for _, outcomes in answered]
+    short = [outcomes[1].completeness for _, outcomes in answered]
+    return {
+        "auroc": metrics.auroc(whole, short),
+        "completeness_whole": metrics.mean(whole),
+        "completeness_short": metrics.mean(short),
+    }
+
+
+def _of_ids(measure: Measure) -> Callable[[Dataset], Measure]:
+    """For figures that need no texts."""
+    return lambda _: measure
+
+
+def _covered(data: Dataset) -> Measure:
+    judge = NuggetJudge.over(data.corpus)
+
+    def measure(answered: Answered) -> dict[str, float]:
+        verdicts = [
+            (nugget.vital, covered)
+            for question, (outcome,) in answered
+            for nugget, covered in judge.verdicts(outcome.report, question.nuggets)
+        ]
+        cited = [
+            metrics.precision_recall(outcome.cited, frozenset[str]().union(*question.gold))
+            for question, (outcome,) in answered
+        ]
+        return {
+            "nuggets": metrics.mean(covered for _, covered in verdicts),
+            "nuggets_vital": metrics.mean(covered for vital, covered in verdicts if vital),
+            "cited_precision": metrics.mean(precision for precision, _ in cited),
+            "cited_recall": metrics.mean(recall for _, recall in cited),
+        }
+
+    return measure
+
+
+SUITES: Mapping[str, Suite] = MappingProxyType(
+    {
+        suite.name: suite
+        for suite in (
+            Suite(
+                name="wiki-multihop",
+                folder="wiki-multihop",
+                questions="queries",
+                read=_multihop,
+                tasks=_once,
+                measuring=_of_ids(_found),
+                untitled=True,
+            ),
+            Suite(
+                name="scifact",
+                folder="scifact",
+                questions="claims",
+                read=_claim,
+                tasks=_once,
+                measuring=_of_ids(_ordered),
+                first_stage=True,
+            ),
+            Suite(
+                name="coverage",
+                folder="deepscholar",
+                questions="queries",
+                read=_topic,
+                tasks=_once,
+                measuring=_covered,
+                report=True,
+            ),
+            Suite(
+                name="gaps",
+                folder="wiki-multihop",
+                questions="queries",
+                read=_decomposed,
+                tasks=_with_and_without,
+                measuring=_of_ids(_told_apart),
+                untitled=True,
+            ),
+        )
+    }
+)

@@ -1,0 +1,157 @@
+"""`eval`: the product measured on questions whose answers are known."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+
+from deep_research.errors import UsageError
+from deep_research.evals import Figures, Progress, Suite, evaluate, suite_named
+from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.console import Console
+from deep_research.interfaces.cli.exits import Exit
+from deep_research.interfaces.cli.session import Interrupted, engine_arguments
+from deep_research.interfaces.cli.signals import Signals
+from deep_research.settings import Settings, load_settings
+
+_EVERY = 10.0  # seconds between lines of progress where nothing is redrawn
+_DIGITS = {"mean": 1, "p50": 2, "p95": 2}  # by the end of a figure's name; others have three
+
+
+def evaluation(args: Namespace, console: Console) -> int:
+    """Carries out an evaluation and prints its figures. Exit code 1 when a run failed. Raises `Interrupted`."""
+    suite = suite_named(args.name)
+    limit, jobs = _count("--limit", args.limit), _count("--jobs", args.jobs)
+    if args.data is None:
+        raise UsageError("--data is missing.", hint="It names the folder that holds the data sets.")
+    settings, model = _settings(args, suite)
+    teller = _Teller(console) if args.verbose or not (args.quiet or args.json) else None
+
+    async def work() -> Figures:
+        signals.attach()
+        return await evaluate(
+            suite,
+            Path(args.data),
+            settings,
+            limit=limit,
+            jobs=jobs,
+            titles=not args.no_titles,
+            fresh=args.fresh,
+            model=model,
+            progress=teller or (lambda _: None),
+        )
+
+    with Signals() as signals:
+        try:
+            figures = asyncio.run(work())
+        except asyncio.CancelledError:
+            interrupted = Interrupted(
+                "Interrupted; finished runs are kept.", hint="The same command goes on where it was."
+            )
+            interrupted.exit = signals.code
+            raise interrupted from None
+        finally:
+            if teller:
+                teller.close()
+    console.print(as_json(figures) if args.json else "\n".join(as_table(figures)))
+    for task, error in figures.errors.items():
+        console.note(text.clip(f"{task} failed: {error}", 4 * text.COLUMNS))
+    return Exit.FAILED if figures.errors else Exit.COMPLETED
+
+
+def as_json(figures: Figures) -> str:
+    """One object: the figures of all questions at its top, those of each question set under ``sets``."""
+    every, *others = figures.sets
+    head = {"suite": figures.suite, "titles": figures.titles, "jobs": figures.jobs}
+    return json.dumps(
+        head
+        | _rounded(figures.sets[every])
+        | {"sets": {name: _rounded(figures.sets[name]) for name in others}, "errors": dict(figures.errors)},
+        ensure_ascii=False,
+    )
+
+
+def as_table(figures: Figures, columns: int = text.COLUMNS) -> list[str]:
+    """A line for each figure, a column for each question set; as many tables as it takes."""
+    names = list(figures.sets)
+    metrics = list(figures.sets[names[0]])
+    first = max(map(len, metrics))
+    lines: list[str] = []
+    while names:
+        part: list[str] = []
+        used = first
+        while names and (not part or used + 2 + _width(names[0]) <= columns):
+            used += 2 + _width(names[0])
+            part.append(text.clip(text.line(names.pop(0)), columns - first - 2))
+        head = "".join(f"  {name:>{_width(name)}}" for name in part)
+        lines += ([""] if lines else []) + [f"{figures.suite:<{first}}{head}"]
+        for metric in metrics:
+            cells = (f"  {_shown(metric, figures.sets[name][metric]):>{_width(name)}}" for name in part)
+            lines.append(f"{metric:<{first}}{''.join(cells)}")
+    return lines
+
+
+class _Teller:
+    """Tells how far it is: one line, redrawn on a terminal, and told again every few seconds elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = sys.stderr is not None and sys.stderr.isatty()
+        self._started = self._told = time.monotonic()
+
+    def __call__(self, now: Progress) -> None:
+        said = f"{text.count(now.done, 'run')} of {now.total:,} done"
+        fresh = now.done - now.kept
+        if now.kept:
+            said += f", {now.kept:,} of them earlier"
+        if fresh and now.done < now.total:
+            left = (time.monotonic() - self._started) / fresh * (now.total - now.done)
+            said += f"; about {left / 60:.0f} min left" if left > 90 else f"; about {left:.0f} s left"
+        if self._live:
+            self._console.draw(f"\r\x1b[K{said}")
+        elif now.done in (now.kept, now.total) or time.monotonic() - self._told > _EVERY:
+            self._told = time.monotonic()
+            self._console.note(said)
+
+    def close(self) -> None:
+        if self._live:
+            self._console.draw("\r\x1b[K")
+
+
+def _settings(args: Namespace, suite: Suite) -> tuple[Settings, str | None]:
+    """The settings of the runs: those of the suite, unless an argument names another value."""
+    given = engine_arguments(args)
+    if "corpus" in given:
+        raise UsageError("eval searches the corpus of its data set.", hint="Leave out --corpus.")
+    model, config = given.pop("model", None), given.pop("config", None)
+    overrides = {**suite.settings, **given}
+    return load_settings(overrides=overrides, config=config, preset=given.get("preset")).settings, model
+
+
+def _count(flag: str, given: str | None) -> int | None:
+    if given is None:
+        return None
+    if not given.isdecimal() or not 0 < int(given) < 1_000_000:
+        raise UsageError(f"{flag} takes a number above 0, got '{given[:40]}'.", hint=f"For example: {flag} 2")
+    return int(given)
+
+
+def _width(name: str) -> int:
+    return max(9, text.width(name))
+
+
+def _shown(metric: str, value: float) -> str:
+    return (
+        f"{value:,}"
+        if isinstance(value, int)
+        else f"{value:.{_DIGITS.get(metric[metric.rfind('_') + 1 :], 3)}f}"
+    )
+
+
+def _rounded(figures: Mapping[str, float]) -> dict[str, float]:
+    return {name: value if isinstance(value, int) else round(value, 4) for name, value in figures.items()}
