@@ -18,6 +18,7 @@ from deep_research.sources.documents import CorpusIndex, Document
 from deep_research.sources.documents.corpus import LocalCorpus, Root
 from deep_research.sources.documents.plaintext import one_line
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
+from deep_research.state import FirstLook
 from deep_research.state.identity import sha256_hex
 from deep_research.store.locks import FileLock
 
@@ -75,11 +76,16 @@ class JsonlCorpus(SearchProvider):
 
     @property
     def seconds(self) -> float:
-        """The time that its calls took, summed, also of those that ran side by side."""
+        """The time that its calls took, summed."""
         return self._seconds
 
     async def search(self, request: SearchRequest) -> Sequence[SearchResult]:
         return await asyncio.to_thread(self._timed, partial(self._search, request))
+
+    async def look(self, question: str) -> FirstLook:
+        return await asyncio.to_thread(
+            self._timed, partial(self._index.look, question, exclude=self._without)
+        )
 
     def close(self) -> None:
         self._index.close()
@@ -90,11 +96,13 @@ class JsonlCorpus(SearchProvider):
         return found if self._titles else [_named_by_its_text(result) for result in found]
 
     def _timed(self, work: Callable[[], _T]) -> _T:
-        started = time.perf_counter()
-        try:
-            return work()
-        finally:
-            with self._gate:
+        with (
+            self._gate
+        ):  # one at a time: what one call takes must not hold the time that it waits for another
+            started = time.perf_counter()
+            try:
+                return work()
+            finally:
                 self._seconds += time.perf_counter() - started
 
 

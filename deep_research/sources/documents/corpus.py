@@ -164,9 +164,9 @@ class LocalCorpus(SearchProvider):
                 statistics=pooled,
                 linked=int(request.limit * LINKED),
             )
-            for hit in hits:
+            for place, hit in enumerate(hits):
                 address = root.prefix + hit.path
-                order = (hit.via != "", -hit.relevance if several or hit.via else 0.0, -hit.score, address)
+                order = (hit.via != "", -hit.relevance if several else place, -hit.score, address)
                 ranked.append(_Ranked(order, address, hit))
         ranked.sort(key=lambda entry: entry.order)
         direct = [entry for entry in ranked if not entry.hit.via][: request.width]
