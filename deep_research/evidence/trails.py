@@ -27,6 +27,7 @@ KNOWN_NAME = 0.5  # of the weight of a name that the question has itself
 ROUNDS = 2
 ANCHOR = 0.7  # of the strength of the best source, for one that a name of the question is the name of
 SURELY = 0.8  # how surely it must be its name
+NEARLY_ALL = 0.9  # of the question, for one source to answer it alone
 TRAIL = 3  # sources of one trail: where it begins, and the best two that it leads to
 UNMET = 0.1  # of the weight of what is asked of a name, to count as not found
 
@@ -81,12 +82,12 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Trails:
-    """``scores`` (0 to 1) by source id; ``leads`` best first; ``covered`` is the share (0 to 1) of the question's weight
-    that its trails have; ``unmet`` are the names, or "" for the question itself, whose trail lacks words, with these."""
+    """``scores`` (0 to 1) by source id; ``leads`` best first; ``held`` (0 to 1) is how far the
+    sources hold what is asked, in one place or in two that belong together; ``unmet`` are the names, or "" for the question itself, whose trail lacks words, with these."""
 
     scores: Mapping[str, float]
     leads: tuple[Lead, ...]
-    covered: float
+    held: float
     unmet: tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -142,8 +143,12 @@ def follow(
         scores, partners = _linked(entries, strong, base, direct, question, holders, following, weights)
     scores = _relative(scores)
     strong = _strongest(entries, scores)
-    covered, unmet = _settled(entries, scores, partners, question)
-    return Trails(scores, _leads(strong, scores, question), covered, unmet)
+    return Trails(
+        scores,
+        _leads(strong, scores, question),
+        _held(entries, strong, scores, holders, question),
+        _unmet(entries, scores, partners, question),
+    )
 
 
 def _entry(item: Item, question: Asked) -> _Entry:
@@ -166,8 +171,6 @@ def _entry(item: Item, question: Asked) -> _Entry:
 
 def _direct(entry: _Entry, question: Asked, naming: frozenset[int]) -> float:
     """What a source is worth by itself, 0 to 1."""
-    whole = sum(question.words.values()) or 1.0
-    reach = sum(weight for term, weight in question.words.items() if term in entry.stems) / whole
     ranks = entry.item.ranks
     first = 1.0 / (1 + ranks[0]) if 0 in ranks else 0.0
     named = max((1.0 / (1 + rank) for place, rank in ranks.items() if place in naming), default=0.0)
@@ -175,7 +178,7 @@ def _direct(entry: _Entry, question: Asked, naming: frozenset[int]) -> float:
         (strength * question.names[name] for name, strength in entry.bears.items() if name in question.names),
         default=0.0,
     )
-    return (reach + first + named + about) / 4
+    return (_reach(entry.stems, question) + first + named + about) / 4
 
 
 def _relative(scores: Mapping[str, float]) -> dict[str, float]:
@@ -295,30 +298,57 @@ def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: Asked)
     return (*together[:3], *ranked)
 
 
-def _settled(
+def _held(
+    entries: Sequence[_Entry],
+    strong: Sequence[_Entry],
+    scores: Mapping[str, float],
+    holders: Mapping[str, int],
+    question: Asked,
+) -> float:
+    """The share of the question that the best two sources have, halved unless one of them has nearly all or a name
+    ties a strong source firmly to one that has what it lacks."""
+    best = sorted(entries, key=lambda e: (-scores[e.item.id], e.item.id))[:2]
+    if not best:
+        return 0.0
+    first = _reach(best[0].stems, question)
+    tie = first if first >= NEARLY_ALL else 0.0
+    for source in strong:
+        names = dict(_named(source, question))
+        for entry in entries:
+            for name, surely in entry.bears.items():
+                mention = names.get(name)
+                if mention is not None and entry is not source and name not in question.names:
+                    firm = surely * mention.weight / sqrt(max(mention.bearers, holders[name]))
+                    reach = _reach(source.stems | entry.stems, question)
+                    tie = max(tie, scores[source.item.id] * firm * reach)
+    return _reach(set().union(*(entry.ways for entry in best)), question) * (0.5 + 0.5 * tie)
+
+
+def _reach(present: set[str], question: Asked) -> float:
+    """The share of the question's weight that is present."""
+    whole = sum(question.words.values()) or 1.0
+    return sum(weight for term, weight in question.words.items() if term in present) / whole
+
+
+def _unmet(
     entries: Sequence[_Entry],
     scores: Mapping[str, float],
     partners: Mapping[str, str],
     question: Asked,
-) -> tuple[float, tuple[tuple[str, tuple[str, ...]], ...]]:
-    """Of each name that sources bear, else of the question itself: the share of the weight that its best source and
-    those linked to that have, and the words that none of them has."""
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Each name that sources bear, or "" for the question itself, with the words that neither its best source nor
+    those linked to that have."""
     ranked = sorted(entries, key=lambda e: (-scores[e.item.id], e.item.id))
     anchors = {name: next((e for e in ranked if name in e.bears), None) for name in question.names}
     roots = {name: entry for name, entry in anchors.items() if entry is not None}
     if not roots and ranked:
         roots = {"": ranked[0]}
     wanted = {term: weight for term, weight in question.words.items() if term in question.relations}
-    whole = sum(wanted.values())
-    if not whole:
-        return (1.0 if roots else 0.0), ()
-    shares: list[float] = []
     unmet: list[tuple[str, tuple[str, ...]]] = []
     for name, root in roots.items():
         trail = [root, *(e for e in ranked if partners.get(e.item.id) == root.item.id)][:TRAIL]
         held = set().union(*(e.ways for e in trail))
         lacking = {term: weight for term, weight in wanted.items() if term not in held}
-        shares.append(1.0 - sum(lacking.values()) / whole)
-        if sum(lacking.values()) >= UNMET * whole:
+        if lacking and sum(lacking.values()) >= UNMET * sum(wanted.values()):
             unmet.append((name, tuple(question.spelled[term] for term in lacking)))
-    return (min(shares) if shares else 0.0), tuple(unmet)
+    return tuple(unmet)

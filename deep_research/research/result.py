@@ -38,6 +38,7 @@ _SHOWN = frozenset(
         "findings",
         "gaps",
         "contradictions",
+        "completeness",
         "citations",
         "usage",
         "decisions",
@@ -49,6 +50,7 @@ _SHOWN = frozenset(
 class ResearchResult(Record):
     """A run as it stands at its end. ``report`` is Markdown, None when there was no evidence or no report yet.
 
+    ``completeness`` (0 to 1) is how far what was found holds what is asked.
     ``reason`` and ``message`` say why a run was aborted or what it waits for; ``fidelity`` is the share of
     content that was sent in full, by item (empty without a language model); ``limits`` is what was left out.
     """
@@ -64,6 +66,7 @@ class ResearchResult(Record):
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
+    completeness: float = 0.0
     citations: tuple[Citation, ...] = ()
     usage: Usage = Usage()
     fidelity: dict[str, float] = Field(default_factory=dict)
@@ -88,6 +91,7 @@ class ResearchResult(Record):
             findings=state.findings,
             gaps=state.gaps,
             contradictions=state.contradictions,
+            completeness=state.completeness,
             citations=state.citations,
             usage=state.usage,
             decisions=state.decisions,

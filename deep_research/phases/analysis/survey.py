@@ -35,7 +35,7 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
         gaps=found,
         addressed_gap_ids=_addressed(found, handoff.gaps),
         follow_ups=_follow_ups(trails, handoff) if found else (),
-        completeness=round(min(1.0, trails.covered), 4),
+        completeness=round(min(1.0, trails.held), 4),
     )
 
 
