@@ -82,8 +82,9 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Trails:
-    """``scores`` (0 to 1) by source id; ``leads`` best first; ``held`` (0 to 1) is how far the
-    sources hold what is asked, in one place or in two that belong together; ``unmet`` are the names, or "" for the question itself, whose trail lacks words, with these."""
+    """``scores`` (0 to 1) by source id; ``leads`` best first; ``held`` (0 to 1) is how far the sources hold what is
+    asked, in one place or in two that belong together; ``unmet`` are the names, or "" for the question itself, whose
+    trail lacks words, with these."""
 
     scores: Mapping[str, float]
     leads: tuple[Lead, ...]

@@ -49,8 +49,8 @@ CREATE TABLE names (
     strength REAL NOT NULL,
     PRIMARY KEY (name, document)
 ) WITHOUT ROWID;
-CREATE TABLE totals (documents INTEGER NOT NULL, passages INTEGER NOT NULL);
-INSERT INTO totals VALUES (0, 0);
+CREATE TABLE totals (documents INTEGER NOT NULL, passages INTEGER NOT NULL, edition INTEGER NOT NULL);
+INSERT INTO totals VALUES (0, 0, 0);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, heading, body, content='', tokenize='porter unicode61 remove_diacritics 2'
 );

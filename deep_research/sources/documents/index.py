@@ -13,7 +13,7 @@ from deep_research.sources.documents.database import CorpusDatabase, is_damage
 from deep_research.sources.documents.files import CorpusFolder, Skipped
 from deep_research.sources.documents.links import first_look, with_links
 from deep_research.sources.documents.lookup import Hit, Statistics, count, look_up
-from deep_research.sources.documents.names import Frequencies
+from deep_research.sources.documents.names import Register
 from deep_research.sources.documents.readers import Document
 from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.documents.writer import IndexWriter
@@ -41,7 +41,7 @@ class CorpusIndex:
 
     def __init__(self, path: Path, *, lock_timeout: float = 60.0) -> None:
         self._database = CorpusDatabase(path, lock_timeout=lock_timeout)
-        self._frequencies = Frequencies()
+        self._register = Register()
 
     def refresh(
         self, folder: CorpusFolder, *, max_text_bytes: int, stopped: Callable[[], bool] = lambda: False
@@ -95,9 +95,8 @@ class CorpusIndex:
         try:
             with self._state() as connection:
                 found = look_up(connection, terms, limit, exclude=exclude, pooled=statistics)
-                return with_links(
-                    connection, found, terms, self._frequencies, limit=limit, linked=linked, exclude=exclude
-                )
+                reading = self._register.open(connection)
+                return with_links(reading, found, terms, limit=limit, linked=linked, exclude=exclude)
         except sqlite3.Error as error:
             raise _search_error(error) from error
 
@@ -105,7 +104,7 @@ class CorpusIndex:
         """What the corpus says of a question before it is researched. Raises `SearchError`."""
         try:
             with self._state() as connection:
-                return first_look(connection, question, self._frequencies, exclude=exclude)
+                return first_look(self._register.open(connection), question, exclude=exclude)
         except sqlite3.Error as error:
             raise _search_error(error) from error
 

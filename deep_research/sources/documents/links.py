@@ -7,17 +7,17 @@ Nothing is asked twice for that: who bears which name is in the index.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from math import log, sqrt
+from math import sqrt
 
 from deep_research.evidence.relations import related
 from deep_research.evidence.text import STOP_WORDS, StemFinder, stem, words
 from deep_research.sources.documents.lookup import Hit, look_up
 from deep_research.sources.documents.names import (
     MAX_BEARERS,
-    Frequencies,
+    Reading,
     Spotted,
     name_rarity,
     spotted,
@@ -34,27 +34,23 @@ _SPOTTED_IN = 2_400  # characters of what was matched
 TITLES = 8  # of a first look
 
 
-def first_look(
-    connection: sqlite3.Connection, question: str, counts: Frequencies, *, exclude: frozenset[str]
-) -> FirstLook:
+def first_look(reading: Reading, question: str, *, exclude: frozenset[str]) -> FirstLook:
     """What the corpus says of a question. Raises `sqlite3.Error`."""
-    total, frequency = counts.of(connection)
-    names = spotted(connection, question, any_case=True)
+    names = spotted(reading.connection, question, any_case=True)
     asked = dict.fromkeys(w.casefold() for w in words(question) if w.casefold() not in STOP_WORDS)
-    best = look_up(connection, query_terms(question), TITLES, exclude=exclude)
+    best = look_up(reading.connection, query_terms(question), TITLES, exclude=exclude)
     return FirstLook(
-        names=weighed(names, total, frequency),
-        words={word: round(_rarity(word, total, frequency), 4) for word in asked},
+        names=weighed(names, reading.total, reading.frequency),
+        words={word: round(reading.rarity(word), 4) for word in asked},
         titles=tuple(hit.title for hit in best),
-        passages=total,
+        passages=reading.total,
     )
 
 
 def with_links(
-    connection: sqlite3.Connection,
+    reading: Reading,
     found: Sequence[Hit],
     terms: Iterable[str],
-    counts: Frequencies,
     *,
     limit: int,
     linked: int,
@@ -62,26 +58,21 @@ def with_links(
 ) -> list[Hit]:
     """The hits with their mentions, up to ``linked`` of the last ones replaced by documents that the others name.
     Raises `sqlite3.Error`."""
-    total, frequency = counts.of(connection)
-    names = [spotted(connection, hit.matched[:_SPOTTED_IN]) for hit in found]
-    hits = [
-        replace(hit, mentions=weighed(spots, total, frequency))
-        for hit, spots in zip(found, names, strict=True)
+    texts = [hit.matched for hit in found]
+    names = [
+        reading.names(hit.content_hash, text[:_SPOTTED_IN]) for hit, text in zip(found, texts, strict=True)
     ]
+    hits = [replace(hit, mentions=mentions) for hit, (_, mentions) in zip(found, names, strict=True)]
     if linked < 1:
         return hits
-    wanted = {stem(term): _rarity(term, total, frequency) for term in terms}
-    known = _ids(connection, {hit.path for hit in found} | exclude)
     leads = followed(
-        connection,
-        [(hit.title, hit.matched, spots) for hit, spots in zip(found, names, strict=True)],
-        wanted,
-        known=known,
-        total=total,
-        frequency=frequency,
+        reading,
+        [(hit.title, text, spots) for hit, text, (spots, _) in zip(found, texts, names, strict=True)],
+        {stem(term): reading.rarity(term) for term in terms},
+        known=_ids(reading.connection, {hit.path for hit in found} | exclude),
         limit=linked,
     )
-    return [*hits[: limit - len(leads)], *(_hit(connection, lead, counts) for lead in leads)]
+    return [*hits[: limit - len(leads)], *(_hit(reading, lead) for lead in leads)]
 
 
 def _ids(connection: sqlite3.Connection, paths: Iterable[str]) -> frozenset[int]:
@@ -89,35 +80,30 @@ def _ids(connection: sqlite3.Connection, paths: Iterable[str]) -> frozenset[int]
     return frozenset(row[0] for row in rows if row)
 
 
-def _rarity(word: str, total: int, frequency: Callable[[str], int]) -> float:
-    """How telling a word is, 0 to 1."""
-    held = min(frequency(word), total)
-    return min(1.0, log(1 + (total - held + 0.5) / (held + 0.5)) / log(max(total, 2)))
-
-
-def _hit(connection: sqlite3.Connection, lead: Lead, counts: Frequencies) -> Hit:
+def _hit(reading: Reading, lead: Lead) -> Hit:
     """A document that is named, shown by its opening."""
-    path, title, text, content_hash, snapshot_hash, published = connection.execute(
+    path, title, text, content_hash, snapshot_hash, published = reading.connection.execute(
         "SELECT path, title, text, content_hash, snapshot_hash, published FROM documents WHERE id = ?",
         (lead.document,),
     ).fetchone()
-    rows = connection.execute(
-        "SELECT start, stop FROM passages WHERE document = ? ORDER BY start LIMIT ?", (lead.document, 1)
+    rows = reading.connection.execute(
+        "SELECT start, stop FROM passages WHERE document = ? ORDER BY start LIMIT 1", (lead.document,)
     )
-    hit = Hit(
+    spans = tuple(Span(start=start, end=stop) for start, stop in rows)
+    matched = "\n".join(text[span.start : span.end] for span in spans)
+    return Hit(
         path=path,
         title=title,
         text=text,
         content_hash=content_hash,
         snapshot_hash=snapshot_hash,
         published=date.fromisoformat(published) if published else None,
-        passages=tuple(Span(start=start, end=stop) for start, stop in rows),
+        passages=spans,
         score=0.0,
         relevance=min(1.0, lead.value),
+        mentions=reading.names(content_hash, matched[:_SPOTTED_IN])[1],
         via=lead.via,
     )
-    total, frequency = counts.of(connection)
-    return replace(hit, mentions=weighed(spotted(connection, hit.matched[:_SPOTTED_IN]), total, frequency))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +117,11 @@ class Lead:
 
 
 def followed(
-    connection: sqlite3.Connection,
+    reading: Reading,
     found: Iterable[tuple[str, str, Sequence[Spotted]]],
     wanted: Mapping[str, float],
     *,
     known: frozenset[int],
-    total: int,
-    frequency: Callable[[str], int],
     limit: int,
 ) -> list[Lead]:
     """The best documents that the ``found`` ones (title, text and names, best first) name and that have words of the
@@ -155,9 +139,9 @@ def followed(
         whole = sum(lacking.values())
         if not whole:
             continue
-        for strength, name, document in _candidates(names, known, total, frequency):
+        for strength, name, document in _candidates(names, known, reading):
             if document not in openings:
-                openings[document] = finder(_opening(connection, document))
+                openings[document] = finder(_opening(reading.connection, document))
             present = openings[document]
             got = sum(weight for term, weight in lacking.items() if not present.isdisjoint(ways[term]))
             value = strength * got / whole
@@ -168,10 +152,14 @@ def followed(
 
 
 def _candidates(
-    names: Iterable[Spotted], known: frozenset[int], total: int, frequency: Callable[[str], int]
+    names: Iterable[Spotted], known: frozenset[int], reading: Reading
 ) -> list[tuple[float, str, int]]:
     candidates = [
-        (strength * name_rarity(name, len(bearers), total, frequency) / sqrt(len(bearers)), name, document)
+        (
+            strength * name_rarity(name, len(bearers), reading.total, reading.frequency) / sqrt(len(bearers)),
+            name,
+            document,
+        )
         for name, bearers in names
         if 0 < len(bearers) <= MAX_BEARERS
         for document, strength in bearers

@@ -17,7 +17,8 @@ MAX_MENTIONS = 16
 MAX_BEARERS = 20  # a name that more documents bear leads nowhere
 UNKNOWN = 0.75  # of the weight of a name that no document bears
 _AT_ONCE = 400
-_MAX_HELD = 50_000
+_MAX_WORDS = 50_000  # remembered
+_MAX_TEXTS = 500
 _COUNT = "SELECT count(*) FROM words WHERE words MATCH ?"
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
 
@@ -111,26 +112,58 @@ def name_rarity(name: str, bearers: int, total: int, frequency: Callable[[str], 
     return min(1.0, max(by_words, by_bearers))
 
 
-class Frequencies:
-    """In how many passages a word occurs, remembered while the index stays as large as it is."""
+class Register:
+    """What is known of an index's words and names, remembered while the index stays as it is: the same documents come
+    up again and again in the searches of one run."""
 
     def __init__(self) -> None:
-        self._total = -1
-        self._held: dict[str, int] = {}
+        self._edition: tuple[int, int] | None = None
+        self._frequencies: dict[str, int] = {}
+        self._spotted: dict[tuple[str, str], tuple[list[Spotted], tuple[Mention, ...]]] = {}
 
-    def of(self, connection: sqlite3.Connection) -> tuple[int, Callable[[str], int]]:
-        """The number of passages, and a function from a word to how many of them have it; the function raises
-        `sqlite3.Error`."""
-        (total,) = connection.execute("SELECT passages FROM totals").fetchone()
-        if total != self._total or len(self._held) > _MAX_HELD:
-            self._total, self._held = total, {}
-        held = self._held
+    def open(self, connection: sqlite3.Connection) -> Reading:
+        """For use with one connection. Raises `sqlite3.Error`."""
+        total, edition = connection.execute("SELECT passages, edition FROM totals").fetchone()
+        if self._edition != (total, edition) or len(self._frequencies) > _MAX_WORDS:
+            self._edition, self._frequencies, self._spotted = (total, edition), {}, {}
+        if len(self._spotted) > _MAX_TEXTS:
+            self._spotted = {}
+        return Reading(connection, total, self._frequencies, self._spotted)
 
-        def frequency(word: str) -> int:
-            found = held.get(word)
-            if found is None:
-                (found,) = connection.execute(_COUNT, (match_expression((word,)),)).fetchone()
-                held[word] = found
-            return found
 
-        return total, frequency
+class Reading:
+    """One state of the index. All methods raise `sqlite3.Error`. ``total`` is its number of passages."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        total: int,
+        frequencies: dict[str, int],
+        spotted_in: dict[tuple[str, str], tuple[list[Spotted], tuple[Mention, ...]]],
+    ) -> None:
+        self.connection = connection
+        self.total = total
+        self._frequencies = frequencies
+        self._spotted = spotted_in
+
+    def frequency(self, word: str) -> int:
+        """In how many passages a word occurs."""
+        found = self._frequencies.get(word)
+        if found is None:
+            (found,) = self.connection.execute(_COUNT, (match_expression((word,)),)).fetchone()
+            self._frequencies[word] = found
+        return found
+
+    def rarity(self, word: str) -> float:
+        """How telling a word is, 0 to 1."""
+        held = min(self.frequency(word), self.total)
+        return min(1.0, log(1 + (self.total - held + 0.5) / (held + 0.5)) / log(max(self.total, 2)))
+
+    def names(self, content_hash: str, matched: str) -> tuple[list[Spotted], tuple[Mention, ...]]:
+        """The names in what was matched of a text, and the most telling of them."""
+        held = self._spotted.get((content_hash, matched))
+        if held is None:
+            spots = spotted(self.connection, matched)
+            held = spots, weighed(spots, self.total, self.frequency)
+            self._spotted[content_hash, matched] = held
+        return held

@@ -57,7 +57,9 @@ class IndexWriter:
             "SELECT coalesce(max(id), 0) + 1 FROM documents"
         ).fetchone()
         (self._next_passage,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM passages").fetchone()
-        self._documents, self._passages = connection.execute("SELECT * FROM totals").fetchone()
+        self._documents, self._passages = connection.execute(
+            "SELECT documents, passages FROM totals"
+        ).fetchone()
         self._places: list[tuple[int, int, int, int, str]] = []
         self._words: list[tuple[int, str, str, str]] = []
         self._names: list[tuple[str, int, float]] = []
@@ -125,7 +127,8 @@ class IndexWriter:
         """Writes what is left. Returns the number of documents and passages that the index now holds."""
         self._flush()
         self._connection.execute(
-            "UPDATE totals SET documents = ?, passages = ?", (self._documents, self._passages)
+            "UPDATE totals SET documents = ?, passages = ?, edition = edition + 1",
+            (self._documents, self._passages),
         )
         return self._documents, self._passages
 
