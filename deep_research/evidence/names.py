@@ -114,9 +114,12 @@ def asked_names(question: str) -> list[str]:
     opening = question.split(maxsplit=1)[0] if question.strip() else ""
     for match in _RUN.finditer(question):
         run = match.group()
+        if run == opening:
+            continue  # a capital by rule
         if match.start() == 0 or not question[: match.start()].strip():
             run = run.removeprefix(opening) if key(opening) in STOP_WORDS else run
-        found.append(_without_opening(key(run)))
+        if " and " not in run:  # two names, more often than one: a corpus knows better
+            found.append(_without_opening(key(run)))
         found += [key(part) for part in _INSIDE.split(run) if part[:1].isupper()]
     return [name for name in dict.fromkeys(found) if telling(name)]
 

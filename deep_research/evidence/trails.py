@@ -92,7 +92,7 @@ class Trails:
     unmet: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Entry:
     item: Item
     stems: set[str]
@@ -139,8 +139,8 @@ def follow(
     scores = dict(direct)
     partners: dict[str, str] = {}
     for _ in range(ROUNDS):
-        base = _anchored(_relative(scores), entries, question)
-        strong = _strongest(entries, base)
+        base = _relative(scores)
+        strong = _strongest(entries, base, _anchors(base, entries, question))
         scores, partners = _linked(entries, strong, base, direct, question, holders, following, weights)
     scores = _relative(scores)
     strong = _strongest(entries, scores)
@@ -187,19 +187,24 @@ def _relative(scores: Mapping[str, float]) -> dict[str, float]:
     return {key: score / best for key, score in scores.items()}
 
 
-def _anchored(base: dict[str, float], entries: Sequence[_Entry], question: Asked) -> dict[str, float]:
-    """The best source of each name in the question is strong, however the other names outshine it: each of them may
-    begin a trail."""
+def _anchors(base: dict[str, float], entries: Sequence[_Entry], question: Asked) -> list[_Entry]:
+    """The best source of each name in the question. They are strong, however the other names outshine them: each may
+    begin a trail. Raises their ``base``."""
+    anchors: list[_Entry] = []
     for name, weight in question.names.items():
         bearers = [e for e in entries if e.bears.get(name, 0.0) >= SURELY]
         if bearers:
             best = max(bearers, key=lambda e: (base[e.item.id], e.item.id))
             base[best.item.id] = max(base[best.item.id], ANCHOR * weight)
-    return base
+            anchors.append(best)
+    return anchors
 
 
-def _strongest(entries: Sequence[_Entry], base: Mapping[str, float]) -> list[_Entry]:
-    return sorted(entries, key=lambda e: (-base[e.item.id], e.item.id))[:STRONG]
+def _strongest(
+    entries: Sequence[_Entry], base: Mapping[str, float], anchors: Sequence[_Entry] = ()
+) -> list[_Entry]:
+    ranked = sorted(entries, key=lambda e: (-base[e.item.id], e.item.id))[:STRONG]
+    return [*ranked, *(anchor for anchor in anchors if anchor not in ranked)]
 
 
 def _lacking(entry: _Entry, question: Asked) -> dict[str, float]:

@@ -48,6 +48,7 @@ def scripted_agents(
     failing: Mapping[AgentRole | str, Exception] | None = None,
     without: Collection[AgentRole | str] = (),
     no_findings: bool = False,
+    answered_from: int = 1,
     deterministic: bool = False,
     falls_back: bool = False,
     batch_bytes: int = 1_000_000,
@@ -58,10 +59,12 @@ def scripted_agents(
     ``iterations`` is how many the run wants: until then each one leaves a gap with ``follow_ups`` new queries, which
     the next one fills. ``retries`` is how often a role first answers with what its gate blocks (of the refiner's
     nothing is ever blocked); ``failing`` are roles that raise; ``without`` are roles to leave out, for the engine to
-    fill (``["gatherer"]`` beside a `ScriptedSearch`). ``no_findings`` makes the analyzer find nothing. The last four
-    are given to every agent.
+    fill (``["gatherer"]`` beside a `ScriptedSearch`). ``no_findings`` makes the analyzer find nothing, ``answered_from``
+    nothing but what to ask next before that iteration. The last four are given to every agent.
     """
-    script = _Script(sub_queries, sources, size, iterations, follow_ups, tuple(improvements))
+    script = _Script(
+        sub_queries, sources, size, iterations, follow_ups, tuple(improvements), answered_from=answered_from
+    )
     blocked, broken = _by_role(retries), _by_role(failing)
     left_out = _by_role(dict.fromkeys(without, True))
     if no_findings:
@@ -120,6 +123,7 @@ class _Script:
     follow_ups: int
     improvements: tuple[str, ...]
     no_findings: bool = field(default=False)
+    answered_from: int = 1
 
     def planner(self, handoff: Any) -> PlannerOutput:
         wanted = min(self.sub_queries, handoff.max_sub_queries)
@@ -156,6 +160,8 @@ class _Script:
             description=f"Nothing is said yet of {_unknown(handoff)}.",
             suggested_queries=tuple(self._deeper(handoff)),
         )
+        if handoff.iteration < self.answered_from:
+            return AnalyzerOutput(gaps=(gap,))
         return AnalyzerOutput(
             findings=tuple(_finding(source) for source in handoff.sources if source.content),
             gaps=(gap,) if handoff.iteration < self.iterations else (),

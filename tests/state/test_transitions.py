@@ -47,6 +47,7 @@ SITUATIONS: dict[str, Situation] = {
     "plan again, once per iteration": Situation(replan=True),
     "retry, attempts left": Situation(retry=True),
     "gate blocks, no attempts left": Situation(blocked=True),
+    "no answer yet, follow-ups and iterations left": replace(ONWARD, blocked=True),
     "gate passed": Situation(),
     "unresolved gaps and iterations left": Situation(should_iterate=True, iterations_left=1),
     "no gaps, or no iterations left": Situation(),
@@ -204,6 +205,10 @@ WALKS: dict[str, tuple[Callable[[], dict[str, Any]], list[Arrow]]] = {
     "the report is improved once more": (
         lambda: {"agents": scripted_agents(iterations=2, follow_ups=0, improvements=["say more"])},
         [("refinement", "synthesis"), ("synthesis", "completed")],
+    ),
+    "nothing answers before the second iteration": (
+        lambda: {"agents": scripted_agents(iterations=2, answered_from=2)},
+        [("analysis", "gathering"), ("analysis", "synthesis"), ("synthesis", "completed")],
     ),
     "refinement again": (
         lambda: {"hooks": overruling("refinement", RETRY)},

@@ -1,0 +1,67 @@
+"""What a document is called, and what a text names."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deep_research.evidence.names import asked_names, borne, key, runs, telling
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("The Bell Rock", "the bell rock"),
+        ("Dalén's", "dalen"),
+        ("U.S.", "u s"),
+        ("  ", ""),
+        ("L’Île", "l ile"),
+    ],
+)
+def test_a_name_is_compared_without_case_accents_and_marks(name, wanted):
+    assert key(name) == wanted
+
+
+def test_a_document_bears_its_title_its_parts_and_what_it_says_it_is_called():
+    found = borne(
+        "Lambert, Margrave of Tuscany (died 938)",
+        "Lambert II was a count, also known as The Bold One. He ruled.",
+    )
+    assert found["lambert margrave of tuscany died 938"] == 1.0
+    assert found["lambert margrave of tuscany"] == 0.9
+    assert found["lambert"] == 0.8
+    assert found["lambert ii"] == 0.7
+    assert found["the bold one"] == 0.6
+    assert found["bold one"] == 0.5
+
+
+@pytest.mark.parametrize(
+    "opening", ["The film is old.", "He was born here.", "It is a town.", "in 1950 is when"]
+)
+def test_a_sentence_that_opens_without_a_name_defines_none(opening):
+    assert borne("", opening) == {}
+
+
+@pytest.mark.parametrize("name", ["1950", "in the", "march 1950", "x", "", "a b c d e f g h i"])
+def test_dates_numbers_and_small_words_name_nothing(name):
+    assert not telling(name)
+
+
+def test_runs_of_capitals_are_names_without_what_opens_a_sentence():
+    text = "In March 1925 Bertha of Arles met Hugh. The King of Italy left."
+    assert [name for _, name in runs(text)] == ["bertha of arles", "hugh", "king of italy"]
+
+
+def test_a_question_names_quotations_runs_and_their_parts():
+    names = asked_names('Who sang "when it rains" for the Duke of Saxe in Ghent?')
+    assert names[0] == "when it rains"
+    assert {"duke of saxe in ghent", "duke", "saxe", "ghent"} <= set(names)
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_any_text_can_be_read_for_names(title, text):
+    found = borne(title, text)
+    assert all(0.0 < strength <= 1.0 and telling(name) for name, strength in found.items())
+    for offset, name in runs(text):
+        assert 0 <= offset < len(text)
+        assert telling(name)
+    assert all(map(telling, asked_names(text)))

@@ -1,0 +1,131 @@
+"""The extractive survey: what all sources together say, what is missing, what to ask next."""
+
+from deep_research.phases.analysis.handoff import SourceText, SurveyInput
+from deep_research.phases.analysis.survey import survey
+from deep_research.state import (
+    ConfidenceLevel,
+    DeepResearchPhase,
+    Finding,
+    FirstLook,
+    Gap,
+    Mention,
+    SubQuery,
+    SubQueryStatus,
+)
+
+QUESTION = "Where was the director of the film Harbour born?"
+FILM = SourceText(
+    id="src-film",
+    title="Harbour",
+    content="Harbour is a film of 1950. Its director was Ann Mole.",
+    mentions=(Mention(name="ann mole", weight=0.9, bearers=1),),
+)
+PERSON = SourceText(id="src-ann", title="Ann Mole", content="Ann Mole was born in Ghent in 1901.")
+OTHER = SourceText(
+    id="src-other", title="Ghent", content="Ghent is a town. Many films were shown in the harbour of Ghent."
+)
+LOOK = FirstLook(
+    names=(Mention(name="harbour", weight=0.8, bearers=1),),
+    words={"director": 0.6, "film": 0.3, "harbour": 0.8, "born": 0.4},
+)
+
+
+def asked(query, *found, index=0, iteration=1):
+    return SubQuery(
+        id=f"subq-{index}",
+        query=query,
+        index=index,
+        iteration=iteration,
+        status=SubQueryStatus.COMPLETED,
+        source_ids=tuple(source.id for source in found),
+    )
+
+
+def said(content, *sources):
+    return Finding(
+        id=f"find-{abs(hash(content)):012d}"[:17],
+        content=content,
+        confidence=ConfidenceLevel.MEDIUM,
+        source_ids=tuple(source.id for source in sources),
+    )
+
+
+def surveyed(*sources, question=QUESTION, queries=None, iteration=1, **fields):
+    return survey(
+        SurveyInput(
+            research_id="deepres-000000000000",
+            original_query=question,
+            current_phase=DeepResearchPhase.ANALYSIS,
+            iteration=iteration,
+            sub_queries=queries or (asked(question, *sources),),
+            sources=sources,
+            first_look=LOOK,
+            follow_ups=5,
+            **fields,
+        )
+    )
+
+
+def test_a_source_that_a_strong_one_names_comes_before_one_that_shares_words():
+    scores = surveyed(FILM, OTHER, PERSON).scores
+    assert scores["src-film"] == 1.0
+    assert scores["src-film"] > scores["src-ann"] > scores["src-other"]
+
+
+def test_the_name_found_and_the_words_still_lacking_are_asked_next():
+    output = surveyed(FILM, OTHER)
+    assert "Ann Mole born" in output.follow_ups
+
+
+def test_what_was_asked_is_not_asked_again():
+    queries = (asked(QUESTION, FILM), asked("Ann Mole born", FILM, index=1, iteration=2))
+    assert "Ann Mole born" not in surveyed(FILM, OTHER, queries=queries, iteration=2).follow_ups
+
+
+def test_what_is_settled_leads_to_no_further_query():
+    findings = (
+        said("Harbour is a film of 1950. Its director was Ann Mole.", FILM),
+        said("Ann Mole was born in Ghent in 1901.", PERSON),
+    )
+    output = surveyed(FILM, PERSON, findings=findings)
+    assert (output.gaps, output.follow_ups) == ((), ())
+
+
+def test_a_part_without_a_finding_is_a_gap_that_names_the_missing_words():
+    question = "Who directed Harbour, and what did the film cost?"
+    queries = (
+        asked(question, FILM),
+        asked("Who directed Harbour", FILM, index=1),
+        asked("what did the film cost Harbour", FILM, index=2),
+    )
+    findings = (said("Harbour was directed by Ann Mole.", FILM),)
+    (gap,) = surveyed(FILM, question=question, queries=queries, findings=findings).gaps
+    assert gap.description == "Not found: what did the film cost Harbour (film, cost)"
+
+
+def test_a_question_that_nothing_answers_is_a_gap_as_a_whole():
+    (gap, *_) = surveyed(OTHER).gaps
+    assert gap.description == f"Not found: {QUESTION}"
+
+
+def test_a_gap_that_would_not_be_named_again_is_addressed():
+    gap = Gap(id="gap-1", description="Not found: born (Harbour)")
+    findings = (
+        said("Harbour is a film of 1950. Its director was Ann Mole.", FILM),
+        said("Ann Mole was born in Ghent in 1901.", PERSON),
+    )
+    assert surveyed(FILM, PERSON, findings=findings, gaps=(gap,)).addressed_gap_ids == ("gap-1",)
+
+
+def test_completeness_falls_when_the_last_source_of_a_chain_is_missing():
+    assert surveyed(FILM, OTHER, PERSON).completeness > surveyed(FILM, OTHER).completeness + 0.2
+
+
+def test_names_are_found_in_the_text_where_the_provider_gives_none():
+    plain = FILM.model_copy(update={"mentions": ()})
+    assert "Ann Mole born" in surveyed(plain, OTHER).follow_ups
+
+
+def test_nothing_found_is_nothing_said():
+    output = surveyed()
+    assert (output.scores, output.follow_ups, output.completeness) == ({}, (), 0.0)
