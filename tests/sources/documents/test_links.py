@@ -1,0 +1,106 @@
+"""Names in the index: what a corpus says of a question, and documents that found ones name."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from deep_research.sources.documents import CorpusIndex, Document, LocalCorpus
+from deep_research.sources.search import SearchRequest
+
+FILM = Document(title="Harbour", text="Harbour is a film of 1950. Its director was Ann Mole, who kept bees.")
+PERSON = Document(title="Ann Mole", text="Ann Mole (1901-1980) was born in Ghent, in a house by the water.")
+OTHERS = [
+    (
+        f"other-{n}",
+        Document(title=f"Ship {n}", text=f"The ship {n} was born by the sea and the director left."),
+    )
+    for n in range(250)
+]
+QUESTION = "Where was the director of the film Harbour born?"
+
+
+@pytest.fixture
+def index(tmp_path: Path):
+    made = CorpusIndex(tmp_path / "index.db")
+    made.add([("film", FILM), ("person", PERSON), *OTHERS])
+    yield made
+    made.close()
+
+
+def test_a_document_that_a_found_one_names_comes_along_when_it_has_what_is_lacking(index):
+    hits = index.search(QUESTION, 4, linked=2)
+    (named,) = [hit for hit in hits if hit.path == "person"]
+    assert named.via == "Harbour"
+    assert len(hits) == 4
+    assert "person" not in [hit.path for hit in index.search(QUESTION, 4)]
+
+
+def test_a_named_document_with_nothing_of_what_is_lacking_stays_away(index):
+    index.add([("person", Document(title="Ann Mole", text="Ann Mole wrote letters."))])
+    assert "person" not in [hit.path for hit in index.search(QUESTION, 4, linked=2)]
+
+
+def test_what_is_excluded_is_not_brought_along(index):
+    hits = index.search(QUESTION, 4, linked=2, exclude=frozenset(["person"]))
+    assert "person" not in [hit.path for hit in hits]
+
+
+def test_a_hit_tells_the_names_in_what_was_matched_and_how_many_bear_them(index):
+    (film, *_) = index.search("film Harbour 1950", 1)
+    mentions = {mention.name: mention for mention in film.mentions}
+    assert mentions["ann mole"].bearers == 1
+    assert 0.0 < mentions["ann mole"].weight <= 1.0
+
+
+def test_a_removed_document_bears_its_name_no_more(index):
+    index.add([("person", Document(title="Bob Hare", text="Bob Hare was born in Bruges."))])
+    (film, *_) = index.search("film Harbour 1950", 1)
+    assert {m.name: m.bearers for m in film.mentions}["ann mole"] == 0
+
+
+def test_a_first_look_tells_names_in_any_case_telling_words_and_titles(index):
+    look = index.look("where was ann mole born, and by which sea?")
+    assert [(name.name, name.bearers) for name in look.names] == [("ann mole", 1)]
+    assert look.words["mole"] > look.words["sea"]
+    assert "Ann Mole" in look.titles
+    assert look.passages == 252
+
+
+def test_a_first_look_does_not_see_what_is_excluded(index):
+    assert "Ann Mole" not in index.look("ann mole", exclude=frozenset(["person"])).titles
+
+
+def test_first_looks_at_several_folders_are_one(tmp_path: Path):
+    for name, title in (("one", "Ann Mole"), ("two", "Bob Hare")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(f"# {title}\n\n{title} lived by the sea.\n", "utf-8")
+    corpus = LocalCorpus([tmp_path / "one", tmp_path / "two"], data_dir=tmp_path / "data")
+    look = asyncio.run(corpus.look("Were Ann Mole and Bob Hare friends?"))
+    assert {name.name for name in look.names} == {"ann mole", "bob hare"}
+    assert set(look.titles) == {"Ann Mole", "Bob Hare"}
+    asyncio.run(corpus.aclose())
+
+
+def test_known_addresses_come_again_and_take_no_place(tmp_path: Path):
+    for n in range(4):
+        (tmp_path / f"{n}.md").write_text(f"# Part {n}\n\nThe lamp of part {n} burns.\n", "utf-8")
+    corpus = LocalCorpus(tmp_path, data_dir=tmp_path / "data")
+    known = frozenset(["0.md", "1.md"])
+    found = asyncio.run(corpus.search(SearchRequest(query="lamp", limit=2, known=known)))
+    assert {r.address for r in found} == {"0.md", "1.md", "2.md", "3.md"}
+    asyncio.run(corpus.aclose())
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(max_size=120), st.text(max_size=120), st.text(max_size=60))
+def test_any_texts_and_question_can_be_looked_at(tmp_path_factory, title, text, question):
+    index = CorpusIndex(tmp_path_factory.mktemp("index") / "i.db")
+    index.add([("a", Document(title=title, text=text)), ("b", PERSON)])
+    assert all(0.0 <= mention.weight <= 1.0 for mention in index.look(question).names)
+    index.search(question, 3, linked=2)
+    index.add([("a", Document(title="changed", text=text))])
+    index.search(question, 3, linked=2)
+    index.close()
