@@ -295,7 +295,7 @@ def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: Asked)
         written = {name: spelled(entry.item.text, name) for _, name in names}
         together.append(Lead(key, tuple(written.values()), lacking, base[key]))
         for promise, name in names:
-            if name in question.names:
+            if name in question.names or name in entry.bears:
                 continue
             lead = Lead(key, (written[name],), lacking, base[key] * promise)
             if name not in single or single[name].value < lead.value:

@@ -13,7 +13,7 @@ from deep_research.phases.analysis.handoff import AnalyzedGap, SourceText, Surve
 from deep_research.state import FirstLook, Gap, Mention, SubQuery
 
 TOGETHER = 2  # follow-ups with all names of a source, in the first round
-LATER = 2  # follow-ups in each later round
+LATER = 3  # follow-ups in each later round
 MENTIONS = 16  # of a source whose provider names none
 
 

@@ -77,7 +77,12 @@ def spotted(connection: sqlite3.Connection, text: str, *, any_case: bool = False
     ordered = [spot for _, spot in sorted(found, key=lambda item: item[0])]
     if not any_case:
         ordered += [Spotted(name, bearers.get(name, ())) for _, name in runs(text)]
-    return list({spot.name: spot for spot in ordered}.values())
+    found_names = {spot.name: spot for spot in ordered}
+    return [
+        spot
+        for name, spot in found_names.items()
+        if name.removeprefix("the ") == name or (name.removeprefix("the ") not in found_names)
+    ]
 
 
 def _capital(tokens: Sequence[str], place: int) -> bool:
