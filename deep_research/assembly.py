@@ -22,6 +22,7 @@ from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
 from deep_research.phases.synthesis import ExtractiveSynthesizer, SynthesisPhase
 from deep_research.settings import Settings
 from deep_research.sources.documents import LocalCorpus
+from deep_research.sources.documents.dense import load_stage
 from deep_research.sources.search import SearchProvider
 from deep_research.sources.search.registry import make_provider
 from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase
@@ -150,7 +151,12 @@ def make_store(settings: Settings) -> Store:
 def _corpus(settings: Settings) -> LocalCorpus | None:
     if not settings.corpus:
         return None
-    return LocalCorpus(settings.corpus, data_dir=settings.data_dir, max_text_bytes=settings.max_source_bytes)
+    return LocalCorpus(
+        settings.corpus,
+        data_dir=settings.data_dir,
+        max_text_bytes=settings.max_source_bytes,
+        dense=load_stage(settings.dense_model) if settings.dense_model else None,
+    )
 
 
 def _agents(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]:

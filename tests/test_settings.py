@@ -43,6 +43,7 @@ OTHERS: dict[str, Any] = {
     "system_prompt": None,
     "source_types": (),
     "corpus": (),
+    "dense_model": None,
     "search": (),
     "store": "sqlite",
     "preset": "default",

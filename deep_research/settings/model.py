@@ -108,6 +108,10 @@ class Settings(BaseModel):
     )
     hook_timeout: float = Field(default=60.0, gt=0, le=3_600, description="Seconds that one hook may take.")
     corpus: Paths = Field(default=(), description="Files and folders of local documents to search.")
+    dense_model: Name | None = Field(
+        default=None,
+        description="Sentence-embedding model that helps to order local documents; needs the extra `dense`.",
+    )
     search: Names = Field(
         default=(),
         description="Search providers by name, the preferred first; empty: those that are configured.",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deep_research.errors import CorpusError, SearchError
+from deep_research.sources.documents.dense import WIDER, DenseStage
 from deep_research.sources.documents.files import SUFFIXES, CorpusFolder, Skipped, printable, real_path
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
 from deep_research.sources.documents.links import TITLES
@@ -68,6 +69,7 @@ class LocalCorpus(SearchProvider):
         max_text_bytes: int = MAX_TEXT_BYTES,
         max_file_bytes: int = 10_000_000,
         lock_timeout: float = 60.0,
+        dense: DenseStage | None = None,
     ) -> None:
         given = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots)
         if not given:
@@ -76,6 +78,7 @@ class LocalCorpus(SearchProvider):
         self._folder = Path(data_dir) / "corpora"
         self._lock_timeout = lock_timeout
         self._max_text_bytes = max_text_bytes
+        self._dense = dense
         self._max_file_bytes = max_file_bytes
         self._roots: list[Root] = []
         self._preparing = threading.Lock()
@@ -130,7 +133,7 @@ class LocalCorpus(SearchProvider):
     def _search(self, request: SearchRequest) -> list[SearchResult]:
         self.prepare()
         try:
-            return self.ranked(self._roots, request)
+            return self.ranked(self._roots, request, dense=self._dense)
         except SearchError as error:
             if not error.data.get("damaged"):
                 raise
@@ -139,12 +142,15 @@ class LocalCorpus(SearchProvider):
                 root.index.delete()
             self._report = None
         self.prepare()
-        return self.ranked(self._roots, request)
+        return self.ranked(self._roots, request, dense=self._dense)
 
     @staticmethod
-    def ranked(roots: Sequence[Root], request: SearchRequest) -> list[SearchResult]:
+    def ranked(
+        roots: Sequence[Root], request: SearchRequest, *, dense: DenseStage | None = None
+    ) -> list[SearchResult]:
         """Hits of all roots as one list. BM25 does not compare between indexes, so with several the share of
-        the query that is covered decides first, weighted by the words of all of them. Raises `SearchError`."""
+        the query that is covered decides first, weighted by the words of all of them. ``dense`` may change the order
+        of what was matched. Raises `SearchError`."""
         several = len(roots) > 1
         pooled = None
         if several and (terms := query_terms(request.query)):
@@ -159,7 +165,7 @@ class LocalCorpus(SearchProvider):
             )
             hits = root.index.search(
                 request.query,
-                request.width,
+                request.width * (WIDER if dense else 1),
                 exclude=exclude,
                 statistics=pooled,
                 linked=int(request.limit * LINKED),
@@ -169,7 +175,10 @@ class LocalCorpus(SearchProvider):
                 order = (hit.via != "", -hit.relevance if several else place, -hit.score, address)
                 ranked.append(_Ranked(order, address, hit))
         ranked.sort(key=lambda entry: entry.order)
-        direct = [entry for entry in ranked if not entry.hit.via][: request.width]
+        direct = [entry for entry in ranked if not entry.hit.via]
+        if dense:
+            places = dense.order(request.query, [entry.hit for entry in direct])
+            direct = [direct[place] for place in places]
         named = [entry for entry in ranked if entry.hit.via][: int(request.limit * LINKED)]
         kept = [*direct[: request.width - len(named)], *named]
         return [search_result(entry.address, entry.hit) for entry in kept]
