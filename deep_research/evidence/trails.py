@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from math import sqrt
 
 from deep_research.evidence.names import borne
@@ -27,6 +28,8 @@ KNOWN_NAME = 0.5  # of the weight of a name that the question has itself
 ROUNDS = 2
 ANCHOR = 0.7  # of the strength of the best source, for one that a name of the question is the name of
 SURELY = 0.8  # how surely it must be its name
+PHRASE = 0.3  # of what a source says of the question: how much of it stands together as in the question
+CLOSE = 3  # words apart, to stand together
 NEARLY_ALL = 0.9  # of the question, for one source to answer it alone
 TRAIL = 3  # sources of one trail: where it begins, and the best two that it leads to
 UNMET = 0.1  # of the weight of what is asked of a name, to count as not found
@@ -44,13 +47,14 @@ class Weights:
 class Asked:
     """What a question asks for: its words by stem and its names by key, with how telling (0 to 1) each is.
     ``relations`` are the stems that are no part of a name; with ``sides`` the names are compared with each other, so
-    that none of them is looked for where another leads."""
+    that none of them is looked for where another leads. ``beside`` are the words right before each word."""
 
     words: Mapping[str, float]
     names: Mapping[str, float] = field(default_factory=dict)
     relations: frozenset[str] = frozenset()
     spelled: Mapping[str, str] = field(default_factory=dict)
     sides: bool = False
+    beside: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ class _Entry:
     ways: set[str]
     bears: Mapping[str, float]
     names: Mapping[str, Mention]
+    phrases: float = 0.0
     near: set[str] = field(default_factory=set)
 
 
@@ -117,7 +122,19 @@ def asked(question: str, rarity: Mapping[str, float], names: Iterable[Mention]) 
         weight = rarity.get(lower, 0.6) * (ASKING if lower in ASKING_WORDS else 1.0)
         weights[key] = max(weight, weights.get(key, 0.0))
         written.setdefault(key, lower.removesuffix("'s").removesuffix("’s"))
-    return Asked(weights, by_key, frozenset(weights) - inside, written, compares and len(by_key) > 1)
+    order = [stem(w) for w in words(question) if stem(w) in weights]
+    beside: dict[str, set[str]] = {}
+    for one, other in pairwise(order):
+        if one != other:
+            beside.setdefault(other, set()).add(one)
+    return Asked(
+        weights,
+        by_key,
+        frozenset(weights) - inside,
+        written,
+        sides=compares and len(by_key) > 1,
+        beside={key: frozenset(before) for key, before in beside.items()},
+    )
 
 
 def follow(
@@ -157,6 +174,7 @@ def _entry(item: Item, question: Asked) -> _Entry:
     stems = set(tokens) | {stem(word) for word in words(item.title)}
     ways = {term for term in question.words if not stems.isdisjoint(related(term))}
     entry = _Entry(item, stems, ways, borne(item.title, item.text), {m.name: m for m in item.mentions})
+    entry.phrases = _phrases(tokens, question)
     asked_about = (
         set().union(*(related(term) for term in question.relations)) if question.relations else set()
     )
@@ -170,6 +188,22 @@ def _entry(item: Item, question: Asked) -> _Entry:
     return entry
 
 
+def _phrases(tokens: Sequence[str], question: Asked) -> float:
+    """The share of the pairs of neighbours in the question, by weight, that stand near each other in the text too."""
+    last: dict[str, int] = {}
+    found: set[tuple[str, str]] = set()
+    for place, token in enumerate(tokens):
+        if token in question.words:
+            for before in question.beside.get(token, ()):
+                if place - last.get(before, -CLOSE - 1) <= CLOSE:
+                    found.add((before, token))
+            last[token] = place
+    pairs = {(one, other) for other, before in question.beside.items() for one in before}
+    weigh = question.words
+    whole = sum(weigh[one] * weigh[other] for one, other in pairs)
+    return sum(weigh[one] * weigh[other] for one, other in found) / whole if whole else 0.0
+
+
 def _direct(entry: _Entry, question: Asked, naming: frozenset[int]) -> float:
     """What a source is worth by itself, 0 to 1."""
     ranks = entry.item.ranks
@@ -179,7 +213,8 @@ def _direct(entry: _Entry, question: Asked, naming: frozenset[int]) -> float:
         (strength * question.names[name] for name, strength in entry.bears.items() if name in question.names),
         default=0.0,
     )
-    return (_reach(entry.stems, question) + first + named + about) / 4
+    reach = (1.0 - PHRASE) * _reach(entry.stems, question) + PHRASE * entry.phrases
+    return (reach + first + named + about) / 4
 
 
 def _relative(scores: Mapping[str, float]) -> dict[str, float]:
