@@ -1,6 +1,7 @@
 """The machine walked end to end over a journal in memory, with agents that do as they are told."""
 
 import asyncio
+import inspect
 
 import pytest
 
@@ -27,9 +28,10 @@ from deep_research.phases.analysis import (
     AnalyzerOutput,
     ExtractiveAnalyzer,
 )
+from deep_research.phases.analysis.handoff import SurveyOutput
 from deep_research.phases.gathering import GatheringPhase, SearchGatherer
 from deep_research.phases.planning import PlannedQuery, PlannerOutput, PlanningPhase
-from deep_research.phases.refinement import RefinementPhase, RefinerOutput
+from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase, RefinerOutput
 from deep_research.phases.synthesis import SynthesisPhase, SynthesizerOutput
 from deep_research.state import (
     AbortReason,
@@ -55,7 +57,8 @@ class Scripted:
 
     async def __call__(self, handoff):
         self.handoffs.append(handoff)
-        return self.answer(handoff)
+        answer = self.answer(handoff)
+        return await answer if inspect.isawaitable(answer) else answer
 
 
 def plan(handoff):
@@ -280,6 +283,61 @@ def test_no_finding_aborts_for_want_of_evidence():
     state = machine.run()
     assert state.abort.reason is AbortReason.NO_EVIDENCE
     assert state.report is None
+
+
+def leading_on(handoff):
+    """Nothing answers in the first iteration, but something is to be asked next."""
+    if handoff.iteration > 1:
+        return read(handoff)
+    return AnalyzerOutput(gaps=(AnalyzedGap(description="unknown", suggested_queries=("ask this next",)),))
+
+
+def test_an_analysis_without_an_answer_searches_on_and_reads_everything_again():
+    machine = Machine(analyzer=leading_on)
+    state = machine.run()
+    assert state.status == "completed"
+    assert machine.walked[1:6] == ["gathering", "analysis", "gathering", "analysis", "synthesis"]
+    assert machine.library.queries[2] == "ask this next"
+    first, *_, last = machine.agents["analyzer"].handoffs
+    assert {s.id for s in first.sources} < {s.id for s in last.sources}
+    decided = [d for d in state.decisions if d.action == "decide_iteration"]
+    assert "follow-up queries lead on" in decided[0].rationale
+
+
+def test_without_iterations_or_time_left_nothing_is_searched_on():
+    machine = Machine(analyzer=leading_on, options=RunOptions(max_iterations=1))
+    assert machine.run().abort.reason is AbortReason.NO_EVIDENCE
+    late = Machine(
+        analyzer=leading_on,
+        options=RunOptions(budget=Budget(max_seconds=5)),
+        elapsed=lambda: 10.0 if late.agents["analyzer"].handoffs else 0.0,
+    )
+    assert late.run().abort.reason is AbortReason.NO_EVIDENCE
+
+
+def test_a_hooks_abort_of_an_analysis_is_final():
+    hooks = SupervisorHooks(
+        gate=lambda state, phase, validation: (
+            Verdict(action="abort", rationale="Enough.") if phase is P.ANALYSIS else None
+        )
+    )
+    state = Machine(analyzer=leading_on, hooks=hooks).run()
+    assert state.status == "aborted"
+    assert state.iteration == 1
+
+
+def test_the_survey_orders_the_sources_and_its_queries_fill_the_first_open_gap():
+    class Surveying(Scripted):
+        async def survey(self, handoff):
+            scores = {source.id: float(place) / 10 for place, source in enumerate(handoff.sources)}
+            return SurveyOutput(scores=scores, follow_ups=("the survey's query",), completeness=0.5)
+
+    analyzer = Surveying(lambda h: with_gap(h) if h.iteration == 1 else read(h))
+    machine = Machine(analyzer=analyzer, refiner=Scripted(ExtractiveRefiner()))
+    state = machine.run()
+    assert "the survey's query" in machine.library.queries
+    assert [s.score for s in state.sources] == sorted((s.score for s in state.sources), reverse=True)
+    assert state.completeness == 0.5
 
 
 def test_a_retry_of_analysis_reads_only_what_no_finding_cites():
