@@ -23,6 +23,7 @@ _BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
 _SMALL = r"(?:of|the|in|de|la|le|van|von|del|di|da|al|el|bin|ibn|and|for|on)"
 _CAPITAL = r"(?:[^\W\d_a-zà-ÿ][\w'’&-]*|[A-Z]\.)"
 _RUN = re.compile(rf"{_CAPITAL}(?:\s+(?:{_SMALL}\s+){{0,2}}(?:[^\W_a-zà-ÿ][\w'’&-]*|[A-Z]\.))*")
+_OPENS = re.compile(r"(?:\A|[.!?:;|*#>\n-][\s\"'“‘(*_-]*)\Z")
 _INSIDE = re.compile(rf"\s+{_SMALL}\s+(?:{_SMALL}\s+)?")
 _QUOTED = re.compile(r"[\"“”«»]([^\"“”«»\n]{2,80})[\"“”«»]")
 # What an article's first sentence says its subject is called.
@@ -100,10 +101,10 @@ def _names_something(opening: str) -> bool:
 
 def runs(text: str) -> Iterator[tuple[int, str]]:
     """(offset, key) of each run of capitalised words, small words inside it allowed. A small word or a date that
-    opens it is left out, so that what begins a sentence by rule makes no name."""
+    opens it is left out, and so is a single word that begins a sentence, a line or a cell: its capital is a rule."""
     for match in _RUN.finditer(text):
         name = _without_opening(key(match.group()))
-        if telling(name):
+        if telling(name) and (" " in name or not _OPENS.search(text, max(0, match.start() - 4), match.start())):
             yield match.start(), name
 
 

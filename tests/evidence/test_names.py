@@ -47,8 +47,8 @@ def test_dates_numbers_and_small_words_name_nothing(name):
 
 
 def test_runs_of_capitals_are_names_without_what_opens_a_sentence():
-    text = "In March 1925 Bertha of Arles met Hugh. The King of Italy left."
-    assert [name for _, name in runs(text)] == ["bertha of arles", "hugh", "king of italy"]
+    text = "In March 1925 Bertha of Arles met Hugh. The King of Italy left. Rain fell.\n\nWood | Oil of Sperm"
+    assert [name for _, name in runs(text)] == ["bertha of arles", "hugh", "king of italy", "oil of sperm"]
 
 
 def test_a_question_names_quotations_runs_and_their_parts():

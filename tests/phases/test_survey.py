@@ -68,8 +68,7 @@ def surveyed(*sources, question=QUESTION, queries=None, iteration=1, **fields):
 
 def test_a_source_that_a_strong_one_names_comes_before_one_that_shares_words():
     scores = surveyed(FILM, OTHER, PERSON).scores
-    assert scores["src-film"] == 1.0
-    assert scores["src-film"] > scores["src-ann"] > scores["src-other"]
+    assert min(scores["src-film"], scores["src-ann"]) > 2 * scores["src-other"]
 
 
 def test_the_name_found_and_the_words_still_lacking_are_asked_next():
