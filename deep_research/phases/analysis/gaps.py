@@ -20,6 +20,7 @@ from deep_research.phases.analysis.handoff import AnalyzedGap, SourceText, Surve
 from deep_research.state import Finding, SubQuery
 
 MIN_COVERAGE = 0.6  # of what a part asks, for a finding that answers it
+SETTLED = 0.95  # of the question held by sources that belong together, for no word of it to be a gap
 MIN_MISSING = 0.2  # of the question's weight without any finding, to count as a gap
 PREFIX = "Not found: "
 
@@ -37,6 +38,8 @@ def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:
     if unmet:
         return tuple(_gap(part.query, part.priority, said) for part in unmet)
     together: set[str] = set().union(*said) if said else set()
+    if handoff.findings and trails.held >= SETTLED:
+        return ()
     if coverage(rare(handoff.original_query), together) < 1.0 - MIN_MISSING:
         return (_gap(handoff.original_query, 1, said),)
     return tuple(
