@@ -104,7 +104,9 @@ def runs(text: str) -> Iterator[tuple[int, str]]:
     opens it is left out, and so is a single word that begins a sentence, a line or a cell: its capital is a rule."""
     for match in _RUN.finditer(text):
         name = _without_opening(key(match.group()))
-        if telling(name) and (" " in name or not _OPENS.search(text, max(0, match.start() - 4), match.start())):
+        if telling(name) and (
+            " " in name or not _OPENS.search(text, max(0, match.start() - 4), match.start())
+        ):
             yield match.start(), name
 
 

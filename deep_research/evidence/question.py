@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from deep_research.evidence.names import asked_names, key
@@ -12,6 +13,7 @@ from deep_research.state import FirstLook, Mention
 MAX_NAMES = 4
 KNOWN = 0.2  # what being borne by a document adds to a name's weight, when the names are ordered
 UNKNOWN_WORD = 0.5  # how telling a word is of which no corpus knows
+LOOKED_AT = 400  # characters of a question that say its kind
 BROAD_WORDS = 60  # of meaning: a question this long asks for a survey of its subject
 
 _POSSESSIVE = re.compile(r"['’]s$")
@@ -76,7 +78,8 @@ def kind_of(question: str) -> QuestionKind:
     """The first kind whose signs the question shows; a long text asks for a survey."""
     if len(content_words(question)) > BROAD_WORDS:
         return QuestionKind.SURVEY
-    return next((kind for kind, pattern in _PATTERNS if pattern.search(question)), QuestionKind.FACT)
+    head = question[:LOOKED_AT]
+    return next((kind for kind, pattern in _PATTERNS if pattern.search(head)), QuestionKind.FACT)
 
 
 def parts(question: str) -> list[str]:
@@ -110,12 +113,19 @@ def question_names(question: str, look: FirstLook) -> tuple[Mention, ...]:
     return tuple(ranked[:MAX_NAMES])
 
 
-def spelled(question: str, name: str) -> str:
-    """A name as the question writes it; the name itself where it does not stand there."""
-    tokens = words(question)
+def spelled(text: str, *names: str) -> list[str]:
+    """Names as a text writes them; a name itself where it does not stand there."""
+    tokens = words(text)
     keys = [key(token) for token in tokens]
-    length = len(name.split())
-    for start in range(len(tokens)):
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(keys):
+        places.setdefault(word.partition(" ")[0], []).append(place)
+    return [_written(name, tokens, keys, places.get(name.partition(" ")[0], ())) for name in names]
+
+
+def _written(name: str, tokens: Sequence[str], keys: Sequence[str], places: Iterable[int]) -> str:
+    length = name.count(" ") + 1
+    for start in places:
         for end in range(start + 1, min(start + length, len(tokens)) + 1):
             if " ".join(filter(None, keys[start:end])) == name:
                 return _POSSESSIVE.sub("", " ".join(tokens[start:end]))

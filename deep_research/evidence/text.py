@@ -30,7 +30,7 @@ NEGATIONS = frozenset(
 ASKING_WORDS = frozenset(
     WORD.findall(
         """answer difference describe explain kind kinds long man many mean name named names number person people place
-        purpose reason several sort thing found missing things time times type types way ways woman work works year years"""
+        purpose reason several sort thing found missing things times type types way ways woman work works year years"""
     )
 )
 # Forms and near-synonyms that a stemmer does not bring together. The first word stands for its row.

@@ -178,13 +178,14 @@ def _entry(item: Item, question: Asked) -> _Entry:
     asked_about = (
         set().union(*(related(term) for term in question.relations)) if question.relations else set()
     )
-    marks = [place for place, token in enumerate(tokens) if token in asked_about]
-    if marks:
-        for name in entry.names:
-            first = stem(name.split()[0])
-            places = (place for place, token in enumerate(tokens) if token == first)
-            if any(abs(place - mark) <= NEAR for place in places for mark in marks):
-                entry.near.add(name)
+    around = {
+        near
+        for place, token in enumerate(tokens)
+        if token in asked_about
+        for near in range(place - NEAR, place + NEAR + 1)
+    }
+    beginning = {token for place, token in enumerate(tokens) if place in around}
+    entry.near = {name for name in entry.names if stem(name.partition(" ")[0]) in beginning}
     return entry
 
 
@@ -327,7 +328,8 @@ def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: Asked)
         names = _best_names(entry, question)
         if not lacking or not names:
             continue
-        written = {name: spelled(entry.item.text, name) for _, name in names}
+        keys = [name for _, name in names]
+        written = dict(zip(keys, spelled(entry.item.text, *keys), strict=True))
         together.append(Lead(key, tuple(written.values()), lacking, base[key]))
         for promise, name in names:
             if name in question.names or name in entry.bears:

@@ -46,7 +46,7 @@ def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:
         AnalyzedGap(
             description=PREFIX
             + ", ".join(lacking)
-            + (f" ({spelled(handoff.original_query, name)})" if name else ""),
+            + (f" ({spelled(handoff.original_query, name)[0]})" if name else ""),
             priority=2,
         )
         for name, lacking in trails.unmet

@@ -44,7 +44,7 @@ def _named(question: str, look: FirstLook) -> list[str]:
     names = [mention.name for mention in question_names(question, look)]
     inside = {stem(word) for name in names for word in name.split()}
     rest = [w for w in content_words(question) if stem(w) not in inside and not _COMPARES.fullmatch(w)]
-    return [" ".join([spelled(question, name), *dict.fromkeys(rest)]) for name in names]
+    return [" ".join([name, *dict.fromkeys(rest)]) for name in spelled(question, *names)]
 
 
 def _distinct(planned: list[PlannedQuery]) -> list[PlannedQuery]:
