@@ -125,7 +125,9 @@ def _lines(path: Path) -> list[dict[str, str]]:
 def _generated() -> tuple[list[Text], list[str]]:
     chance = random.Random(7)
     words = ["the", "of", "and", "in", "was", "a", "to"]
-    words += list({"".join(chance.choices("etaoinshrdlucmfwypvbgk", k=chance.randint(3, 10))) for _ in range(60_000)})
+    words += list(
+        {"".join(chance.choices("etaoinshrdlucmfwypvbgk", k=chance.randint(3, 10))) for _ in range(60_000)}
+    )
     weights = list(accumulate(1 / rank for rank in range(2, len(words) + 2)))
 
     def some(count: int) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deep_research.errors import CorpusError, SearchError
+from deep_research.evidence.language import ENGLISH, language_of
 from deep_research.sources.documents.database import CorpusDatabase, is_damage
 from deep_research.sources.documents.files import CorpusFolder, Skipped
 from deep_research.sources.documents.lookup import Hit, Statistics, count, look_up
@@ -86,11 +87,14 @@ class CorpusIndex:
         terms = query_terms(query)
         if not terms or limit < 1:
             return []
+        english = language_of(query, default="") == ENGLISH
         try:
             with self._database.reading() as connection:
                 connection.execute("BEGIN")  # one state of the file for all that follows
                 try:
-                    return look_up(connection, terms, limit, exclude=exclude, pooled=statistics)
+                    return look_up(
+                        connection, terms, limit, english=english, exclude=exclude, pooled=statistics
+                    )
                 finally:
                     connection.execute("COMMIT")
         except sqlite3.Error as error:
