@@ -109,7 +109,9 @@ def _is_plainly_english(text: str) -> bool:
     if len(text) < _SHORT:
         if " the " in text:
             return " and " in text or " was " in text or " is a " in text
-        return (" is a " in text or " is an " in text) and text.isascii()
+        if " was a " in text or " is an " in text:
+            return True
+        return " is a " in text and (" of " in text or " and " in text)
     the, and_ = text.count(" the "), text.count(" and ")
     return min(the, and_) > 0 and (the + and_) * 200 > len(text)
 

@@ -88,7 +88,7 @@ def fields(title: str, heading: str, body: str, language: str) -> Fields:
     if language != ENGLISH:
         # The title counts twice, here too.
         stems = " ".join(_marked_stems(language, f"{title}\n{title}\n{heading}\n{body}"))
-    if not (body.isascii() and title.isascii() and heading.isascii()):
+    if any(map(unspaced.occur_in, (title, heading, body))):
         found = [*unspaced.pairs(title) * 2, *unspaced.pairs(heading), *unspaced.pairs(body)]
         if found:
             pairs = " ".join(found)

@@ -31,9 +31,17 @@ STAND_INS = f"{chr(0xE800)}-{chr(0xE800 + len(_MARKS) - 1)}"
 
 RUN = re.compile(f"([{_HAN_AND_KANA}{_THAI_TO_BURMESE}]+)")
 HAS_STAND_IN = re.compile(f"[{STAND_INS}]")
+# The first bytes of such characters in UTF-8 stand for nothing else there but some symbols and other scripts.
+_OTHER_BYTES = bytes(set(range(256)).difference((0xE0, 0xE1, *range(0xE3, 0xEB), 0xEF, 0xF0)))
 _MARK = "".join(_MARKS)
 _HAS_MARK = re.compile(f"[{_MARK}]")
 _CHARACTER = re.compile(f"[{_HAN_AND_KANA}{_THAI_TO_BURMESE}][{_MARK}]*+")
+
+
+def occur_in(text: str) -> bool:
+    """Whether there may be such characters in ``text``; certain when not."""
+    # Deleting from bytes is far quicker than searching.
+    return not text.isascii() and bool(text.encode().translate(None, _OTHER_BYTES))
 
 
 def pairs(text: str) -> list[str]:

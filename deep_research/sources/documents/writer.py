@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from datetime import date
 
 from deep_research.errors import CorpusError
-from deep_research.evidence.language import language_of
-from deep_research.evidence.passages import TARGET, Passage, passages
+from deep_research.evidence.language import ENGLISH, language_of
+from deep_research.evidence.passages import TARGET, passages
+from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.files import Candidate, CorpusFolder, Skipped
 from deep_research.sources.documents.plaintext import UnreadableError
 from deep_research.sources.documents.readers import Document, TooLongError, read_document
 from deep_research.sources.documents.terms import fields, name_words
 from deep_research.state.identity import sha256_hex
 
-_BATCH = 1_000  # passages handed to SQLite at once
+_BATCH = 200  # passages handed to SQLite at once
 _BATCH_CHARACTERS = 1_000_000
 
 
@@ -110,10 +111,16 @@ class IndexWriter:
             self._insert_document(row)
             self.changed += replaced
             self.added += not replaced
-        for part in parts:
-            start, end, heading = part.start, part.end, part.heading
+        # Most texts have nothing for the last two columns, and need not be asked passage by passage.
+        usual = language == ENGLISH and not (unspaced.occur_in(text) or unspaced.occur_in(title))
+        for start, end, heading in parts:
             self._places.append((at, number, start, end, heading))
-            self._words.append((at, *fields(title, heading, text[start:end], language)))
+            body = text[start:end]
+            self._words.append(
+                (at, title, heading, body, None, None)
+                if usual
+                else (at, *fields(title, heading, body, language))
+            )
             at += 1
         self._names.append((number, name_words(path, published)))
         self._languages[language] += 1
@@ -222,10 +229,11 @@ class IndexWriter:
         self._characters = 0
 
 
-def _passages(text: str) -> list[Passage]:
-    """The same as `passages`, which a text that is short and has no heading need not be given to."""
+def _passages(text: str) -> list[tuple[int, int, str]]:
+    """Where each passage starts and ends, and its heading. As `passages` says, which a text that is short and has no
+    heading need not be given to."""
     if len(text) > TARGET or "#" in text:
-        return passages(text)
+        return [(part.start, part.end, part.heading) for part in passages(text)]
     body = text.strip()
-    start = len(text) - len(text.lstrip())
-    return [Passage(start, start + len(body))] if body else []
+    start = text.find(body)
+    return [(start, start + len(body), "")] if body else []
