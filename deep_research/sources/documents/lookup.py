@@ -132,7 +132,7 @@ def look_up(
         if len(best) < limit and rare != present:
             best = _best_by_bm25(look, present, limit)
     hits = [_hit(connection, passages, weighted) for passages in best]
-    if len(best) < limit:
+    if len(best) < limit and look.names_tell:
         hits += _only_named(look, own.total, {passages[0].document for passages in best}, limit - len(best))
     return hits
 
@@ -177,6 +177,8 @@ class _Look:
         self.weighted = weighted
         self.exclude = exclude
         self._languages = languages
+        anything = "SELECT 1 FROM names WHERE names MATCH ? LIMIT 1"
+        self.names_tell = bool(connection.execute(anything, (match_expression(weighted),)).fetchone())
         # What every form of a word begins with, or nearly so: it spares most names a closer look.
         self._openings = [stem(term.lower())[:-1] if term.isascii() else "" for term in weighted]
 
@@ -194,8 +196,10 @@ class _Look:
                 documents.setdefault(row.document, []).append(row)
         return [passages[:PASSAGES_PER_HIT] for passages in documents.values()]
 
-    def with_names(self, rows: Iterable[_Found]) -> list[_Found]:
+    def with_names(self, rows: list[_Found]) -> list[_Found]:
         """The passages in a new order, raised a little by words that path or date have and the title lacks."""
+        if not self.names_tell:
+            return rows
         raised = [row._replace(score=row.score - self._said_by_name(row)) for row in rows]
         raised.sort(key=lambda row: (row.score, row.path, row.start))
         return raised

@@ -121,7 +121,7 @@ def coverage(weighted: Mapping[str, float], text: str, language: str = ENGLISH) 
 
 def covered(terms: Iterable[str], text: str, language: str = ENGLISH) -> list[str]:
     """Which of the terms occur in ``text``."""
-    parts = {term: _folded(term) for term in terms}
+    parts = {term: _parts(term) for term in terms}
     present = _folded(text)
     # Stemming is slow and keeps the first letters, so only words that begin like a term are stemmed.
     beginnings = {words[0][:2] for words in parts.values() if len(words) == 1}
@@ -129,12 +129,19 @@ def covered(terms: Iterable[str], text: str, language: str = ENGLISH) -> list[st
     sequence = f" {' '.join(present)} " if any(len(words) > 1 for words in parts.values()) else ""
     foreign = frozenset(stems_in(language, text)) if language != ENGLISH else frozenset()
 
-    def occurs(term: str, words: list[str]) -> bool:
+    def occurs(term: str, words: Sequence[str]) -> bool:
         if len(words) == 1:
-            return stem(words[0]) in stems or any(key in foreign for key in _stems(language, term))
+            return stem(words[0]) in stems or (
+                bool(foreign) and not foreign.isdisjoint(stems_in(language, term))
+            )
         return bool(words) and f" {' '.join(words)} " in sequence
 
     return [term for term, words in parts.items() if occurs(term, words)]
+
+
+@lru_cache(maxsize=1 << 10)
+def _parts(term: str) -> tuple[str, ...]:
+    return tuple(_folded(term))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -158,10 +165,6 @@ def _terms(query: str) -> Iterator[str]:
             yield from unspaced.neighbours(piece)
         else:
             yield from _WORD.findall(piece)
-
-
-def _stems(language: str, text: str) -> list[str]:
-    return stems_in(language, text) if language != ENGLISH else []
 
 
 def _marked_stems(language: str, text: str) -> list[str]:
