@@ -396,6 +396,13 @@ def critical_path(folder: Path) -> None:
     asyncio.run(measure())
 
 
+@row
+def index_speed(folder: Path) -> None:
+    from index_speed import measure
+
+    measure(folder, show)
+
+
 def main(names: list[str]) -> int:
     """Each row in a process of its own: what one leaves in memory must not slow the next."""
     for name in names or list(ROWS):

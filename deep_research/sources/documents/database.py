@@ -34,6 +34,7 @@ CREATE TABLE documents (
     first_passage INTEGER NOT NULL,
     passages INTEGER NOT NULL,
     why TEXT,
+    language TEXT NOT NULL,
     text TEXT NOT NULL
 );
 CREATE TABLE passages (
@@ -52,12 +53,17 @@ CREATE TABLE names (
 CREATE TABLE totals (documents INTEGER NOT NULL, passages INTEGER NOT NULL, edition INTEGER NOT NULL);
 INSERT INTO totals VALUES (0, 0, 0);
 CREATE VIRTUAL TABLE words USING fts5 (
-    title, heading, body, content='', tokenize='porter unicode61 remove_diacritics 2'
+    title, heading, body, stems, pairs, content='', tokenize='porter unicode61 remove_diacritics 2'
+);
+CREATE TABLE languages (code TEXT PRIMARY KEY, documents INTEGER NOT NULL);
+CREATE VIRTUAL TABLE paths USING fts5 (
+    words, content='', columnsize=0, tokenize='porter unicode61 remove_diacritics 2'
 );
 """
 # An index of another schema, or made by other readers, is rebuilt.
 SCHEMA_VERSION = zlib.crc32(f"{READERS_VERSION}{_SCHEMA}".encode()) & 0x7FFFFFFF
 _WRITER_CACHE_KIB = 16_384
+_LONG_LOG = 1_000_000  # bytes
 
 
 class CorpusDatabase:
@@ -102,9 +108,11 @@ class CorpusDatabase:
                     connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
-            # Only here, under the lock: readers are read-only and never check-point.
-            connection.execute("PRAGMA busy_timeout=1000")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            # Only here, under the lock: readers are read-only and never check-point. It waits for the disk, so small
+            # changes gather before it is done.
+            if self._log_size() > _LONG_LOG:
+                connection.execute("PRAGMA busy_timeout=1000")
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def delete(self) -> None:
         """Removes the file. The next writer makes a new one."""
@@ -175,6 +183,12 @@ class CorpusDatabase:
             connection.close()
             raise
         return connection
+
+    def _log_size(self) -> int:
+        try:
+            return os.stat(f"{self._path}-wal").st_size
+        except OSError:
+            return 0
 
     @contextmanager
     def _writers_lock(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deep_research.errors import CorpusError, SearchError
+from deep_research.evidence.language import ENGLISH, language_of
 from deep_research.sources.documents.database import CorpusDatabase, is_damage
 from deep_research.sources.documents.files import CorpusFolder, Skipped
 from deep_research.sources.documents.links import first_look, with_links
@@ -92,9 +93,10 @@ class CorpusIndex:
         terms = query_terms(query)
         if not terms or limit < 1:
             return []
+        english = language_of(query, default="") == ENGLISH
         try:
             with self._state() as connection:
-                found = look_up(connection, terms, limit, exclude=exclude, pooled=statistics)
+                found = look_up(connection, terms, limit, english=english, exclude=exclude, pooled=statistics)
                 reading = self._register.open(connection)
                 return with_links(reading, found, terms, limit=limit, linked=linked, exclude=exclude)
         except sqlite3.Error as error:

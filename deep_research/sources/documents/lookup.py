@@ -3,40 +3,51 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import date
 from math import log
 from typing import NamedTuple
 
-from deep_research.sources.documents.terms import coverage, match_expression
+from deep_research.evidence.language import ENGLISH
+from deep_research.sources.documents.terms import coverage, covered, match_expression, path_words, stem
 from deep_research.state import Mention, Span
 
 PASSAGES_PER_HIT = 4
 SMALL_CORPUS = 200  # passages
 _COMMON_SHARE = 0.1
 _COMMON_PASSAGES = 1_000
+_NAME_WEIGHT = 0.1  # of a word in the path or the date, against 1 in the text
 _FIRST_LOOK = 8  # passages looked at for each document wanted, before more are asked for
 
 # The title counts twice. Smaller is better.
 _BEST = """
-SELECT p.document, d.path, d.title, p.start, p.stop, p.heading, best.score
+SELECT p.document, d.path, d.title, d.published, d.language, p.start, p.stop, p.heading, best.score
 FROM (
-    SELECT rowid AS id, bm25(words, 2.0, 1.0, 1.0) AS score FROM words WHERE words MATCH ?
+    SELECT rowid AS id, bm25(words, 2.0, 1.0, 1.0, 1.0, 1.0) AS score FROM words WHERE words MATCH ?
     ORDER BY score LIMIT ?
 ) AS best
 JOIN passages AS p ON p.id = best.id
 JOIN documents AS d ON d.id = p.document
 ORDER BY best.score, d.path, p.start
 """
+# Their first passages stand for documents of which only the name or the date says a word of the query.
+_NAMED = """
+SELECT d.id, d.path, d.title, d.published, d.language, p.start, p.stop, p.heading, 0.0
+FROM (SELECT rowid AS id, rank AS score FROM paths WHERE paths MATCH ?) AS best
+JOIN documents AS d ON d.id = best.id
+JOIN passages AS p ON p.id = d.first_passage AND p.document = d.id
+ORDER BY best.score, d.path LIMIT ?
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
     """A document that was found. ``passages`` are its best spans of ``text``, best first; ``score`` is BM25
-    of the first of them, larger is better; ``relevance`` is the share (0 to 1) of the query's weight that one
-    of them covers together with its headings and the title; ``mentions`` are the most telling names in them;
-    ``via`` is the title of the document that names this one, when that is why it is here."""
+    of the first of them, a little more for words in path and date, larger is better, not above 0 when only
+    these have any; ``relevance`` is the share (0 to 1) of the query's weight that one of them covers together with its
+    headings and the title; ``mentions`` are the most telling names in them; ``via`` is the title of the document that
+    names this one, when that is why it is here."""
 
     path: str
     title: str
@@ -84,6 +95,8 @@ class _Found(NamedTuple):
     document: int
     path: str
     title: str
+    published: str | None
+    language: str
     start: int
     stop: int
     heading: str
@@ -92,7 +105,11 @@ class _Found(NamedTuple):
     def covers(self, weighted: Mapping[str, float], text: str) -> float:
         """The share of the weight that the passage covers, with its headings and title; ``text`` is the
         document's."""
-        return coverage(weighted, f"{self.title}\n{self.heading}\n{text[self.start : self.stop]}")
+        passage = f"{self.title}\n{self.heading}\n{text[self.start : self.stop]}"
+        return coverage(weighted, passage, self.language)
+
+    def name(self) -> str:
+        return path_words(self.path, _day(self.published))
 
 
 def look_up(
@@ -100,91 +117,159 @@ def look_up(
     terms: Sequence[str],
     limit: int,
     *,
+    english: bool = False,
     exclude: frozenset[str] = frozenset(),
     pooled: Statistics | None = None,
 ) -> list[Hit]:
-    """At most ``limit`` documents that have one of ``terms``, best first, equal ones by path.
+    """At most ``limit`` documents that have one of ``terms``, best first, equal ones by path; after those that have
+    one in their texts, those that have one in their path or date.
 
-    ``pooled`` replaces the index's own statistics in the relevance. Raises `sqlite3.Error`.
+    An ``english`` query is not looked for by the stems of other languages. ``pooled`` replaces the index's own
+    statistics in the relevance. Raises `sqlite3.Error`.
     """
-    own = count(connection, terms)
+    languages = () if english else _languages(connection)
+    own = count(connection, terms, languages)
     weighted = (pooled or own).weights(terms)
     present = [term for term in terms if own.frequencies[term]]
+    look = _Look(connection, languages, weighted, exclude)
     if own.total <= SMALL_CORPUS:
-        best = _best_by_coverage(connection, present, exclude, weighted)[:limit]
+        best = _best_by_coverage(look, present)[:limit]
     else:
         rare = own.rare(present)
-        best = _best_by_bm25(connection, rare, limit, exclude)
+        best = _best_by_bm25(look, rare, limit)
         if len(best) < limit and rare != present:
-            best = _best_by_bm25(connection, present, limit, exclude)
-    return [_hit(connection, passages, weighted) for passages in best]
+            best = _best_by_bm25(look, present, limit)
+    hits = [_hit(connection, passages, weighted) for passages in best]
+    if len(best) < limit and look.paths_tell:
+        hits += _only_by_path(look, own.total, {passages[0].document for passages in best}, limit - len(best))
+    return hits
 
 
-def count(connection: sqlite3.Connection, terms: Iterable[str]) -> Statistics:
-    """How often the terms occur. Raises `sqlite3.Error`."""
+def count(
+    connection: sqlite3.Connection, terms: Iterable[str], languages: Sequence[str] | None = None
+) -> Statistics:
+    """How often the terms occur, stems of the corpus's languages counted too. Raises `sqlite3.Error`."""
+    if languages is None:
+        languages = _languages(connection)
     (total,) = connection.execute("SELECT passages FROM totals").fetchone()
-    counting = "SELECT count(*) FROM words WHERE words MATCH ?"
-    frequencies = {
-        term: connection.execute(counting, (match_expression((term,)),)).fetchone()[0] for term in set(terms)
+    return Statistics(total, _frequencies(connection, "words", terms, languages))
+
+
+def _frequencies(
+    connection: sqlite3.Connection, table: str, terms: Iterable[str], languages: Sequence[str]
+) -> dict[str, int]:
+    counting = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"  # noqa: S608 - one of our two tables
+    return {
+        term: connection.execute(counting, (match_expression((term,), languages),)).fetchone()[0]
+        for term in set(terms)
     }
-    return Statistics(total, frequencies)
 
 
-def _best_by_bm25(
-    connection: sqlite3.Connection, terms: Sequence[str], limit: int, exclude: frozenset[str]
-) -> list[list[_Found]]:
+def _languages(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """Those of the documents, besides English."""
+    held = connection.execute("SELECT code FROM languages WHERE documents > 0 ORDER BY code")
+    return tuple(code for (code,) in held if code != ENGLISH)
+
+
+class _Look:
+    """One search: what it looks in, and with which words."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        languages: Sequence[str],
+        weighted: Mapping[str, float],
+        exclude: frozenset[str],
+    ) -> None:
+        self.connection = connection
+        self.weighted = weighted
+        self.exclude = exclude
+        self._languages = languages
+        anything = "SELECT 1 FROM paths WHERE paths MATCH ? LIMIT 1"
+        self.paths_tell = bool(connection.execute(anything, (match_expression(weighted),)).fetchone())
+        # What every form of a word begins with, or nearly so: it spares most paths a closer look.
+        self._openings = [stem(term.lower())[:-1] if term.isascii() else "" for term in weighted]
+
+    def rows(self, terms: Sequence[str], width: int) -> list[_Found]:
+        """The best ``width`` passages with one of ``terms``."""
+        if not terms:
+            return []
+        found = self.connection.execute(_BEST, (match_expression(terms, self._languages), width))
+        return [_Found._make(row) for row in found]
+
+    def by_document(self, rows: Iterable[_Found]) -> list[list[_Found]]:
+        documents: dict[int, list[_Found]] = {}
+        for row in rows:
+            if row.path not in self.exclude:
+                documents.setdefault(row.document, []).append(row)
+        return [passages[:PASSAGES_PER_HIT] for passages in documents.values()]
+
+    def with_paths(self, rows: list[_Found]) -> list[_Found]:
+        """The passages in a new order, raised a little by words that path or date have and the title lacks."""
+        if not self.paths_tell:
+            return rows
+        raised = [row._replace(score=row.score - self._said_by_path(row)) for row in rows]
+        raised.sort(key=lambda row: (row.score, row.path, row.start))
+        return raised
+
+    def _said_by_path(self, row: _Found) -> float:
+        name, title = row.name().lower(), row.title.lower()
+        if not any(opening in name and opening not in title for opening in self._openings):
+            return 0.0
+        said = set(covered(self.weighted, name)).difference(covered(self.weighted, title))
+        return _NAME_WEIGHT * sum(self.weighted[term] for term in said)
+
+
+def _only_by_path(look: _Look, total: int, found: Set[int], limit: int) -> list[Hit]:
+    """Documents that only their path or date speaks for. None of the query's weight is in their texts."""
+    frequencies = _frequencies(look.connection, "paths", look.weighted, ())
+    present = [term for term in look.weighted if frequencies[term]]
+    terms = Statistics(total, frequencies).rare(present) or present
+    if not terms:
+        return []
+    rows = look.connection.execute(_NAMED, (match_expression(terms), limit + len(found) + len(look.exclude)))
+    hits = []
+    for passages in look.by_document(_Found._make(row) for row in rows):
+        if passages[0].document not in found:
+            said = coverage(look.weighted, passages[0].name())
+            hits.append(_hit(look.connection, [passages[0]._replace(score=1.0 - said)], look.weighted))
+    hits.sort(key=lambda hit: (-hit.score, hit.path))
+    return hits[:limit]
+
+
+def _best_by_bm25(look: _Look, terms: Sequence[str], limit: int) -> list[list[_Found]]:
     """The best passages of the best documents. Passages that tie with the last one looked at are left for a
     wider look, so that the order of insertion decides nothing."""
     width = _FIRST_LOOK * limit
     while True:
-        rows = _rows(connection, terms, width)
+        rows = look.rows(terms, width)
         complete = len(rows) < width
         seen = rows if complete else [row for row in rows if row.score < rows[-1].score]
-        best = _by_document(seen, exclude)
+        best = look.by_document(look.with_paths(seen))
         if complete or len(best) >= limit:
             return best[:limit]
         width *= 4
 
 
-def _best_by_coverage(
-    connection: sqlite3.Connection,
-    terms: Sequence[str],
-    exclude: frozenset[str],
-    weighted: Mapping[str, float],
-) -> list[list[_Found]]:
+def _best_by_coverage(look: _Look, terms: Sequence[str]) -> list[list[_Found]]:
     """The same for few passages. There BM25 fails: SQLite gives no weight to a word that half of them have.
     So what decides first is the share of the terms' weight that a passage covers."""
-    rows = _rows(connection, terms, SMALL_CORPUS)
+    rows = look.with_paths(look.rows(terms, SMALL_CORPUS))
     texts: dict[int, str] = {}
     for row in rows:
         if row.document not in texts:
-            (texts[row.document],) = connection.execute(
+            (texts[row.document],) = look.connection.execute(
                 "SELECT text FROM documents WHERE id = ?", (row.document,)
             ).fetchone()
-    covered = {row: row.covers(weighted, texts[row.document]) for row in rows}
-    rows.sort(key=lambda row: (-covered[row], row.score, row.path, row.start))
-    return _by_document(rows, exclude)
-
-
-def _rows(connection: sqlite3.Connection, terms: Sequence[str], width: int) -> list[_Found]:
-    """The best ``width`` passages with one of ``terms``."""
-    if not terms:
-        return []
-    return [_Found._make(row) for row in connection.execute(_BEST, (match_expression(terms), width))]
-
-
-def _by_document(rows: Iterable[_Found], exclude: frozenset[str]) -> list[list[_Found]]:
-    documents: dict[int, list[_Found]] = {}
-    for row in rows:
-        if row.path not in exclude:
-            documents.setdefault(row.document, []).append(row)
-    return [passages[:PASSAGES_PER_HIT] for passages in documents.values()]
+    share = {row: row.covers(look.weighted, texts[row.document]) for row in rows}
+    rows.sort(key=lambda row: -share[row])
+    return look.by_document(rows)
 
 
 def _hit(connection: sqlite3.Connection, found: list[_Found], weighted: Mapping[str, float]) -> Hit:
     best = found[0]
-    text, content_hash, snapshot_hash, published = connection.execute(
-        "SELECT text, content_hash, snapshot_hash, published FROM documents WHERE id = ?", (best.document,)
+    text, content_hash, snapshot_hash = connection.execute(
+        "SELECT text, content_hash, snapshot_hash FROM documents WHERE id = ?", (best.document,)
     ).fetchone()
     return Hit(
         path=best.path,
@@ -192,8 +277,12 @@ def _hit(connection: sqlite3.Connection, found: list[_Found], weighted: Mapping[
         text=text,
         content_hash=content_hash,
         snapshot_hash=snapshot_hash,
-        published=date.fromisoformat(published) if published else None,
+        published=_day(best.published),
         passages=tuple(Span(start=part.start, end=part.stop) for part in found),
         score=-best.score,
         relevance=max(part.covers(weighted, text) for part in found),
     )
+
+
+def _day(published: str | None) -> date | None:
+    return date.fromisoformat(published) if published else None

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import lru_cache
+from typing import NamedTuple
 
+from deep_research.evidence.language import ENGLISH, STEMMED, stems_in
 from deep_research.evidence.plain import clean
+from deep_research.sources.documents import unspaced
+from deep_research.sources.documents.files import SUFFIXES
 from deep_research.sources.documents.plaintext import words
 
 MAX_TERMS = 32
 
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[^\W_]+")
+_UNSPACED_PART = re.compile(f"(?:[^\\W_]|[{unspaced.STAND_INS}])+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
-# Chinese and Japanese have no spaces: each character is indexed as a word, and a query looks for pairs of
-# them.
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_RUN = re.compile(f"([{_UNSPACED}]+)")
-_CHARACTER = re.compile(f"([{_UNSPACED}])")
+# Where a name is cut although no sign stands there: camelCase, report2024.
+_SEAM = re.compile(r"[a-z][A-Z0-9]|[A-Z][A-Z][a-z]|[0-9][A-Za-z]")
+_NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_A-Za-z0-9]+")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_LANGUAGE_MARKS = {language: chr(0xE100 + number) for number, language in enumerate(STEMMED)}
 
 STOP_WORDS = words(
     "a about above after again against all also am an and any are as at be because been before being below "
@@ -40,44 +49,99 @@ def query_terms(query: str) -> list[str]:
     Stop words are left out, unless there is nothing else. A run of an unspaced script gives its pairs of
     characters.
     """
-    found = [
-        term for word in _WORD.findall(clean(query[:20_000])) for term in _split(word) if term.strip("_")
-    ]
+    found = [term for term in _terms(clean(query[:20_000])) if term.strip("_")]
     telling = [term for term in found if term.lower() not in STOP_WORDS]
     return (telling or found)[:MAX_TERMS]
 
 
-def match_expression(terms: Iterable[str]) -> str:
-    """An FTS5 query that any of ``terms`` satisfies. They hold only word characters, so none can break out of
-    its quotes."""
-    return " OR ".join(f'"{spaced(term)}"' for term in terms)
+def match_expression(terms: Iterable[str], languages: Sequence[str] = ()) -> str:
+    """An FTS5 query that any of ``terms`` satisfies, or a word of the same stem in one of ``languages``. They hold
+    only letters, digits, marks and ``_``, so none can break out of its quotes."""
+    return " OR ".join(form for term in terms for form in _forms(term, languages))
 
 
-def spaced(text: str) -> str:
-    """``text`` with each character of an unspaced script as a word of its own."""
-    return text if text.isascii() else _CHARACTER.sub(r" \1 ", text)
+def _forms(term: str, languages: Sequence[str]) -> Iterator[str]:
+    if pair := unspaced.pair_of(term):
+        # One character begins a pair wherever it stands.
+        yield f'"{pair}" *' if unspaced.is_single(term) else f'"{pair}"'
+        return
+    yield f'"{term}"'
+    for language in languages:
+        for stem_ in _marked_stems(language, term):
+            yield f'"{stem_}"'
 
 
-def coverage(weighted: Mapping[str, float], text: str) -> float:
+class Fields(NamedTuple):
+    """What the index is told of a passage, column by column: a word is in one of the first three, and what these
+    cannot find, stems of other languages than English and pairs of characters, in one of its own."""
+
+    title: str
+    heading: str
+    body: str
+    stems: str | None = None
+    pairs: str | None = None
+
+
+def fields(title: str, heading: str, body: str, language: str) -> Fields:
+    """The same values for the same text always: the index has to be told them again to forget them."""
+    stems = pairs = None
+    if language != ENGLISH:
+        # The title counts twice, here too.
+        stems = " ".join(_marked_stems(language, f"{title}\n{title}\n{heading}\n{body}"))
+    if any(map(unspaced.occur_in, (title, heading, body))):
+        found = [*unspaced.pairs(title) * 2, *unspaced.pairs(heading), *unspaced.pairs(body)]
+        if found:
+            pairs = " ".join(found)
+            title, heading, body = map(unspaced.without, (title, heading, body))
+    return Fields(title, heading, body, stems, pairs)
+
+
+def path_words(path: str, published: date | None) -> str:
+    """What a document can be found by besides its text: the words of its path, without the suffix, and of its
+    date."""
+    stop = path.rfind(".")
+    text = path[:stop] if path[stop:].lower() in SUFFIXES else path
+    if _SEAM.search(text):
+        text = f"{text} {' '.join(_NAME_PART.findall(text))}"
+    if published:
+        text = f"{text} {published.isoformat()} {published.day} {MONTHS[published.month - 1]}"
+    if not text.isascii() and (found := unspaced.pairs(text)):
+        text = " ".join((unspaced.without(text), *found))
+    return text
+
+
+def coverage(weighted: Mapping[str, float], text: str, language: str = ENGLISH) -> float:
     """The share (0 to 1) of the weight of the terms that occur in ``text``: single words by their stems,
     others (``snake_case``, a pair of characters) as they are."""
     whole = sum(weighted.values())
     if not whole:
         return 0.0
-    parts = {term: _folded(term) for term in weighted}
+    return min(1.0, sum(weighted[term] for term in covered(weighted, text, language)) / whole)
+
+
+def covered(terms: Iterable[str], text: str, language: str = ENGLISH) -> list[str]:
+    """Which of the terms occur in ``text``."""
+    parts = {term: _parts(term) for term in terms}
     present = _folded(text)
     # Stemming is slow and keeps the first letters, so only words that begin like a term are stemmed.
     beginnings = {words[0][:2] for words in parts.values() if len(words) == 1}
     stems = {stem(word) for word in set(present) if word[:2] in beginnings}
     sequence = f" {' '.join(present)} " if any(len(words) > 1 for words in parts.values()) else ""
+    foreign = frozenset(stems_in(language, text)) if language != ENGLISH else frozenset()
 
-    def occurs(words: list[str]) -> bool:
-        return (
-            stem(words[0]) in stems if len(words) == 1 else bool(words) and f" {' '.join(words)} " in sequence
-        )
+    def occurs(term: str, words: Sequence[str]) -> bool:
+        if len(words) == 1:
+            return stem(words[0]) in stems or (
+                bool(foreign) and not foreign.isdisjoint(stems_in(language, term))
+            )
+        return bool(words) and f" {' '.join(words)} " in sequence
 
-    covered = sum(weight for term, weight in weighted.items() if occurs(parts[term]))
-    return min(1.0, covered / whole)
+    return [term for term, words in parts.items() if occurs(term, words)]
+
+
+@lru_cache(maxsize=1 << 10)
+def _parts(term: str) -> tuple[str, ...]:
+    return tuple(_folded(term))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -92,20 +156,28 @@ def stem(word: str) -> str:
     return found[:-1] if found.endswith(("logi", "bli")) else found
 
 
-def _split(word: str) -> Iterator[str]:
-    if word.isascii():
-        yield word
+def _terms(query: str) -> Iterator[str]:
+    if query.isascii():
+        yield from _WORD.findall(query)
         return
-    for piece in _RUN.split(word):
-        if len(piece) > 2 and _RUN.fullmatch(piece):
-            yield from (piece[at : at + 2] for at in range(len(piece) - 1))
-        elif piece:
-            yield piece
+    for place, piece in enumerate(unspaced.RUN.split(query)):
+        if place % 2:
+            yield from unspaced.neighbours(piece)
+        else:
+            yield from _WORD.findall(piece)
+
+
+def _marked_stems(language: str, text: str) -> list[str]:
+    """Stems that end in a letter of private use that stands for their language. So none is taken for a word, nor for
+    a stem of another language, and FTS5 does not stem it again."""
+    mark = _LANGUAGE_MARKS[language]
+    return [key + mark for key in stems_in(language, text)]
 
 
 def _folded(text: str) -> list[str]:
     """The words of ``text`` in lower case and without accents, as the index has them before stemming."""
-    if not text.isascii():
-        text = _ACCENTS.sub("", unicodedata.normalize("NFD", spaced(text)))
-        text = unicodedata.normalize("NFC", text)
-    return _PART.findall(text.lower())
+    if text.isascii():
+        return _PART.findall(text.lower())
+    text = _ACCENTS.sub("", unicodedata.normalize("NFD", unspaced.spaced(text)))
+    part = _UNSPACED_PART if unspaced.HAS_STAND_IN.search(text) else _PART
+    return part.findall(unicodedata.normalize("NFC", text).lower())

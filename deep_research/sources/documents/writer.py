@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 
 from deep_research.errors import CorpusError
+from deep_research.evidence.language import ENGLISH, language_of
 from deep_research.evidence.names import borne
-from deep_research.evidence.passages import passages
+from deep_research.evidence.passages import TARGET, passages
+from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.files import Candidate, CorpusFolder, Skipped
 from deep_research.sources.documents.plaintext import UnreadableError
 from deep_research.sources.documents.readers import Document, TooLongError, read_document
-from deep_research.sources.documents.terms import spaced
+from deep_research.sources.documents.terms import fields, path_words
 from deep_research.state.identity import sha256_hex
 
-_BATCH = 1_000  # passages handed to SQLite at once
+_BATCH = 200  # passages handed to SQLite at once
 _BATCH_CHARACTERS = 1_000_000
 
 
@@ -61,8 +65,10 @@ class IndexWriter:
             "SELECT documents, passages FROM totals"
         ).fetchone()
         self._places: list[tuple[int, int, int, int, str]] = []
-        self._words: list[tuple[int, str, str, str]] = []
+        self._words: list[tuple[int, str, str, str, str | None, str | None]] = []
         self._names: list[tuple[str, int, float]] = []
+        self._paths: list[tuple[int, str]] = []
+        self._languages: Counter[str] = Counter()
         self._characters = 0
 
     def follow(self, folder: CorpusFolder, *, max_text_bytes: int, stopped: Callable[[], bool]) -> None:
@@ -93,12 +99,15 @@ class IndexWriter:
 
     def put(self, path: str, document: Document, *, size: int = 0, mtime_ns: int = 0) -> None:
         """Adds a document, in the place of one of the same path."""
-        data = document.text.encode()
-        published = document.published.isoformat() if document.published else None
+        text, title, published = document.text, document.title, document.published
+        data = text.encode()
+        language = language_of(text)
+        parts = _passages(text)
+        number, at = self._next_document, self._next_passage
+        day = published.isoformat() if published else None
         hashes = document.snapshot_hash, sha256_hex(data)
-        parts = passages(document.text)
-        place = len(data), self._next_passage, len(parts)
-        row = (path, size, mtime_ns, document.title, published, *hashes, *place, None, document.text)
+        place = len(data), at, len(parts)
+        row = (path, size, mtime_ns, title, day, *hashes, *place, None, language, text)
         if self._insert_document(row):
             self.added += 1
         else:
@@ -106,17 +115,22 @@ class IndexWriter:
             self._insert_document(row)
             self.changed += replaced
             self.added += not replaced
-        self._names += [
-            (name, self._next_document, strength)
-            for name, strength in borne(document.title, document.text).items()
-        ]
-        title = spaced(document.title)
-        for at, part in enumerate(parts, self._next_passage):
-            body = document.text[part.start : part.end]
-            self._places.append((at, self._next_document, part.start, part.end, part.heading))
-            self._words.append((at, title, spaced(part.heading), spaced(body)))
-        self._characters += len(document.text)
-        self._next_passage += len(parts)
+        # Most texts have nothing for the last two columns, and need not be asked passage by passage.
+        usual = language == ENGLISH and not (unspaced.occur_in(text) or unspaced.occur_in(title))
+        for start, end, heading in parts:
+            self._places.append((at, number, start, end, heading))
+            body = text[start:end]
+            self._words.append(
+                (at, title, heading, body, None, None)
+                if usual
+                else (at, *fields(title, heading, body, language))
+            )
+            at += 1
+        self._paths.append((number, path_words(path, published)))
+        self._names += [(name, number, surely) for name, surely in borne(title, text).items()]
+        self._languages[language] += 1
+        self._characters += len(text)
+        self._next_passage = at
         self._next_document += 1
         self._passages += len(parts)
         self._documents += 1
@@ -129,6 +143,11 @@ class IndexWriter:
         self._connection.execute(
             "UPDATE totals SET documents = ?, passages = ?, edition = edition + 1",
             (self._documents, self._passages),
+        )
+        self._connection.executemany(
+            "INSERT INTO languages VALUES (?, ?) "
+            "ON CONFLICT (code) DO UPDATE SET documents = documents + excluded.documents",
+            self._languages.items(),
         )
         return self._documents, self._passages
 
@@ -155,7 +174,7 @@ class IndexWriter:
             if raw is not None:  # else the next look may find it readable without a change of time or size
                 over = max_text_bytes if isinstance(error, TooLongError) else 0
                 self._insert_document(
-                    (file.path, size, mtime_ns, "", None, "", "", over, 0, 0, str(error), "")
+                    (file.path, size, mtime_ns, "", None, "", "", over, 0, 0, str(error), "", "")
                 )
                 self._next_document += 1
 
@@ -163,8 +182,8 @@ class IndexWriter:
         """Whether it was inserted; not so when there is one of the same path."""
         done = self._connection.execute(
             "INSERT OR IGNORE INTO documents (id, path, size, mtime_ns, title, published, snapshot_hash, "
-            "content_hash, text_bytes, first_passage, passages, why, text) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "content_hash, text_bytes, first_passage, passages, why, language, text) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (self._next_document, *row),
         )
         return done.rowcount == 1
@@ -172,18 +191,21 @@ class IndexWriter:
     def _remove(self, path: str) -> bool:
         """Whether it was a document, and not a file that was skipped."""
         self._flush()
-        document, title, first, count, why, text = self._connection.execute(
-            "SELECT id, title, first_passage, passages, why, text FROM documents WHERE path = ?", (path,)
+        document, title, published, first, count, why, language, text = self._connection.execute(
+            "SELECT id, title, published, first_passage, passages, why, language, text FROM documents "
+            "WHERE path = ?",
+            (path,),
         ).fetchone()
         held = (first, first + count)
         places = self._connection.execute(
             "SELECT id, start, stop, heading FROM passages WHERE id >= ? AND id < ?", held
         ).fetchall()
-        # The words table keeps no text of its own, so it has to be told what to forget.
+        # The tables for searching keep no text of their own, so they have to be told what to forget.
         self._connection.executemany(
-            "INSERT INTO words (words, rowid, title, heading, body) VALUES ('delete', ?, ?, ?, ?)",
+            "INSERT INTO words (words, rowid, title, heading, body, stems, pairs) "
+            "VALUES ('delete', ?, ?, ?, ?, ?, ?)",
             [
-                (at, spaced(title), spaced(heading), spaced(text[start:stop]))
+                (at, *fields(title, heading, text[start:stop], language))
                 for at, start, stop, heading in places
             ],
         )
@@ -191,6 +213,13 @@ class IndexWriter:
             "DELETE FROM names WHERE name = ? AND document = ?",
             [(name, document) for name in borne(title, text)],
         )
+        if why is None:
+            day = date.fromisoformat(published) if published else None
+            self._connection.execute(
+                "INSERT INTO paths (paths, rowid, words) VALUES ('delete', ?, ?)",
+                (document, path_words(path, day)),
+            )
+            self._languages[language] -= 1
         self._connection.execute("DELETE FROM passages WHERE id >= ? AND id < ?", held)
         self._connection.execute("DELETE FROM documents WHERE id = ?", (document,))
         self._passages -= len(places)
@@ -200,11 +229,24 @@ class IndexWriter:
     def _flush(self) -> None:
         self._connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", self._places)
         self._connection.executemany(
-            "INSERT INTO words (rowid, title, heading, body) VALUES (?, ?, ?, ?)", self._words
+            "INSERT INTO words (rowid, title, heading, body, stems, pairs) VALUES (?, ?, ?, ?, ?, ?)",
+            self._words,
         )
         self._names.sort()
         self._connection.executemany("INSERT INTO names VALUES (?, ?, ?)", self._names)
-        self._names.clear()
+        self._connection.executemany("INSERT INTO paths (rowid, words) VALUES (?, ?)", self._paths)
+        self._paths.clear()
         self._places.clear()
         self._words.clear()
+        self._names.clear()
         self._characters = 0
+
+
+def _passages(text: str) -> list[tuple[int, int, str]]:
+    """Where each passage starts and ends, and its heading. As `passages` says, which a text that is short and has no
+    heading need not be given to."""
+    if len(text) > TARGET or "#" in text:
+        return [(part.start, part.end, part.heading) for part in passages(text)]
+    body = text.strip()
+    start = text.find(body)
+    return [(start, start + len(body), "")] if body else []

@@ -1,0 +1,90 @@
+"""Scripts that are written without spaces: Chinese, Japanese, Thai, Lao, Khmer, Burmese.
+
+Nothing tells where their words end. So what is indexed is each pair of neighbouring characters, and a query looks for
+its own pairs. A character is a letter together with the marks that it carries.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from operator import add
+
+_HAN_AND_KANA = (
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_THAI_TO_BURMESE = (  # Thai, Lao, Burmese with its extensions, Khmer
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ec4\u0ec6\u0ec8-\u0ece\u0edc-\u0edf"
+    "\u1000-\u103f\u1050-\u109f\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f\u1780-\u17d3\u17d7\u17dc\u17dd"
+)
+_MARKS = [
+    chr(code)
+    for first, last in ((0x0E01, 0x0ECE), (0x1000, 0x109F), (0x1780, 0x17DD), (0xA9E0, 0xAA7F))
+    for code in range(first, last + 1)
+    if re.match(f"[{_THAI_TO_BURMESE}]", chr(code)) and unicodedata.category(chr(code)).startswith("M")
+]
+# FTS5 takes marks for ends of words, so letters of private use stand in for them.
+_STAND_IN = {ord(mark): 0xE800 + number for number, mark in enumerate(_MARKS)}
+STAND_INS = f"{chr(0xE800)}-{chr(0xE800 + len(_MARKS) - 1)}"
+
+RUN = re.compile(f"([{_HAN_AND_KANA}{_THAI_TO_BURMESE}]+)")
+HAS_STAND_IN = re.compile(f"[{STAND_INS}]")
+# The first bytes of such characters in UTF-8 stand for nothing else there but some symbols and other scripts.
+_OTHER_BYTES = bytes(set(range(256)).difference((0xE0, 0xE1, *range(0xE3, 0xEB), 0xEF, 0xF0)))
+_MARK = "".join(_MARKS)
+_HAS_MARK = re.compile(f"[{_MARK}]")
+_CHARACTER = re.compile(f"[{_HAN_AND_KANA}{_THAI_TO_BURMESE}][{_MARK}]*+")
+
+
+def occur_in(text: str) -> bool:
+    """Whether there may be such characters in ``text``; certain when not."""
+    # Deleting from bytes is far quicker than searching.
+    return not text.isascii() and bool(text.encode().translate(None, _OTHER_BYTES))
+
+
+def pairs(text: str) -> list[str]:
+    """The pairs of neighbours in ``text``, and the last character of each run alone, as the index has them."""
+    runs = RUN.findall(text)
+    if not runs:
+        return runs
+    found: list[str] = []
+    marked = _HAS_MARK.search(text)
+    for run in runs:
+        characters = _characters(run) if marked else run
+        found.extend(map(add, characters, [*characters[1:], ""]))
+    return [pair.translate(_STAND_IN) for pair in found] if marked else found
+
+
+def neighbours(run: str) -> Iterator[str]:
+    """The pairs of neighbours in a run as a query has them; a single character as it is."""
+    characters = _characters(run)
+    if len(characters) == 1:
+        yield run
+    yield from map(add, characters, characters[1:])
+
+
+def pair_of(term: str) -> str:
+    """What the index has for a term of a query; empty when it is of another script."""
+    return term.translate(_STAND_IN) if RUN.match(term) else ""
+
+
+def is_single(term: str) -> bool:
+    return len(_characters(term)) == 1
+
+
+def without(text: str) -> str:
+    """``text`` with its runs of unspaced scripts taken out."""
+    return RUN.sub(" ", text)
+
+
+def spaced(text: str) -> str:
+    """``text`` with each character of an unspaced script as a word of its own."""
+    if not RUN.search(text):
+        return text
+    return _CHARACTER.sub(r" \g<0> ", text).translate(_STAND_IN)
+
+
+def _characters(run: str) -> list[str]:
+    return _CHARACTER.findall(run)

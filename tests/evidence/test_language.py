@@ -1,0 +1,91 @@
+"""Telling languages apart, and the stems of their words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deep_research.evidence.language import ENGLISH, STEMMED, language_of, stem_in, stems_in
+
+SAMPLES = {
+    "en": "The keeper of the lighthouse wrote down the weather every day, and his daughter helped him with it.",
+    "de": "Der Wärter des Leuchtturms schrieb jeden Tag das Wetter auf, und seine Tochter half ihm dabei.",
+    "fr": "Le gardien du phare notait le temps chaque jour, et sa fille était là pour l'aider dans ce travail.",
+    "es": "El guarda del faro apuntaba el tiempo todos los días, y su hija le ayudaba con el trabajo.",
+    "it": "Il guardiano del faro annotava il tempo ogni giorno, e sua figlia lo aiutava con il lavoro.",
+    "pt": "O guarda do farol anotava o tempo todos os dias, e a sua filha ajudava-o no trabalho com os livros.",
+    "nl": "De wachter van de vuurtoren schreef elke dag het weer op, en zijn dochter hielp hem met het werk.",
+    "sv": "Vaktaren på fyren skrev upp vädret varje dag, och hans dotter hjälpte till med det som var kvar.",
+    "da": "Fyrpasseren skrev vejret op hver dag, og hans datter hjalp ham med det, når der var meget at lave.",
+    "no": "Fyrvokteren skrev opp været hver dag, og datteren hans hjalp til når det var mye å gjøre.",
+    "fi": "Majakanvartija kirjoitti sään muistiin joka päivä, ja hän sai apua, kun työtä oli paljon.",
+    "ru": "Смотритель маяка каждый день записывал погоду, и его дочь помогала ему, когда было много работы.",
+    "hu": "A világítótorony őre minden nap leírta az időjárást, és a lánya is segített, ha sok volt a munka.",
+    "ro": "Paznicul farului nota vremea în fiecare zi, iar fiica lui îl ajuta când era mult de lucru cu cărțile.",
+    "tr": "Deniz feneri bekçisi her gün havayı not etti ve kızı ona çok iş olduğu için yardım etti, bu da iyi oldu.",
+}
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+def test_a_text_is_in_the_language_whose_function_words_it_has(language: str) -> None:
+    assert language_of(SAMPLES[language]) == language
+    assert language_of(SAMPLES[language] * 100) == language
+
+
+def test_there_is_a_sample_of_each_language() -> None:
+    assert set(SAMPLES) == {ENGLISH, *STEMMED}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "walrus", "1, 2, 3", "量子计算的优势是速度。", "Die Hard", "La Paz", "x = f(y)"]
+)
+def test_what_is_not_clear_is_the_default(text: str) -> None:
+    assert language_of(text) == ENGLISH
+    assert language_of(text, default="") == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "El Festín de Satanás is a 1958 Argentine film.",
+        "De Voortrekkers is a film of 1916.",
+        "La colpa di una madre is a 1952 Italian melodrama film.",
+        "What is the meaning of das Haus?",
+    ],
+)
+def test_foreign_names_do_not_make_a_text_foreign(text: str) -> None:
+    assert language_of(text) == ENGLISH
+
+
+def test_an_english_title_does_not_make_a_german_text_english() -> None:
+    text = f"Er las The Lord of the Rings. {SAMPLES['de']} {SAMPLES['de']}"
+    assert language_of(text) == "de"
+
+
+@pytest.mark.parametrize(
+    ("language", "one", "other"),
+    [
+        *(("de", "häuser", "haus"), ("fr", "maisons", "maison"), ("es", "casas", "casa")),
+        *(
+            ("it", "giornali", "giornale"),
+            ("ru", "книги", "книга"),
+            ("sv", "husen", "hus"),
+            ("fi", "taloja", "talo"),
+        ),
+    ],
+)
+def test_forms_of_a_word_have_one_stem(language: str, one: str, other: str) -> None:
+    assert stem_in(language, one) == stem_in(language, other)
+
+
+def test_stems_leave_out_function_words_numbers_and_single_letters() -> None:
+    assert stems_in("de", "Die 3 Häuser, und ein Haus: X.") == ["haus", "haus"]
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_a_known_language_and_stems_in_each(text: str) -> None:
+    language = language_of(text)
+    assert language in (ENGLISH, *STEMMED)
+    if language != ENGLISH:
+        assert all(stems_in(language, text))
