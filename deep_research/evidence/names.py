@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, WORD, folded
 
@@ -17,7 +16,6 @@ MAX_CHARS = 90
 _PLAIN_WORD = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b")
-_ARTICLE = re.compile(r"(?:the|a|an) ")
 _OPENING_ARTICLE = re.compile(r"(?:The|A|An|This|These|Its|His|Her|Their|Our) ")
 _BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
 _SMALL = r"(?:of|the|in|de|la|le|van|von|del|di|da|al|el|bin|ibn|and|for|on)"
@@ -38,58 +36,47 @@ _DAYS_AND_MONTHS = frozenset(
         monday tuesday wednesday thursday friday saturday sunday"""
     )
 )
+_SMALL_WORDS = STOP_WORDS | ASKING_WORDS | _DAYS_AND_MONTHS
 
 
-@lru_cache(maxsize=1 << 16)
 def key(name: str) -> str:
     """What a name is compared by; empty when it has no letter or digit."""
+    if "'" in name or "’" in name:
+        name = _POSSESSIVE.sub("", name)
     if name.isascii():
-        return " ".join(_PLAIN_WORD.findall(_POSSESSIVE.sub("", name.lower())))
-    return " ".join(_WORD.findall(folded(_POSSESSIVE.sub("", name))))
+        return " ".join(_PLAIN_WORD.findall(name.lower()))
+    return " ".join(_WORD.findall(folded(name)))
 
 
 def telling(name: str) -> bool:
     """Whether a key says which thing is meant: no date, no number, not only small words."""
     if len(name) < 2 or name.count(" ") >= MAX_WORDS:
         return False
-    return any(
-        not word.isdigit()
-        and word not in STOP_WORDS
-        and word not in _DAYS_AND_MONTHS
-        and word not in ASKING_WORDS
-        for word in name.split()
-    )
+    return any(word not in _SMALL_WORDS and not word.isdigit() for word in name.split())
 
 
 def borne(title: str, text: str) -> dict[str, float]:
     """The keys of the names a document bears, with how surely (0 to 1): its title, parts of it, what its first
     sentence defines, what it is said to be known as."""
-    found: dict[str, float] = {}
-
-    def bears(name: str, strength: float) -> None:
-        if 1 < len(name) <= MAX_CHARS:
-            wanted = key(name)
-            if telling(wanted):
-                found[wanted] = max(strength, found.get(wanted, 0.0))
-                bare = _ARTICLE.sub("", wanted, count=1) if wanted.startswith(("the ", "a ", "an ")) else ""
-                if bare and telling(bare):
-                    found[bare] = max(strength - 0.1, found.get(bare, 0.0))
-
-    if title:
-        bears(title, 1.0)
-        if title.endswith(")"):
-            bears(_BRACKETED.sub("", title), 0.9)
-        if "," in title:
-            bears(title.split(",", 1)[0], 0.8)
+    called = [(title, 1.0)] if title else []
+    if title.endswith(")"):
+        called.append((_BRACKETED.sub("", title), 0.9))
+    if "," in title:
+        called.append((title.split(",", 1)[0], 0.8))
     opening = _DEFINED.search(text, 0, 160)
     if opening and 1 < opening.start() <= MAX_CHARS:
-        called = text[: opening.start()].strip(" \"'“”#*")
-        if _names_something(called):
-            bears(called, 0.7)
+        subject = text[: opening.start()].strip(" \"'“”#*")
+        if subject != title and _names_something(subject):
+            called.append((subject, 0.7))
     head = text[:400]
     if "known as" in head or "called" in head or " born " in head or "nicknamed" in head:
-        for match in _OTHERWISE.finditer(head):
-            bears(match.group(1), 0.6)
+        called += [(match.group(1), 0.6) for match in _OTHERWISE.finditer(head)]
+    found: dict[str, float] = {}
+    for name, strength in called:
+        if len(name) <= MAX_CHARS and telling(wanted := key(name)):
+            found.setdefault(wanted, strength)
+            if wanted.startswith(("the ", "a ", "an ")) and telling(bare := wanted.partition(" ")[2]):
+                found.setdefault(bare, strength - 0.1)
     return found
 
 

@@ -38,7 +38,8 @@ def first_look(reading: Reading, question: str, *, exclude: frozenset[str]) -> F
     """What the corpus says of a question. Raises `sqlite3.Error`."""
     names = spotted(reading.connection, question, any_case=True)
     asked = dict.fromkeys(w.casefold() for w in words(question) if w.casefold() not in STOP_WORDS)
-    best = look_up(reading.connection, query_terms(question), TITLES, exclude=exclude)
+    terms = query_terms(question)
+    best = look_up(reading.connection, terms, TITLES, exclude=exclude) if terms else []
     return FirstLook(
         names=weighed(names, reading.total, reading.frequency),
         words={word: round(reading.rarity(word), 4) for word in asked},

@@ -217,7 +217,7 @@ class TestForgetting:
             last[path] = document(text, title[:20])
         index.add([])
         fresh.add(last.items())
-        for table in ("words", "names"):
+        for table in ("words", "paths"):
             assert vocabulary(folder / "index.db", table) == vocabulary(folder / "fresh.db", table)
         index.close()
         fresh.close()
