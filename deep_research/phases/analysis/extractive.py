@@ -1,6 +1,6 @@
 """An analyzer without a model: the sentences that answer are the findings.
 
-For the question and each sub-query (an *aspect*) the passages of the batch are ranked by the rarity of the terms
+A broad request is answered in another way (see `broad`). For the question and each sub-query (an *aspect*) the passages of the batch are ranked by the rarity of the terms
 they share with it. From the best ones the run of sentences is taken that covers most. A passage counts only when
 it, with its title, covers enough of what the aspect asks: texts about something else give no finding.
 """
@@ -28,6 +28,7 @@ from deep_research.evidence.text import (
     stem,
     words,
 )
+from deep_research.phases.analysis.broad import broad_findings, is_broad
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedGap,
@@ -95,6 +96,9 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
             return AnalyzerOutput()
         found += scan(source.content, place, scanner)
         titles.append(scanner.present(source.title))
+    if is_broad(handoff.original_query):
+        broad = broad_findings(handoff, found)
+        return AnalyzerOutput(findings=tuple(broad), addressed_gap_ids=tuple(sorted(_addressed(broad, handoff))))
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
     batch = _Batch(handoff, found, titles, _times(question, rarity))
     answers = {aspect.id: list(_answers(aspect, _times(aspect.weights, rarity), batch)) for aspect in aspects}

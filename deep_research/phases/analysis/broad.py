@@ -1,0 +1,80 @@
+"""Findings for a broad request: many sentences of many sources that together speak of most of it.
+
+A short question wants the one sentence that answers. A request of many sentences, or one that asks for an overview,
+has no such sentence: what counts is that its subject is covered from all sides, by the sources nearest to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from deep_research.evidence.covering import Candidate, chosen
+from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
+from deep_research.evidence.passages import sentences
+from deep_research.evidence.quoting import is_statement, readable
+from deep_research.evidence.ranking import Passage, stems_of
+from deep_research.evidence.text import question_terms
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
+from deep_research.state import ConfidenceLevel, Span
+
+LONG = 40  # distinct content words that make a request broad
+SOURCES = 40  # of the nearest, from which sentences are chosen
+NEAR = 0.25  # of the best source's score, for a source to be one of them
+REACH = 0.2  # of what is asked, for a source that shows that the sources speak of it
+PER_SOURCE = 4
+ROOM = 2_000  # words of findings: more than most reports hold
+MIN_WORDS, MAX_WORDS = 6, 60
+SCALE = 40.0  # from the value of a choice to a relevance
+
+
+def is_broad(request: str) -> bool:
+    return len(question_terms(request)) >= LONG
+
+
+def broad_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[AnalyzedFinding]:
+    """The findings in the order of what each adds; none when no source speaks of what is asked."""
+    texts = [source.content for source in handoff.sources]
+    rank = ranked(handoff.original_query, found, texts, [source.title for source in handoff.sources])
+    if not _speaks(rank):
+        return []
+    near = by_source((p for p in rank.passages if p.score >= NEAR), SOURCES)
+    spans: list[tuple[int, Span]] = []
+    candidates: list[Candidate] = []
+    for passage in (p for group in near.values() for p in group):
+        for span, length in _statements(texts[passage.source], passage):
+            spans.append((passage.source, span))
+            terms = stems_of(texts[passage.source][span.start : span.end])
+            candidates.append(Candidate(passage.source, terms, length, near[passage.source][0].score))
+    weights = {
+        t: rank.asked.get(t, 0.0) + rank.learned.get(t, 0.0) for t in rank.asked.keys() | rank.learned.keys()
+    }
+    said = Counter(term for finding in handoff.findings for term in stems_of(finding.content))
+    choices = chosen(candidates, weights, room=ROOM, per_source=PER_SOURCE, said=said)
+    return [_finding(handoff, *spans[choice.place], choice.value) for choice in choices]
+
+
+def _speaks(rank: Ranked) -> bool:
+    """Whether one of the passages has enough of what is asked: many together have some of anything."""
+    return any(sum(w for t, w in rank.asked.items() if t in p.counts) >= REACH for p in rank.passages[:5])
+
+
+def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, int]]:
+    """The sentences of a passage that can stand alone, with their lengths in words."""
+    for span in sentences(text, passage.span.start, passage.span.end):
+        length = len(text[span.start : span.end].split())
+        if MIN_WORDS <= length <= MAX_WORDS and is_statement(text, span):
+            yield span, length
+
+
+def _finding(handoff: AnalyzerInput, place: int, span: Span, value: float) -> AnalyzedFinding:
+    source = handoff.sources[place]
+    text = source.content[span.start : span.end]
+    return AnalyzedFinding(
+        content=readable(text),
+        confidence=ConfidenceLevel.LOW,
+        source_ids=(source.id,),
+        quotes=(AnalyzedQuote(source_id=source.id, quote=text, start=span.start),),
+        relevance=round(min(1.0, SCALE * value), 6),
+    )
