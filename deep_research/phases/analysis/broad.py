@@ -14,7 +14,7 @@ from deep_research.evidence.covering import Candidate, chosen
 from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quoting import is_statement, readable
-from deep_research.evidence.ranking import Passage, stems_of
+from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
 from deep_research.evidence.text import question_terms
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
@@ -22,24 +22,28 @@ from deep_research.state import ConfidenceLevel, Span
 LONG = 40  # distinct content words that make a request broad
 SOURCES = 40  # of the nearest, from which sentences are chosen
 NEAR = 0.25  # of the best source's score, for a source to be one of them
-REACH = 0.2  # of what is asked, for a source that shows that the sources speak of it
+REACH = 0.14  # of what is asked, for a source that shows that the sources speak of it
 PER_SOURCE = 4
 ROOM = 2_000  # words of findings: more than most reports hold
-MIN_WORDS, MAX_WORDS = 6, 60
-SCALE = 40.0  # from the value of a choice to a relevance
+MIN_WORDS, MAX_WORDS = 6, 45
+SCALE = 80.0  # from the value of a choice to a relevance
 
 
 def is_broad(request: str) -> bool:
     return len(question_terms(request)) >= LONG
 
 
-def broad_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[AnalyzedFinding]:
+def broad_findings(handoff: AnalyzerInput, found: Sequence[Passage], scanner: TermScanner) -> list[AnalyzedFinding]:
     """The findings in the order of what each adds; none when no source speaks of what is asked."""
-    texts = [source.content for source in handoff.sources]
-    rank = ranked(handoff.original_query, found, texts, [source.title for source in handoff.sources])
+    earlier = _earlier(handoff)
+    texts = [source.content for source in handoff.sources] + earlier
+    titles = [source.title for source in handoff.sources] + [""] * len(earlier)
+    known = [p for n, text in enumerate(earlier) for p in scan(text, len(handoff.sources) + n, scanner)]
+    rank = ranked(handoff.original_query, [*found, *known], texts, titles)
     if not _speaks(rank):
         return []
     near = by_source((p for p in rank.passages if p.score >= NEAR), SOURCES)
+    near = {place: group for place, group in near.items() if place < len(handoff.sources)}
     spans: list[tuple[int, Span]] = []
     candidates: list[Candidate] = []
     for passage in (p for group in near.values() for p in group):
@@ -47,12 +51,24 @@ def broad_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[Ana
             spans.append((passage.source, span))
             terms = stems_of(texts[passage.source][span.start : span.end])
             candidates.append(Candidate(passage.source, terms, length, near[passage.source][0].score))
-    weights = {
-        t: rank.asked.get(t, 0.0) + rank.learned.get(t, 0.0) for t in rank.asked.keys() | rank.learned.keys()
-    }
+    weights = _wanted(rank)
     said = Counter(term for finding in handoff.findings for term in stems_of(finding.content))
     choices = chosen(candidates, weights, room=ROOM, per_source=PER_SOURCE, said=said)
     return [_finding(handoff, *spans[choice.place], choice.value) for choice in choices]
+
+
+def _wanted(rank: Ranked) -> dict[str, float]:
+    """What the findings are to say: the request's words and those learned, as shares of one."""
+    every = rank.asked.keys() | rank.learned.keys()
+    return {t: (rank.asked.get(t, 0.0) + rank.learned.get(t, 0.0)) / 2 for t in every}
+
+
+def _earlier(handoff: AnalyzerInput) -> list[str]:
+    """What was found before, by source: new sources must be as near to the request as those that gave it."""
+    by_source: dict[str, list[str]] = {}
+    for finding in handoff.findings:
+        by_source.setdefault(finding.source_ids[0], []).append(finding.content)
+    return ["\n\n".join(contents) for contents in by_source.values()]
 
 
 def _speaks(rank: Ranked) -> bool:

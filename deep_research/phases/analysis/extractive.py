@@ -97,7 +97,7 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
         found += scan(source.content, place, scanner)
         titles.append(scanner.present(source.title))
     if is_broad(handoff.original_query):
-        broad = broad_findings(handoff, found)
+        broad = broad_findings(handoff, found, scanner)
         return AnalyzerOutput(findings=tuple(broad), addressed_gap_ids=tuple(sorted(_addressed(broad, handoff))))
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
     batch = _Batch(handoff, found, titles, _times(question, rarity))
