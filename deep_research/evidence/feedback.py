@@ -55,7 +55,9 @@ def ranked(request: str, found: Sequence[Passage], texts: Sequence[str], titles:
     ]
     weights = _weights(asked, [counts for _, counts in rough])
     usual = sum(p.span.end - p.span.start for p in found) / max(1, len(found)) / _LETTERS
-    rough.sort(key=lambda item: (-_score(item[0].span, item[1], weights, usual), item[0].source, item[0].span.start))
+    rough.sort(
+        key=lambda item: (-_score(item[0].span, item[1], weights, usual), item[0].source, item[0].span.start)
+    )
     read = [(p, _with_title(_counts(texts[p.source], p.span), named[p.source])) for p, _ in rough[:RESCORED]]
     learned = _learned(read, weights, usual)
     mixed = dict(weights)
@@ -97,7 +99,9 @@ def _score(span: Span, counts: Mapping[str, int], weights: Mapping[str, float], 
     norm = _K1 * (1.0 - _B + _B * length / max(usual, 1.0))
     held = counts if len(counts) < len(weights) else weights
     return sum(
-        weights[t] * counts[t] * (_K1 + 1.0) / (counts[t] + norm) for t in held if t in weights and t in counts
+        weights[t] * counts[t] * (_K1 + 1.0) / (counts[t] + norm)
+        for t in held
+        if t in weights and t in counts
     )
 
 

@@ -33,7 +33,9 @@ def is_broad(request: str) -> bool:
     return len(question_terms(request)) >= LONG
 
 
-def broad_findings(handoff: AnalyzerInput, found: Sequence[Passage], scanner: TermScanner) -> list[AnalyzedFinding]:
+def broad_findings(
+    handoff: AnalyzerInput, found: Sequence[Passage], scanner: TermScanner
+) -> list[AnalyzedFinding]:
     """The findings in the order of what each adds; none when no source speaks of what is asked."""
     earlier = _earlier(handoff)
     texts = [source.content for source in handoff.sources] + earlier

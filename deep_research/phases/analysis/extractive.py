@@ -98,7 +98,9 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
         titles.append(scanner.present(source.title))
     if is_broad(handoff.original_query):
         broad = broad_findings(handoff, found, scanner)
-        return AnalyzerOutput(findings=tuple(broad), addressed_gap_ids=tuple(sorted(_addressed(broad, handoff))))
+        return AnalyzerOutput(
+            findings=tuple(broad), addressed_gap_ids=tuple(sorted(_addressed(broad, handoff)))
+        )
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
     batch = _Batch(handoff, found, titles, _times(question, rarity))
     answers = {aspect.id: list(_answers(aspect, _times(aspect.weights, rarity), batch)) for aspect in aspects}
