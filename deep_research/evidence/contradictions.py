@@ -36,7 +36,7 @@ _MEASURES = """
     length long length
     distance away distance far offshore
     weight weigh weighs weighed weight heavy
-    cost cost costs price paid
+    cost cost costs price
     range range visible seen
     wave wave waves sea
 """
@@ -64,6 +64,7 @@ def _rows(table: str) -> dict[str, str]:
 
 _MEASURE = _rows(_MEASURES)
 _EVENT = _rows(_EVENTS)
+_NO_SUBJECT = STOP_WORDS | UNIT_WORDS | _MEASURE.keys()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +155,7 @@ def _side(text: str) -> Side:
         names=frozenset(
             stem(m.group()) for m in _NAME.finditer(text, 1) if m.group().casefold() not in STOP_WORDS
         ),
-        subject=frozenset(
-            stem(w)
-            for w in every
-            if w.casefold() not in STOP_WORDS and not w[0].isdigit() and w.casefold() not in UNIT_WORDS
-        ),
+        subject=frozenset(stem(w) for w in every if not w[0].isdigit() and w.casefold() not in _NO_SUBJECT),
         measures=frozenset(_MEASURE[w] for w in lower if w in _MEASURE),
         events=frozenset(_EVENT[w] for w in lower if w in _EVENT),
         denied=any(w in NEGATIONS for w in lower),

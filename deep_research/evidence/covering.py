@@ -1,20 +1,21 @@
 """Choosing sentences that together say much of what is wanted: each next one for what it adds. Pure.
 
 The gain of a word shrinks each time it was said before, so the choice is greedy over a function of diminishing
-returns, and the first n of the chosen are the choice of n.
+returns, and the first n of the chosen are the choice of n. Words cost: gain is divided by the root of a
+candidate's length.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 AGAIN = 0.1  # what saying a word again is worth of saying it before
-LENGTH = 0.5  # how strongly words cost: gain is divided by words to this power
-FIRST = 0.008  # what a source that was not heard yet adds, as a share of all that is wanted
+FIRST = 0.005  # what a source that was not heard yet adds, as a share of all that is wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,9 @@ def chosen(
     sources: Counter[int] = Counter()
 
     def value(candidate: Candidate) -> float:
-        gain = sum(weights[t] * AGAIN ** heard[t] for t in candidate.terms if t in weights)
+        gain: float = sum(weights[t] * AGAIN ** heard[t] for t in candidate.terms if t in weights)
         gain += 0.0 if sources[candidate.source] else FIRST
-        return gain * candidate.score / candidate.words**LENGTH
+        return gain * candidate.score / math.sqrt(candidate.words)
 
     # A value only falls, so an old one is an upper bound: only the head of the queue must be looked at again.
     queue = [(-value(c), place) for place, c in enumerate(candidates)]

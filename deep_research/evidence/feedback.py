@@ -8,7 +8,7 @@ one from the other; the words that many of the best passages have in common tell
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -84,7 +84,7 @@ def _learned(
 ) -> dict[str, float]:
     """The words that the best passages share, by how much they make of them and how few of all have them."""
     holding = Counter(term for _, counts in read for term in counts)
-    weighed: Counter[str] = Counter()
+    weighed: dict[str, float] = defaultdict(float)
     for passage, counts in read[:TEACHERS]:
         score = _score(passage.span, counts, weights, usual)
         length = sum(counts.values())

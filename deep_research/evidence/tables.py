@@ -15,8 +15,10 @@ from deep_research.evidence.units import Quantity
 
 MIN_DATES = 3
 MAX_ROWS = 12
+LIKELY = 1.25  # figures of one thing differ by no more than this factor: others are of something else
 _OVER_TIME = re.compile(
-    r"\b(?:over time|over the years|history|timeline|since|chang\w*|trends?|evol\w+|grow\w*|grew|through the|how has|how have)\b",
+    r"\b(?:over time|over the years|history|timeline|since|chang\w*|trends?|evol\w+|grow\w*|grew|"
+    r"through the|how has|how have)\b",
     re.IGNORECASE,
 )
 _COMPARES = re.compile(
@@ -47,7 +49,11 @@ class Table:
 def table(question: str, statements: Sequence[str], titles: Sequence[str]) -> Table | None:
     """The one table that the question calls for, if the statements hold the numbers for it. ``titles`` are those
     of the statements' sources."""
-    return _compared(question, statements, titles) or _dated(question, statements)
+    return (
+        _compared(question, statements, titles)
+        or _dated(question, statements)
+        or _published(question, statements, titles)
+    )
 
 
 def _compared(question: str, statements: Sequence[str], titles: Sequence[str]) -> Table | None:
@@ -75,6 +81,32 @@ def _compared(question: str, statements: Sequence[str], titles: Sequence[str]) -
     rows = tuple((spelled(question, t), _distinct(v for v in found[t] if v[0].kind == kind)) for t in things)
     header = next((_HEADERS[m] for m in sorted(wanted) if m in _HEADERS), "Value")
     return Table(("", header), tuple(row for row in rows if row[1]))
+
+
+def _published(question: str, statements: Sequence[str], titles: Sequence[str]) -> Table | None:
+    """The figures that different sources give for the one thing that is asked, when they differ."""
+    things = _things(question)
+    wanted = {m for side in sides(question) for m in side.measures}
+    if len(things) != 1 or not wanted:
+        return None
+    (thing,) = things
+    rows: dict[str, list[tuple[Quantity, Cell]]] = {}
+    first: Quantity | None = None
+    for place, side in _every(statements):
+        about = f" {thing} " in f" {key(side.text)} " or f" {thing} " in f" {key(titles[place])} "
+        if not about or (side.measures and not side.measures & wanted):
+            continue
+        for quantity in side.values:
+            first = first or quantity
+            if quantity.kind == first.kind and first.base / LIKELY <= quantity.base <= first.base * LIKELY:
+                cell = Cell(side.text[quantity.start : quantity.end], place)
+                rows.setdefault(titles[place], []).append((quantity, cell))
+    distinct = {title: _distinct(iter(values)) for title, values in rows.items()}
+    every = [quantity for values in rows.values() for quantity, _ in values]
+    if len(rows) < 2 or all(a.agrees(b) for a in every for b in every):
+        return None
+    header = next((_HEADERS[m] for m in sorted(wanted) if m in _HEADERS), "Value")
+    return Table(("Source", header), tuple(distinct.items()))
 
 
 def _things(question: str) -> list[str]:

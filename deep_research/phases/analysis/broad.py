@@ -6,11 +6,11 @@ has no such sentence: what counts is that its subject is covered from all sides,
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.covering import Candidate, chosen
+from deep_research.evidence.debris import is_debris
 from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quoting import is_statement, readable
@@ -22,10 +22,11 @@ from deep_research.state import ConfidenceLevel, Span
 LONG = 40  # distinct content words that make a request broad
 SOURCES = 40  # of the nearest, from which sentences are chosen
 NEAR = 0.25  # of the best source's score, for a source to be one of them
+NEAR_LATER = 0.5  # of what was found before, for the sources of a later round
 REACH = 0.14  # of what is asked, for a source that shows that the sources speak of it
 PER_SOURCE = 4
 ROOM = 2_000  # words of findings: more than most reports hold
-MIN_WORDS, MAX_WORDS = 6, 45
+MIN_WORDS, MAX_WORDS = 8, 45
 SCALE = 80.0  # from the value of a choice to a relevance
 
 
@@ -44,7 +45,8 @@ def broad_findings(
     rank = ranked(handoff.original_query, [*found, *known], texts, titles)
     if not _speaks(rank):
         return []
-    near = by_source((p for p in rank.passages if p.score >= NEAR), SOURCES)
+    least = NEAR_LATER if handoff.findings else NEAR
+    near = by_source((p for p in rank.passages if p.score >= least), SOURCES)
     near = {place: group for place, group in near.items() if place < len(handoff.sources)}
     spans: list[tuple[int, Span]] = []
     candidates: list[Candidate] = []
@@ -82,7 +84,11 @@ def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, int]]:
     """The sentences of a passage that can stand alone, with their lengths in words."""
     for span in sentences(text, passage.span.start, passage.span.end):
         length = len(text[span.start : span.end].split())
-        if MIN_WORDS <= length <= MAX_WORDS and is_statement(text, span):
+        if (
+            MIN_WORDS <= length <= MAX_WORDS
+            and is_statement(text, span)
+            and not is_debris(text[span.start : span.end])
+        ):
             yield span, length
 
 

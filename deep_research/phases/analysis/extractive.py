@@ -1,8 +1,9 @@
 """An analyzer without a model: the sentences that answer are the findings.
 
-A broad request is answered in another way (see `broad`). For the question and each sub-query (an *aspect*) the passages of the batch are ranked by the rarity of the terms
-they share with it. From the best ones the run of sentences is taken that covers most. A passage counts only when
-it, with its title, covers enough of what the aspect asks: texts about something else give no finding.
+A broad request is answered in another way (see `broad`). For the question and each sub-query (an *aspect*) the
+passages of the batch are ranked by the rarity of the terms they share with it. From the best ones the run of
+sentences is taken that covers most. A passage counts only when it, with its title, covers enough of what the aspect
+asks: texts about something else give no finding.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from deep_research.evidence.agreement import filled
+from deep_research.evidence.debris import is_debris
 from deep_research.evidence.quoting import best_quote, expected_answer, fits, readable
 from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities, scan, stems_of
 from deep_research.evidence.text import (
@@ -170,6 +172,8 @@ def _draw(
         return None
     start, end = quote
     text = source.content[start:end]
+    if is_debris(text):
+        return None
     own = stems_of(text)
     reach = coverage(weights, own | context)
     named = {term: weight for term, weight in aspect.weights.items() if weight >= NAME_WEIGHT}

@@ -23,6 +23,8 @@ NEAR = 0.8  # of the best statement's relevance, for another in the summary that
 MAX_TITLE = 200
 MAX_GAP_WORDS = 24
 MORE = "Further findings"
+MAX_HEADING = 80
+_TABLES = {"": "Side by side", "Year": "Over the years", "Source": "Published figures"}
 
 
 class ExtractiveSynthesizer:
@@ -69,7 +71,9 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
     for statement in kept:
         if (part := statement.finding.sub_query_id or "") in parts:
             first_of.setdefault(part, statement)
-    near = [s for s in kept if s.finding.relevance >= NEAR * kept[0].finding.relevance]
+    # Findings that belong to no sub-query together cover a broad request: the first of them say most.
+    least = NEAR * kept[0].finding.relevance if kept[0].finding.sub_query_id else 0.0
+    near = [s for s in kept if s.finding.relevance >= least]
     room = handoff.words * SUMMARY_SHARE
     chosen: list[Statement] = []
     for statement in (
@@ -122,9 +126,25 @@ def _sections(handoff: SynthesizerInput, rest: Sequence[Statement]) -> list[str]
     found, others = themes([s.finding.content for s in left], handoff.original_query)
     for theme in found:
         blocks += [f"## {escaped(theme.heading)}", *paragraphs(left[place] for place in theme.places)]
-    if others:
-        blocks += [f"## {MORE if blocks else 'Findings'}", *paragraphs(left[place] for place in others)]
+    for title, group in _by_title(handoff, [left[place] for place in others]):
+        name = title or (MORE if blocks else "Findings")
+        blocks += [f"## {escaped(name)}", *paragraphs(group)]
     return blocks
+
+
+def _by_title(handoff: SynthesizerInput, group: Sequence[Statement]) -> list[tuple[str, list[Statement]]]:
+    """Statements without a theme under the titles of their sources; single ones together at the end, without."""
+    titles = {s.id: " ".join(s.title.split()) for s in handoff.sources}
+    by_source: dict[str, list[Statement]] = {}
+    for statement in group:
+        by_source.setdefault(statement.source, []).append(statement)
+    named = {
+        source: own
+        for source, own in by_source.items()
+        if len(own) > 1 and len(by_source) > 1 and len(titles.get(source, " " * MAX_HEADING)) < MAX_HEADING
+    }
+    single = [s for source, own in by_source.items() if source not in named for s in own]
+    return [(titles[source], own) for source, own in named.items()] + ([("", single)] if single else [])
 
 
 def _table(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
@@ -140,7 +160,7 @@ def _table(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     for name, cells in made.rows:
         values = "; ".join(f"{_cell(cell.text)} [{told[cell.place].finding.id}]" for cell in cells)
         lines.append(f"| {_cell(name)} | {values} |")
-    return ["## Side by side" if not made.header[0] else "## Over the years", "\n".join(lines)]
+    return [f"## {_TABLES[made.header[0]]}", "\n".join(lines)]
 
 
 def _cell(text: str) -> str:
