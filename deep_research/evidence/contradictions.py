@@ -23,6 +23,7 @@ from deep_research.state.identity import contradiction_id
 SUBJECT_OVERLAP = 0.5
 DENIED_OVERLAP = 0.75
 MAX_PER_GROUP = 40
+APART = 3.0  # values of one thing differ by no more than this factor
 _YEAR = re.compile(r"(?<![\d.,-])(?:1\d{3}|20\d\d)(?![\d,.]*\d)")
 _NAME = re.compile(r"\b[A-Z][\w'’-]+")
 _APPROXIMATE = re.compile(
@@ -179,13 +180,22 @@ def _values(a: Side, b: Side) -> Conflict | None:
     for kind in dict.fromkeys(q.kind for q in a.values):
         ours = [q for q in a.values if q.kind == kind]
         theirs = [q for q in b.values if q.kind == kind]
-        if theirs and not any(q.agrees(r) for q in ours for r in theirs):
+        if theirs and not any(q.agrees(r) for q in ours for r in theirs) and _near(ours, theirs):
             # In one unit if both have it: a reader should not have to convert.
             pair = next(((q, r) for q in ours for r in theirs if q.unit == r.unit), (ours[0], theirs[0]))
             same = pair[0].unit == pair[1].unit
-            about = f"values in {pair[0].unit}" if same else f"values of {kind}"
+            about = (
+                f"values in {pair[0].unit}"
+                if same
+                else f"values of {min(a.measures & b.measures, default=kind)}"
+            )
             return Conflict(about, _written(a.text, pair[0]), _written(b.text, pair[1]))
     return None
+
+
+def _near(ours: Iterable[Quantity], theirs: Iterable[Quantity]) -> bool:
+    """Whether any two are of one order: a tower's height is in no conflict with its distance from the shore."""
+    return any(q.base <= APART * r.base and r.base <= APART * q.base for q in ours for r in theirs)
 
 
 def _years(a: Side, b: Side) -> Conflict | None:

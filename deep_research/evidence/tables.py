@@ -24,6 +24,7 @@ _OVER_TIME = re.compile(
 _COMPARES = re.compile(
     r"\b(?:compar\w+|differ\w*|versus|vs|than|or|and|between|each|both|which)\b|,", re.IGNORECASE
 )
+_OPENING = re.compile(r"^(?:compare[ds]? |comparing |the )+")
 _HEADERS = {
     "height": "Height", "depth": "Depth", "width": "Width", "length": "Length", "distance": "Distance",
     "weight": "Weight", "cost": "Cost", "range": "Range",
@@ -110,9 +111,10 @@ def _published(question: str, statements: Sequence[str], titles: Sequence[str]) 
 
 
 def _things(question: str) -> list[str]:
-    """What the question names, without names that are part of another."""
-    names = asked_names(question)
-    return [n for n in names if not any(n != other and f" {n} " in f" {other} " for other in names)]
+    """What the question names, each thing once: neither several together nor a part of a longer name."""
+    names = dict.fromkeys(_OPENING.sub("", name) for name in asked_names(question))
+    single = [n for n in names if n and " and " not in n and " or " not in n]
+    return [n for n in single if not any(n != other and f" {n} " in f" {other} " for other in single)]
 
 
 def _dated(question: str, statements: Sequence[str]) -> Table | None:

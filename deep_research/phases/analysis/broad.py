@@ -23,7 +23,9 @@ LONG = 40  # distinct content words that make a request broad
 SOURCES = 40  # of the nearest, from which sentences are chosen
 NEAR = 0.25  # of the best source's score, for a source to be one of them
 NEAR_LATER = 0.5  # of what was found before, for the sources of a later round
-REACH = 0.14  # of what is asked, for a source that shows that the sources speak of it
+REACH = 0.14  # of what is asked, for one source that shows that they speak of it
+REACH_OF_ALL = 0.08  # the same for the nearest together, on average
+NEAREST = 5
 PER_SOURCE = 4
 ROOM = 2_000  # words of findings: more than most reports hold
 MIN_WORDS, MAX_WORDS = 8, 45
@@ -76,8 +78,10 @@ def _earlier(handoff: AnalyzerInput) -> list[str]:
 
 
 def _speaks(rank: Ranked) -> bool:
-    """Whether one of the passages has enough of what is asked: many together have some of anything."""
-    return any(sum(w for t, w in rank.asked.items() if t in p.counts) >= REACH for p in rank.passages[:5])
+    """Whether one of the nearest passages has enough of what is asked, or all of them have some of it: many texts
+    together have a little of anything."""
+    reaches = [sum(w for t, w in rank.asked.items() if t in p.counts) for p in rank.passages[:NEAREST]]
+    return max(reaches, default=0.0) >= REACH or sum(reaches) >= NEAREST * REACH_OF_ALL
 
 
 def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, int]]:

@@ -19,16 +19,12 @@ from deep_research.evidence.debris import is_debris
 from deep_research.evidence.quoting import best_quote, expected_answer, fits, readable
 from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities, scan, stems_of
 from deep_research.evidence.text import (
-    ASKING_WORDS,
     NAME_WEIGHT,
     STOP_WORDS,
     asked_words,
     content_words,
     coverage,
-    is_name_like,
     question_terms,
-    stem,
-    words,
 )
 from deep_research.phases.analysis.broad import broad_findings, is_broad
 from deep_research.phases.analysis.handoff import (
@@ -40,12 +36,14 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
+from deep_research.phases.analysis.missing import missing
 from deep_research.phases.analysis.survey import survey
 from deep_research.state import ConfidenceLevel
 
 MIN_COVERAGE = 0.6  # of what is asked, for a passage that answers
 MIN_SUPPORT = 0.42  # for a further passage, once one answers
 MIN_NAMED = 0.3  # of the names that are asked about
+MIN_ASKED_NAMES = 0.6  # of them, by all findings together
 MIN_PART = 0.4  # of a question of several parts, when one of them is answered
 MIN_MISSING = 0.2  # of the question's weight without any finding, to count as a gap
 ROW_PENALTY = 0.1  # a row of a table reads worse than a sentence that says the same
@@ -238,8 +236,21 @@ def _answered(findings: Iterable[AnalyzedFinding], batch: _Batch) -> bool:
     present: set[str] = set()
     for finding in findings:
         present |= stems_of(finding.content) | _title(finding, batch)
-    several_parts = len(batch.handoff.sub_queries) > 2
-    return coverage(batch.question, present) >= (MIN_PART if several_parts else MIN_COVERAGE)
+    names = {t: w for t, w in question_terms(batch.handoff.original_query).items() if w >= NAME_WEIGHT}
+    if names and coverage(names, present) < MIN_ASKED_NAMES:
+        return False
+    return coverage(batch.question, present) >= (MIN_PART if _has_parts(batch.handoff) else MIN_COVERAGE)
+
+
+def _has_parts(handoff: AnalyzerInput) -> bool:
+    """Whether the question falls into parts: some of its searches ask for less than it does, names aside. What is
+    searched once for each name is one question still."""
+    asked = _asked_of_names(handoff.original_query)
+    return sum(not asked <= question_terms(s.query).keys() for s in handoff.sub_queries) > 1
+
+
+def _asked_of_names(question: str) -> set[str]:
+    return {term for term, weight in question_terms(question).items() if 1.0 <= weight < NAME_WEIGHT}
 
 
 def _addressed(findings: list[AnalyzedFinding], handoff: AnalyzerInput) -> set[str]:
@@ -259,39 +270,9 @@ def _gaps(
         return
     present: set[str] = set().union(*(stems_of(f.content) for f in findings)) if findings else set()
     parts = [a for a in aspects if a.weights.keys() != question_terms(handoff.original_query).keys()]
+    asked = handoff.original_query
     unmet = [part for part in parts if not answers.get(part.id)]
     for part in unmet:
-        yield _gap(part.query, part.priority, present, findings, batch)
+        yield missing(part.query, part.priority, present, findings, asked, batch.question)
     if not unmet and coverage(batch.question, present) < 1.0 - MIN_MISSING:
-        yield _gap(handoff.original_query, 1, present, findings, batch)
-
-
-def _gap(
-    query: str, priority: int, present: set[str], findings: list[AnalyzedFinding], batch: _Batch
-) -> AnalyzedGap:
-    """The one follow-up rule: search for the words that no finding has, with the names that the best finding
-    brings and the question does not."""
-    missing = [
-        w
-        for w in dict.fromkeys(content_words(query))
-        if stem(w) not in present and w.casefold() not in ASKING_WORDS
-    ]
-    asked = {stem(w) for w in words(batch.handoff.original_query)}
-    bridges = _names(findings[0].content, asked)[:3] if findings else []
-    rarest = sorted(missing, key=lambda w: -batch.question.get(stem(w), 0.0))[:4]
-    wanted = f" ({', '.join(missing)})" if findings and missing else ""
-    return AnalyzedGap(
-        description=f"Not found: {query}{wanted}",
-        suggested_queries=(" ".join([*bridges, *rarest]),) if bridges and rarest else (),
-        priority=priority,
-    )
-
-
-def _names(text: str, asked: set[str]) -> list[str]:
-    """Names of a text that were not in the question, in order; a sentence's first word is no name by itself."""
-    every = words(text)
-    return [
-        w
-        for w in dict.fromkeys(every[1:])
-        if is_name_like(w) and not w[0].isdigit() and len(w) > 2 and stem(w) not in asked
-    ]
+        yield missing(asked, 1, present, findings, asked, batch.question)

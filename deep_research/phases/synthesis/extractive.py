@@ -97,7 +97,11 @@ def _parts(handoff: SynthesizerInput) -> dict[str, str]:
     found: dict[str, str] = {}
     for sub_query in sorted(handoff.sub_queries, key=lambda s: s.index):
         part = _as_worded(sub_query.query, asked)
-        if part and content_stems(sub_query.query) != content_stems(asked):
+        if (
+            part
+            and not part.casefold().startswith("compare")
+            and content_stems(sub_query.query) != content_stems(asked)
+        ):
             found.setdefault(sub_query.id, part)
     return found
 
