@@ -8,6 +8,8 @@ _NOTICE = re.compile(
     r"\b(?:skip to (?:main )?content|edit (?:this|on) (?:page|github)|view (?:page )?source|table of contents|"
     r"all rights reserved|cookie(?:s)? (?:policy|settings)|privacy policy|terms of (?:use|service)|"
     r"sign (?:in|up)|log ?in to|subscribe to|click here|read more|share (?:this|on)|back to top|"
+    r"this (?:repository|repo)\b|"
+    r"this is (?:the|an?) (?:read ?me|code|(?:official )?(?:implementation|repository|repo))\b|"
     r"last (?:modified|updated|edited)|retrieved (?:on|from)|previous (?:page|topic)|next (?:page|topic)|"
     r"(?:code|models?|data(?:sets?)?|demos?|project page)\b[^.]{0,60}\b(?:is|are|will be)\b[^.]{0,20}"
     r"\b(?:available|released|accessible)\b[^.]{0,30}(?:at\b|on\b|here\b|http|$)|"

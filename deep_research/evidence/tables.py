@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deep_research.evidence.contradictions import Side, sides
+from deep_research.evidence.contradictions import APART, Side, sides
 from deep_research.evidence.names import asked_names, key
 from deep_research.evidence.question import spelled
 from deep_research.evidence.text import content_stems
@@ -145,9 +145,12 @@ def _every(statements: Sequence[str]) -> Iterator[tuple[int, Side]]:
 
 
 def _distinct(values: Iterator[tuple[Quantity, Cell]]) -> tuple[Cell, ...]:
-    """The first of the values that agree, at most three that do not."""
+    """The first of the values that agree, at most three that do not; what is of another order than the first is of
+    something else."""
     kept: list[tuple[Quantity, Cell]] = []
     for quantity, cell in values:
-        if not any(quantity.agrees(known) for known, _ in kept):
+        first = kept[0][0].base if kept else quantity.base
+        likely = quantity.base <= APART * first and first <= APART * quantity.base
+        if likely and not any(quantity.agrees(known) for known, _ in kept):
             kept.append((quantity, cell))
     return tuple(cell for _, cell in kept[:3])

@@ -294,22 +294,18 @@ def test_a_question_of_many_lines_makes_a_short_heading():
     assert len(heading) < 210
 
 
-TOPIC = tuple(
-    "harbour lamps oil wick glass tower keeper storm rope bell fog horn reef chart pilot".split()  # noqa: SIM905
-)
-REQUEST = " ".join(
-    f"The {word} of the {TOPIC[n - 1]} is studied, and every {word}{ending} of a coast{n} matters."
-    for n, (word, ending) in enumerate(zip(TOPIC, "abcdefghijklmno", strict=True))
-)
+TOPIC = tuple(f"{a}{b}" for a in ("lamp", "tower", "reef", "storm", "bell", "fog", "ship") for b in "abcdefg")
+REQUEST = ". ".join(f"Of the {word} and of the {TOPIC[n - 1]} we ask" for n, word in enumerate(TOPIC))
 
 
 def test_a_broad_request_is_covered_by_sentences_of_many_sources():
+    ring = TOPIC + TOPIC
     texts = [
         (
-            f"About {a}",
-            f"The {a} serves every {b} and every {c} along the coast and its people.",
+            f"Text {n}",
+            f"Here a {' and a '.join(ring[n : n + 4])} were seen. A {' or a '.join(ring[n + 4 : n + 8])} was not.",
         )
-        for a, b, c in zip(TOPIC, TOPIC[1:] + TOPIC[:1], TOPIC[2:] + TOPIC[:2], strict=True)
+        for n in range(0, 48, 4)
     ]
     output = read(REQUEST, *texts)
     assert len({f.source_ids for f in output.findings}) >= 8
@@ -319,7 +315,10 @@ def test_a_broad_request_is_covered_by_sentences_of_many_sources():
 
 
 def test_a_broad_request_about_something_else_gives_no_finding():
-    texts = [(f"Text {n}", f"Bread number {n} is baked with flour, and it matters to all.") for n in range(9)]
+    texts = [
+        (f"Text {n}", f"Bread number {n} is baked with flour, and we ask for it at the lampa.")
+        for n in range(9)
+    ]
     assert read(REQUEST, *texts).findings == ()
 
 

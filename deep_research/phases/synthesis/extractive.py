@@ -79,7 +79,7 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
     for statement in (
         kept[0],
         *(first_of[p] for p in parts if p in first_of),
-        *(near if len(parts) < 2 else ()),
+        *(near if len(first_of) < 2 else ()),
     ):
         if any(statement is other for other in chosen):
             continue
@@ -178,7 +178,7 @@ def _limits(handoff: SynthesizerInput, *, left_out: int) -> list[str]:
         lines.append(f"- {left_out} further findings are left out to keep the wanted length.")
     lines.append(
         "- This report was put together without a language model: its sentences are taken word for word"
-        " from the sources."
+        " from the sources, but for a linking word such as “However” at the beginning."
     )
     return ["## Gaps and limits", "\n".join(dict.fromkeys(lines))]
 

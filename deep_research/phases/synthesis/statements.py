@@ -43,7 +43,8 @@ class Statement:
 
     @property
     def length(self) -> int:
-        return len(self.finding.content.split()) + 1  # with its reference
+        """In words, without its reference."""
+        return len(self.finding.content.split())
 
 
 def statements(findings: Iterable[Finding]) -> list[Statement]:
@@ -86,12 +87,17 @@ def within(room: int, told: Iterable[Statement]) -> list[Statement]:
     next."""
     chosen: list[Statement] = []
     used = passed = 0
+    heard: set[str] = set()
     for statement in told:
-        if chosen and used + statement.length > room:
+        length = statement.length + (
+            statement.source not in heard
+        )  # one reference for all that a source says
+        if chosen and used + length > room:
             passed += 1
             if passed > 40 or room - used < 8:
                 break
             continue
         chosen.append(statement)
-        used += statement.length
+        used += length
+        heard.add(statement.source)
     return chosen
