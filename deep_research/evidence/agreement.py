@@ -17,7 +17,9 @@ from deep_research.evidence.text import (
     stem,
     words,
 )
-from deep_research.state import ConfidenceLevel, Finding, Gap, Source, SourceQuality
+from deep_research.evidence.units import UNIT_WORDS, measured
+from deep_research.evidence.voices import voices
+from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 
 SAME_OVERLAP = 0.8
 GAP_COVERAGE = 0.6
@@ -25,8 +27,15 @@ _NUMBER = re.compile(r"\d[\d,.]*")
 
 
 def numbers(text: str) -> frozenset[str]:
-    """The numbers of a text, thousands separators and trailing marks dropped."""
-    return frozenset(n.rstrip(".,").replace(",", "") for n in _NUMBER.findall(text))
+    """The numbers of a text, thousands separators and trailing marks dropped; measured ones in the first unit of
+    their kind, to three digits, so that 57 m and 187 ft are one."""
+    found = set()
+    rest = text
+    for quantity in measured(text):
+        found.add(f"{quantity.base:.3g} {quantity.kind}")
+        rest = f"{rest[: quantity.start]}{' ' * (quantity.end - quantity.start)}{rest[quantity.end :]}"
+    found |= {n.rstrip(".,").replace(",", "") for n in _NUMBER.findall(rest)}
+    return frozenset(found)
 
 
 def names(text: str) -> frozenset[str]:
@@ -52,7 +61,11 @@ def _features(content: str) -> _Features:
     return _Features(
         negated=any(w.casefold() in NEGATIONS for w in every),
         names=names(content),
-        tokens=frozenset(stem(w) for w in every if w.casefold() not in STOP_WORDS),
+        tokens=frozenset(
+            stem(w)
+            for w in every
+            if w.casefold() not in STOP_WORDS and w.casefold() not in UNIT_WORDS and not w[0].isdigit()
+        ),
     )
 
 
@@ -76,13 +89,14 @@ def merged(findings: Iterable[Finding], sources: Mapping[str, Source]) -> tuple[
 
 def _same(one: str, other: str) -> bool:
     a, b = _features(one), _features(other)
-    if (a.negated, a.names) != (b.negated, b.names):
+    # One may name a thing in more words than the other, but none may name another thing.
+    if a.negated != b.negated or not (a.names <= b.names or b.names <= a.names):
         return False
     return len(a.tokens & b.tokens) >= SAME_OVERLAP * max(1, len(a.tokens | b.tokens))
 
 
 def _judged(finding: Finding, sources: Mapping[str, Source]) -> Finding:
-    level = confidence(finding.confidence, finding.source_ids, sources)
+    level = confidence(finding.confidence, finding.source_ids, sources, finding.quotes)
     return finding if level is finding.confidence else finding.model_copy(update={"confidence": level})
 
 
@@ -97,18 +111,20 @@ def _joined(known: Finding, other: Finding) -> Finding:
 
 
 def confidence(
-    stated: ConfidenceLevel, source_ids: Iterable[str], sources: Mapping[str, Source]
+    stated: ConfidenceLevel,
+    source_ids: Iterable[str],
+    sources: Mapping[str, Source],
+    quotes: Sequence[Quote] = (),
 ) -> ConfidenceLevel:
     """From the independent sources that carry a finding: confirmed with three of high quality, high with two,
     medium with one, low with others only. What an agent calls speculation stays that."""
     if stated is ConfidenceLevel.SPECULATION:
         return stated
     held = [sources[i] for i in source_ids if i in sources]
-    # The same text under two addresses is one witness.
-    high = {s.content_hash or s.id for s in held if s.quality is SourceQuality.HIGH}
-    if len(high) >= 3:
+    high = sum(any(s.quality is SourceQuality.HIGH for s in group) for group in voices(held, quotes))
+    if high >= 3:
         return ConfidenceLevel.CONFIRMED
-    if len(high) == 2:
+    if high == 2:
         return ConfidenceLevel.HIGH
     return ConfidenceLevel.MEDIUM if high else ConfidenceLevel.LOW
 

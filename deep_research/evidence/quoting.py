@@ -122,6 +122,16 @@ def _is_scrap(text: str, first: Span, last: Span) -> bool:
     return piece[0].islower() or piece[-1] not in ".!…”\"'’)"
 
 
+def is_statement(text: str, span: Span) -> bool:
+    """Whether a sentence says something by itself: no heading, question, fragment or row of a table."""
+    return (
+        text[span.start] != "#"
+        and text[span.end - 1] != "?"
+        and " | " not in text[span.start : span.end]
+        and not _is_scrap(text, span, span)
+    )
+
+
 def expected_answer(query: str) -> re.Pattern[str] | None:
     """What an answer should hold: a date, a number, a reason, a name; None when nothing can be told."""
     return next((answer for asking, answer in _EXPECTED if asking.search(query)), None)

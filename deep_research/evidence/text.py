@@ -29,8 +29,9 @@ NEGATIONS = frozenset(
 # Words that say what kind of answer is wanted, not what it is about.
 ASKING_WORDS = frozenset(
     WORD.findall(
-        """answer difference describe explain kind kinds long man many mean name named names number person people place
-        purpose reason several sort thing found missing things times type types way ways woman work works year years"""
+        """answer compare compared comparison difference describe explain kind kinds long man many mean name named
+        names number person people place purpose reason several sort thing found missing things times type types way
+        ways woman work works year years"""
     )
 )
 # Forms and near-synonyms that a stemmer does not bring together. The first word stands for its row.

@@ -4,8 +4,9 @@ import pytest
 
 from deep_research.evidence.agreement import filled, merged
 from deep_research.evidence.citations import locate
-from deep_research.evidence.contradictions import contradictions, quantities
-from deep_research.state import ConfidenceLevel, Finding, Gap, Source, SourceQuality
+from deep_research.evidence.contradictions import contradictions
+from deep_research.evidence.units import measured
+from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 
 
 def source(name, quality=SourceQuality.HIGH, text=None):
@@ -33,6 +34,8 @@ SOURCES = {s.id: s for s in (source("a"), source("b"), source("c"), source("w", 
         ("The tower was not built in 1811 by Rennie.", False),
         ("The tower was built in 1811 by Smeaton.", False),
         ("A keeper lived there.", False),
+        ("In 1811 the tower was built by Rennie.", True),
+        ("The first tall tower was built in 1811 by Rennie.", False),
     ],
 )
 def test_findings_are_one_when_numbers_names_and_polarity_agree(other, same):
@@ -78,7 +81,7 @@ def test_numbers_of_one_unit_and_subject_from_different_sources_are_a_conflict()
     a, b = finding("The lighthouse tower is 198 feet tall.", "a"), finding("The tower is 208 feet tall.", "b")
     (conflict,) = contradictions([a, b])
     assert conflict.finding_ids == (a.id, b.id)
-    assert "198 against 208" in conflict.description
+    assert "198 feet against 208 feet" in conflict.description
 
 
 @pytest.mark.parametrize(
@@ -93,14 +96,6 @@ def test_numbers_of_one_unit_and_subject_from_different_sources_are_a_conflict()
 )
 def test_other_pairs_are_no_conflict(one, other, ids):
     assert contradictions([finding(one, "a"), finding(other, ids)]) == ()
-
-
-def test_quantities_are_read_with_separators_and_spelled_units():
-    assert quantities("13,343 cubic feet, 1.5 km and 20% of 9 m") == {
-        "kilometres": {1.5},
-        "percent": {20.0},
-        "metres": {9.0},
-    }
 
 
 @pytest.mark.parametrize(
@@ -125,3 +120,71 @@ def test_a_quote_is_located_exactly_or_but_for_space_and_marks(quote, found):
 def test_the_place_after_the_hint_is_preferred():
     located = locate("tower", "tower and tower", source_id="a", content_hash="h", hint=3)
     assert located.start == 10
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("The tower of Mole is 57 m tall.", "The tower of Mole is 187 ft tall.", True),
+        ("The tower of Mole is 57 metres tall.", "The tower of Mole is 57 m tall.", True),
+        ("The tower of Mole is 57 m tall.", "The tower of Mole is 61 m tall.", False),
+    ],
+)
+def test_one_value_in_two_units_is_one_finding(one, other, same):
+    assert len(merged([finding(one, "a"), finding(other, "b")], SOURCES)) == (1 if same else 2)
+
+
+LONG = "The keepers of the tower of Mole climbed two hundred steps each night with oil for the lamps."
+
+
+def test_texts_that_are_nearly_the_same_are_one_witness():
+    copies = {s.id: s.model_copy(update={"snippet": f"{LONG} {s.id}"}) for s in (source("a"), source("b"))}
+    (one,) = merged([finding("The same words.", "a"), finding("The same words.", "b")], copies)
+    assert one.confidence is ConfidenceLevel.MEDIUM
+
+
+def test_one_long_sentence_word_for_word_in_two_texts_is_one_witness():
+    quotes = [Quote(source_id=i, quote=LONG, start=0, end=len(LONG), content_hash=i) for i in ("a", "b")]
+    (one,) = merged(
+        [finding(LONG, "a", quotes=(quotes[0],)), finding(LONG, "b", quotes=(quotes[1],))], SOURCES
+    )
+    assert one.confidence is ConfidenceLevel.MEDIUM
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "about"),
+    [
+        ("The tower of Mole is 57 m tall.", "The Mole tower is 61 metres tall.", "57 m against 61 metres"),
+        ("The tower of Mole is 57 m tall.", "The Mole tower is 220 ft tall.", "57 m against 220 ft"),
+        ("The tower of Mole cost $2,000.", "The Mole tower cost $3,000.", "$2,000 against $3,000"),
+        ("The lamp of Mole was lit in 1811.", "In 1812 the lamp of Mole was first lit.", "1811 against 1812"),
+        ("The keeper of Mole was paid.", "The keeper of Mole was not paid.", "answers"),
+    ],
+    ids=["values", "across units", "money", "years of one event", "a yes and a no"],
+)
+def test_what_cannot_both_be_right_is_a_conflict(one, other, about):
+    (conflict,) = contradictions([finding(one, "a"), finding(other, "b")])
+    assert about in conflict.description
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The tower of Mole is 57 m tall.", "The tower of Mole is 187 ft tall."),
+        ("The tower of Mole is 57 m tall.", "The tower of Mole is 30 m wide."),
+        ("The tower of Mole is 57 m tall.", "The tower of Hare is 61 m tall."),
+        ("In 1900 the tower of Mole was 57 m tall.", "In 1950 the tower of Mole was 61 m tall."),
+        ("The lamp of Mole was lit in 1811.", "The lamp of Mole was automated in 1912."),
+        ("The lamp of Mole was lit in 1811.", "The lamp of Hare was lit in 1812."),
+        ("The tower of Mole is 57.2 m tall.", "The tower of Mole is 57 m tall."),
+        ("The tower of Mole is over 50 m tall.", "The tower of Mole is 57 m tall."),
+    ],
+    ids=["units", "measures", "names", "times", "events", "names and years", "rounding", "bounds"],
+)
+def test_what_may_both_be_right_is_no_conflict(one, other):
+    assert contradictions([finding(one, "a"), finding(other, "b")]) == ()
+
+
+def test_quantities_are_read_with_separators_and_spelled_units():
+    read = [(q.unit, q.value) for q in measured("13,343 cubic feet, 1.5 km and 20% of 9 m, $2 million")]
+    assert read == [("kilometres", 1.5), ("percent", 20.0), ("metres", 9.0), ("dollars", 2e6)]

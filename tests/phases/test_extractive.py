@@ -23,6 +23,7 @@ from deep_research.state import (
     Gap,
     Limit,
     Mention,
+    Source,
     SubQuery,
 )
 
@@ -223,7 +224,7 @@ def test_a_report_answers_first_and_says_nothing_twice():
     report = written(findings=findings)
     assert report.index("Statement number 5") < report.index("Statement number 0")
     for item in findings:
-        assert report.count(f"{item.content}. [{item.id}]") == 1
+        assert report.count(f"{item.content}.") == report.count(item.id) == 1
 
 
 def test_conflicts_stand_side_by_side_and_open_gaps_and_limits_are_named():
@@ -332,3 +333,82 @@ def test_a_question_of_many_lines_makes_a_short_heading():
         )
     ).splitlines()[0]
     assert len(heading) < 210
+
+
+TOPIC = tuple(f"{a}{b}" for a in ("lamp", "tower", "reef", "storm", "bell", "fog", "ship") for b in "abcdefg")
+REQUEST = ". ".join(f"Of the {word} and of the {TOPIC[n - 1]} we ask" for n, word in enumerate(TOPIC))
+
+
+def test_a_broad_request_is_covered_by_sentences_of_many_sources():
+    ring = TOPIC + TOPIC
+    texts = [
+        (
+            f"Text {n}",
+            f"Here a {' and a '.join(ring[n : n + 4])} were seen. A {' or a '.join(ring[n + 4 : n + 8])} was not.",
+        )
+        for n in range(0, 48, 4)
+    ]
+    output = read(REQUEST, *texts)
+    assert len({f.source_ids for f in output.findings}) >= 8
+    assert [f.relevance for f in output.findings] == sorted(
+        (f.relevance for f in output.findings), reverse=True
+    )
+
+
+def test_a_broad_request_about_something_else_gives_no_finding():
+    texts = [
+        (f"Text {n}", f"Bread number {n} is baked with flour, and we ask for it at the lampa.")
+        for n in range(9)
+    ]
+    assert read(REQUEST, *texts).findings == ()
+
+
+def said(number, content, source="src-1", **fields):
+    return finding(number, **fields).model_copy(update={"content": content, "source_ids": (source,)})
+
+
+def body(report):
+    text = report.split("## Gaps and limits")[0]
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def test_what_only_repeats_adds_its_reference_and_no_sentence():
+    one = said(1, "The old tower of Mole was built by Ann Mole in 1809.", relevance=0.9)
+    other = said(2, "In 1809 the old tower of Mole was built by Ann Mole", "src-2", relevance=0.8)
+    assert body(written(findings=(one, other))) == [f"{one.content} [{one.id}, {other.id}]"]
+
+
+def test_sentences_of_one_source_stand_together_with_one_reference():
+    one, other = (
+        said(1, "The lamp burned oil.", relevance=0.9),
+        said(2, "A keeper trimmed wicks.", relevance=0.8),
+    )
+    (line,) = body(written(findings=(one, other)))
+    assert line.startswith("The lamp burned oil. A keeper trimmed wicks. [")
+
+
+def test_both_sides_of_a_conflict_are_named_with_their_words():
+    one = said(1, "The tower of Mole is 57 m tall.")
+    other = said(2, "The tower of Mole is 61 m tall.", "src-2")
+    sources = tuple(Source(id=f"src-{n}", sub_query_id="q", title=f"Book {n}") for n in (1, 2))
+    report = written(
+        findings=(one, other),
+        sources=sources,
+        contradictions=(Contradiction(id="c", description="d", finding_ids=(one.id, other.id)),),
+    )
+    assert f"Book 1: 57 m [{one.id}]; Book 2: 61 m [{other.id}]" in report
+
+
+def test_the_wanted_length_is_kept_within_a_tenth_when_there_is_enough_to_say():
+    findings = tuple(
+        said(n, f"Thing{n} of kind{n} stands beside place{n} near river{n} under sky{n}.", f"src-{n % 30}")
+        for n in range(200)
+    )
+    for words in (150, 550):
+        length = sum(len(line.split()) for line in body(written(findings=findings, words=words)))
+        assert 0.9 * words <= length <= 1.1 * words
+
+
+def test_what_belongs_to_a_page_is_not_in_a_report():
+    report = written(findings=(said(1, "The tower is old."), said(2, "Skip to content and edit this page.")))
+    assert "Skip" not in report

@@ -1,8 +1,9 @@
 """An analyzer without a model: the sentences that answer are the findings.
 
-For the question and each sub-query (an *aspect*) the passages of the batch are ranked by the rarity of the terms
-they share with it. From the best ones the run of sentences is taken that covers most. A passage counts only when
-it, with its title, covers enough of what the aspect asks: texts about something else give no finding.
+A broad request is answered in another way (see `broad`). For the question and each sub-query (an *aspect*) the
+passages of the batch are ranked by the rarity of the terms they share with it. From the best ones the run of
+sentences is taken that covers most. A passage counts only when it, with its title, covers enough of what the aspect
+asks: texts about something else give no finding.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from deep_research.evidence.agreement import filled
+from deep_research.evidence.debris import is_debris
 from deep_research.evidence.question import QuestionKind, is_own, kind_of, parts
 from deep_research.evidence.quoting import best_quote, expected_answer, fits, readable
 from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities, scan, stems_of
@@ -25,6 +27,7 @@ from deep_research.evidence.text import (
     coverage,
     question_terms,
 )
+from deep_research.phases.analysis.broad import broad_findings, is_broad
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedQuote,
@@ -40,6 +43,7 @@ MIN_COVERAGE = 0.6  # of what is asked, for a passage that answers
 MIN_SUPPORT = 0.42  # for a further passage, once one answers
 MIN_NAMED = 0.3  # of the names that are asked about
 MIN_LED = 0.5  # of what the question asks, for what a follow-up found about another name
+MIN_ASKED_NAMES = 0.6  # of them, by all findings together
 MIN_PART = 0.4  # of a question of several parts, when one of them is answered
 ROW_PENALTY = 0.1  # a row of a table reads worse than a sentence that says the same
 FINDINGS_PER_ASPECT = 6
@@ -92,6 +96,11 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
             return AnalyzerOutput()
         found += scan(source.content, place, scanner)
         titles.append(scanner.present(source.title))
+    if is_broad(handoff.original_query):
+        broad = broad_findings(handoff, found, scanner)
+        return AnalyzerOutput(
+            findings=tuple(broad), addressed_gap_ids=tuple(sorted(_addressed(broad, handoff)))
+        )
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
     batch = _Batch(handoff, found, titles, _times(question, rarity))
     findings = _spread(
@@ -171,6 +180,8 @@ def _draw(
         return None
     start, end = quote
     text = source.content[start:end]
+    if is_debris(text):
+        return None
     own = stems_of(text)
     reach = coverage(weights, own | context)
     named = {term: weight for term, weight in aspect.weights.items() if weight >= NAME_WEIGHT}
@@ -239,6 +250,9 @@ def _answered(findings: Iterable[AnalyzedFinding], batch: _Batch) -> bool:
     for finding in findings:
         present |= stems_of(finding.content) | _title(finding, batch)
     question = batch.handoff.original_query
+    names = {t: w for t, w in question_terms(question).items() if w >= NAME_WEIGHT}
+    if names and coverage(names, present) < MIN_ASKED_NAMES:
+        return False
     several_parts = len(parts(question)) > 1 or kind_of(question) is QuestionKind.COMPARISON
     return coverage(batch.question, present) >= (MIN_PART if several_parts else MIN_COVERAGE)
 

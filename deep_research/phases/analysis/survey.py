@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from deep_research.evidence.names import key, runs
 from deep_research.evidence.question import question_names
 from deep_research.evidence.trails import Item, Lead, Trails, asked, follow
+from deep_research.phases.analysis.broad import is_broad
 from deep_research.phases.analysis.gaps import gaps
 from deep_research.phases.analysis.handoff import AnalyzedGap, SourceText, SurveyInput, SurveyOutput
 from deep_research.state import FirstLook, Gap, Mention, SubQuery
@@ -29,7 +30,8 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
         naming=frozenset(first - {0}),
         following=frozenset(s.index for s in handoff.sub_queries if s.iteration > 1),
     )
-    found = gaps(handoff, trails)
+    # What a broad request asks in full no source has, and searching for its rest brings other subjects.
+    found = () if handoff.findings and is_broad(handoff.original_query) else gaps(handoff, trails)
     return SurveyOutput(
         scores={source: round(score, 6) for source, score in trails.scores.items()},
         gaps=found,

@@ -1,20 +1,30 @@
 """A synthesizer without a model: findings in the sources' own words, put in order.
 
-The summary takes the findings nearest to the question, the sections the rest by sub-query. Nothing stands twice.
+The summary answers first: the statement nearest to the question, then the best of each of its parts. Sections hold
+the rest by theme. Numbers that are compared stand in a table, conflicts side by side. Nothing stands twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from deep_research.evidence.tables import table
 from deep_research.evidence.text import content_stems
+from deep_research.evidence.themes import heading, themes
+from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
+from deep_research.phases.synthesis.paragraphs import paragraphs
+from deep_research.phases.synthesis.statements import Statement, statements, within
 from deep_research.report.render import escaped
-from deep_research.state import ConfidenceLevel, Contradiction, Finding
 
-SUMMARY_FINDINGS = 3
+SUMMARY_STATEMENTS = 4
+SUMMARY_SHARE = 0.3  # of the wanted length
+NEAR = 0.8  # of the best statement's relevance, for another in the summary that answers no part of its own
 MAX_TITLE = 200
-_STRENGTH = {level: rank for rank, level in enumerate(ConfidenceLevel)}
+MAX_GAP_WORDS = 24
+MORE = "Further findings"
+MAX_HEADING = 80
+_TABLES = {"": "Side by side", "Year": "Over the years", "Source": "Published figures"}
 
 
 class ExtractiveSynthesizer:
@@ -26,90 +36,155 @@ class ExtractiveSynthesizer:
 
 
 def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
-    """The report's text with ids for references; ``notice`` is a line to stand on top of it."""
-    ranked = _within(handoff.words, sorted(handoff.findings, key=_rank))
-    summary, rest = ranked[:SUMMARY_FINDINGS], ranked[SUMMARY_FINDINGS:]
-    blocks = [f"# {escaped(_title(handoff.original_query))}"]
+    """The report's text with ids for references; ``notice`` is a line to stand on top of it. The wanted length is
+    that of what it says: title, limits and references come on top."""
+    told = statements(handoff.findings)
+    beside = _table(handoff, told) + conflicts(handoff.contradictions, handoff.findings, handoff.sources)
+    kept = within(handoff.words - _words(beside), told)
+    summary = _summary(handoff, kept)
+    rest = [s for s in kept if not any(s is other for other in summary)]
+    blocks = [f"# {escaped(_shortened(handoff.original_query, MAX_TITLE))}"]
     if notice:
         blocks.append(f"*{notice}*")
-    blocks += ["## Summary", *map(_sentence, summary)]
+    blocks += ["## Summary", *paragraphs(summary), *beside]
     blocks += _sections(handoff, rest)
-    blocks += _conflicts(handoff.contradictions, handoff.findings)
-    blocks += _limits(handoff, left_out=len(handoff.findings) - len(ranked))
+    blocks += _limits(handoff, left_out=len(told) - len(kept))
     return "\n\n".join(blocks)
 
 
-def _title(question: str) -> str:
-    """A question of many lines makes no heading: its beginning, in whole words."""
-    line = " ".join(question.split())
-    return line if len(line) <= MAX_TITLE else f"{line[:MAX_TITLE].rsplit(' ', 1)[0]} …"
+def _words(blocks: Iterable[str]) -> int:
+    return sum(len(block.split()) for block in blocks if not block.startswith("#"))
 
 
-def _rank(finding: Finding) -> tuple[float, int]:
-    return -finding.relevance, -_STRENGTH[finding.confidence]
+def _shortened(text: str, most: int) -> str:
+    """One line, cut between words."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[:most].rsplit(' ', 1)[0]} …"
 
 
-def _within(words: int, findings: Iterable[Finding]) -> list[Finding]:
-    """The best findings that fit the wanted length; at least one."""
-    chosen: list[Finding] = []
-    used = 0
-    for finding in findings:
-        used += len(finding.content.split())
-        if chosen and used > words:
+def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[Statement]:
+    """The best statement, the best of each part of the question, and then what is nearly as near."""
+    if not kept:
+        return []
+    parts = _parts(handoff)
+    first_of: dict[str, Statement] = {}
+    for statement in kept:
+        if (part := statement.finding.sub_query_id or "") in parts:
+            first_of.setdefault(part, statement)
+    # Findings that belong to no sub-query together cover a broad request: the first of them say most.
+    least = NEAR * kept[0].finding.relevance if kept[0].finding.sub_query_id else 0.0
+    near = [s for s in kept if s.finding.relevance >= least]
+    room = handoff.words * SUMMARY_SHARE
+    chosen: list[Statement] = []
+    for statement in (
+        kept[0],
+        *(first_of[p] for p in parts if p in first_of),
+        *(near if len(first_of) < 2 else ()),
+    ):
+        if any(statement is other for other in chosen):
+            continue
+        if chosen and (len(chosen) == SUMMARY_STATEMENTS or statement.length > room):
             break
-        chosen.append(finding)
+        chosen.append(statement)
+        room -= statement.length
     return chosen
 
 
-def _sentence(finding: Finding) -> str:
-    text = escaped(finding.content)
-    if text[-1:] not in ".!?…\"”'":
-        text += "."
-    return f"{text} [{finding.id}]"
+def _parts(handoff: SynthesizerInput) -> dict[str, str]:
+    """The parts of the question by the ids of their sub-queries, as the question words them; a search by key words
+    is none."""
+    asked = " ".join(handoff.original_query.split())
+    found: dict[str, str] = {}
+    for sub_query in sorted(handoff.sub_queries, key=lambda s: s.index):
+        part = _as_worded(sub_query.query, asked)
+        if (
+            part
+            and not part.casefold().startswith("compare")
+            and content_stems(sub_query.query) != content_stems(asked)
+        ):
+            found.setdefault(sub_query.id, part)
+    return found
 
 
-def _sections(handoff: SynthesizerInput, findings: list[Finding]) -> list[str]:
+def _as_worded(query: str, asked: str) -> str:
+    """The beginning of a sub-query that stands in the question, if that is a phrase of three words or more."""
+    words = query.split()
+    for count in range(len(words), 2, -1):
+        beginning = " ".join(words[:count])
+        if beginning.casefold() in asked.casefold():
+            return beginning
+    return ""
+
+
+def _sections(handoff: SynthesizerInput, rest: Sequence[Statement]) -> list[str]:
+    """First the parts of the question that have more to say, then the themes of what is left."""
     blocks: list[str] = []
-    asked = set(content_stems(handoff.original_query))
-    names = {s.id: s.query for s in handoff.sub_queries}
-    order = {s.id: s.index for s in handoff.sub_queries}
-    by_theme: dict[str, list[Finding]] = {}
-    for finding in findings:
-        theme = names.get(finding.sub_query_id or "") or finding.category or "Further findings"
-        if set(content_stems(theme)) == asked:  # the question itself, or its key words
-            theme = "More on the question"
-        by_theme.setdefault(theme, []).append(finding)
-    places = {names[key]: place for key, place in order.items()}
-    for theme in sorted(by_theme, key=lambda t: places.get(t, -1)):
-        blocks.append(f"## {_heading(theme)}")
-        blocks += map(_sentence, by_theme[theme])
+    parts = _parts(handoff)
+    left = list(rest)
+    if len(parts) > 1 and len(parts) * 2 <= len(rest):
+        for part, wording in parts.items():
+            own = [s for s in left if s.finding.sub_query_id == part]
+            if len(own) > 1:
+                blocks += [f"## {escaped(heading(wording)).rstrip('?. ')}", *paragraphs(own)]
+                left = [s for s in left if s.finding.sub_query_id != part]
+    found, others = themes([s.finding.content for s in left], handoff.original_query)
+    for theme in found:
+        blocks += [f"## {escaped(theme.heading)}", *paragraphs(left[place] for place in theme.places)]
+    for title, group in _by_title(handoff, [left[place] for place in others]):
+        name = title or (MORE if blocks else "Findings")
+        blocks += [f"## {escaped(name)}", *paragraphs(group)]
     return blocks
 
 
-def _heading(theme: str) -> str:
-    text = escaped(theme).rstrip(" ?.")
-    return text[:1].upper() + text[1:]
+def _by_title(handoff: SynthesizerInput, group: Sequence[Statement]) -> list[tuple[str, list[Statement]]]:
+    """Statements without a theme under the titles of their sources; single ones together at the end, without."""
+    titles = {s.id: " ".join(s.title.split()) for s in handoff.sources}
+    by_source: dict[str, list[Statement]] = {}
+    for statement in group:
+        by_source.setdefault(statement.source, []).append(statement)
+    named = {
+        source: own
+        for source, own in by_source.items()
+        if len(own) > 1 and len(by_source) > 1 and len(titles.get(source, " " * MAX_HEADING)) < MAX_HEADING
+    }
+    single = [s for source, own in by_source.items() if source not in named for s in own]
+    return [(titles[source], own) for source, own in named.items()] + ([("", single)] if single else [])
 
 
-def _conflicts(contradictions: Iterable[Contradiction], findings: Iterable[Finding]) -> list[str]:
-    by_id = {f.id: f for f in findings}
-    blocks: list[str] = []
-    for conflict in contradictions:
-        sides = [by_id[i] for i in conflict.finding_ids if i in by_id]
-        if len(sides) < 2:
-            continue
-        marks = ", ".join(side.id for side in sides)
-        blocks.append(f"- {escaped(conflict.description)} [{marks}]")
-    return ["## Conflicting information", "\n".join(blocks)] if blocks else []
+def _table(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
+    titles = {s.id: s.title for s in handoff.sources}
+    made = table(
+        handoff.original_query,
+        [s.finding.content for s in told],
+        [titles.get(s.source, "") for s in told],
+    )
+    if made is None:
+        return []
+    lines = [f"| {made.header[0]} | {made.header[1]} |", "| --- | --- |"]
+    for name, cells in made.rows:
+        values = "; ".join(f"{_cell(cell.text)} [{told[cell.place].finding.id}]" for cell in cells)
+        lines.append(f"| {_cell(name)} | {values} |")
+    return [f"## {_TABLES[made.header[0]]}", "\n".join(lines)]
+
+
+def _cell(text: str) -> str:
+    return escaped(text).replace("|", "\\|")
 
 
 def _limits(handoff: SynthesizerInput, *, left_out: int) -> list[str]:
-    lines = [f"- {escaped(gap.description)}" for gap in handoff.gaps if not gap.addressed]
+    lines = [f"- {escaped(_gap(gap.description))}" for gap in handoff.gaps if not gap.addressed]
     lines += [f"- {escaped(limit.message)}" for limit in handoff.limits]
     if left_out:
         lines.append(f"- {left_out} further findings are left out to keep the wanted length.")
     lines.append(
         "- This report was put together without a language model: its sentences are taken word for word"
-        " from the sources."
+        " from the sources, but for a linking word such as “However” at the beginning."
     )
     return ["## Gaps and limits", "\n".join(dict.fromkeys(lines))]
+
+
+def _gap(description: str) -> str:
+    words = description.split()
+    return (
+        " ".join(words) if len(words) <= MAX_GAP_WORDS else f"{' '.join(words[:MAX_GAP_WORDS]).rstrip(',')} …"
+    )

@@ -1,0 +1,107 @@
+"""Measured values in texts, and whether two of them agree whatever their units. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_QUANTITY = re.compile(
+    r"(?<![\w.,-])(?:(?P<currency>[$€£])\s?)?"
+    r"(?P<number>\d{1,3}(?:[,\u00a0 ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
+    r"(?:\s(?P<scale>thousand|million|billion)\b)?[\s\u00a0-]?(?P<unit>%|[A-Za-z°]+)?"
+)
+_SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
+_CURRENCIES = {"$": "dollars", "€": "euros", "£": "pounds of money"}
+# Each row: kind, size in the kind's first unit, a unit in all its spellings; the first names it.
+_ROWS = """
+    length 1 metres metre meter meters m
+    length 0.3048 feet foot ft
+    length 1000 kilometres kilometers kilometre kilometer km
+    length 1609.344 miles mile mi
+    length 0.01 centimetres centimeters centimetre centimeter cm
+    length 0.001 millimetres millimeters millimetre millimeter mm
+    length 0.0254 inches inch
+    length 0.9144 yards yard yd
+    mass 1 kilograms kilogram kg
+    mass 0.001 grams gram
+    mass 1000 tonnes tonne t
+    mass 0.45359237 pounds pound lb lbs
+    ton 1 tons ton
+    volume 1 litres liters litre liter
+    gallon 1 gallons gallon
+    area 1 hectares hectare ha
+    area 0.40468564 acres acre
+    share 1 percent %
+    candela 1 candelas candela candlepower
+    power 1 watts watt
+    power 1000 kilowatts kilowatt kw
+    power 1000000 megawatts megawatt mw
+    volt 1 volts volt
+    angle 1 degrees degree
+    knot 1 knots knot
+    dollar 1 dollars dollar
+    euro 1 euros euro
+    sterling 1 pounds_of_money
+    people 1 people inhabitants
+    age 1 years year
+    age 0.0833333 months month
+    time 1 seconds second
+    time 60 minutes minute
+    time 3600 hours hour
+    time 86400 days day
+"""
+_UNITS: dict[str, tuple[str, float, str]] = {}
+for _row in _ROWS.strip().splitlines():
+    _kind, _size, *_names = _row.split()
+    for _name in _names:
+        _UNITS[_name.replace("_", " ")] = (_kind, float(_size), _names[0].replace("_", " "))
+UNIT_WORDS = frozenset(_UNITS)
+CLOSE = 0.003  # two conversions of one value differ by so much, as a share
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """``value`` of ``unit`` as written in ``text[start:end]``; ``base`` is it in the first unit of its kind, and
+    ``slack`` how far rounding may have moved that."""
+
+    kind: str
+    unit: str
+    value: float
+    base: float
+    slack: float
+    start: int
+    end: int
+
+    def agrees(self, other: Quantity) -> bool:
+        """Whether both can be roundings of one value; a whole number of the same unit is taken at its word."""
+        if self.kind != other.kind:
+            return False
+        apart = abs(self.base - other.base)
+        if self.unit == other.unit:
+            finer = max(self.slack, other.slack) if self.slack != other.slack else 0.0
+            return apart <= finer + 1e-9
+        return apart <= max(self.slack, other.slack) + CLOSE * abs(self.base)
+
+
+def measured(text: str) -> Iterator[Quantity]:
+    """The measured values of a text, in order."""
+    for match in _QUANTITY.finditer(text):
+        currency, unit = match["currency"], (match["unit"] or "").casefold()
+        row = _UNITS[_CURRENCIES[currency]] if currency else _UNITS.get(unit)
+        if row is None:
+            continue
+        kind, size, name = row
+        digits = re.sub(r"[,\u00a0 ]", "", match["number"])
+        scale = size * _SCALES.get(match["scale"] or "", 1.0)
+        places = len(digits.partition(".")[2])
+        end = match.end() if not currency else match.end("scale" if match["scale"] else "number")
+        yield Quantity(
+            kind,
+            name,
+            float(digits) * scale / size,
+            float(digits) * scale,
+            0.5 * scale * 10.0**-places,
+            match.start(),
+            end,
+        )

@@ -1,0 +1,103 @@
+"""Findings as statements of a report: each said once, with all that say it. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from deep_research.evidence.agreement import numbers
+from deep_research.evidence.debris import is_debris, standing_alone, without_marks
+from deep_research.evidence.text import NEGATIONS, content_stems, words
+from deep_research.report.render import escaped
+from deep_research.state import ConfidenceLevel, Finding
+
+REPEATED = 0.8  # of the shorter one's words, for two statements to say the same
+_STRENGTH = {level: rank for rank, level in enumerate(ConfidenceLevel)}
+
+
+@dataclass(slots=True)
+class Statement:
+    """A finding, and those that only repeat it."""
+
+    finding: Finding
+    repeats: list[Finding]
+
+    @property
+    def source(self) -> str:
+        return self.finding.source_ids[0] if self.finding.source_ids else ""
+
+    @property
+    def start(self) -> int:
+        return self.finding.quotes[0].start if self.finding.quotes else 0
+
+    @property
+    def ids(self) -> list[str]:
+        return [self.finding.id, *(f.id for f in self.repeats)]
+
+    @property
+    def text(self) -> str:
+        """One or more sentences in the source's words, safe inside Markdown."""
+        text = escaped(standing_alone(without_marks(self.finding.content)))
+        return text if text[-1:] in ".!?…\"”'" else f"{text}."
+
+    @property
+    def length(self) -> int:
+        """In words, without its reference."""
+        return len(self.finding.content.split())
+
+
+def statements(findings: Iterable[Finding]) -> list[Statement]:
+    """The findings, most relevant first; what one before says already is added to that as a repeat."""
+    kept: list[Statement] = []
+    sizes: list[int] = []
+    holding: dict[str, list[int]] = defaultdict(list)
+    for finding in sorted(findings, key=_rank):
+        if is_debris(finding.content):
+            continue
+        stems = set(content_stems(finding.content))
+        shared = Counter(place for stem in stems for place in holding[stem])
+        for place, count in shared.most_common(4):
+            if count >= REPEATED * min(len(stems), sizes[place]) and _repeats(finding, kept[place].finding):
+                kept[place].repeats.append(finding)
+                break
+        else:
+            for stem in stems:
+                holding[stem].append(len(kept))
+            sizes.append(len(stems))
+            kept.append(Statement(finding, []))
+    return kept
+
+
+def _rank(finding: Finding) -> tuple[float, int]:
+    return -finding.relevance, -_STRENGTH[finding.confidence]
+
+
+def _repeats(new: Finding, known: Finding) -> bool:
+    """Whether a statement brings no number that the known one has not, and does not deny it."""
+    return numbers(new.content) <= numbers(known.content) and _denied(new) == _denied(known)
+
+
+def _denied(finding: Finding) -> bool:
+    return any(w.casefold() in NEGATIONS for w in words(finding.content))
+
+
+def within(room: int, told: Iterable[Statement]) -> list[Statement]:
+    """The best that fit into ``room`` words, at least one: a long one that does not fit leaves its place to the
+    next."""
+    chosen: list[Statement] = []
+    used = passed = 0
+    heard: set[str] = set()
+    for statement in told:
+        length = statement.length + (
+            statement.source not in heard
+        )  # one reference for all that a source says
+        if chosen and used + length > room:
+            passed += 1
+            if passed > 40 or room - used < 8:
+                break
+            continue
+        chosen.append(statement)
+        used += length
+        heard.add(statement.source)
+    return chosen
