@@ -16,7 +16,9 @@ MAX_CHARS = 90
 _PLAIN_WORD = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b")
-_OPENING_ARTICLE = re.compile(r"(?:The|A|An|This|These|Its|His|Her|Their|Our) ")
+_OPENING_WORDS = frozenset(
+    ("The", "A", "An", "This", "These", "Its", "His", "Her", "Their", "Our", "He", "She", "It")
+)
 _BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
 _SMALL = r"(?:of|the|in|de|la|le|van|von|del|di|da|al|el|bin|ibn|and|for|on)"
 _CAPITAL = r"(?:[^\W\d_a-zà-ÿ][\w'’&-]*|[A-Z]\.)"
@@ -26,10 +28,8 @@ _INSIDE = re.compile(rf"\s+{_SMALL}\s+(?:{_SMALL}\s+)?")
 _QUOTED = re.compile(r"[\"“”«»]([^\"“”«»\n]{2,80})[\"“”«»]")
 # What an article's first sentence says its subject is called.
 _DEFINED = re.compile(r"\s*(?:\(|,|\b(?:is|was|are|were|refers|denotes|means)\b)")
-_OTHERWISE = re.compile(
-    rf"\b(?:also|better|formerly|commonly|sometimes)?\s?(?:known as|called|nicknamed|born)\s+[\"“]?"
-    rf"((?:the )?{_CAPITAL}(?:\s+(?:{_SMALL}\s+)?{_CAPITAL})*)"
-)
+_CALLED = re.compile(rf"[\"“]?((?:[Tt]he )?{_CAPITAL}(?:\s+(?:{_SMALL}\s+)?{_CAPITAL})*)")
+_CALLING = ("known as ", "called ", "nicknamed ", "born ")
 _DAYS_AND_MONTHS = frozenset(
     WORD.findall(
         """january february march april may june july august september october november december
@@ -69,8 +69,10 @@ def borne(title: str, text: str) -> dict[str, float]:
         if subject != title and _names_something(subject):
             called.append((subject, 0.7))
     head = text[:400]
-    if "known as" in head or "called" in head or " born " in head or "nicknamed" in head:
-        called += [(match.group(1), 0.6) for match in _OTHERWISE.finditer(head)]
+    for words in _CALLING:
+        at = head.find(words)
+        if at >= 0 and (otherwise := _CALLED.match(head, at + len(words))):
+            called.append((otherwise.group(1), 0.6))
     found: dict[str, float] = {}
     for name, strength in called:
         if len(name) <= MAX_CHARS and telling(wanted := key(name)):
@@ -82,8 +84,9 @@ def borne(title: str, text: str) -> dict[str, float]:
 
 def _names_something(opening: str) -> bool:
     """Whether a sentence opens with a name, and not with "The film" or "He"."""
-    bare = _OPENING_ARTICLE.sub("", opening, count=1)
-    return bare[:1].isupper() or bare[:1].isdigit()
+    first, _, rest = opening.partition(" ")
+    start = (rest if first in _OPENING_WORDS else first)[:1]
+    return start.isupper() or start.isdigit()
 
 
 def runs(text: str) -> Iterator[tuple[int, str]]:

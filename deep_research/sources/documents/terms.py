@@ -15,7 +15,7 @@ from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.files import SUFFIXES
 from deep_research.sources.documents.plaintext import words
 
-MAX_TERMS = 32
+MAX_TERMS = 128
 
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[^\W_]+")
