@@ -215,6 +215,12 @@ class TestFinding:
 
         assert found(0) == found(10**9)
 
+    def test_a_document_without_text_is_held_and_replaced(self, index: CorpusIndex) -> None:
+        index.add([("a.md", plain("walrus"))])
+        assert index.add([("empty.md", plain(""))]).documents == 2
+        assert index.add([("empty.md", plain("penguin")), ("empty.md", plain("seal"))]).changed == 2
+        assert paths(index, "penguin seal") == ["empty.md"]
+
 
 class TestRelevance:
     def test_it_is_the_whole_when_all_telling_words_are_there(self, filled: CorpusIndex) -> None:
