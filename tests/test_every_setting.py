@@ -1,9 +1,12 @@
 """Every setting changes what the engine does: one test a setting, and none may be missing."""
 
 import asyncio
+import importlib.machinery
 import logging
+import sys
 import threading
 import time
+import types
 
 import pytest
 
@@ -306,6 +309,40 @@ def time_between_looks_for_wishes(tmp_path):
         handle = often.start(QUESTION)
         other._parts.store.post(handle.research_id, "cancel")
         assert handle.result(timeout=10).reason == "cancelled"
+
+
+@shows("dense_model")
+def an_order_by_meaning(tmp_path, monkeypatch):
+    """A model of that name is loaded from the package, which a stand-in takes the place of."""
+    asked = []
+
+    class SentenceTransformer:
+        def __init__(self, name):
+            asked.append(name)
+
+        def encode(self, texts, show_progress_bar):
+            return [[1.0, 0.0] if "bell" in text.lower() else [0.0, 1.0] for text in texts]
+
+    module = types.ModuleType("sentence_transformers")
+    module.__spec__ = importlib.machinery.ModuleSpec("sentence_transformers", None)
+    module.SentenceTransformer = SentenceTransformer
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    for name in ("a", "b", "c"):
+        text = f"# Tower {name}\n\nWhat is known of towers: tower {name} has a {'bell' if name == 'c' else 'door'}."
+        (tmp_path / f"{name}.md").write_text(text, "utf-8")
+    found = {
+        model: run(
+            tmp_path / "data",
+            scripted_agents(without=["gatherer"]),
+            "bell of towers",
+            search=(),
+            corpus=tmp_path,
+            dense_model=model,
+        ).status
+        for model in (None, "small-model")
+    }
+    assert found == {None: "completed", "small-model": "completed"}
+    assert asked == ["small-model"]
 
 
 @shows("max_active_runs")

@@ -14,7 +14,7 @@ ENGLISH = "en"
 
 _LOOKED_AT = 2_000  # characters
 _SHORT = 1_000
-_CLEAR_SHARE = 0.08  # of the words, that function words must be at least
+_CLEAR_SHARE = 0.15  # of the words, that function words must be at least
 _WORD = re.compile(r"[^\W\d_]+")
 
 _FUNCTION_WORDS = {

@@ -18,6 +18,9 @@ SMALL_CORPUS = 200  # passages
 _COMMON_SHARE = 0.1
 _COMMON_PASSAGES = 1_000
 _NAME_WEIGHT = 0.1  # of a word in the path or the date, against 1 in the text
+_MANY = 8_000  # passages that further terms would add to those to be scored
+_PART_SHARE = 0.2  # of the weight of all terms, that the common ones may have to be looked for apart
+_MOST = 2.2  # times its inverse document frequency is what a term can add to BM25, with SQLite's k1 of 1.2
 _FIRST_LOOK = 8  # passages looked at for each document wanted, before more are asked for
 
 # The title counts twice. Smaller is better.
@@ -26,6 +29,26 @@ SELECT p.document, d.path, d.title, d.published, d.language, p.start, p.stop, p.
 FROM (
     SELECT rowid AS id, bm25(words, 2.0, 1.0, 1.0, 1.0, 1.0) AS score FROM words WHERE words MATCH ?
     ORDER BY score LIMIT ?
+) AS best
+JOIN passages AS p ON p.id = best.id
+JOIN documents AS d ON d.id = p.document
+ORDER BY best.score, d.path, p.start
+"""
+# The same for terms in two parts, when a passage without any of the first part cannot be among the best: those with
+# only the first part have their score from the first search, those with both from the second.
+_BEST_IN_PARTS = """
+SELECT p.document, d.path, d.title, d.published, d.language, p.start, p.stop, p.heading, best.score
+FROM (
+    SELECT id, min(score) AS score FROM (
+        SELECT * FROM (
+            SELECT rowid AS id, bm25(words, 2.0, 1.0, 1.0, 1.0, 1.0) AS score FROM words WHERE words MATCH ?
+            ORDER BY score LIMIT ?
+        )
+        UNION ALL SELECT * FROM (
+            SELECT rowid AS id, bm25(words, 2.0, 1.0, 1.0, 1.0, 1.0) AS score FROM words WHERE words MATCH ?
+            ORDER BY score LIMIT ?
+        )
+    ) GROUP BY id ORDER BY score LIMIT ?
 ) AS best
 JOIN passages AS p ON p.id = best.id
 JOIN documents AS d ON d.id = p.document
@@ -131,7 +154,7 @@ def look_up(
     own = count(connection, terms, languages)
     weighted = (pooled or own).weights(terms)
     present = [term for term in terms if own.frequencies[term]]
-    look = _Look(connection, languages, weighted, exclude)
+    look = _Look(connection, languages, weighted, exclude, own)
     if own.total <= SMALL_CORPUS:
         best = _best_by_coverage(look, present)[:limit]
     else:
@@ -180,8 +203,10 @@ class _Look:
         languages: Sequence[str],
         weighted: Mapping[str, float],
         exclude: frozenset[str],
+        own: Statistics,
     ) -> None:
         self.connection = connection
+        self._own = own
         self.weighted = weighted
         self.exclude = exclude
         self._languages = languages
@@ -194,8 +219,36 @@ class _Look:
         """The best ``width`` passages with one of ``terms``."""
         if not terms:
             return []
-        found = self.connection.execute(_BEST, (match_expression(terms, self._languages), width))
-        return [_Found._make(row) for row in found]
+        everything = match_expression(terms, self._languages)
+        telling, common, most = self._parts(terms)
+        if common:
+            first = match_expression(telling)
+            both = f"({first}) AND ({match_expression(common)})"
+            found = self.connection.execute(_BEST_IN_PARTS, (first, width, both, width, width)).fetchall()
+            rows = [_Found._make(row) for row in found]
+            if len(rows) == width and -rows[-1].score > most:
+                return rows
+        return [_Found._make(row) for row in self.connection.execute(_BEST, (everything, width))]
+
+    def _parts(self, terms: Sequence[str]) -> tuple[list[str], list[str], float]:
+        """The terms that tell most, the common rest, and the most that this rest can add to a score. There is no
+        rest when leaving out the passages that have nothing else would save little."""
+        if self._languages or len(self._own.frequencies) < 2:
+            return list(terms), [], 0.0
+        weights, frequencies = self._own.weights(terms), self._own.frequencies
+        allowed = _PART_SHARE * _MOST / 2 * sum(weights[term] for term in terms)
+        common: set[str] = set()
+        most, saved = 0.0, 0
+        for term in sorted(weights, key=lambda term: -frequencies[term])[:-1]:
+            more = _MOST * weights[term] * terms.count(term)
+            if most + more > allowed:
+                break
+            common.add(term)
+            most += more
+            saved += frequencies[term]
+        if saved < _MANY:
+            return list(terms), [], 0.0
+        return [t for t in terms if t not in common], [t for t in terms if t in common], most
 
     def by_document(self, rows: Iterable[_Found]) -> list[list[_Found]]:
         documents: dict[int, list[_Found]] = {}

@@ -37,6 +37,8 @@ _MARK = "".join(_MARKS)
 _HAS_MARK = re.compile(f"[{_MARK}]")
 _CHARACTER = re.compile(f"[{_HAN_AND_KANA}{_THAI_TO_BURMESE}][{_MARK}]*+")
 
+_STOOD_IN = re.compile(f".[{STAND_INS}]*+")
+
 
 def occur_in(text: str) -> bool:
     """Whether there may be such characters in ``text``; certain when not."""
@@ -52,9 +54,9 @@ def pairs(text: str) -> list[str]:
     found: list[str] = []
     marked = _HAS_MARK.search(text)
     for run in runs:
-        characters = _characters(run) if marked else run
+        characters = _STOOD_IN.findall(run.translate(_STAND_IN)) if marked else run
         found.extend(map(add, characters, [*characters[1:], ""]))
-    return [pair.translate(_STAND_IN) for pair in found] if marked else found
+    return found
 
 
 def neighbours(run: str) -> Iterator[str]:

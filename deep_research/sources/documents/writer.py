@@ -19,6 +19,10 @@ from deep_research.sources.documents.readers import Document, TooLongError, read
 from deep_research.sources.documents.terms import fields, path_words
 from deep_research.state.identity import sha256_hex
 
+_INTO_DOCUMENTS = """INTO documents (
+    id, path, size, mtime_ns, title, published, snapshot_hash, content_hash, text_bytes, first_passage, passages, why,
+    language, text
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _BATCH = 200  # passages handed to SQLite at once
 _BATCH_CHARACTERS = 1_000_000
 
@@ -64,10 +68,12 @@ class IndexWriter:
         self._documents, self._passages = connection.execute(
             "SELECT documents, passages FROM totals"
         ).fetchone()
+        self._paths: set[str] | None = set() if self._next_document == 1 else None
+        self._new: list[tuple[str | int | None, ...]] = []
         self._places: list[tuple[int, int, int, int, str]] = []
         self._words: list[tuple[int, str, str, str, str | None, str | None]] = []
         self._names: list[tuple[str, int, float]] = []
-        self._paths: list[tuple[int, str]] = []
+        self._path_words: list[tuple[int, str]] = []
         self._languages: Counter[str] = Counter()
         self._characters = 0
 
@@ -108,7 +114,10 @@ class IndexWriter:
         hashes = document.snapshot_hash, sha256_hex(data)
         place = len(data), at, len(parts)
         row = (path, size, mtime_ns, title, day, *hashes, *place, None, language, text)
-        if self._insert_document(row):
+        if self._is_new(path):
+            self._new.append((number, *row))
+            self.added += 1
+        elif self._insert_document(row):
             self.added += 1
         else:
             replaced = self._remove(path)
@@ -126,7 +135,7 @@ class IndexWriter:
                 else (at, *fields(title, heading, body, language))
             )
             at += 1
-        self._paths.append((number, path_words(path, published)))
+        self._path_words.append((number, path_words(path, published)))
         self._names += [(name, number, surely) for name, surely in borne(title, text).items()]
         self._languages[language] += 1
         self._characters += len(text)
@@ -178,14 +187,19 @@ class IndexWriter:
                 )
                 self._next_document += 1
 
+    def _is_new(self, path: str) -> bool:
+        """Whether no document can have this path, which is only known of an index that was empty."""
+        if self._paths is None:
+            return False
+        if path in self._paths:
+            self._flush()
+            return False
+        self._paths.add(path)
+        return True
+
     def _insert_document(self, row: tuple[str | int | None, ...]) -> bool:
         """Whether it was inserted; not so when there is one of the same path."""
-        done = self._connection.execute(
-            "INSERT OR IGNORE INTO documents (id, path, size, mtime_ns, title, published, snapshot_hash, "
-            "content_hash, text_bytes, first_passage, passages, why, language, text) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (self._next_document, *row),
-        )
+        done = self._connection.execute(f"INSERT OR IGNORE {_INTO_DOCUMENTS}", (self._next_document, *row))
         return done.rowcount == 1
 
     def _remove(self, path: str) -> bool:
@@ -227,6 +241,9 @@ class IndexWriter:
         return why is None
 
     def _flush(self) -> None:
+        if not self._names:
+            return
+        self._connection.executemany(f"INSERT {_INTO_DOCUMENTS}", self._new)
         self._connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", self._places)
         self._connection.executemany(
             "INSERT INTO words (rowid, title, heading, body, stems, pairs) VALUES (?, ?, ?, ?, ?, ?)",
@@ -234,11 +251,12 @@ class IndexWriter:
         )
         self._names.sort()
         self._connection.executemany("INSERT INTO names VALUES (?, ?, ?)", self._names)
-        self._connection.executemany("INSERT INTO paths (rowid, words) VALUES (?, ?)", self._paths)
-        self._paths.clear()
+        self._connection.executemany("INSERT INTO paths (rowid, words) VALUES (?, ?)", self._path_words)
+        self._path_words.clear()
         self._places.clear()
         self._words.clear()
         self._names.clear()
+        self._new.clear()
         self._characters = 0
 
 

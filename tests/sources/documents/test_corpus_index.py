@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import string
 from collections.abc import Iterator
@@ -104,7 +105,7 @@ class TestQueries:
 
     def test_repeated_terms_are_kept_and_their_number_is_capped(self) -> None:
         assert query_terms("sun sun moon") == ["sun", "sun", "moon"]
-        assert len(query_terms(" ".join(f"w{n}" for n in range(100)))) == MAX_TERMS
+        assert len(query_terms(" ".join(f"w{n}" for n in range(300)))) == MAX_TERMS
 
     def test_an_empty_index_finds_nothing(self, index: CorpusIndex) -> None:
         index.add([])
@@ -196,6 +197,29 @@ class TestFinding:
         report = index.add([("a.md", plain("walrus")), ("a.md", plain("penguin"))])
         assert report.documents == 1
         assert paths(index, "walrus penguin") == ["a.md"]
+
+    @pytest.mark.parametrize("query", ["w1 w2 w40 w55", "w3 w1 w1 w58 w59", "w0 w1 w2 w3", "w2 w57 absent"])
+    def test_looking_for_common_words_apart_finds_the_same(
+        self, index: CorpusIndex, monkeypatch: pytest.MonkeyPatch, query: str
+    ) -> None:
+        chance = random.Random(5)
+        words = [f"w{n}" for n in range(60)]
+        weights = [1 / (n + 2) for n in range(60)]
+        texts = [" ".join(chance.choices(words, weights, k=chance.randint(5, 25))) for _ in range(900)]
+        index.add([(f"{n:03}.md", plain(text)) for n, text in enumerate(texts)])
+
+        def found(many: int) -> list[tuple[str, object, float]]:
+            monkeypatch.setattr("deep_research.sources.documents.lookup._MANY", many)
+            monkeypatch.setattr("deep_research.sources.documents.lookup._PART_SHARE", 0.6)
+            return [(hit.path, hit.passages, round(hit.score, 9)) for hit in index.search(query, 3)]
+
+        assert found(0) == found(10**9)
+
+    def test_a_document_without_text_is_held_and_replaced(self, index: CorpusIndex) -> None:
+        index.add([("a.md", plain("walrus"))])
+        assert index.add([("empty.md", plain(""))]).documents == 2
+        assert index.add([("empty.md", plain("penguin")), ("empty.md", plain("seal"))]).changed == 2
+        assert paths(index, "penguin seal") == ["empty.md"]
 
 
 class TestRelevance:
