@@ -241,7 +241,7 @@ class IndexWriter:
         return why is None
 
     def _flush(self) -> None:
-        if not self._names:
+        if not self._path_words:
             return
         self._connection.executemany(f"INSERT {_INTO_DOCUMENTS}", self._new)
         self._connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", self._places)
