@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, stems_of
@@ -34,20 +35,33 @@ _EXPECTED = tuple(
 )
 
 
+class Quoted(NamedTuple):
+    """``text[start:end]``, and the stems of the heading or question that it stands under: what that asks, it answers
+    without saying it again."""
+
+    start: int
+    end: int
+    under: frozenset[str]
+
+
 def best_quote(
     text: str,
     passage: Passage,
     weights: Mapping[str, float],
     context: set[str],
     expected: re.Pattern[str] | None,
-) -> tuple[int, int] | None:
+) -> Quoted | None:
     """The run of up to three sentences that covers most of the weight, the shortest of equals. One that leans on
     the sentence before takes it along."""
-    spans = [
-        s
-        for s in sentences(text, passage.span.start, passage.span.end)
-        if text[s.start] != "#" and text[s.end - 1] != "?"
-    ]
+    spans: list[Span] = []
+    under: list[frozenset[str]] = []
+    above: frozenset[str] = frozenset()
+    for span in sentences(text, passage.span.start, passage.span.end):
+        if text[span.start] == "#" or text[span.end - 1] == "?":
+            above = frozenset(stems_of(text[span.start : span.end]))
+        else:
+            spans.append(span)
+            under.append(above)
     held = [stems_of(text[s.start : s.end]) for s in spans]
     total = sum(weights.values())
     best: tuple[float, int, int] | None = None
@@ -55,25 +69,35 @@ def best_quote(
         present: set[str] = set()
         for last in range(first, min(first + MAX_SENTENCES, len(spans))):
             length = spans[last].end - spans[first].start
-            if last > first and (length > MAX_QUOTE_CHARS or not _flows(text, spans[last - 1], spans[last])):
+            apart = last > first and not (
+                _flows(text, spans[last - 1], spans[last]) and under[last] == under[first]
+            )
+            if apart or (last > first and length > MAX_QUOTE_CHARS):
                 break
             present |= held[last]
             # What the title says need not be said again; what the sentences say themselves counts a little more.
-            value = (weight_of(weights, present | context) + 0.2 * weight_of(weights, present)) / total
+            said = present | context | under[first]
+            value = (weight_of(weights, said) + 0.2 * weight_of(weights, present)) / total
             value -= 0.03 * (last - first) + 0.0001 * length
             value += 0.15 * fits(expected, text[spans[first].start : spans[last].end])
             value -= 0.3 * _is_scrap(text, spans[first], spans[last])
+            value -= 0.3 * (not _is_enough(text[spans[first].start : spans[last].end]))
             if best is None or value > best[0] + 1e-9:
                 best = value, first, last
     if best is None:
         return None
     _, first, last = best
     leans = _OPENS_BACKWARD.match(text, spans[first].start)
-    if leans and first and _flows(text, spans[first - 1], spans[first]):
+    if leans and first and _flows(text, spans[first - 1], spans[first]) and under[first - 1] == under[first]:
         first -= 1
     start, end = _term(text, spans[first].start), spans[last].end
-    enough = end - start >= MIN_QUOTE_CHARS and len(_PROSE.findall(text[start:end])) >= 4
-    return (start, end) if enough and not _is_scrap(text, spans[first], spans[last]) else None
+    good = _is_enough(text[start:end]) and not _is_scrap(text, spans[first], spans[last])
+    return Quoted(start, end, under[first]) if good else None
+
+
+def _is_enough(piece: str) -> bool:
+    """Whether a quote says something by itself."""
+    return len(piece) >= MIN_QUOTE_CHARS and len(_PROSE.findall(piece)) >= 4
 
 
 def _term(text: str, start: int) -> int:
@@ -86,7 +110,7 @@ def _term(text: str, start: int) -> int:
     )
     begin = text.rfind("\n", 0, end) + 1
     line = text[begin:end]
-    is_term = 0 < len(line) <= MAX_TERM_CHARS and line[0] not in "#-|*" and line[-1] not in ".!?:;,"
+    is_term = 0 < len(line) <= MAX_TERM_CHARS and line[0] not in "#-|*`~" and line[-1] not in ".!?:;,"
     return begin if is_term else start
 
 

@@ -412,3 +412,13 @@ def test_the_wanted_length_is_kept_within_a_tenth_when_there_is_enough_to_say():
 def test_what_belongs_to_a_page_is_not_in_a_report():
     report = written(findings=(said(1, "The tower is old."), said(2, "Skip to content and edit this page.")))
     assert "Skip" not in report
+
+
+def test_what_stands_under_a_question_answers_it_without_saying_it_again():
+    text = (
+        "Mole: questions and answers",
+        "# Mole: questions and answers\n\nWho built the tower?\nIt was built by Ann Mole in 1809.\n\n"
+        "What happened in the storm?\nThree keepers vanished. Their coats were found on the rock.",
+    )
+    (best, *_) = read("What happened at Mole in the storm?", text).findings
+    assert best.content == "Three keepers vanished. Their coats were found on the rock."

@@ -12,7 +12,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from deep_research.evidence.agreement import filled
 from deep_research.evidence.debris import is_debris
@@ -133,6 +133,7 @@ class _Batch:
     found: list[Passage]
     titles: list[set[str]]
     question: Mapping[str, float]
+    under: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
 
 
 def _times(weights: Mapping[str, float], rarity: Mapping[str, float]) -> dict[str, float]:
@@ -178,11 +179,12 @@ def _draw(
     quote = best_quote(source.content, passage, weights, context, expected)
     if quote is None:
         return None
-    start, end = quote
+    start, end, under = quote
     text = source.content[start:end]
     if is_debris(text):
         return None
-    own = stems_of(text)
+    own = stems_of(text) | under
+    batch.under[source.id, start] = under
     reach = coverage(weights, own | context)
     named = {term: weight for term, weight in aspect.weights.items() if weight >= NAME_WEIGHT}
     if reach < MIN_SUPPORT or not own & weights.keys():
@@ -216,8 +218,11 @@ def _reach(finding: AnalyzedFinding, weights: Mapping[str, float], batch: _Batch
 
 
 def _title(finding: AnalyzedFinding, batch: _Batch) -> set[str]:
+    """What a finding need not say: its source's title, the heading or question it stands under."""
     places = {s.id: n for n, s in enumerate(batch.handoff.sources)}
-    return batch.titles[places[finding.source_ids[0]]]
+    quote = finding.quotes[0]
+    under = batch.under.get((quote.source_id, quote.start), frozenset())
+    return batch.titles[places[finding.source_ids[0]]] | under
 
 
 def _spread(findings: Iterable[AnalyzedFinding]) -> list[AnalyzedFinding]:

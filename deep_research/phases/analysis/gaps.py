@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from deep_research.evidence.question import is_own, spelled
+from deep_research.evidence.question import COMPARING, is_own, spelled
 from deep_research.evidence.ranking import stems_of
+from deep_research.evidence.relations import related
 from deep_research.evidence.text import (
     ASKING_WORDS,
     content_words,
@@ -42,15 +43,13 @@ def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:
         return ()
     if coverage(rare(handoff.original_query), together) < 1.0 - MIN_MISSING:
         return (_gap(handoff.original_query, 1, said),)
-    return tuple(
-        AnalyzedGap(
-            description=PREFIX
-            + ", ".join(lacking)
-            + (f" ({spelled(handoff.original_query, name)[0]})" if name else ""),
-            priority=2,
-        )
-        for name, lacking in trails.unmet
-    )
+    found: list[AnalyzedGap] = []
+    for name, lacking in trails.unmet:
+        unsaid = [word for word in lacking if together.isdisjoint(related(stem(word)))]
+        if unsaid:
+            of = f" ({spelled(handoff.original_query, name)[0]})" if name else ""
+            found.append(AnalyzedGap(description=f"{PREFIX}{', '.join(unsaid)}{of}", priority=2))
+    return tuple(found)
 
 
 def _parts(handoff: SurveyInput) -> list[SubQuery]:
@@ -81,9 +80,11 @@ class _Asked:
         self._holding = Counter(term for text in texts for term in text)
 
     def __call__(self, query: str) -> Mapping[str, float]:
+        compares = {stem(word) for word in COMPARING}
         return {
             term: weight * rarity(self._total, self._holding[term])
             for term, weight in question_terms(query).items()
+            if term not in compares
         }
 
 
@@ -92,7 +93,7 @@ def _gap(query: str, priority: int, said: Sequence[set[str]]) -> AnalyzedGap:
     missing = [
         w
         for w in dict.fromkeys(content_words(query))
-        if stem(w) not in present and w.casefold() not in ASKING_WORDS
+        if stem(w) not in present and w.casefold() not in ASKING_WORDS | COMPARING
     ]
     wanted = f" ({', '.join(missing)})" if said and missing else ""
     return AnalyzedGap(description=f"{PREFIX}{query}{wanted}", priority=priority)
