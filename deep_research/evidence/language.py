@@ -1,6 +1,6 @@
 """Which language a text is in, and the stems of its words. Pure.
 
-A text is in the language whose function words it has most of; English when nothing speaks clearly for another.
+A text is in the language that it has most function words of; English when nothing speaks clearly for another.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ENGLISH = "en"
 
 _LOOKED_AT = 2_000  # characters
 _SHORT = 1_000
-_CLEAR_SHARE = 0.15  # of the words, that function words must be at least
+_CLEAR_SHARE = 0.1  # of the different words, that function words must be at least
 _WORD = re.compile(r"[^\W\d_]+")
 
 _FUNCTION_WORDS = {
@@ -93,7 +93,7 @@ def language_of(text: str, *, default: str = ENGLISH) -> str:
     head = text[:_LOOKED_AT]
     if _is_plainly_english(head):
         return ENGLISH
-    words = head.lower().split()
+    words = set(head.lower().split())  # each once: names repeat "de" and "la"
     votes = Counter(chain.from_iterable(map(_LANGUAGES.get, words, repeat(()))))
     if not votes:
         return default
