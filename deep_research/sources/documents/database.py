@@ -18,8 +18,9 @@ from deep_research.errors import CorpusError
 from deep_research.store import forks
 from deep_research.store.locks import lock_within
 
-READERS_VERSION = 1  # to be raised when the readers or the cutting of passages change
+READERS_VERSION = 2  # to be raised when the readers or the cutting of passages change
 
+# With more memory than 1 MB for the words that are not yet written, FTS5 has less to merge.
 _SCHEMA = """
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,
@@ -55,6 +56,7 @@ INSERT INTO totals VALUES (0, 0, 0);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, heading, body, stems, pairs, content='', tokenize='porter unicode61 remove_diacritics 2'
 );
+INSERT INTO words (words, rank) VALUES ('hashsize', 8388608);
 CREATE TABLE languages (code TEXT PRIMARY KEY, documents INTEGER NOT NULL);
 CREATE VIRTUAL TABLE paths USING fts5 (
     words, content='', columnsize=0, tokenize='porter unicode61 remove_diacritics 2'
