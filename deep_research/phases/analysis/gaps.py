@@ -23,12 +23,14 @@ from deep_research.state import Finding, SubQuery
 MIN_COVERAGE = 0.6  # of what a part asks, for a finding that answers it
 SETTLED = 0.95  # of the question held by sources that belong together, for no word of it to be a gap
 MIN_MISSING = 0.2  # of the question's weight without any finding, to count as a gap
+SURE = 0.7  # of the question held by sources that belong together, for words found here and there to be an answer
 PREFIX = "Not found: "
+APART = "Found only in pieces that no source ties together: "
 
 
 def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:
     """Parts that no finding answers; else words of the question that no finding has; else what is asked of a name and
-    was not found where that name leads."""
+    was not found where that name leads; else that all of it was found, but in sources that nothing ties together."""
     said = _said(handoff.findings, handoff.sources)
     rare = _Asked(handoff.sources)
     unmet = [
@@ -49,6 +51,8 @@ def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:
         if unsaid:
             of = f" ({spelled(handoff.original_query, name)[0]})" if name else ""
             found.append(AnalyzedGap(description=f"{PREFIX}{', '.join(unsaid)}{of}", priority=2))
+    if not found and trails.held < SURE:
+        found.append(AnalyzedGap(description=f"{APART}{handoff.original_query}", priority=2))
     return tuple(found)
 
 
