@@ -183,7 +183,8 @@ def _draw(
     text = source.content[start:end]
     if is_debris(text):
         return None
-    own = stems_of(text) | under
+    said = stems_of(text)
+    own = said | under
     batch.under[source.id, start] = under
     reach = coverage(weights, own | context)
     named = {term: weight for term, weight in aspect.weights.items() if weight >= NAME_WEIGHT}
@@ -204,7 +205,7 @@ def _draw(
         relevance=round(
             0.4 * reach
             + 0.3 * coverage(batch.question, own | context)
-            + 0.15 * coverage(weights, own)
+            + 0.15 * coverage(weights, said)
             + 0.15 * fits(expected, text)
             - ROW_PENALTY * (" | " in text),
             6,

@@ -46,7 +46,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     blocks = [f"# {escaped(_shortened(handoff.original_query, MAX_TITLE))}"]
     if notice:
         blocks.append(f"*{notice}*")
-    blocks += ["## Summary", *paragraphs(summary), *beside]
+    blocks += ["## Summary", *paragraphs(summary, best_first=True), *beside]
     blocks += _sections(handoff, rest)
     blocks += _limits(handoff, left_out=len(told) - len(kept))
     return "\n\n".join(blocks)

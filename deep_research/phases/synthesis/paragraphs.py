@@ -9,8 +9,9 @@ from deep_research.phases.synthesis.statements import Statement
 LONGEST = 90  # words, after which a paragraph takes in no other source
 
 
-def paragraphs(told: Iterable[Statement]) -> list[str]:
-    """Paragraphs in the order of their first statements; those of one source in the order of its text."""
+def paragraphs(told: Iterable[Statement], *, best_first: bool = False) -> list[str]:
+    """Paragraphs in the order of their first statements; those of one source in the order of its text, with
+    ``best_first`` after the first of them."""
     by_source: dict[str, list[Statement]] = {}
     for statement in told:
         by_source.setdefault(statement.source, []).append(statement)
@@ -21,7 +22,8 @@ def paragraphs(told: Iterable[Statement]) -> list[str]:
         if not made or length > room:
             made.append([])
             room = LONGEST
-        made[-1].append(_passage(sorted(group, key=lambda s: s.start)))
+        opening, rest = (group[:1], group[1:]) if best_first else ([], group)
+        made[-1].append(_passage([*opening, *sorted(rest, key=lambda s: s.start)]))
         room -= length
     return [" ".join(pieces) for pieces in made]
 

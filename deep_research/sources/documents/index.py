@@ -85,7 +85,8 @@ class CorpusIndex:
         linked: int = 0,
     ) -> list[Hit]:
         """At most ``limit`` documents, best first, those of equal score by path; never one of the ``exclude``
-        paths. Up to ``linked`` of them, the last ones, were not matched but are named by those that were.
+        paths. Up to ``linked`` of them, the last ones, were not matched but are named by those that were; only
+        then the hits tell the names in them.
 
         ``statistics`` replaces the index's own in the relevance, for several indexes searched as one. Any
         string is a valid query. Raises `SearchError`.
@@ -97,6 +98,8 @@ class CorpusIndex:
         try:
             with self._state() as connection:
                 found = look_up(connection, terms, limit, english=english, exclude=exclude, pooled=statistics)
+                if linked < 1:
+                    return found
                 reading = self._register.open(connection)
                 return with_links(reading, found, terms, limit=limit, linked=linked, exclude=exclude)
         except sqlite3.Error as error:

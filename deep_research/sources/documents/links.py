@@ -64,8 +64,6 @@ def with_links(
         reading.names(hit.content_hash, text[:_SPOTTED_IN]) for hit, text in zip(found, texts, strict=True)
     ]
     hits = [replace(hit, mentions=mentions) for hit, (_, mentions) in zip(found, names, strict=True)]
-    if linked < 1:
-        return hits
     leads = followed(
         reading,
         [(hit.title, text, spots) for hit, text, (spots, _) in zip(found, texts, names, strict=True)],

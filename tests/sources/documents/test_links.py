@@ -49,7 +49,7 @@ def test_what_is_excluded_is_not_brought_along(index):
 
 
 def test_a_hit_tells_the_names_in_what_was_matched_and_how_many_bear_them(index):
-    (film, *_) = index.search("film Harbour 1950", 1)
+    (film, *_) = index.search("film Harbour 1950", 1, linked=1)
     mentions = {mention.name: mention for mention in film.mentions}
     assert mentions["ann mole"].bearers == 1
     assert 0.0 < mentions["ann mole"].weight <= 1.0
@@ -57,7 +57,7 @@ def test_a_hit_tells_the_names_in_what_was_matched_and_how_many_bear_them(index)
 
 def test_a_removed_document_bears_its_name_no_more(index):
     index.add([("person", Document(title="Bob Hare", text="Bob Hare was born in Bruges."))])
-    (film, *_) = index.search("film Harbour 1950", 1)
+    (film, *_) = index.search("film Harbour 1950", 1, linked=1)
     assert {m.name: m.bearers for m in film.mentions}["ann mole"] == 0
 
 
