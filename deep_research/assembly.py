@@ -122,7 +122,9 @@ def assemble(
         for phase, make in _PHASES.items()
     }
     planner = phases[DeepResearchPhase.PLANNING].agent
-    phases[DeepResearchPhase.PLANNING] = PlanningPhase(planner, limits=limits, look=gatherer.look)
+    phases[DeepResearchPhase.PLANNING] = PlanningPhase(
+        planner, limits=limits, look=gatherer.look if gatherer.looks else None
+    )
     return Parts(
         store=store or make_store(settings),
         own_store=store is None,

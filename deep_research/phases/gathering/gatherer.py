@@ -64,6 +64,12 @@ class SearchGatherer:
             notes=tuple(notes),
         )
 
+    @property
+    def looks(self) -> bool:
+        """Whether any of its providers can tell something before a search."""
+        every = (*([self._corpus] if self._corpus else ()), *self._providers)
+        return any(getattr(type(p), "look", SearchProvider.look) is not SearchProvider.look for p in every)
+
     async def look(self, question: str) -> FirstLook | None:
         """What the documents say of a question before it is researched: of the corpus, else of the first provider
         that can tell. Raises `SearchError`."""
