@@ -9,27 +9,28 @@ queries. The weights were chosen on the development half of a public set of such
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import sqrt
 
-from deep_research.evidence.names import borne
-from deep_research.evidence.question import COMPARING, QuestionKind, kind_of, spelled
-from deep_research.evidence.relations import related
-from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, stem, words
-from deep_research.state import Mention
+from deep_research.evidence.entries import (
+    KNOWN_NAME,
+    Asked,
+    Entry,
+    Item,
+    best_names,
+    entry_of,
+    lacking_in,
+    named_by,
+)
+from deep_research.evidence.question import spelled
+from deep_research.evidence.text import ASKING_WORDS
 
 STRONG = 6  # sources from which trails are followed
-NAMES_EACH = 10  # of a strong source
-NEAR = 9  # words between a name and a word of the question that it may answer
-ASKING = 0.25  # of the weight of a word that says what kind of answer is wanted
-KNOWN_NAME = 0.5  # of the weight of a name that the question has itself
 ROUNDS = 2
 ANCHOR = 0.7  # of the strength of the best source, for one that a name of the question is the name of
 SURELY = 0.8  # how surely it must be its name
 PHRASE = 0.3  # of what a source says of the question: how much of it stands together as in the question
-CLOSE = 3  # words apart, to stand together
 NEARLY_ALL = 0.9  # of the question, for one source to answer it alone
 TRAIL = 3  # sources of one trail: where it begins, and the best two that it leads to
 UNMET = 0.1  # of the weight of what is asked of a name, to count as not found
@@ -41,32 +42,6 @@ class Weights:
     link: float = 4.0
     asked: float = 2.0
     shared: float = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a question asks for: its words by stem and its names by key, with how telling (0 to 1) each is.
-    ``relations`` are the stems that are no part of a name; with ``sides`` the names are compared with each other, so
-    that none of them is looked for where another leads. ``beside`` are the words right before each word."""
-
-    words: Mapping[str, float]
-    names: Mapping[str, float] = field(default_factory=dict)
-    relations: frozenset[str] = frozenset()
-    spelled: Mapping[str, str] = field(default_factory=dict)
-    sides: bool = False
-    beside: Mapping[str, frozenset[str]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A source as trails see it: what was matched of it, the names in that, and its rank (from 0) in each search that
-    found it, by the search's place; place 0 is the whole question."""
-
-    id: str
-    title: str
-    text: str
-    mentions: Sequence[Mention] = ()
-    ranks: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,47 +71,6 @@ class Trails:
     unmet: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-@dataclass(slots=True, eq=False)
-class _Entry:
-    item: Item
-    stems: set[str]
-    ways: set[str]
-    bears: Mapping[str, float]
-    names: Mapping[str, Mention]
-    phrases: float = 0.0
-    near: set[str] = field(default_factory=set)
-
-
-def asked(question: str, rarity: Mapping[str, float], names: Iterable[Mention]) -> Asked:
-    """What is asked. ``rarity`` tells how telling (0 to 1) a word in lower case is; unknown ones count 0.6."""
-    by_key = {mention.name: mention.weight for mention in names}
-    inside = {stem(word) for name in by_key for word in name.split()}
-    compares = kind_of(question) is QuestionKind.COMPARISON
-    weights: dict[str, float] = {}
-    written: dict[str, str] = {}
-    for word in words(question):
-        lower = word.casefold()
-        if lower in STOP_WORDS or (compares and lower in COMPARING):
-            continue
-        key = stem(word)
-        weight = rarity.get(lower, 0.6) * (ASKING if lower in ASKING_WORDS else 1.0)
-        weights[key] = max(weight, weights.get(key, 0.0))
-        written.setdefault(key, lower.removesuffix("'s").removesuffix("’s"))
-    order = [stem(w) for w in words(question) if stem(w) in weights]
-    beside: dict[str, set[str]] = {}
-    for one, other in pairwise(order):
-        if one != other:
-            beside.setdefault(other, set()).add(one)
-    return Asked(
-        weights,
-        by_key,
-        frozenset(weights) - inside,
-        written,
-        sides=compares and len(by_key) > 1,
-        beside={key: frozenset(before) for key, before in beside.items()},
-    )
-
-
 def follow(
     question: Asked,
     items: Sequence[Item],
@@ -147,7 +81,7 @@ def follow(
 ) -> Trails:
     """How the sources hang together. ``naming`` are the places of searches for a name of the question, ``following``
     those of earlier leads."""
-    entries = [_entry(item, question) for item in items]
+    entries = [entry_of(item, question) for item in items]
     holders: dict[str, int] = {}
     for entry in entries:
         for name in entry.bears:
@@ -169,43 +103,7 @@ def follow(
     )
 
 
-def _entry(item: Item, question: Asked) -> _Entry:
-    tokens = [stem(word) for word in words(item.text)]
-    stems = set(tokens) | {stem(word) for word in words(item.title)}
-    ways = {term for term in question.words if not stems.isdisjoint(related(term))}
-    entry = _Entry(item, stems, ways, borne(item.title, item.text), {m.name: m for m in item.mentions})
-    entry.phrases = _phrases(tokens, question)
-    asked_about = (
-        set().union(*(related(term) for term in question.relations)) if question.relations else set()
-    )
-    around = {
-        near
-        for place, token in enumerate(tokens)
-        if token in asked_about
-        for near in range(place - NEAR, place + NEAR + 1)
-    }
-    beginning = {token for place, token in enumerate(tokens) if place in around}
-    entry.near = {name for name in entry.names if stem(name.partition(" ")[0]) in beginning}
-    return entry
-
-
-def _phrases(tokens: Sequence[str], question: Asked) -> float:
-    """The share of the pairs of neighbours in the question, by weight, that stand near each other in the text too."""
-    last: dict[str, int] = {}
-    found: set[tuple[str, str]] = set()
-    for place, token in enumerate(tokens):
-        if token in question.words:
-            for before in question.beside.get(token, ()):
-                if place - last.get(before, -CLOSE - 1) <= CLOSE:
-                    found.add((before, token))
-            last[token] = place
-    pairs = {(one, other) for other, before in question.beside.items() for one in before}
-    weigh = question.words
-    whole = sum(weigh[one] * weigh[other] for one, other in pairs)
-    return sum(weigh[one] * weigh[other] for one, other in found) / whole if whole else 0.0
-
-
-def _direct(entry: _Entry, question: Asked, naming: frozenset[int]) -> float:
+def _direct(entry: Entry, question: Asked, naming: frozenset[int]) -> float:
     """What a source is worth by itself, 0 to 1."""
     ranks = entry.item.ranks
     first = 1.0 / (1 + ranks[0]) if 0 in ranks else 0.0
@@ -214,7 +112,7 @@ def _direct(entry: _Entry, question: Asked, naming: frozenset[int]) -> float:
         (strength * question.names[name] for name, strength in entry.bears.items() if name in question.names),
         default=0.0,
     )
-    reach = (1.0 - PHRASE) * _reach(entry.stems, question) + PHRASE * entry.phrases
+    reach = (1.0 - PHRASE) * question.share(entry.stems) + PHRASE * entry.phrases
     return (reach + first + named + about) / 4
 
 
@@ -223,10 +121,10 @@ def _relative(scores: Mapping[str, float]) -> dict[str, float]:
     return {key: score / best for key, score in scores.items()}
 
 
-def _anchors(base: dict[str, float], entries: Sequence[_Entry], question: Asked) -> list[_Entry]:
+def _anchors(base: dict[str, float], entries: Sequence[Entry], question: Asked) -> list[Entry]:
     """The best source of each name in the question. They are strong, however the other names outshine them: each may
     begin a trail. Raises their ``base``."""
-    anchors: list[_Entry] = []
+    anchors: list[Entry] = []
     for name, weight in question.names.items():
         bearers = [e for e in entries if e.bears.get(name, 0.0) >= SURELY]
         if bearers:
@@ -237,37 +135,15 @@ def _anchors(base: dict[str, float], entries: Sequence[_Entry], question: Asked)
 
 
 def _strongest(
-    entries: Sequence[_Entry], base: Mapping[str, float], anchors: Sequence[_Entry] = ()
-) -> list[_Entry]:
+    entries: Sequence[Entry], base: Mapping[str, float], anchors: Sequence[Entry] = ()
+) -> list[Entry]:
     ranked = sorted(entries, key=lambda e: (-base[e.item.id], e.item.id))[:STRONG]
     return [*ranked, *(anchor for anchor in anchors if anchor not in ranked)]
 
 
-def _lacking(entry: _Entry, question: Asked) -> dict[str, float]:
-    """The words of the question that a source lacks, with their weights."""
-    wanted = question.relations if question.sides else question.words
-    return {
-        term: weight for term, weight in question.words.items() if term in wanted and term not in entry.stems
-    }
-
-
-def _best_names(entry: _Entry, question: Asked) -> list[tuple[float, str]]:
-    """The names that a strong source leads to, most promising first."""
-
-    def promise(name: str, mention: Mention) -> float:
-        value = mention.weight * (1.5 if mention.bearers else 1.0) * (1.5 if name in entry.near else 1.0)
-        known = name in question.names or all(stem(w) in question.words for w in name.split())
-        return value * (KNOWN_NAME if known else 1.0)
-
-    ranked = sorted(
-        ((promise(n, m), n) for n, m in entry.names.items()), key=lambda pair: (-pair[0], pair[1])
-    )
-    return ranked[:NAMES_EACH]
-
-
 def _linked(
-    entries: Sequence[_Entry],
-    strong: Sequence[_Entry],
+    entries: Sequence[Entry],
+    strong: Sequence[Entry],
     base: Mapping[str, float],
     direct: Mapping[str, float],
     question: Asked,
@@ -276,7 +152,7 @@ def _linked(
     weights: Weights,
 ) -> tuple[dict[str, float], dict[str, str]]:
     """The scores with the links from the strong sources, and for each source the strong one it is linked to."""
-    ways = [(s, base[s.item.id], _lacking(s, question), dict(_named(s, question))) for s in strong]
+    ways = [(s, base[s.item.id], lacking_in(s, question), dict(named_by(s, question))) for s in strong]
     scores: dict[str, float] = {}
     partners: dict[str, str] = {}
     for entry in entries:
@@ -310,11 +186,7 @@ def _linked(
     return scores, partners
 
 
-def _named(entry: _Entry, question: Asked) -> Iterable[tuple[str, Mention]]:
-    return ((name, entry.names[name]) for _, name in _best_names(entry, question))
-
-
-def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: Asked) -> tuple[Lead, ...]:
+def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) -> tuple[Lead, ...]:
     """For the three strongest sources all their names with what they lack, then the best single names."""
     together: list[Lead] = []
     single: dict[str, Lead] = {}
@@ -322,10 +194,10 @@ def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: Asked)
         key = entry.item.id
         lacking = tuple(
             question.spelled[term]
-            for term in _lacking(entry, question)
+            for term in lacking_in(entry, question)
             if question.spelled[term] not in ASKING_WORDS
         )
-        names = _best_names(entry, question)
+        names = best_names(entry, question)
         if not lacking or not names:
             continue
         keys = [name for _, name in names]
@@ -342,8 +214,8 @@ def _leads(strong: Sequence[_Entry], base: Mapping[str, float], question: Asked)
 
 
 def _held(
-    entries: Sequence[_Entry],
-    strong: Sequence[_Entry],
+    entries: Sequence[Entry],
+    strong: Sequence[Entry],
     scores: Mapping[str, float],
     holders: Mapping[str, int],
     question: Asked,
@@ -353,28 +225,22 @@ def _held(
     best = sorted(entries, key=lambda e: (-scores[e.item.id], e.item.id))[:2]
     if not best:
         return 0.0
-    first = _reach(best[0].stems, question)
+    first = question.share(best[0].stems)
     tie = first if first >= NEARLY_ALL else 0.0
     for source in strong:
-        names = dict(_named(source, question))
+        names = dict(named_by(source, question))
         for entry in entries:
             for name, surely in entry.bears.items():
                 mention = names.get(name)
                 if mention is not None and entry is not source and name not in question.names:
                     firm = surely * mention.weight / sqrt(max(mention.bearers, holders[name]))
-                    reach = _reach(source.stems | entry.stems, question)
+                    reach = question.share(source.stems | entry.stems)
                     tie = max(tie, scores[source.item.id] * firm * reach)
-    return _reach(set().union(*(entry.ways for entry in best)), question) * (0.5 + 0.5 * tie)
-
-
-def _reach(present: set[str], question: Asked) -> float:
-    """The share of the question's weight that is present."""
-    whole = sum(question.words.values()) or 1.0
-    return sum(weight for term, weight in question.words.items() if term in present) / whole
+    return question.share(set().union(*(entry.ways for entry in best))) * (0.5 + 0.5 * tie)
 
 
 def _unmet(
-    entries: Sequence[_Entry],
+    entries: Sequence[Entry],
     scores: Mapping[str, float],
     partners: Mapping[str, str],
     question: Asked,

@@ -5,9 +5,10 @@ import string
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deep_research.evidence.entries import Item, asked
 from deep_research.evidence.relations import related
 from deep_research.evidence.text import stem
-from deep_research.evidence.trails import Item, asked, follow
+from deep_research.evidence.trails import follow
 from deep_research.state import Mention
 
 RARITY = {"born": 0.4, "director": 0.6, "died": 0.4, "film": 0.3}

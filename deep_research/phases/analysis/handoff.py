@@ -98,8 +98,12 @@ class SurveyInput(Handoff):
 class SurveyOutput(Record):
     """What all sources together say. ``scores`` (0 to 1) order the sources, by id; ``gaps`` are new ones, and
     ``addressed_gap_ids`` old ones that are none any more; ``follow_ups`` are queries that
-    may fill the open gaps, best first; ``completeness`` (0 to 1) is the share of the question that is answered."""
+    may fill the open gaps, best first; ``completeness`` (0 to 1) is the share of the question that is answered.
+    ``findings`` are what only shows when sources are read together, ``dropped`` the ids of those that no longer
+    stand."""
 
+    findings: tuple[AnalyzedFinding, ...] = ()
+    dropped: tuple[str, ...] = ()
     scores: dict[str, float] = Field(default_factory=dict)
     gaps: tuple[AnalyzedGap, ...] = ()
     addressed_gap_ids: tuple[str, ...] = ()

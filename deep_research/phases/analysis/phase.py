@@ -56,7 +56,32 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         state = journal.state
         weighed = await off_loop(len(state.findings), _weigh, state, several=len(batches) > 1)
         survey = await self._survey(journal.state, weighed, journal)
-        await journal.record(weighed if survey is None else _with_survey(weighed, survey, state))
+        if survey is not None:
+            weighed = _with_survey(weighed, survey, state)
+            found = await self._found_together(survey, state, journal)
+            fresh = {f.id for f in found}
+            known = {f.id for f in state.findings} - set(weighed.dropped)
+            dropped = [i for i in dict.fromkeys(survey.dropped) if i in known and i not in fresh]
+            weighed = weighed.model_copy(
+                update={
+                    "findings": (*(f for f in weighed.findings if f.id not in {*fresh, *dropped}), *found),
+                    "dropped": (*weighed.dropped, *dropped),
+                }
+            )
+        await journal.record(weighed)
+
+    async def _found_together(
+        self, survey: SurveyOutput, state: DeepResearchState, journal: Journal
+    ) -> list[Finding]:
+        """What the survey found, with its quotes in place; a finding that stands already is not there twice."""
+        given = {s.id: s for s in state.sources if s.content_hash}
+        named = {i for item in survey.findings for i in item.source_ids} & given.keys()
+        held = [given[i] for i in sorted(named)]
+        texts = dict(
+            zip((s.id for s in held), await journal.texts([s.content_hash or "" for s in held]), strict=True)
+        )
+        found = (_finding(item, {s.id: s for s in held}, texts, state) for item in survey.findings)
+        return [f for f in found if f is not None]
 
     async def _survey(
         self, state: DeepResearchState, weighed: EvidenceWeighed, journal: Journal

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
+from deep_research.evidence.chains import chain
+from deep_research.evidence.entries import Item, asked
 from deep_research.evidence.names import key, runs
 from deep_research.evidence.question import question_names
-from deep_research.evidence.trails import Item, Lead, Trails, asked, follow
+from deep_research.evidence.trails import Lead, Trails, follow
 from deep_research.phases.analysis.broad import is_broad
+from deep_research.phases.analysis.chained import CATEGORY, chained
 from deep_research.phases.analysis.gaps import gaps
-from deep_research.phases.analysis.handoff import AnalyzedGap, SourceText, SurveyInput, SurveyOutput
-from deep_research.state import FirstLook, Gap, Mention, SubQuery
+from deep_research.phases.analysis.handoff import (
+    AnalyzedFinding,
+    AnalyzedGap,
+    SourceText,
+    SurveyInput,
+    SurveyOutput,
+)
+from deep_research.state import Finding, FirstLook, Gap, Mention, SubQuery
 
 TOGETHER = 2  # follow-ups with all names of a source, in the first round
 LATER = 3  # follow-ups in each later round
@@ -24,20 +33,42 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
     names = question_names(handoff.original_query, look)
     question = asked(handoff.original_query, look.words, names)
     first = {s.index for s in handoff.sub_queries if s.iteration == 1}
+    items = _items(handoff.sources, handoff.sub_queries)
     trails = follow(
         question,
-        _items(handoff.sources, handoff.sub_queries),
+        items,
         naming=frozenset(first - {0}),
         following=frozenset(s.index for s in handoff.sub_queries if s.iteration > 1),
+    )
+    others = [f for f in handoff.findings if f.category != CATEGORY]
+    led = chained(
+        handoff.original_query,
+        question,
+        chain(question, items, trails.scores),
+        {source.id: source for source in handoff.sources},
+        alone=not others,
     )
     # What a broad request asks in full no source has, and searching for its rest brings other subjects.
     found = () if handoff.findings and is_broad(handoff.original_query) else gaps(handoff, trails)
     return SurveyOutput(
+        findings=tuple(led),
+        dropped=tuple(f.id for f in handoff.findings if _told_by(led, f)),
         scores={source: round(score, 6) for source, score in trails.scores.items()},
         gaps=found,
         addressed_gap_ids=_addressed(found, handoff.gaps),
         follow_ups=_follow_ups(trails, handoff) if found else (),
         completeness=round(min(1.0, trails.held), 4),
+    )
+
+
+def _told_by(led: Sequence[AnalyzedFinding], finding: Finding) -> bool:
+    """Whether a finding is of an earlier chain, or stands in what a source of the chain says."""
+    if finding.category == CATEGORY:
+        return True
+    return any(
+        finding.source_ids == new.source_ids
+        and (finding.content in new.content or new.content in finding.content)
+        for new in led
     )
 
 

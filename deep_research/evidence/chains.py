@@ -1,0 +1,146 @@
+"""From passage to passage: which places of the sources together answer a question that none answers alone. Pure.
+
+Trails order whole sources. An answer stands in passages: one that has much of the question and names something, and
+one about that something that has what the first lacks. A passage is about what its document is called, what its
+heading names, and what its sentences, rows and entries begin with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+
+from deep_research.evidence.entries import Asked, Entry, Item, entry_of, named_by
+from deep_research.evidence.names import key, runs
+from deep_research.evidence.passages import passages
+from deep_research.state import Mention, Span
+
+SOURCES = 12  # of the best, whose passages are looked at
+STRONG = 8  # passages from which a chain may begin
+LONGEST = 4  # passages
+FRESH = 0.1  # of the question, for a passage to be a step
+HEADING = 0.8  # how surely a passage is about a name in its heading
+SUBJECT = 0.7  # the same for what a sentence, row or entry in it begins with
+MENTIONED = 0.3  # for any other name in it
+SPELLED = 0.5  # the weight of a name that nothing is known of but its capitals
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A passage on the way to an answer, ``text[span]`` of its source: ``name`` is what the one before it names and it
+    is about, "" for the first; ``words`` are the stems of the question that it has and those before it lack."""
+
+    source: str
+    span: Span
+    name: str
+    words: frozenset[str]
+    titled: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class _Piece:
+    entry: Entry
+    span: Span
+    score: float
+
+
+def chain(question: Asked, items: Sequence[Item], scores: Mapping[str, float]) -> tuple[Step, ...]:
+    """The passages that lead from one to the next and together have most of the question; none where nothing leads
+    on, or where the question compares things that are named in it."""
+    if question.sides:
+        return ()
+    best_items = sorted(items, key=lambda item: (-scores[item.id], item.id))[:SOURCES]
+    pieces = [piece for item in best_items for piece in _pieces(item, question, scores[item.id])]
+    bearing = Counter(
+        name
+        for item in best_items
+        for name in {
+            n for p in pieces if p.entry.item.id == item.id for n, s in p.entry.bears.items() if s >= SUBJECT
+        }
+    )
+    first = sorted(pieces, key=lambda p: (-_opening(p, question), p.entry.item.id, p.span.start))[:STRONG]
+    best: tuple[float, tuple[Step, ...]] = (0.0, ())
+    for piece in first:
+        held = piece.entry.stems & question.words.keys()
+        steps = [Step(piece.entry.item.id, piece.span, "", frozenset(held))]
+        value = piece.score
+        last = piece
+        while len(steps) < LONGEST:
+            found = _next(last, pieces, held, bearing, question, steps)
+            if found is None:
+                break
+            firm, name, last = found
+            fresh = (last.entry.ways & question.words.keys()) - held
+            titled = name in last.entry.bears and last.entry.bears[name] > HEADING
+            steps.append(Step(last.entry.item.id, last.span, name, frozenset(fresh), titled))
+            held = held | fresh
+            value *= sqrt(firm)
+        reach = question.share(held)
+        if len(steps) > 1 and value * reach > best[0]:
+            best = value * reach, tuple(steps)
+    return best[1]
+
+
+def _opening(piece: _Piece, question: Asked) -> float:
+    return piece.score * question.share(piece.entry.stems)
+
+
+def _pieces(item: Item, question: Asked, score: float) -> Iterable[_Piece]:
+    """The passages of a source as entries of their own, each with the names that stand in it."""
+    whole = entry_of(item, question)
+    known = {mention.name: mention for mention in item.mentions}
+    for passage in passages(item.text):
+        text = item.text[passage.start : passage.end]
+        written = f" {key(text)} "
+        spelled = list(runs(text))
+        long = {name for _, name in spelled if " " in name}
+        inside = {n for n in known if f" {n} " in written and not _only_inside(n, long)}
+        mentions = [known[n] for n in sorted(inside)]
+        mentions += [Mention(name=n, weight=SPELLED) for n in sorted(long - inside)]
+        entry = entry_of(replace(item, text=text, mentions=mentions), question)
+        bears = dict.fromkeys((*inside, *long), MENTIONED)
+        bears |= {name: SUBJECT for offset, name in spelled if _begins(text, offset)}
+        bears |= {name: HEADING for _, name in runs(f"- {passage.heading}")}
+        entry.bears = {**bears, **whole.bears}
+        yield _Piece(entry, passage.span, score)
+
+
+def _only_inside(name: str, long: set[str]) -> bool:
+    """Whether a name stands in a text as a part of longer names: Alan Stevenson is not David Alan Stevenson."""
+    return name not in long and any(f" {name} " in f" {other} " for other in long)
+
+
+def _begins(text: str, offset: int) -> bool:
+    """Whether a sentence, line, row or entry of a list begins at ``offset``."""
+    before = text[:offset].rstrip(" \"'“‘(*_-")
+    return not before or before[-1] in ".!?:;|\n"
+
+
+def _next(
+    piece: _Piece,
+    pieces: Sequence[_Piece],
+    held: set[str],
+    bearing: Mapping[str, int],
+    question: Asked,
+    steps: Sequence[Step],
+) -> tuple[float, str, _Piece] | None:
+    """The passage about a name that stands in ``piece``, with most of what is lacking, and how firmly it is tied."""
+    names = dict(named_by(piece.entry, question))
+    taken = {(step.source, step.span.start) for step in steps}
+    best: tuple[float, float, str, _Piece] | None = None
+    least = FRESH * sum(question.words.values())
+    for other in pieces:
+        if (other.entry.item.id, other.span.start) in taken:
+            continue
+        fresh = sum(w for t, w in question.words.items() if t in other.entry.ways and t not in held)
+        if fresh < least:
+            continue
+        for name in names.keys() & other.entry.bears.keys():
+            mention = names[name]
+            firm = other.entry.bears[name] * mention.weight / sqrt(max(mention.bearers, bearing[name], 1))
+            value = firm * fresh * (0.5 + 0.5 * other.score)
+            if best is None or (value, name) > (best[0], best[2]):
+                best = value, firm, name, other
+    return best[1:] if best else None
