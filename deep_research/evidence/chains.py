@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
-from deep_research.evidence.entries import Asked, Entry, Item, entry_of, named_by
+from deep_research.evidence.entries import Asked, Entry, Item, entry_of, best_names
 from deep_research.evidence.names import key, runs
 from deep_research.evidence.passages import passages
 from deep_research.state import Mention, Span
@@ -20,10 +20,12 @@ from deep_research.state import Mention, Span
 SOURCES = 12  # of the best, whose passages are looked at
 STRONG = 8  # passages from which a chain may begin
 LONGEST = 4  # passages
-FRESH = 0.1  # of the question, for a passage to be a step
+FRESH = 0.05  # of the question, for a passage to be a step
 HEADING = 0.8  # how surely a passage is about a name in its heading
 SUBJECT = 0.7  # the same for what a sentence, row or entry in it begins with
 MENTIONED = 0.3  # for any other name in it
+OTHERWISE = 0.8  # what a word in another form of the same relation is worth of the word itself
+UNNAMED = 0.4  # what a beginning without any name of the question is worth
 SPELLED = 0.5  # the weight of a name that nothing is known of but its capitals
 
 
@@ -44,6 +46,7 @@ class _Piece:
     entry: Entry
     span: Span
     score: float
+    own: Mapping[str, float]  # the names of its source
 
 
 def chain(question: Asked, items: Sequence[Item], scores: Mapping[str, float]) -> tuple[Step, ...]:
@@ -65,7 +68,7 @@ def chain(question: Asked, items: Sequence[Item], scores: Mapping[str, float]) -
     for piece in first:
         held = piece.entry.stems & question.words.keys()
         steps = [Step(piece.entry.item.id, piece.span, "", frozenset(held))]
-        value = piece.score
+        value = piece.score * _named_in(piece, question)
         last = piece
         while len(steps) < LONGEST:
             found = _next(last, pieces, held, bearing, question, steps)
@@ -83,8 +86,17 @@ def chain(question: Asked, items: Sequence[Item], scores: Mapping[str, float]) -
     return best[1]
 
 
+def _named_in(piece: _Piece, question: Asked) -> float:
+    """Less than 1 for a passage that says little of the names in the question."""
+    inside = {t: w for t, w in question.words.items() if t not in question.relations}
+    if not inside:
+        return 1.0
+    said = sum(w for t, w in inside.items() if t in piece.entry.stems)
+    return UNNAMED + (1.0 - UNNAMED) * said / sum(inside.values())
+
+
 def _opening(piece: _Piece, question: Asked) -> float:
-    return piece.score * question.share(piece.entry.stems)
+    return piece.score * question.share(piece.entry.stems) * _named_in(piece, question)
 
 
 def _pieces(item: Item, question: Asked, score: float) -> Iterable[_Piece]:
@@ -103,8 +115,10 @@ def _pieces(item: Item, question: Asked, score: float) -> Iterable[_Piece]:
         bears = dict.fromkeys((*inside, *long), MENTIONED)
         bears |= {name: SUBJECT for offset, name in spelled if _begins(text, offset)}
         bears |= {name: HEADING for _, name in runs(f"- {passage.heading}")}
-        entry.bears = {**bears, **whole.bears}
-        yield _Piece(entry, passage.span, score)
+        entry.bears = {
+            name: max(bears.get(name, 0.0), whole.bears.get(name, 0.0)) for name in {**bears, **whole.bears}
+        }
+        yield _Piece(entry, passage.span, score, whole.bears)
 
 
 def _only_inside(name: str, long: set[str]) -> bool:
@@ -127,19 +141,23 @@ def _next(
     steps: Sequence[Step],
 ) -> tuple[float, str, _Piece] | None:
     """The passage about a name that stands in ``piece``, with most of what is lacking, and how firmly it is tied."""
-    names = dict(named_by(piece.entry, question))
+    names = {n: p for p, n in best_names(piece.entry, question) if piece.own.get(n, 0.0) < SUBJECT}
     taken = {(step.source, step.span.start) for step in steps}
     best: tuple[float, float, str, _Piece] | None = None
     least = FRESH * sum(question.words.values())
     for other in pieces:
         if (other.entry.item.id, other.span.start) in taken:
             continue
-        fresh = sum(w for t, w in question.words.items() if t in other.entry.ways and t not in held)
+        fresh = sum(
+            w if t in other.entry.stems else OTHERWISE * w
+            for t, w in question.words.items()
+            if t in other.entry.ways and t not in held
+        )
         if fresh < least:
             continue
         for name in names.keys() & other.entry.bears.keys():
-            mention = names[name]
-            firm = other.entry.bears[name] * mention.weight / sqrt(max(mention.bearers, bearing[name], 1))
+            bearers = max(piece.entry.names[name].bearers, bearing[name], 1)
+            firm = min(1.0, other.entry.bears[name] * names[name] / sqrt(bearers))
             value = firm * fresh * (0.5 + 0.5 * other.score)
             if best is None or (value, name) > (best[0], best[2]):
                 best = value, firm, name, other

@@ -15,9 +15,10 @@ from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote
 from deep_research.state import ConfidenceLevel, Span
 
 CATEGORY = "led to by another source"
-MIN_REACH = 0.6  # of what is asked, for a chain beside other findings
-MIN_REACH_ALONE = 0.8  # the same where nothing else was found
-NAME = 1.0  # the weight of the name that leads on, against the words of the question
+MIN_REACH = 0.4  # of what is asked, for a chain beside other findings
+MIN_REACH_ALONE = 0.7  # the same where nothing else was found
+ONWARD = 1.0  # the weight of the name that leads on, against the words of the question
+CALLED = 0.4  # the same for the name that led here, where the source is not called so
 OTHERWISE = 0.8  # of a word's weight, when it is said in another form of the same relation
 FIRST = 0.99  # relevance of the first finding; each next one a little less
 LESS = 0.01
@@ -28,9 +29,11 @@ def chained(
 ) -> list[AnalyzedFinding]:
     """One finding of each source of the chain, in its order; none where the chain says too little. ``alone`` is
     whether nothing else was found."""
-    reach = asked.share(set[str]().union(*(step.words for step in steps)))
-    if reach < (MIN_REACH_ALONE if alone else MIN_REACH):
+    held = set[str]().union(*(step.words for step in steps))
+    if asked.share(held) < (MIN_REACH_ALONE if alone else MIN_REACH):
         return []
+    if alone and not asked.words.keys() - asked.relations <= held:
+        return []  # what is found speaks of another name
     found: list[AnalyzedFinding] = []
     for place, step in enumerate(steps):
         onward = steps[place + 1].name if place + 1 < len(steps) else ""
@@ -64,9 +67,9 @@ def _wanted(asked: Asked, step: Step, onward: str, source: SourceText) -> dict[s
             wanted[term] = weight
         for other in sorted((related(term) & present) - {term}):
             wanted[other] = max(wanted.get(other, 0.0), OTHERWISE * weight)
-    for name in (onward, "" if step.titled else step.name):
+    for name, weight in ((onward, ONWARD), ("" if step.titled else step.name, CALLED)):
         for word in name.split():
-            wanted[stem(word)] = NAME
+            wanted[stem(word)] = max(weight / (1 + name.count(" ")), wanted.get(stem(word), 0.0))
     return wanted
 
 
