@@ -30,12 +30,11 @@ def as_answer(answer: Answer | str | Mapping[str, Any]) -> Answer:
 def said(
     asked: Asked,
     answer: Answer,
-    *,
     number: int,
     wire: Wire,
     cache: PrefixCache,
-    ignores: frozenset[str] = frozenset(),
-    fault: Fault | None = None,
+    ignores: frozenset[str],
+    fault: Fault | None,
 ) -> Said:
     """The answer as it goes on the wire, with its whole usage.
 

@@ -40,7 +40,7 @@ _COUNTING: dict[str, Wire] = {
     "/v1/messages/count_tokens": _ANTHROPIC,
     "/v1/responses/input_tokens": _RESPONSES,
 }
-_PAID = {None, Stage.ANSWER, Stage.DELIVERY, Stage.STREAM}
+_PAID = {Stage.ANSWER, Stage.DELIVERY, Stage.STREAM}
 _KEPT_HEADERS = ("authorization", "x-api-key", "user-agent")
 
 
@@ -138,29 +138,23 @@ class Service:
         return _error(wire, 404)
 
     async def _answer(self, served: Served, asked: Asked, wire: Wire, fault: Fault | None) -> Reply:
-        stage = fault.stage if fault else None
-        paid = stage in _PAID and not (fault and fault.kind == "sse-error" and not asked.stream)
+        paid = _paid(fault, stream=asked.stream)
         charged = fault.billed if fault and fault.billed is not None else paid
-        served.maybe = _in_doubt(fault)
-        if not (paid or charged):
-            return spoiled(Reply(), fault, wire, closing=0) if fault else Reply()
+        if fault and not (paid or charged):
+            served.maybe = _in_doubt(fault)
+            return spoiled(Reply(), fault, wire, closing=0)
+        served.maybe = True  # for a client that does not wait for the answer
         try:
             answer = await self._next_answer(served, asked)
         except Exception as error:  # a mistake in the test: it must see it, and not as a hang
             self.troubles.append(error)
             return _error(wire, 500, f"The answers of this server raised {error!r}")
-        speech = said(
-            asked,
-            answer,
-            number=served.number,
-            wire=wire,
-            cache=self.cache,
-            ignores=self.ignores,
-            fault=fault,
-        )
+        speech = said(asked, answer, served.number, wire, self.cache, self.ignores, fault)
         served.usage = speech.usage if charged else None
-        if "usage" not in self.abilities or (asked.stream and not asked.stream_usage):
-            speech, served.maybe = replace(speech, usage=None), True
+        reported = "usage" in self.abilities and (asked.stream_usage or not asked.stream)
+        if not reported:
+            speech = replace(speech, usage=None)
+        served.maybe = _in_doubt(fault) or not reported
         reply, closing = _told(wire, speech, stream=asked.stream and "stream" in self.abilities)
         return spoiled(reply, fault, wire, closing=closing) if fault else reply
 
@@ -186,6 +180,13 @@ def _told(wire: Wire, speech: Said, *, stream: bool) -> tuple[Reply, int]:
         return _json(wire.reply(speech)), 0
     events = wire.stream(speech)
     return Reply(pieces=tuple(events.events), media=wire.stream_media, chunked=True), events.closing
+
+
+def _paid(fault: Fault | None, *, stream: bool) -> bool:
+    """Whether a model has done its work when the fault strikes. An answer that is not streamed fails before it."""
+    if fault is None:
+        return True
+    return fault.stage in _PAID and (stream or fault.kind != "sse-error")
 
 
 def _in_doubt(fault: Fault | None) -> bool:
