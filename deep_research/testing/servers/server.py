@@ -83,6 +83,11 @@ class ModelServer:
         return self._service.most_at_once
 
     @property
+    def connections(self) -> int:
+        """How many are open now."""
+        return len(self._connections)
+
+    @property
     def answers(self) -> Answers | None:
         return self._service.answers
 

@@ -215,10 +215,10 @@ def desk(shared_desk: Desk) -> Iterator[Desk]:
 
 @pytest.fixture
 def ask_under(desk: Desk) -> Callable[..., Outcome]:
-    """Ask once while a fault strikes. Pauses are short, and what hangs is cut after 50 ms."""
+    """Ask once while a fault strikes. Pauses are short, and what hangs is cut after 20 ms."""
 
     def asked(kind: str, wire: str, *, stream: bool, **more: Any) -> Outcome:
-        desk.server.faults = [Fault(kind, times=None, interval=0.0005, patience=0.05)]
+        desk.server.faults = [Fault(kind, times=None, interval=0.0005, patience=0.02)]
         return desk.ask(wire, stream=stream, **more)
 
     return asked
