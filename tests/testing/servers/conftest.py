@@ -218,7 +218,7 @@ def ask_under(desk: Desk) -> Callable[..., Outcome]:
     """Ask once while a fault strikes. Pauses are short, and what hangs is cut after 20 ms."""
 
     def asked(kind: str, wire: str, *, stream: bool, **more: Any) -> Outcome:
-        desk.server.faults = [Fault(kind, times=None, interval=0.0005, patience=0.02)]
+        desk.server.faults = [Fault(kind, times=None, interval=0.0005, patience=0.02, size=50_000)]
         return desk.ask(wire, stream=stream, **more)
 
     return asked

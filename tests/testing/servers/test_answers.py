@@ -77,7 +77,7 @@ def test_without_answers_the_sdks_own_parsing_of_a_pydantic_model_succeeds(desk,
         parsed = desk.run(streamed()).parsed_output
     else:
         parsed = desk.run(desk.anthropic.messages.parse(**request)).parsed_output
-    assert parsed == Note(name="wordword", share=0.5, count=3, ids=["word", "word"])
+    assert parsed == Note(name="wordwo", share=0.5, count=3, ids=["word", "word"])
     said = desk.run(desk.openai.responses.parse(model="m", input="hello", text_format=Note))
     assert said.output_parsed == parsed
     chat = desk.run(desk.openai.chat.completions.parse(model="m", messages=MESSAGES, response_format=Note))
