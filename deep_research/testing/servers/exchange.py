@@ -58,7 +58,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a request says. ``tool`` is the one it forces, ``limit`` the most tokens that it wants."""
+    """What a request says.
+
+    ``tool`` is the one it forces, ``limit`` the most tokens that it wants. ``objection`` is what the service has
+    against its schema.
+    """
 
     model: str
     messages: Sequence[Mapping[str, str]]
@@ -71,6 +75,7 @@ class Asked:
     stream_usage: bool = True
     limit: int | None = None
     context: int | None = None
+    objection: str | None = None
 
     @property
     def needs(self) -> list[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from deep_research.testing.servers.strictness import openai_objection
 
 CREATED = 1_767_225_600
 REFUSAL = "I'm sorry, but I can't help with that."
@@ -34,6 +36,19 @@ def unsupported(ability: str, format_field: str) -> str:
         field, kind = fields[ability]
         return f"Invalid parameter: '{field}' of type '{kind}' is not supported with this model."
     return f"Unsupported parameter: '{ability}' is not supported with this model."
+
+
+def objection(named: Iterable[Mapping[str, Any]], field: str) -> str | None:
+    """What is wrong with the first of these schemas and functions that asks to be taken strictly."""
+    for item in named:
+        found = (
+            openai_objection(item.get("schema") or item.get("parameters") or {})
+            if item.get("strict")
+            else None
+        )
+        if found:
+            return f"Invalid schema for {field} '{item['name']}': In context=(), {found}"
+    return None
 
 
 def forced(choice: Any, tools: Mapping[str, Any]) -> str | None:

@@ -11,7 +11,7 @@ from deep_research.testing.servers.caches import PrefixCache
 from deep_research.testing.servers.exchange import Served, Usage
 from deep_research.testing.servers.faults import Fault, Schedule
 from deep_research.testing.servers.http import Connection
-from deep_research.testing.servers.service import ABILITIES, Answers, Service, billed
+from deep_research.testing.servers.service import ABILITIES, Answers, Service, billed, known_abilities
 
 _SECONDS_TO_START = 10
 _SECONDS_TO_STOP = 10
@@ -28,10 +28,11 @@ class ModelServer:
 
     ``answers``: a sequence, one `Answer`, text or data per request that is answered, the last one again and again; a
     function of the `Served` request, plain or coroutine; None for the smallest answer of the shape that is asked for.
-    ``faults``: what goes wrong, `Fault` or its kind; may be set anew at any time. ``abilities``: what the server can
+    ``faults``: what goes wrong, `Fault` or its kind. ``abilities``: what the server can
     do, of "schema", "tools", "json", "stream", "usage" and "count"; what it cannot it refuses, but what is in
     ``ignores`` it overhears, and answers in prose. ``key``: the only one it accepts. ``models`` and ``context``: what
     its lists of models say. ``cache_from``: tokens below which a prompt is not cached.
+    The first four may be set anew at any time.
 
     ``log`` holds what was asked and what it cost, ``most_at_once`` the largest number of requests in work.
     """
@@ -51,8 +52,8 @@ class ModelServer:
         self._service = Service(
             answers=answers,
             schedule=Schedule(faults),
-            abilities=frozenset(abilities),
-            ignores=frozenset(ignores),
+            abilities=known_abilities(abilities),
+            ignores=known_abilities(ignores),
             key=key,
             names=tuple(models),
             context=context,
@@ -94,6 +95,22 @@ class ModelServer:
     @answers.setter
     def answers(self, answers: Answers | None) -> None:
         self._service.answers = answers
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        return self._service.abilities
+
+    @abilities.setter
+    def abilities(self, names: Collection[str]) -> None:
+        self._service.abilities = known_abilities(names)
+
+    @property
+    def ignores(self) -> frozenset[str]:
+        return self._service.ignores
+
+    @ignores.setter
+    def ignores(self, names: Collection[str]) -> None:
+        self._service.ignores = known_abilities(names)
 
     @property
     def faults(self) -> list[Fault]:

@@ -6,7 +6,7 @@ import hmac
 import inspect
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -62,10 +62,6 @@ class Service:
     _in_flight: int = 0
     _answered: int = 0
 
-    def __post_init__(self) -> None:
-        for name in (self.abilities | self.ignores) - ABILITIES:
-            raise UnknownNameError.of("ability", name, ABILITIES)
-
     def clear(self) -> None:
         """As if nothing had been asked yet, and nothing were to go wrong."""
         self.log, self.schedule, self.most_at_once, self._answered = [], Schedule(), 0, 0
@@ -112,6 +108,8 @@ class Service:
             for ability in asked.needs:
                 if ability not in self.abilities | self.ignores:
                     return _error(wire, 400, wire.lacks(ability, asked.model))
+            if asked.objection and not self.ignores & set(asked.needs):
+                return _error(wire, 400, asked.objection)
         text = request.body.decode(errors="replace")
         fault = self.schedule.take(path, text, generates=generates)
         served.fault = fault.kind if fault else None
@@ -166,6 +164,13 @@ class Service:
             return as_answer(await spoken if inspect.isawaitable(spoken) else spoken)
         self._answered += 1
         return as_answer(self.answers[min(self._answered, len(self.answers)) - 1])
+
+
+def known_abilities(names: Collection[str]) -> frozenset[str]:
+    for name in names:
+        if name not in ABILITIES:
+            raise UnknownNameError.of("ability", name, ABILITIES)
+    return frozenset(names)
 
 
 def _note(served: Served, asked: Asked) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deep_research.testing.servers.exchange import Asked, Said, Segment, Usage, as_json, deltas
+from deep_research.testing.servers.strictness import anthropic_objection
 from deep_research.testing.servers.wire import Stream, Wire, content_text, message, sse
 
 _ERRORS = {
@@ -33,16 +34,18 @@ class AnthropicMessages(Wire):
         tools = {tool["name"]: tool.get("input_schema", {}) for tool in body.get("tools") or ()}
         choice = body.get("tool_choice") or {}
         form = (body.get("output_config") or {}).get("format") or {}
+        schema = form.get("schema")
         system = [message("system", body["system"])] if body.get("system") else []
         return Asked(
             model=body["model"],
             messages=[*system, *(message(item["role"], item["content"]) for item in body["messages"])],
-            segments=_segments(body, form.get("schema")),
-            schema=form.get("schema"),
+            segments=_segments(body, schema),
+            schema=schema,
             tools=tools,
             tool={"tool": choice.get("name"), "any": next(iter(tools), None)}.get(choice.get("type", "")),
             stream=bool(body.get("stream")),
             limit=body.get("max_tokens"),
+            objection=_objection(body, schema),
         )
 
     def reply(self, said: Said) -> dict[str, Any]:
@@ -81,6 +84,19 @@ class AnthropicMessages(Wire):
     def lacks(self, ability: str, model: str) -> str:
         field = {"schema": "output_config.format", "tools": "tools"}.get(ability, ability)
         return f"{field}: '{model}' does not support this feature."
+
+
+def _objection(body: Any, schema: Any) -> str | None:
+    strict = {
+        f"tools.{n}": tool["input_schema"]
+        for n, tool in enumerate(body.get("tools") or ())
+        if tool.get("strict")
+    }
+    formats = {"output_config.format.schema": schema} if schema is not None else {}
+    for place, part in {**formats, **strict}.items():
+        if objection := anthropic_objection(part):
+            return f"{place}: {objection}"
+    return None
 
 
 def _segments(body: Any, schema: Any) -> list[Segment]:

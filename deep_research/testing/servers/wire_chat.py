@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from deep_research.testing.servers.exchange import Asked, Said, Usage, deltas
-from deep_research.testing.servers.openai_common import CREATED, REFUSAL, error_body, forced, unsupported
+from deep_research.testing.servers.openai_common import (
+    CREATED,
+    REFUSAL,
+    error_body,
+    forced,
+    objection,
+    unsupported,
+)
 from deep_research.testing.servers.wire import Stream, Wire, message, segments, sse
 
 _STOPS = {"end": "stop", "length": "length", "refusal": "stop", "content-filter": "content_filter"}
@@ -34,6 +41,9 @@ class OpenAIChat(Wire):
             stream=bool(body.get("stream")),
             stream_usage=bool((body.get("stream_options") or {}).get("include_usage")),
             limit=body.get("max_completion_tokens") or body.get("max_tokens"),
+            objection=objection([form["json_schema"]], "response_format")
+            if schema
+            else objection(functions, "function"),
         )
 
     def reply(self, said: Said) -> dict[str, Any]:

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from deep_research.testing.servers.exchange import Asked, Said, Usage, deltas
-from deep_research.testing.servers.openai_common import CREATED, REFUSAL, error_body, forced, unsupported
+from deep_research.testing.servers.openai_common import (
+    CREATED,
+    REFUSAL,
+    error_body,
+    forced,
+    objection,
+    unsupported,
+)
 from deep_research.testing.servers.wire import Stream, Wire, message, segments, sse
 
 _STATUSES = {"length": "incomplete", "content-filter": "incomplete", "failed": "failed"}
@@ -32,6 +39,7 @@ class OpenAIResponses(Wire):
             wants_json=form.get("type") == "json_object",
             stream=bool(body.get("stream")),
             limit=body.get("max_output_tokens"),
+            objection=objection([form], "response_format") if schema else objection(functions, "function"),
         )
 
     def reply(self, said: Said) -> dict[str, Any]:

@@ -13,9 +13,8 @@ import httpx2
 import openai
 import pytest
 
-from deep_research.testing.servers import Fault, ModelServer
+from deep_research.testing.servers import ABILITIES, Fault, ModelServer
 
-WIRES = ["anthropic", "responses", "chat", "ollama"]
 SCHEMA = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "ids": {"type": "array", "items": {"type": "string"}}},
@@ -39,6 +38,8 @@ class Outcome:
 
 class Desk:
     """Asks the server through real clients, all on one loop."""
+
+    schema = SCHEMA
 
     def __init__(self, server: ModelServer, runner: asyncio.Runner) -> None:
         self.server = server
@@ -207,9 +208,10 @@ def shared_desk() -> Iterator[Desk]:
 
 
 @pytest.fixture
-def desk(shared_desk: Desk) -> Iterator[Desk]:
+def desk(shared_desk: Desk) -> Desk:
     shared_desk.server.clear()
     shared_desk.server.answers = None
+    shared_desk.server.abilities, shared_desk.server.ignores = ABILITIES, ()
     return shared_desk
 
 

@@ -9,8 +9,7 @@ import httpx2
 import pytest
 from pydantic import BaseModel, Field
 
-from deep_research.errors import UnknownNameError
-from deep_research.testing.servers import ABILITIES, Answer, Fault, ModelServer, Usage
+from deep_research.testing.servers import Answer, Fault, ModelServer, Usage
 from deep_research.testing.servers.instances import instance
 
 WIRES = ["anthropic", "responses", "chat", "ollama"]
@@ -230,81 +229,6 @@ def test_ollama_reads_no_more_than_its_context_and_says_so_only_in_the_count(des
     assert desk.ask("ollama", text="x" * 40_000).input == 4096
     assert desk.ask("ollama", text="x" * 40_000, options={"num_ctx": 16_384}).input == 10_002
     assert [served.context for served in desk.server.log] == [4096, 16_384]
-
-
-# Weak servers
-
-
-@pytest.fixture
-def weak(desk):
-    """The desk with a server that lacks something or overhears something."""
-    service = desk.server._service
-    yield lambda abilities=ABILITIES, ignores=(): (
-        setattr(service, "abilities", frozenset(abilities)),
-        setattr(service, "ignores", frozenset(ignores)),
-    )
-    service.abilities, service.ignores = ABILITIES, frozenset()
-
-
-@everywhere
-@pytest.mark.parametrize(("how", "ability"), [("structured", "schema"), ("forced", "tools")])
-def test_what_a_server_cannot_do_it_refuses(desk, weak, how, ability, wire):
-    weak(ABILITIES - {ability})
-    error = desk.ask(wire, **{how: True}).error
-    assert error.response.status_code == 400
-    assert "support" in error.response.text
-    assert desk.ask(wire).error is None
-
-
-@everywhere
-@pytest.mark.parametrize(("how", "ability"), [("structured", "schema"), ("forced", "tools")])
-def test_what_a_server_overhears_it_answers_in_prose(desk, weak, how, ability, wire):
-    desk.server.answers = [DATA]
-    weak(ignores={ability})
-    assert desk.ask(wire, **{how: True}).text.startswith("Certainly!")
-    assert json.loads(desk.ask(wire).text) == DATA
-
-
-@pytest.mark.parametrize("wire", ["responses", "chat", "ollama"])
-@both_ways
-def test_a_server_without_usage_sends_none_but_the_log_has_it(desk, weak, wire, stream):
-    weak(ABILITIES - {"usage"})
-    outcome = desk.ask(wire, stream=stream)
-    assert (outcome.error, outcome.input, outcome.output) == (None, None, None)
-    (served,) = desk.server.log
-    assert served.usage == Usage(input=3, output=23)
-    assert served.maybe
-
-
-def test_the_anthropic_sdk_cannot_stream_from_a_server_without_usage(desk, weak):
-    weak(ABILITIES - {"usage"})
-    assert desk.ask("anthropic").raw.usage is None
-    assert type(desk.ask("anthropic", stream=True).error) is AttributeError
-
-
-def test_a_chat_stream_has_usage_only_if_asked_for(desk):
-    assert desk.ask("chat", stream=True).output == 23
-    assert desk.ask("chat", stream=True, stream_options={}).output is None
-    assert [served.maybe for served in desk.server.log] == [False, True]
-
-
-def test_a_server_that_cannot_count_or_stream_says_so(desk, weak):
-    weak(ABILITIES - {"count", "stream"})
-    with pytest.raises(anthropic.NotFoundError):
-        desk.run(desk.anthropic.messages.count_tokens(model="m", messages=MESSAGES))
-    assert desk.ask("chat", stream=True).error.status_code == 400
-
-
-def test_json_can_be_asked_for_without_a_schema(desk, weak):
-    form = {"response_format": {"type": "json_object"}}
-    assert desk.ask("chat", **form).text == "{}"
-    weak(ABILITIES - {"json"})
-    assert desk.ask("chat", **form).error.status_code == 400
-
-
-def test_an_unknown_ability_is_refused():
-    with pytest.raises(UnknownNameError, match="Did you mean 'tools'"):
-        ModelServer(ignores={"tool"})
 
 
 def test_the_servers_need_no_sdk():
