@@ -46,7 +46,7 @@ _KEPT_HEADERS = ("authorization", "x-api-key", "user-agent")
 
 @dataclass(slots=True)
 class Service:
-    """Everything about a server but its socket. ``troubles``: what an ``answers`` function raised."""
+    """Everything about a server but its socket. ``troubles``: what answering raised, in most cases the ``answers``."""
 
     answers: Answers | None = None
     schedule: Schedule = field(default_factory=Schedule)
@@ -88,7 +88,11 @@ class Service:
     async def _reply(self, request: Request, served: Served) -> Reply:
         path = request.path
         wire = _GENERATING.get(path) or _COUNTING.get(path) or _wire_of(request)
-        reply = await self._good_or_bad(request, served, wire)
+        try:
+            reply = await self._good_or_bad(request, served, wire)
+        except Exception as error:  # a mistake in the test's answers: it must see it, and not as a hang
+            self.troubles.append(error)
+            reply = _error(wire, 500, f"This server's answers raised {error!r}")
         name = f"req_{served.number:06}"
         return replace(reply, headers={wire.request_id_header: name, **reply.headers})
 
@@ -129,7 +133,7 @@ class Service:
         if request.path == "/api/tags":
             return _json(ollama_tags(self.names))
         if request.path == "/api/show":
-            named = (served.body or {}).get("model")
+            named = served.body.get("model") if isinstance(served.body, dict) else None
             if named in self.names:
                 return _json(ollama_details(named, self.context, self.abilities))
             return _error(wire, 404, f"model '{named}' not found")
@@ -142,11 +146,7 @@ class Service:
             served.maybe = _in_doubt(fault)
             return spoiled(Reply(), fault, wire, closing=0)
         served.maybe = True  # for a client that does not wait for the answer
-        try:
-            answer = await self._next_answer(served, asked)
-        except Exception as error:  # a mistake in the test: it must see it, and not as a hang
-            self.troubles.append(error)
-            return _error(wire, 500, f"The answers of this server raised {error!r}")
+        answer = await self._next_answer(served, asked)
         speech = said(asked, answer, served.number, wire, self.cache, self.ignores, fault)
         served.usage = speech.usage if charged else None
         reported = "usage" in self.abilities and (asked.stream_usage or not asked.stream)
