@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import chain
 
 ENGLISH = "en"
 
@@ -85,6 +85,7 @@ _LANGUAGES: dict[str, tuple[str, ...]] = {
     word: tuple(language for language in _WORDS if word in _WORDS[language])
     for word in frozenset().union(*_WORDS.values())
 }
+_KNOWN = frozenset(_LANGUAGES)
 
 
 def language_of(text: str, *, default: str = ENGLISH) -> str:
@@ -94,10 +95,10 @@ def language_of(text: str, *, default: str = ENGLISH) -> str:
     if _is_plainly_english(head):
         return ENGLISH
     words = set(head.lower().split())  # each once: names repeat "de" and "la"
-    votes = Counter(chain.from_iterable(map(_LANGUAGES.get, words, repeat(()))))
+    votes = Counter(chain.from_iterable(map(_LANGUAGES.__getitem__, words & _KNOWN)))
     if not votes:
         return default
-    best = max(votes, key=votes.__getitem__)
+    best = max(_WORDS, key=votes.__getitem__)  # of equal ones always the same: a set has another order in each process
     if votes[ENGLISH] * 1.5 >= votes[best]:  # some of its words are also words of others
         best = ENGLISH
     return best if votes[best] >= max(2, len(words) * _CLEAR_SHARE) else default
