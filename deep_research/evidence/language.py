@@ -98,7 +98,9 @@ def language_of(text: str, *, default: str = ENGLISH) -> str:
     votes = Counter(chain.from_iterable(map(_LANGUAGES.__getitem__, words & _KNOWN)))
     if not votes:
         return default
-    best = max(_WORDS, key=votes.__getitem__)  # of equal ones always the same: a set has another order in each process
+    best = max(
+        _WORDS, key=votes.__getitem__
+    )  # of equal ones always the same: a set has another order in each process
     if votes[ENGLISH] * 1.5 >= votes[best]:  # some of its words are also words of others
         best = ENGLISH
     return best if votes[best] >= max(2, len(words) * _CLEAR_SHARE) else default

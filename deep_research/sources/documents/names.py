@@ -124,7 +124,7 @@ class Register:
     def __init__(self) -> None:
         self._edition: tuple[int, int] | None = None
         self._frequencies: dict[str, int] = {}
-        self._spotted: dict[tuple[str, str], tuple[list[Spotted], tuple[Mention, ...]]] = {}
+        self._spotted: dict[str, tuple[list[Spotted], tuple[Mention, ...]]] = {}
 
     def open(self, connection: sqlite3.Connection) -> Reading:
         """For use with one connection. Raises `sqlite3.Error`."""
@@ -144,7 +144,7 @@ class Reading:
         connection: sqlite3.Connection,
         total: int,
         frequencies: dict[str, int],
-        spotted_in: dict[tuple[str, str], tuple[list[Spotted], tuple[Mention, ...]]],
+        spotted_in: dict[str, tuple[list[Spotted], tuple[Mention, ...]]],
     ) -> None:
         self.connection = connection
         self.total = total
@@ -164,11 +164,11 @@ class Reading:
         held = min(self.frequency(word), self.total)
         return min(1.0, log(1 + (self.total - held + 0.5) / (held + 0.5)) / log(max(self.total, 2)))
 
-    def names(self, content_hash: str, matched: str) -> tuple[list[Spotted], tuple[Mention, ...]]:
+    def names(self, matched: str) -> tuple[list[Spotted], tuple[Mention, ...]]:
         """The names in what was matched of a text, and the most telling of them."""
-        held = self._spotted.get((content_hash, matched))
+        held = self._spotted.get(matched)
         if held is None:
             spots = spotted(self.connection, matched)
             held = spots, weighed(spots, self.total, self.frequency)
-            self._spotted[content_hash, matched] = held
+            self._spotted[matched] = held
         return held

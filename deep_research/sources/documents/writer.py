@@ -20,9 +20,9 @@ from deep_research.sources.documents.terms import fields, path_words
 from deep_research.state.identity import sha256_hex
 
 _INTO_DOCUMENTS = """INTO documents (
-    id, path, size, mtime_ns, title, published, snapshot_hash, content_hash, text_bytes, first_passage, passages, why,
-    language, text
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    id, path, size, mtime_ns, title, published, snapshot_hash, text_bytes, first_passage, passages, why, language,
+    text
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _BATCH = 200  # passages handed to SQLite at once
 _BATCH_CHARACTERS = 1_000_000
 
@@ -106,14 +106,13 @@ class IndexWriter:
     def put(self, path: str, document: Document, *, size: int = 0, mtime_ns: int = 0) -> None:
         """Adds a document, in the place of one of the same path."""
         text, title, published = document.text, document.title, document.published
-        data = text.encode()
+        length = len(text) if text.isascii() else len(text.encode())
         language = language_of(text)
         parts = _passages(text)
         number, at = self._next_document, self._next_passage
         day = published.isoformat() if published else None
-        hashes = document.snapshot_hash, sha256_hex(data)
-        place = len(data), at, len(parts)
-        row = (path, size, mtime_ns, title, day, *hashes, *place, None, language, text)
+        place = length, at, len(parts)
+        row = (path, size, mtime_ns, title, day, document.snapshot_hash, *place, None, language, text)
         if self._is_new(path):
             self._new.append((number, *row))
             self.added += 1
@@ -183,7 +182,7 @@ class IndexWriter:
             if raw is not None:  # else the next look may find it readable without a change of time or size
                 over = max_text_bytes if isinstance(error, TooLongError) else 0
                 self._insert_document(
-                    (file.path, size, mtime_ns, "", None, "", "", over, 0, 0, str(error), "", "")
+                    (file.path, size, mtime_ns, "", None, "", over, 0, 0, str(error), "", "")
                 )
                 self._next_document += 1
 
