@@ -15,7 +15,7 @@ ENGLISH = "en"
 _LOOKED_AT = 2_000  # characters
 _SHORT = 1_000
 _CLEAR_SHARE = 0.1  # of the different words, that function words must be at least
-_ALSO_OTHERS = 1.5  # times its votes may another language have and the text be English: these share some words
+_ALSO_OTHERS = 1.5  # times its votes another language may have and the text be English: they share some words
 _WORD = re.compile(r"[^\W\d_]+")
 
 _FUNCTION_WORDS = {
