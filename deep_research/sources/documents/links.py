@@ -79,12 +79,13 @@ def _ids(connection: sqlite3.Connection, paths: Iterable[str]) -> frozenset[int]
 
 def _hit(reading: Reading, lead: Lead) -> Hit:
     """A document that is named, shown by its opening."""
-    path, title, text, snapshot_hash, published = reading.connection.execute(
-        "SELECT path, title, text, snapshot_hash, published FROM documents WHERE id = ?",
+    # By the number of its first passage: no B-tree tells the passages of a document.
+    path, title, text, snapshot_hash, published, first = reading.connection.execute(
+        "SELECT path, title, text, snapshot_hash, published, first_passage FROM documents WHERE id = ?",
         (lead.document,),
     ).fetchone()
     rows = reading.connection.execute(
-        "SELECT start, stop FROM passages WHERE document = ? ORDER BY start LIMIT 1", (lead.document,)
+        "SELECT start, stop FROM passages WHERE id = ? AND document = ?", (first, lead.document)
     )
     spans = tuple(Span(start=start, end=stop) for start, stop in rows)
     matched = "\n".join(text[span.start : span.end] for span in spans)
