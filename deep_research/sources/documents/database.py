@@ -55,7 +55,7 @@ INSERT INTO totals VALUES (0, 0, 0);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, heading, body, stems, pairs, content='', tokenize='porter unicode61 remove_diacritics 2'
 );
-INSERT INTO words (words, rank) VALUES ('hashsize', 8388608);
+INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);
 CREATE TABLE languages (code TEXT PRIMARY KEY, documents INTEGER NOT NULL);
 CREATE VIRTUAL TABLE paths USING fts5 (
     words, content='', columnsize=0, tokenize='porter unicode61 remove_diacritics 2'
