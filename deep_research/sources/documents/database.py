@@ -55,7 +55,7 @@ INSERT INTO totals VALUES (0, 0, 0);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, heading, body, stems, pairs, content='', tokenize='porter unicode61 remove_diacritics 2'
 );
-INSERT INTO words (words, rank) VALUES ('hashsize', 16777216);
+INSERT INTO words (words, rank) VALUES ('hashsize', 12582912);
 CREATE TABLE languages (code TEXT PRIMARY KEY, documents INTEGER NOT NULL);
 CREATE VIRTUAL TABLE paths USING fts5 (
     words, content='', columnsize=0, tokenize='porter unicode61 remove_diacritics 2'
@@ -65,7 +65,7 @@ CREATE VIRTUAL TABLE paths USING fts5 (
 SCHEMA_VERSION = zlib.crc32(f"{READERS_VERSION}{_SCHEMA}".encode()) & 0x7FFFFFFF
 _NEW = "-new"  # added to the name while the file is being made
 _PAGE_BYTES = 8192
-_WRITER_CACHE_KIB = 16_384
+_WRITER_CACHE_KIB = 12_288
 _LONG_LOG = 1_000_000  # bytes
 
 
