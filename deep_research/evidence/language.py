@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import chain
 
 ENGLISH = "en"
 
 _LOOKED_AT = 2_000  # characters
 _SHORT = 1_000
 _CLEAR_SHARE = 0.1  # of the different words, that function words must be at least
+_ALSO_OTHERS = 1.5  # times its votes another language may have and the text be English: they share some words
 _WORD = re.compile(r"[^\W\d_]+")
 
 _FUNCTION_WORDS = {
@@ -85,6 +86,7 @@ _LANGUAGES: dict[str, tuple[str, ...]] = {
     word: tuple(language for language in _WORDS if word in _WORDS[language])
     for word in frozenset().union(*_WORDS.values())
 }
+_KNOWN = frozenset(_LANGUAGES)
 
 
 def language_of(text: str, *, default: str = ENGLISH) -> str:
@@ -94,13 +96,18 @@ def language_of(text: str, *, default: str = ENGLISH) -> str:
     if _is_plainly_english(head):
         return ENGLISH
     words = set(head.lower().split())  # each once: names repeat "de" and "la"
-    votes = Counter(chain.from_iterable(map(_LANGUAGES.get, words, repeat(()))))
-    if not votes:
+    known = words & _KNOWN
+    least = max(2, len(words) * _CLEAR_SHARE)
+    if len(known) < least:
         return default
-    best = max(votes, key=votes.__getitem__)
-    if votes[ENGLISH] * 1.5 >= votes[best]:  # some of its words are also words of others
-        best = ENGLISH
-    return best if votes[best] >= max(2, len(words) * _CLEAR_SHARE) else default
+    english = len(known & _WORDS[ENGLISH])
+    if english * _ALSO_OTHERS < len(known):  # else no language can have more
+        votes = Counter(chain.from_iterable(map(_LANGUAGES.__getitem__, known)))
+        # The first of equal ones in the order of the table: a set has another order in each process.
+        best = max(_WORDS, key=votes.__getitem__)
+        if english * _ALSO_OTHERS < votes[best]:
+            return best if votes[best] >= least else default
+    return ENGLISH if english >= least else default
 
 
 def _is_plainly_english(text: str) -> bool:
@@ -112,8 +119,9 @@ def _is_plainly_english(text: str) -> bool:
         if " was a " in text or " is an " in text:
             return True
         return " is a " in text and (" of " in text or " and " in text)
-    the, and_ = text.count(" the "), text.count(" and ")
-    return min(the, and_) > 0 and (the + and_) * 200 > len(text)
+    if " and " not in text or not (the := text.count(" the ")):
+        return False
+    return the * 200 > len(text) or (the + text.count(" and ")) * 200 > len(text)
 
 
 def is_function_word(word: str, language: str) -> bool:

@@ -89,3 +89,7 @@ def test_any_text_has_a_known_language_and_stems_in_each(text: str) -> None:
     assert language in (ENGLISH, *STEMMED)
     if language != ENGLISH:
         assert all(stems_in(language, text))
+
+
+def test_of_languages_with_equally_many_words_it_is_always_the_same() -> None:
+    assert language_of("jeg har ikke en som kan") == "da"  # Norwegian has all of these words too

@@ -30,7 +30,6 @@ CREATE TABLE documents (
     title TEXT NOT NULL,
     published TEXT,
     snapshot_hash TEXT NOT NULL,
-    content_hash TEXT NOT NULL,
     text_bytes INTEGER NOT NULL,
     first_passage INTEGER NOT NULL,
     passages INTEGER NOT NULL,
@@ -56,7 +55,7 @@ INSERT INTO totals VALUES (0, 0, 0);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, heading, body, stems, pairs, content='', tokenize='porter unicode61 remove_diacritics 2'
 );
-INSERT INTO words (words, rank) VALUES ('hashsize', 8388608);
+INSERT INTO words (words, rank) VALUES ('hashsize', 12582912);
 CREATE TABLE languages (code TEXT PRIMARY KEY, documents INTEGER NOT NULL);
 CREATE VIRTUAL TABLE paths USING fts5 (
     words, content='', columnsize=0, tokenize='porter unicode61 remove_diacritics 2'
@@ -64,7 +63,9 @@ CREATE VIRTUAL TABLE paths USING fts5 (
 """
 # An index of another schema, or made by other readers, is rebuilt.
 SCHEMA_VERSION = zlib.crc32(f"{READERS_VERSION}{_SCHEMA}".encode()) & 0x7FFFFFFF
-_WRITER_CACHE_KIB = 16_384
+_NEW = "-new"  # added to the name while the file is being made
+_PAGE_BYTES = 8192
+_WRITER_CACHE_KIB = 12_288
 _LONG_LOG = 1_000_000  # bytes
 
 
@@ -101,7 +102,8 @@ class CorpusDatabase:
         Raises `sqlite3.Error`, and `CorpusError` when the folder cannot be written or another process writes
         for longer than the lock timeout.
         """
-        with self._writers_lock(), closing(self._open_for_writing()) as connection:
+        with self._writers_lock(), self._open_for_writing() as connection:
+            connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KIB}")
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -155,11 +157,11 @@ class CorpusDatabase:
         finally:
             for connection in stale:
                 connection.close()
-        return self._connect("ro"), inode
+        return self._connect("ro", self._path), inode
 
-    def _connect(self, mode: str) -> sqlite3.Connection:
+    def _connect(self, mode: str, path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"{self._path.absolute().as_uri()}?mode={mode}",
+            f"{path.absolute().as_uri()}?mode={mode}",
             uri=True,
             isolation_level=None,
             check_same_thread=False,
@@ -168,23 +170,49 @@ class CorpusDatabase:
         connection.execute("PRAGMA trusted_schema=OFF")
         return connection
 
-    def _open_for_writing(self) -> sqlite3.Connection:
-        connection = self._connect("rwc")
+    @contextmanager
+    def _open_for_writing(self) -> Iterator[sqlite3.Connection]:
+        if self._path.exists():
+            with closing(self._connect("rw", self._path)) as connection:
+                if _is_ready(connection):
+                    connection.execute("PRAGMA synchronous=NORMAL")
+                    connection.execute("PRAGMA wal_autocheckpoint=0")
+                    yield connection
+                    return
+        with self._new_file() as connection:
+            yield connection
+
+    @contextmanager
+    def _new_file(self) -> Iterator[sqlite3.Connection]:
+        """An empty index, which gets its name when it is filled and on the disk. Until then nobody reads it, so it is
+        written without a journal."""
+        self._unlink()
+        new = Path(f"{self._path}{_NEW}")
         try:
-            if not _is_ready(connection):
-                connection.close()
-                self._unlink()
-                connection = self._connect("rwc")
-                connection.execute("PRAGMA journal_mode=WAL")
+            with closing(self._connect("rwc", new)) as connection:
+                connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
+                connection.execute("PRAGMA journal_mode=OFF")
+                connection.execute("PRAGMA synchronous=OFF")
                 connection.executescript(_SCHEMA)
                 connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-            connection.execute("PRAGMA synchronous=NORMAL")
-            connection.execute("PRAGMA wal_autocheckpoint=0")
-            connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KIB}")
+                yield connection
+                connection.execute("PRAGMA journal_mode=WAL")
+            self._name(new)
         except BaseException:
-            connection.close()
+            self._unlink()
             raise
-        return connection
+
+    def _name(self, new: Path) -> None:
+        """Makes ``new`` the index, once the system has all of it on the disk: half a file must never have the name."""
+        try:
+            handle = os.open(new, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+            new.rename(self._path)
+        except OSError as error:
+            raise self._unwritable(error) from error
 
     def _log_size(self) -> int:
         try:
@@ -216,7 +244,7 @@ class CorpusDatabase:
     def _unlink(self) -> None:
         # The log first: a new file must never meet the log of an old one.
         try:
-            for suffix in ("-wal", "-shm", ""):
+            for suffix in ("-wal", "-shm", f"{_NEW}-wal", f"{_NEW}-shm", _NEW, ""):
                 Path(f"{self._path}{suffix}").unlink(missing_ok=True)
         except OSError as error:
             raise self._unwritable(error) from error

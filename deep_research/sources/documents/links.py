@@ -60,9 +60,7 @@ def with_links(
     """The hits with their mentions, up to ``linked`` of the last ones replaced by documents that the others name.
     Raises `sqlite3.Error`."""
     texts = [hit.matched for hit in found]
-    names = [
-        reading.names(hit.content_hash, text[:_SPOTTED_IN]) for hit, text in zip(found, texts, strict=True)
-    ]
+    names = [reading.names(text[:_SPOTTED_IN]) for text in texts]
     hits = [replace(hit, mentions=mentions) for hit, (_, mentions) in zip(found, names, strict=True)]
     leads = followed(
         reading,
@@ -81,12 +79,13 @@ def _ids(connection: sqlite3.Connection, paths: Iterable[str]) -> frozenset[int]
 
 def _hit(reading: Reading, lead: Lead) -> Hit:
     """A document that is named, shown by its opening."""
-    path, title, text, content_hash, snapshot_hash, published = reading.connection.execute(
-        "SELECT path, title, text, content_hash, snapshot_hash, published FROM documents WHERE id = ?",
+    # By the number of its first passage: no B-tree tells the passages of a document.
+    path, title, text, snapshot_hash, published, first = reading.connection.execute(
+        "SELECT path, title, text, snapshot_hash, published, first_passage FROM documents WHERE id = ?",
         (lead.document,),
     ).fetchone()
     rows = reading.connection.execute(
-        "SELECT start, stop FROM passages WHERE document = ? ORDER BY start LIMIT 1", (lead.document,)
+        "SELECT start, stop FROM passages WHERE id = ? AND document = ?", (first, lead.document)
     )
     spans = tuple(Span(start=start, end=stop) for start, stop in rows)
     matched = "\n".join(text[span.start : span.end] for span in spans)
@@ -94,13 +93,12 @@ def _hit(reading: Reading, lead: Lead) -> Hit:
         path=path,
         title=title,
         text=text,
-        content_hash=content_hash,
         snapshot_hash=snapshot_hash,
         published=date.fromisoformat(published) if published else None,
         passages=spans,
         score=0.0,
         relevance=min(1.0, lead.value),
-        mentions=reading.names(content_hash, matched[:_SPOTTED_IN])[1],
+        mentions=reading.names(matched[:_SPOTTED_IN])[1],
         via=lead.via,
     )
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from deep_research.evidence.language import ENGLISH
 from deep_research.sources.documents.terms import coverage, covered, match_expression, path_words, stem
 from deep_research.state import Mention, Span
+from deep_research.state.identity import sha256_hex
 
 PASSAGES_PER_HIT = 4
 SMALL_CORPUS = 200  # passages
@@ -75,7 +76,6 @@ class Hit:
     path: str
     title: str
     text: str
-    content_hash: str
     snapshot_hash: str
     published: date | None
     passages: tuple[Span, ...]
@@ -83,6 +83,11 @@ class Hit:
     relevance: float
     mentions: tuple[Mention, ...] = ()
     via: str = ""
+
+    @property
+    def content_hash(self) -> str:
+        """The sha256 (hex) of the text."""
+        return sha256_hex(self.text.encode())
 
     @property
     def matched(self) -> str:
@@ -321,14 +326,13 @@ def _best_by_coverage(look: _Look, terms: Sequence[str]) -> list[list[_Found]]:
 
 def _hit(connection: sqlite3.Connection, found: list[_Found], weighted: Mapping[str, float]) -> Hit:
     best = found[0]
-    text, content_hash, snapshot_hash = connection.execute(
-        "SELECT text, content_hash, snapshot_hash FROM documents WHERE id = ?", (best.document,)
+    text, snapshot_hash = connection.execute(
+        "SELECT text, snapshot_hash FROM documents WHERE id = ?", (best.document,)
     ).fetchone()
     return Hit(
         path=best.path,
         title=best.title,
         text=text,
-        content_hash=content_hash,
         snapshot_hash=snapshot_hash,
         published=_day(best.published),
         passages=tuple(Span(start=part.start, end=part.stop) for part in found),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from math import log
 from typing import NamedTuple
 
@@ -16,7 +17,8 @@ from deep_research.state import Mention
 MAX_MENTIONS = 16
 MAX_BEARERS = 20  # a name that more documents bear leads nowhere
 UNKNOWN = 0.75  # of the weight of a name that no document bears
-_AT_ONCE = 400
+_AT_ONCE = 384
+_STEP = 64
 _MAX_WORDS = 50_000  # remembered
 _MAX_TEXTS = 500
 _COUNT = "SELECT count(*) FROM words WHERE words MATCH ?"
@@ -39,6 +41,7 @@ def known(connection: sqlite3.Connection, names: Iterable[str]) -> Bearers:
     found: Bearers = {}
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
+        part += part[-1:] * (-len(part) % _STEP)  # few different numbers, so that SQLite knows the statement
         marks = ",".join("?" * len(part))
         for name, document, strength in connection.execute(
             f"SELECT name, document, strength FROM names WHERE name IN ({marks})",  # noqa: S608 - only marks
@@ -48,6 +51,21 @@ def known(connection: sqlite3.Connection, names: Iterable[str]) -> Bearers:
     return found
 
 
+class _Word(NamedTuple):
+    key: str
+    capital: bool  # or a digit
+    tells: bool
+    may_open: bool
+
+
+@lru_cache(maxsize=1 << 14)
+def _looked_at(token: str) -> _Word:
+    """What is asked of each word of a text, which mostly has been asked of it before."""
+    word = key(token)
+    capital = token[:1].isupper() or token[:1].isdigit()
+    return _Word(word, capital, telling(word), word not in STOP_WORDS or word in ("the", "a", "an"))
+
+
 def spotted(connection: sqlite3.Connection, text: str, *, any_case: bool = False) -> list[Spotted]:
     """The names in ``text`` in order, each once: those that documents bear, longest first where they overlap, and
     runs of capitalised words that none bears. With ``any_case`` known names need no capitals, as in a question.
@@ -55,23 +73,33 @@ def spotted(connection: sqlite3.Connection, text: str, *, any_case: bool = False
     Raises `sqlite3.Error`.
     """
     tokens = _WORD.findall(text)
-    keys = [key(token) for token in tokens]
-    opens = [any_case or token[:1].isupper() or token[:1].isdigit() for token in tokens]
-    tells = [telling(word) for word in keys]
+    keys: list[str] = []
+    closes: list[bool] = []
+    tells: list[bool] = []
+    starts: list[int] = []
+    for place, word in enumerate(map(_looked_at, tokens)):
+        may_close = any_case or word.capital
+        keys.append(word.key)
+        closes.append(may_close)
+        tells.append(word.tells)
+        if may_close and word.may_open:
+            starts.append(place)
     places: dict[tuple[int, int], str] = {}
-    for start, may_open in enumerate(opens):
-        if not may_open or (keys[start] in STOP_WORDS and keys[start] not in ("the", "a", "an")):
-            continue
-        says = False
-        for end in range(start + 1, min(start + MAX_WORDS, len(tokens)) + 1):
-            says = says or tells[end - 1]
-            if says and opens[end - 1] and (end > start + 1 or not any_case or _capital(tokens, start)):
-                places[start, end] = " ".join(keys[start:end])
+    for start in starts:
+        name, says = keys[start], tells[start]
+        if says and (not any_case or _capital(tokens, start)):
+            places[start, start + 1] = name
+        for end in range(start + 1, min(start + MAX_WORDS, len(tokens))):
+            name = f"{name} {keys[end]}"
+            says = says or tells[end]
+            if says and closes[end]:
+                places[start, end + 1] = name
     bearers = known(connection, places.values())
+    borne = [(place, name) for place, name in places.items() if name in bearers]
     taken: set[int] = set()
     found: list[tuple[int, Spotted]] = []
-    for (start, end), name in sorted(places.items(), key=lambda item: (item[0][0] - item[0][1], item[0])):
-        if name in bearers and taken.isdisjoint(range(start, end)):
+    for (start, end), name in sorted(borne, key=lambda item: (item[0][0] - item[0][1], item[0])):
+        if taken.isdisjoint(range(start, end)):
             taken.update(range(start, end))
             found.append((start, Spotted(name, bearers[name])))
     ordered = [spot for _, spot in sorted(found, key=lambda item: item[0])]
@@ -124,7 +152,7 @@ class Register:
     def __init__(self) -> None:
         self._edition: tuple[int, int] | None = None
         self._frequencies: dict[str, int] = {}
-        self._spotted: dict[tuple[str, str], tuple[list[Spotted], tuple[Mention, ...]]] = {}
+        self._spotted: dict[str, tuple[list[Spotted], tuple[Mention, ...]]] = {}
 
     def open(self, connection: sqlite3.Connection) -> Reading:
         """For use with one connection. Raises `sqlite3.Error`."""
@@ -144,7 +172,7 @@ class Reading:
         connection: sqlite3.Connection,
         total: int,
         frequencies: dict[str, int],
-        spotted_in: dict[tuple[str, str], tuple[list[Spotted], tuple[Mention, ...]]],
+        spotted_in: dict[str, tuple[list[Spotted], tuple[Mention, ...]]],
     ) -> None:
         self.connection = connection
         self.total = total
@@ -164,11 +192,11 @@ class Reading:
         held = min(self.frequency(word), self.total)
         return min(1.0, log(1 + (self.total - held + 0.5) / (held + 0.5)) / log(max(self.total, 2)))
 
-    def names(self, content_hash: str, matched: str) -> tuple[list[Spotted], tuple[Mention, ...]]:
+    def names(self, matched: str) -> tuple[list[Spotted], tuple[Mention, ...]]:
         """The names in what was matched of a text, and the most telling of them."""
-        held = self._spotted.get((content_hash, matched))
+        held = self._spotted.get(matched)
         if held is None:
             spots = spotted(self.connection, matched)
             held = spots, weighed(spots, self.total, self.frequency)
-            self._spotted[content_hash, matched] = held
+            self._spotted[matched] = held
         return held

@@ -20,9 +20,9 @@ from deep_research.sources.documents.terms import fields, path_words
 from deep_research.state.identity import sha256_hex
 
 _INTO_DOCUMENTS = """INTO documents (
-    id, path, size, mtime_ns, title, published, snapshot_hash, content_hash, text_bytes, first_passage, passages, why,
-    language, text
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    id, path, size, mtime_ns, title, published, snapshot_hash, text_bytes, first_passage, passages, why, language,
+    text
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _BATCH = 200  # passages handed to SQLite at once
 _BATCH_CHARACTERS = 1_000_000
 
@@ -106,16 +106,15 @@ class IndexWriter:
     def put(self, path: str, document: Document, *, size: int = 0, mtime_ns: int = 0) -> None:
         """Adds a document, in the place of one of the same path."""
         text, title, published = document.text, document.title, document.published
-        data = text.encode()
+        length = len(text) if text.isascii() else len(text.encode())
         language = language_of(text)
         parts = _passages(text)
         number, at = self._next_document, self._next_passage
         day = published.isoformat() if published else None
-        hashes = document.snapshot_hash, sha256_hex(data)
-        place = len(data), at, len(parts)
-        row = (path, size, mtime_ns, title, day, *hashes, *place, None, language, text)
+        file = number, path, size, mtime_ns
+        row = (*file, title, day, document.snapshot_hash, length, at, len(parts), None, language, text)
         if self._is_new(path):
-            self._new.append((number, *row))
+            self._new.append(row)
             self.added += 1
         elif self._insert_document(row):
             self.added += 1
@@ -136,29 +135,30 @@ class IndexWriter:
             )
             at += 1
         self._path_words.append((number, path_words(path, published)))
-        self._names += [(name, number, surely) for name, surely in borne(title, text).items()]
+        for name, surely in borne(title, text).items():
+            self._names.append((name, number, surely))
         self._languages[language] += 1
         self._characters += len(text)
         self._next_passage = at
         self._next_document += 1
         self._passages += len(parts)
-        self._documents += 1
         if len(self._words) >= _BATCH or self._characters >= _BATCH_CHARACTERS:
             self._flush()
 
     def finish(self) -> tuple[int, int]:
         """Writes what is left. Returns the number of documents and passages that the index now holds."""
         self._flush()
+        documents = self._documents + self.added - self.removed
         self._connection.execute(
             "UPDATE totals SET documents = ?, passages = ?, edition = edition + 1",
-            (self._documents, self._passages),
+            (documents, self._passages),
         )
         self._connection.executemany(
             "INSERT INTO languages VALUES (?, ?) "
             "ON CONFLICT (code) DO UPDATE SET documents = documents + excluded.documents",
             self._languages.items(),
         )
-        return self._documents, self._passages
+        return documents, self._passages
 
     def _read(
         self, folder: CorpusFolder, file: Candidate, before: _Known | None, max_text_bytes: int
@@ -182,9 +182,8 @@ class IndexWriter:
                 self.removed += self._remove(file.path)
             if raw is not None:  # else the next look may find it readable without a change of time or size
                 over = max_text_bytes if isinstance(error, TooLongError) else 0
-                self._insert_document(
-                    (file.path, size, mtime_ns, "", None, "", "", over, 0, 0, str(error), "", "")
-                )
+                place = self._next_document, file.path, size, mtime_ns
+                self._insert_document((*place, "", None, "", over, 0, 0, str(error), "", ""))
                 self._next_document += 1
 
     def _is_new(self, path: str) -> bool:
@@ -199,7 +198,7 @@ class IndexWriter:
 
     def _insert_document(self, row: tuple[str | int | None, ...]) -> bool:
         """Whether it was inserted; not so when there is one of the same path."""
-        done = self._connection.execute(f"INSERT OR IGNORE {_INTO_DOCUMENTS}", (self._next_document, *row))
+        done = self._connection.execute(f"INSERT OR IGNORE {_INTO_DOCUMENTS}", row)
         return done.rowcount == 1
 
     def _remove(self, path: str) -> bool:
@@ -237,7 +236,6 @@ class IndexWriter:
         self._connection.execute("DELETE FROM passages WHERE id >= ? AND id < ?", held)
         self._connection.execute("DELETE FROM documents WHERE id = ?", (document,))
         self._passages -= len(places)
-        self._documents -= why is None
         return why is None
 
     def _flush(self) -> None:

@@ -1,0 +1,118 @@
+"""A new index: nobody sees it before it is whole, and nothing of an unfinished one is ever read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from deep_research.errors import CorpusError, SearchError
+from deep_research.sources.documents.files import CorpusFolder
+from deep_research.sources.documents.index import CorpusIndex
+from deep_research.sources.documents.readers import Document
+
+WALRUS = ("a.md", Document(title="Walrus", text="The walrus is a mammal."))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "index.db"
+
+
+@pytest.fixture
+def index(file: Path) -> Iterator[CorpusIndex]:
+    made = CorpusIndex(file)
+    yield made
+    made.close()
+
+
+def names(file: Path) -> set[str]:
+    return {entry.name for entry in file.parent.iterdir()}
+
+
+def test_it_has_its_name_when_it_is_whole(index: CorpusIndex, file: Path) -> None:
+    with index._database.writing():
+        assert not file.exists()
+        with pytest.raises(SearchError, match="index is gone"):
+            index.search("walrus", 1)
+    assert index.search("walrus", 1) == []
+    assert names(file) >= {"index.db", "index.db.lock"}
+    assert "index.db-new" not in names(file)
+
+
+def test_later_changes_have_a_journal(index: CorpusIndex, file: Path) -> None:
+    index.add([WALRUS])
+    with closing(sqlite3.connect(file)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+    def fail() -> None:
+        with index._database.writing() as connection:
+            connection.execute("DELETE FROM documents")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert [hit.path for hit in index.search("walrus", 1)] == ["a.md"]
+
+
+def test_one_that_fails_leaves_nothing(index: CorpusIndex, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "walrus.md").write_text("walrus")
+    with CorpusFolder(tmp_path) as folder, pytest.raises(CorpusError, match="closed"):
+        index.refresh(folder, max_text_bytes=100, stopped=lambda: True)
+    assert names(file) == {"index.db.lock"}
+    assert index.add([WALRUS]).documents == 1
+
+
+def test_a_process_killed_while_it_makes_one_leaves_nothing_that_is_read(
+    index: CorpusIndex, file: Path
+) -> None:
+    code = f"""
+import os, signal
+from pathlib import Path
+from deep_research.sources.documents.index import CorpusIndex
+from deep_research.sources.documents.writer import IndexWriter
+from deep_research.sources.documents.readers import Document
+with CorpusIndex(Path({str(file)!r}))._database.writing() as connection:
+    writer = IndexWriter(connection)
+    for n in range(2_000):
+        writer.put(f"{{n}}.md", Document(title="Seal", text=f"The seal {{n}} is a mammal. " * 20))
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    killed = subprocess.run([sys.executable, "-c", code], check=False, env=dict(os.environ))
+    assert killed.returncode == -signal.SIGKILL
+    assert "index.db" not in names(file)
+    assert "index.db-new" in names(file)
+    with pytest.raises(SearchError):
+        index.search("seal", 1)
+    assert index.add([WALRUS]).documents == 1
+    assert index.search("seal", 1) == []
+    assert "index.db-new" not in names(file)
+
+
+@pytest.mark.parametrize("left", [b"", b"no database", b"SQLite format 3\0" + b"\xff" * 5000])
+def test_what_another_left_behind_is_replaced(index: CorpusIndex, file: Path, left: bytes) -> None:
+    file.parent.mkdir()
+    for name in ("index.db-new", "index.db-new-journal", "index.db-wal"):
+        (file.parent / name).write_bytes(left)
+    assert index.add([WALRUS]).documents == 1
+    assert [hit.path for hit in index.search("walrus", 1)] == ["a.md"]
+
+
+def test_one_that_cannot_get_its_name_is_a_corpus_error(
+    index: CorpusIndex, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("deep_research.sources.documents.database.os.fsync", fail)
+    with pytest.raises(CorpusError, match="Input/output error"):
+        index.add([WALRUS])
+    assert names(file) == {"index.db.lock"}
