@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-# A run of end marks with the quotes, brackets and reference numbers that close with it. The look-behind keeps
-# a long run of dots from being tried at each of its dots.
+# A run of end marks with the quotes, brackets and reference numbers that close with it. It begins with one set of
+# characters, which is searched for several times as fast as a choice; the look-behinds then tell which kind of mark it
+# is, and keep a long run of dots from being tried at each of its dots.
 _END = re.compile(
-    r"(?<![.!?…])[.!?…]++[)\]}\"'”’»*_]*+(?:\[\d{1,4}\])*+(?=\s|$)"
-    r"|[。！？｡।؟۔]++[」』”’）)\"'»]*+"
+    r"[.!?…。！？｡।؟۔](?:"
+    r"(?<=[.!?…])(?<![.!?…][.!?…])[.!?…]*+[)\]}\"'”’»*_]*+(?:\[\d{1,4}\])*+(?=\s|$)"
+    r"|(?<=[。！？｡।؟۔])[。！？｡।؟۔]*+[」』”’）)\"'»]*+)"
 )
 _NEXT = re.compile(r"\s++[\"'“”‘’«(\[{*_]*+(\w+)?")
 _VISIBLE = re.compile(r"\S")
