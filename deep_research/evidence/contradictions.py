@@ -95,7 +95,7 @@ def contradictions(findings: Iterable[Finding]) -> tuple[Contradiction, ...]:
     """Pairs of findings of different sources that give different answers for one subject."""
     groups: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
-        for mark in _marks(finding.content):
+        for mark in sorted(_marks(finding.content)):
             groups[mark].append(finding)
     found: dict[str, Contradiction] = {}
     for group in groups.values():

@@ -97,7 +97,9 @@ def language_of(text: str, *, default: str = ENGLISH) -> str:
     votes = Counter(chain.from_iterable(map(_LANGUAGES.get, words, repeat(()))))
     if not votes:
         return default
-    best = max(votes, key=votes.__getitem__)
+    best = max(
+        _WORDS, key=votes.__getitem__
+    )  # of equal ones always the same: `votes` has them in the order of a set
     if votes[ENGLISH] * 1.5 >= votes[best]:  # some of its words are also words of others
         best = ENGLISH
     return best if votes[best] >= max(2, len(words) * _CLEAR_SHARE) else default
@@ -114,11 +116,6 @@ def _is_plainly_english(text: str) -> bool:
         return " is a " in text and (" of " in text or " and " in text)
     the, and_ = text.count(" the "), text.count(" and ")
     return min(the, and_) > 0 and (the + and_) * 200 > len(text)
-
-
-def is_function_word(word: str, language: str) -> bool:
-    """Whether ``word``, in lower case, is one that says nothing by itself."""
-    return word in _WORDS[language]
 
 
 @lru_cache(maxsize=1 << 16)

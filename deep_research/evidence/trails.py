@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import sqrt
+from math import fsum, sqrt
 
 from deep_research.evidence.names import borne
 from deep_research.evidence.question import COMPARING, QuestionKind, kind_of, spelled
@@ -201,8 +201,9 @@ def _phrases(tokens: Sequence[str], question: Asked) -> float:
             last[token] = place
     pairs = {(one, other) for other, before in question.beside.items() for one in before}
     weigh = question.words
-    whole = sum(weigh[one] * weigh[other] for one, other in pairs)
-    return sum(weigh[one] * weigh[other] for one, other in found) / whole if whole else 0.0
+    # Sums that do not depend on the order of a set.
+    whole = fsum(weigh[one] * weigh[other] for one, other in pairs)
+    return fsum(weigh[one] * weigh[other] for one, other in found) / whole if whole else 0.0
 
 
 def _direct(entry: _Entry, question: Asked, naming: frozenset[int]) -> float:
