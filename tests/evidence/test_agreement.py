@@ -128,6 +128,9 @@ def test_the_place_after_the_hint_is_preferred():
         ("The tower of Mole is 57 m tall.", "The tower of Mole is 187 ft tall.", True),
         ("The tower of Mole is 57 metres tall.", "The tower of Mole is 57 m tall.", True),
         ("The tower of Mole is 57 m tall.", "The tower of Mole is 61 m tall.", False),
+        ("The town of Mole has 1,995 inhabitants.", "The town of Mole has 1,996 inhabitants.", False),
+        ("The town of Mole has 1,500 inhabitants.", "The town of Mole has 1500 inhabitants.", True),
+        ("The tower of Mole cost 12,345 dollars.", "The tower of Mole cost 12,349 dollars.", False),
     ],
 )
 def test_one_value_in_two_units_is_one_finding(one, other, same):
