@@ -104,3 +104,21 @@ def test_any_texts_and_question_can_be_looked_at(tmp_path_factory, title, text, 
     index.add([("a", Document(title="changed", text=text))])
     index.search(question, 3, linked=2)
     index.close()
+
+
+def test_an_index_that_was_made_anew_leads_to_its_own_documents(tmp_path: Path) -> None:
+    """By another process, say, while this one keeps what it knew of the old one."""
+    path = tmp_path / "index.db"
+    index = CorpusIndex(path)
+    person = Document(title="Ann Mole", text="Ann Mole, 1901 to 1980: her birthplace is Ghent.")
+    ordinary = [(at, Document(title=one.title, text="The sea and its birthplace.")) for at, one in OTHERS]
+    for order in (
+        [("film", FILM), ("person", person), *ordinary],
+        [("film", FILM), *ordinary, ("person", person)],
+        [*ordinary, ("person", person), ("film", FILM)],
+    ):
+        index.delete()
+        index.add(order)
+        linked = [hit.path for hit in index.search(QUESTION, 5, linked=2) if hit.via]
+        assert linked == ["person"]
+    index.close()
