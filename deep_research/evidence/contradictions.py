@@ -29,6 +29,8 @@ _NAME = re.compile(r"\b[A-Z][\w'’-]+")
 _APPROXIMATE = re.compile(
     r"\b(?:at least|more than|over|under|less than|up to|almost|nearly|from|between)\s*$", re.I
 )
+_DENIED = re.compile(r"(?:\b(?:not|never|no)|n['’]t)\b[^.,;:]*\Z", re.I)
+_LOOK_BACK = 24  # characters before a value that say whether it is told as such
 # What is measured, and what happened, by the words that say it: the first stands for its row.
 _MEASURES = """
     height tall high taller tallest highest height elevation
@@ -149,9 +151,7 @@ def _side(text: str) -> Side:
     lower = [w.casefold() for w in every]
     return Side(
         text=text,
-        values=tuple(
-            q for q in measured(text) if not _APPROXIMATE.search(text, max(0, q.start - 12), q.start)
-        ),
+        values=tuple(q for q in measured(text) if _is_told(text, q)),
         years=frozenset(_YEAR.findall(text)),
         names=frozenset(
             stem(m.group()) for m in _NAME.finditer(text, 1) if m.group().casefold() not in STOP_WORDS
@@ -161,6 +161,12 @@ def _side(text: str) -> Side:
         events=frozenset(_EVENT[w] for w in lower if w in _EVENT),
         denied=any(w in NEGATIONS for w in lower),
     )
+
+
+def _is_told(text: str, quantity: Quantity) -> bool:
+    """Whether a value is given as such, neither as a bound nor denied."""
+    before = text[max(0, quantity.start - _LOOK_BACK) : quantity.start]
+    return not (_APPROXIMATE.search(before) or _DENIED.search(before))
 
 
 def _alike(a: Side, b: Side, overlap: float = SUBJECT_OVERLAP) -> bool:
