@@ -24,10 +24,11 @@ SUBJECT_OVERLAP = 0.5
 DENIED_OVERLAP = 0.75
 MAX_PER_GROUP = 40
 APART = 3.0  # values of one thing differ by no more than this factor
-_YEAR = re.compile(r"(?<![\d.,-])(?:1\d{3}|20\d\d)(?![\d,.]*\d)")
+_YEAR = re.compile(r"(?<![\d.,-])(?:1\d{3}|20\d\d)(?!s\b|['’]s\b|[\d,.]*\d)")
 _NAME = re.compile(r"\b[A-Z][\w'’-]+")
 _APPROXIMATE = re.compile(
-    r"\b(?:at least|more than|over|under|less than|up to|almost|nearly|from|between)\s*$", re.I
+    r"\b(?:at least|more than|over|under|less than|up to|almost|nearly|from|between)\s*$|\d\s?(?:[–−-]|to|and|or)\s?$",
+    re.I,
 )
 _DENIED = re.compile(r"(?:\b(?:not|never|no)|n['’]t)\b[^.,;:]*\Z", re.I)
 _LOOK_BACK = 24  # characters before a value that say whether it is told as such

@@ -193,8 +193,23 @@ def test_what_cannot_both_be_right_is_a_conflict(one, other, about):
         ("The lamp of Mole was lit in 1811.", "The lamp of Hare was lit in 1812."),
         ("The tower of Mole is 57.2 m tall.", "The tower of Mole is 57 m tall."),
         ("The tower of Mole is over 50 m tall.", "The tower of Mole is 57 m tall."),
+        ("The tower of Mole is 57–61 m tall.", "The tower of Mole is 57 m tall."),
+        ("The tower of Mole is 57 to 61 m tall.", "The tower of Mole is 57 m tall."),
+        ("The lamp of Mole was lit in the 1810s.", "The lamp of Mole was lit in 1811."),
     ],
-    ids=["units", "measures", "names", "times", "events", "names and years", "rounding", "bounds"],
+    ids=[
+        "units",
+        "measures",
+        "names",
+        "times",
+        "events",
+        "names and years",
+        "rounding",
+        "bounds",
+        "range",
+        "to",
+        "decade",
+    ],
 )
 def test_what_may_both_be_right_is_no_conflict(one, other):
     assert contradictions([finding(one, "a"), finding(other, "b")]) == ()
