@@ -103,7 +103,8 @@ class CorpusDatabase:
         for longer than the lock timeout.
         """
         with self._writers_lock(), closing(self._open_for_writing()) as connection:
-            connection.execute("BEGIN IMMEDIATE")
+            if not connection.in_transaction:  # as one is that has just made the tables
+                connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
             except BaseException:
@@ -172,16 +173,18 @@ class CorpusDatabase:
     def _open_for_writing(self) -> sqlite3.Connection:
         connection = self._connect("rwc")
         try:
-            if not _is_ready(connection):
+            fresh = not _is_ready(connection)
+            if fresh:
                 connection.close()
                 self._unlink()
                 connection = self._connect("rwc")
                 connection.execute("PRAGMA journal_mode=WAL")
-                connection.executescript(_SCHEMA)
-                connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute("PRAGMA wal_autocheckpoint=0")
             connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KIB}")
+            if fresh:
+                # In the transaction that fills the tables: nobody may find nothing in an index that is being made.
+                connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA}; PRAGMA user_version={SCHEMA_VERSION};")
         except BaseException:
             connection.close()
             raise
