@@ -6,14 +6,18 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
+from deep_research.errors import SearchError, UsageError
 from deep_research.evals.datasets import TITLE_LENGTH, documents, file_hash
 from deep_research.evals.fingerprints import source_hash
+from deep_research.evals.outcomes import unwritable
 from deep_research.sources.documents import CorpusIndex, Document
 from deep_research.sources.documents.corpus import LocalCorpus, Root
 from deep_research.sources.documents.plaintext import one_line
@@ -33,20 +37,23 @@ def build_index(corpus: Path, folder: Path, *, titles: bool = True) -> Path:
 
     Its name comes from what the corpus holds, from ``titles`` and from the code that builds it. Processes that ask
     together build it once. Indexes that nobody asked for lately are removed. Raises `UsageError` for a damaged
-    line, `CorpusError`, `StoreLockedError`.
+    line, for a corpus without documents and for a folder that cannot be written, `CorpusError`, `StoreLockedError`.
     """
     key = sha256_hex(f"{file_hash(corpus)} {titles} {source_hash('evidence', 'sources')}".encode())[:32]
-    path, ready = folder / f"{key}.db", folder / f"{key}.ready"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = FileLock(folder / f"{key}.building", timeout=LOCK_TIMEOUT)
+    path, ready, building = (folder / f"{key}.{suffix}" for suffix in ("db", "ready", "building"))
+    lock = FileLock(building, timeout=LOCK_TIMEOUT)
     try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with lock.held():
+            building.touch()
             if not (ready.exists() and path.exists()):
                 _build(corpus, path, titles=titles)
             ready.touch()
+        _prune(folder, keep=key)
+    except OSError as error:
+        raise unwritable(folder, error) from error
     finally:
         lock.close()
-    _prune(folder, keep=key)
     return path
 
 
@@ -54,12 +61,14 @@ class JsonlCorpus(SearchProvider):
     """Searches an index that `build_index` made; an address is the ``_id`` of a document.
 
     ``without`` are ids that are never found. Without ``titles`` results are named by the first words of their text;
-    the index must have been built without them too. Usable from any thread; ``close`` it at the end.
+    the index must have been built without them too. A damaged index is built anew by the next `build_index`. Usable
+    from any thread; ``close`` it at the end.
     """
 
     name = "jsonl"
 
     def __init__(self, index: Path, *, titles: bool = True, without: frozenset[str] = frozenset()) -> None:
+        self._path = index
         self._index = CorpusIndex(index)
         self._roots = (Root(str(index), "", self._index),)
         self._titles = titles
@@ -69,8 +78,7 @@ class JsonlCorpus(SearchProvider):
 
     def excluding(self, without: frozenset[str]) -> JsonlCorpus:
         """The same corpus without some documents, over the same open index, and with a clock of its own."""
-        view = JsonlCorpus.__new__(JsonlCorpus)
-        view._index, view._roots, view._titles = self._index, self._roots, self._titles
+        view = copy(self)
         view._without, view._gate, view._seconds = without, threading.Lock(), 0.0
         return view
 
@@ -102,6 +110,10 @@ class JsonlCorpus(SearchProvider):
             started = time.perf_counter()
             try:
                 return work()
+            except SearchError as error:
+                if error.data.get("damaged"):
+                    self._path.with_suffix(".ready").unlink(missing_ok=True)
+                raise
             finally:
                 self._seconds += time.perf_counter() - started
 
@@ -112,6 +124,8 @@ def _build(corpus: Path, path: Path, *, titles: bool) -> None:
         index.delete()  # what an interrupted build has left
         for batch in _batches(documents(corpus)):
             index.add(batch if titles else [(at, replace(one, title="")) for at, one in batch])
+        if not path.exists():
+            raise UsageError(f"{corpus} has no document.", hint="Get the file anew.")
     finally:
         index.close()
 
@@ -127,9 +141,12 @@ def _named_by_its_text(result: SearchResult) -> SearchResult:
 
 
 def _prune(folder: Path, *, keep: str) -> None:
-    """Removes indexes of other corpora and other code that were last asked for some days ago."""
-    for ready in folder.glob("*.ready"):
-        if ready.stem == keep or time.time() - ready.stat().st_mtime < KEPT:
-            continue
-        for path in folder.glob(f"{ready.stem}.*"):
-            path.unlink(missing_ok=True)
+    """Removes indexes of other corpora and other code that were last asked for some days ago, and those whose building
+    was interrupted then."""
+    for building in folder.glob("*.building"):
+        ready = building.with_suffix(".ready")
+        with suppress(FileNotFoundError):  # another process removes them too
+            used = (ready if ready.exists() else building).stat().st_mtime
+            if building.stem != keep and time.time() - used > KEPT:
+                for path in folder.glob(f"{building.stem}.*"):
+                    path.unlink(missing_ok=True)

@@ -60,7 +60,7 @@ class OutcomeFile:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = path.open("a+b")
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise unwritable(path.parent, error) from error
         try:
             if not lock_within(self._file.fileno(), 0.0):
                 raise UsageError(
@@ -84,7 +84,7 @@ class OutcomeFile:
             self._file.write(json.dumps(asdict(outcome), ensure_ascii=False).encode() + b"\n")
             self._file.flush()
         except OSError as error:
-            raise _unwritable(self._path, error) from error
+            raise unwritable(self._path.parent, error) from error
 
     def close(self) -> None:
         self._file.close()
@@ -102,8 +102,9 @@ def _read(lines: Iterable[bytes]) -> Iterable[Outcome]:
             yield Outcome(**held)
 
 
-def _unwritable(path: Path, error: OSError) -> UsageError:
+def unwritable(folder: Path, error: OSError) -> UsageError:
+    """Of a folder in which an evaluation keeps what it has done."""
     return UsageError(
-        f"The outcomes cannot be kept in {path.parent}: {error.strerror or os.strerror(error.errno or 0)}.",
+        f"Nothing can be kept in {folder}: {error.strerror or os.strerror(error.errno or 0)}.",
         hint="Name a data directory that can be written.",
     )

@@ -55,10 +55,10 @@ async def carry_out(
     arrived = asyncio.Event()
 
     def collect() -> None:
-        for future in [future for future in waiting if future.done()]:
-            waiting.discard(future)
-            if not future.cancelled():
-                record(future.result())
+        done = [future for future in waiting if future.done()]
+        waiting.difference_update(done)
+        for future in sorted((f for f in done if not f.cancelled()), key=lambda f: f.exception() is not None):
+            record(future.result())  # the outcomes first, and then that a process died
 
     try:
         # Ctrl-C goes to all processes of a terminal. The workers inherit that it is held back here.

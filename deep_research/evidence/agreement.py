@@ -17,7 +17,7 @@ from deep_research.evidence.text import (
     stem,
     words,
 )
-from deep_research.evidence.units import UNIT_WORDS, measured
+from deep_research.evidence.units import UNIT_WORDS, Quantity, measured
 from deep_research.evidence.voices import voices
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 
@@ -28,14 +28,20 @@ _NUMBER = re.compile(r"\d[\d,.]*")
 
 def numbers(text: str) -> frozenset[str]:
     """The numbers of a text, thousands separators and trailing marks dropped; measured ones in the first unit of
-    their kind, to three digits, so that 57 m and 187 ft are one."""
+    their kind, to three digits or as many as are told, so that 57 m and 187 ft are one, and 1,995 people and 1,996
+    are not."""
     found = set()
     rest = text
     for quantity in measured(text):
-        found.add(f"{quantity.base:.3g} {quantity.kind}")
+        found.add(f"{_as_told(quantity)} {quantity.kind}")
         rest = f"{rest[: quantity.start]}{' ' * (quantity.end - quantity.start)}{rest[quantity.end :]}"
     found |= {n.rstrip(".,").replace(",", "") for n in _NUMBER.findall(rest)}
     return frozenset(found)
+
+
+def _as_told(quantity: Quantity) -> float:
+    digits = f"{quantity.value:.11e}".partition("e")[0].replace(".", "").rstrip("0")
+    return float(f"{quantity.base:.{max(3, len(digits))}g}")
 
 
 def names(text: str) -> frozenset[str]:

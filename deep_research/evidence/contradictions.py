@@ -24,11 +24,14 @@ SUBJECT_OVERLAP = 0.5
 DENIED_OVERLAP = 0.75
 MAX_PER_GROUP = 40
 APART = 3.0  # values of one thing differ by no more than this factor
-_YEAR = re.compile(r"(?<![\d.,-])(?:1\d{3}|20\d\d)(?![\d,.]*\d)")
+_YEAR = re.compile(r"(?<![\d.,-])(?:1\d{3}|20\d\d)(?!s\b|['’]s\b|[\d,.]*\d)")
 _NAME = re.compile(r"\b[A-Z][\w'’-]+")
 _APPROXIMATE = re.compile(
-    r"\b(?:at least|more than|over|under|less than|up to|almost|nearly|from|between)\s*$", re.I
+    r"\b(?:at least|more than|over|under|less than|up to|almost|nearly|from|between)\s*$|\d\s?(?:[–−-]|to|and|or)\s?$",
+    re.I,
 )
+_DENIED = re.compile(r"(?:\b(?:not|never|no)|n['’]t)\b[^.,;:]*\Z", re.I)
+_LOOK_BACK = 24  # characters before a value that say whether it is told as such
 # What is measured, and what happened, by the words that say it: the first stands for its row.
 _MEASURES = """
     height tall high taller tallest highest height elevation
@@ -95,7 +98,7 @@ def contradictions(findings: Iterable[Finding]) -> tuple[Contradiction, ...]:
     """Pairs of findings of different sources that give different answers for one subject."""
     groups: dict[str, list[Finding]] = defaultdict(list)
     for finding in findings:
-        for mark in _marks(finding.content):
+        for mark in sorted(_marks(finding.content)):
             groups[mark].append(finding)
     found: dict[str, Contradiction] = {}
     for group in groups.values():
@@ -149,9 +152,7 @@ def _side(text: str) -> Side:
     lower = [w.casefold() for w in every]
     return Side(
         text=text,
-        values=tuple(
-            q for q in measured(text) if not _APPROXIMATE.search(text, max(0, q.start - 12), q.start)
-        ),
+        values=tuple(q for q in measured(text) if _is_told(text, q)),
         years=frozenset(_YEAR.findall(text)),
         names=frozenset(
             stem(m.group()) for m in _NAME.finditer(text, 1) if m.group().casefold() not in STOP_WORDS
@@ -161,6 +162,12 @@ def _side(text: str) -> Side:
         events=frozenset(_EVENT[w] for w in lower if w in _EVENT),
         denied=any(w in NEGATIONS for w in lower),
     )
+
+
+def _is_told(text: str, quantity: Quantity) -> bool:
+    """Whether a value is given as such, neither as a bound nor denied."""
+    before = text[max(0, quantity.start - _LOOK_BACK) : quantity.start]
+    return not (_APPROXIMATE.search(before) or _DENIED.search(before))
 
 
 def _alike(a: Side, b: Side, overlap: float = SUBJECT_OVERLAP) -> bool:

@@ -5,23 +5,35 @@ from __future__ import annotations
 import re
 
 _NOTICE = re.compile(
-    r"\b(?:skip to (?:main )?content|edit (?:this|on) (?:page|github)|view (?:page )?source|table of contents|"
-    r"all rights reserved|cookie(?:s)? (?:policy|settings)|privacy policy|terms of (?:use|service)|"
-    r"sign (?:in|up)|log ?in to|subscribe to|click here|read more|share (?:this|on)|back to top|"
+    r"\b(?:skip to (?:main )?content|edit (?:this page|on github)|all rights reserved|click here|back to top|"
     r"this (?:repository|repo)\b|"
     r"this is (?:the|an?) (?:read ?me|code|(?:official )?(?:implementation|repository|repo))\b|"
-    r"last (?:modified|updated|edited)|retrieved (?:on|from)|previous (?:page|topic)|next (?:page|topic)|"
     r"(?:code|models?|data(?:sets?)?|demos?|project page)\b[^.]{0,60}\b(?:is|are|will be)\b[^.]{0,20}"
     r"\b(?:available|released|accessible)\b[^.]{0,30}(?:at\b|on\b|here\b|http|$)|"
-    r"(?:available|found|released|accessible) (?:at|here|on)\b[^.]{0,12}(?:https?:|www\.|github))",
+    r"(?:available|found|released|accessible) (?:at|here|on)\b[^.]{0,12}(?:https?:|www\.|github))"
+    r"|\A\W*(?:(?:this |the )?(?:page|article|document|site) (?:was )?)?last (?:modified|updated|edited)\b"
+    r"|\A\W*retrieved (?:on|from)\b",
     re.IGNORECASE,
 )
+# What a button or a link says; in more words it may be what the text is about.
+_BUTTON = re.compile(
+    r"\b(?:edit this|view (?:page )?source|table of contents|cookies? (?:policy|settings)|privacy policy|"
+    r"terms of (?:use|service)|sign (?:in|up)|log ?in to|subscribe to|read more|share (?:this|on)|"
+    r"(?:previous|next) (?:page|topic))\b",
+    re.IGNORECASE,
+)
+_BUTTON_WORDS = 5
 _CAPTION = re.compile(
     r"(?:figure|fig\.|image|photo|table|plate)\s*\d*\s*[:.]|\[?(?:image|photo|file)\s*:", re.IGNORECASE
 )
 _MARKUP = re.compile(
-    r"\\(?:href|cite|ref|url|text\w*)\s*\{|\{\{|\}\}|</?\w+[^>]*>|https?://|\bwww\.|!\[|&\w{2,8};"
+    r"\\(?:href|cite|ref|url|text\w*)\s*\{|\{\{[^{}]{0,80}(?:\||\}\}\Z)|!\[|&\w{2,8};"
+    r"|</?(?:a|abbr|b|blockquote|br|code|div|em|h[1-6]|hr|i|img|li|nav|ol|p|pre|ref|script|span|strong|style|su[bp]|"
+    r"table|t[dhr]|tbody|thead|ul)\b[^>]{0,300}>",
+    re.IGNORECASE,
 )
+_ADDRESS = re.compile(r"(?:\bhttps?://|\bwww\.)\S*")
+_BESIDE_ADDRESS = 5  # words that a sentence needs besides an address, to say something
 _MARKS = re.compile(r"\s*(?:¶|\[edit\]|\[citation needed\]|\u200b|\ufeff)")
 # Words that tie a sentence to the one before; by itself it reads better without them.
 _LINKING = re.compile(
@@ -33,7 +45,16 @@ _LINKING = re.compile(
 
 def is_debris(text: str) -> bool:
     """Whether a sentence belongs to the page and not to what the page says."""
-    return bool(_NOTICE.search(text) or _CAPTION.match(text) or _MARKUP.search(text))
+    if _NOTICE.search(text) or _CAPTION.match(text) or _MARKUP.search(text):
+        return True
+    if has_address(text) and len(_ADDRESS.sub(" ", text).split()) < _BESIDE_ADDRESS:
+        return True
+    return bool(_BUTTON.search(text)) and len(text.split()) <= _BUTTON_WORDS
+
+
+def has_address(text: str) -> bool:
+    """Whether a web address stands in it, which few readers want in a summary of many texts."""
+    return _ADDRESS.search(text) is not None
 
 
 def without_marks(text: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import fsum
 
 from deep_research.evidence.names import borne
 from deep_research.evidence.question import COMPARING, QuestionKind, kind_of
@@ -124,8 +125,9 @@ def _phrases(tokens: Sequence[str], question: Asked) -> float:
             last[token] = place
     pairs = {(one, other) for other, before in question.beside.items() for one in before}
     weigh = question.words
-    whole = sum(weigh[one] * weigh[other] for one, other in pairs)
-    return sum(weigh[one] * weigh[other] for one, other in found) / whole if whole else 0.0
+    # Sums that do not depend on the order of a set.
+    whole = fsum(weigh[one] * weigh[other] for one, other in pairs)
+    return fsum(weigh[one] * weigh[other] for one, other in found) / whole if whole else 0.0
 
 
 def lacking_in(entry: Entry, question: Asked) -> dict[str, float]:

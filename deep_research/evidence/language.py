@@ -124,11 +124,6 @@ def _is_plainly_english(text: str) -> bool:
     return the * 200 > len(text) or (the + text.count(" and ")) * 200 > len(text)
 
 
-def is_function_word(word: str, language: str) -> bool:
-    """Whether ``word``, in lower case, is one that says nothing by itself."""
-    return word in _WORDS[language]
-
-
 @lru_cache(maxsize=1 << 16)
 def stem_in(language: str, word: str) -> str:
     """The stem of a word in lower case, in one of the `STEMMED` languages."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import dropwhile
 
 from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, WORD, folded
 
@@ -119,6 +120,7 @@ def runs(text: str) -> Iterator[tuple[int, str]]:
 def asked_names(question: str) -> list[str]:
     """Keys of what a question names by its spelling: quotations, capitalised runs and their parts around small
     words; each once, in order."""
+    question = " ".join(question.split())
     found = [key(match.group(1)) for match in _QUOTED.finditer(question)]
     opening = question.split(maxsplit=1)[0] if question.strip() else ""
     for match in _RUN.finditer(question):
@@ -135,7 +137,7 @@ def asked_names(question: str) -> list[str]:
 
 def _without_opening(name: str) -> str:
     """A key without the small words, dates and numbers that open it."""
-    words = name.split()
-    while words and (words[0] in STOP_WORDS or words[0] in _DAYS_AND_MONTHS or words[0].isdigit()):
-        words = words[1:]
-    return " ".join(words)
+    telling_ones = dropwhile(
+        lambda word: word in STOP_WORDS or word in _DAYS_AND_MONTHS or word.isdigit(), name.split()
+    )
+    return " ".join(telling_ones)

@@ -19,7 +19,7 @@ BROAD_WORDS = 60  # of meaning: a question this long asks for a survey of its su
 _POSSESSIVE = re.compile(r"['’]s$")
 _ASKING = r"who|whom|whose|what|when|where|which|why|how|does|do|did|is|are|was|were|can|could|should|will"
 _BREAK = re.compile(
-    rf"[?;\n]+\s*|,?\s+(?:and|or|but)\s+(?=(?:{_ASKING})\b)|,\s+(?=(?:{_ASKING})\b)|\.\s+(?=[A-Z])",
+    rf"[?;]+\s*|,?\s+(?:and|or|but)\s+(?=(?:{_ASKING})\b)|,\s+(?=(?:{_ASKING})\b)|\.\s+(?=[A-Z])",
     re.IGNORECASE,
 )
 _PRONOUN = re.compile(r"\b(?:it|they|them)\b((?:['’]s)?)")
@@ -85,7 +85,8 @@ def kind_of(question: str) -> QuestionKind:
 def parts(question: str) -> list[str]:
     """The pieces of a question, each able to stand alone: "it" becomes what the first piece is about, and a piece
     without any name gets the first one's."""
-    pieces = [piece.strip(" ,.") for piece in _BREAK.split(question)]
+    # In one line, because a long row of spaces would take the pattern quadratic time.
+    pieces = [piece.strip(" ,.") for piece in _BREAK.split(" ".join(question.split()))]
     pieces = [p for p in pieces if any(w.casefold() not in STOP_WORDS for w in words(p))]
     if len(pieces) < 2:
         return pieces
@@ -97,7 +98,7 @@ def is_own(query: str, question: str) -> bool:
     """Whether a query asks only for words of the question, and is no part of it: its names, or its words in another
     order. Such a query widens the search; finding something for it answers nothing yet. Of a comparison each side is
     a part."""
-    if kind_of(question) is QuestionKind.COMPARISON or query in parts(" ".join(question.split())):
+    if kind_of(question) is QuestionKind.COMPARISON or query in parts(question):
         return False
     return question_terms(query).keys() <= question_terms(question).keys()
 

@@ -140,10 +140,18 @@ def _is_scrap(text: str, first: Span, last: Span) -> bool:
     if _RULE.search(piece):
         return True
     if " | " in piece:
-        above = text[: first.start].rstrip(" \n")
-        opens = " | " not in above[above.rfind("\n") + 1 :] or text[len(above) : first.start].count("\n") > 1
+        row, space = _line_above(text, first.start)
+        opens = " | " not in row or space.count("\n") > 1
         return piece.count("|") < 2 or opens  # the first row of a table names its columns
     return piece[0].islower() or piece[-1] not in ".!…”\"'’)"
+
+
+def _line_above(text: str, start: int) -> tuple[str, str]:
+    """The last line before ``start`` that is not blank, and the white space between."""
+    stop = start
+    while stop and text[stop - 1] in " \n":
+        stop -= 1
+    return text[text.rfind("\n", 0, stop) + 1 : stop], text[stop:start]
 
 
 def is_statement(text: str, span: Span) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from eval_data import PAGES
 
+from deep_research.errors import SearchError, UsageError
 from deep_research.evals import corpora
 from deep_research.evals.corpora import JsonlCorpus, build_index
 from deep_research.sources.documents import LocalCorpus
@@ -113,3 +114,44 @@ def test_another_content_is_another_index_and_old_ones_are_removed(data: Path, t
     build_index(source, tmp_path)
     assert not list(tmp_path.glob(f"{first.stem}*"))
     assert second.exists()
+
+
+def test_an_index_that_turns_out_to_be_damaged_is_built_anew_the_next_time(
+    data: Path, tmp_path: Path
+) -> None:
+    source = data / "wiki-multihop" / "corpus.jsonl"
+    path = build_index(source, tmp_path)
+    for end in ("-wal", "-shm"):
+        path.with_name(path.name + end).unlink(missing_ok=True)
+    path.write_bytes(b"no index at all" * 1_000)
+    corpus = JsonlCorpus(build_index(source, tmp_path))
+    with pytest.raises(SearchError):
+        search(corpus.excluding(frozenset()), "Bell Rock")
+    corpus.close()
+    corpus = JsonlCorpus(build_index(source, tmp_path))
+    assert addresses(corpus, "Bell Rock")[0] == "w1"
+    corpus.close()
+
+
+def test_what_an_interrupted_building_left_is_removed_in_time(data: Path, tmp_path: Path) -> None:
+    source = data / "wiki-multihop" / "corpus.jsonl"
+    left = build_index(source, tmp_path)
+    left.with_suffix(".ready").unlink()
+    source.write_text('{"_id": "a", "text": "Other."}\n', encoding="utf-8")
+    build_index(source, tmp_path)
+    assert left.exists()
+    os.utime(left.with_suffix(".building"), (0, 0))
+    build_index(source, tmp_path)
+    assert not list(tmp_path.glob(f"{left.stem}*"))
+
+
+def test_a_corpus_without_documents_and_a_folder_that_cannot_be_written_are_usage_errors(
+    data: Path, tmp_path: Path
+) -> None:
+    source = data / "wiki-multihop" / "corpus.jsonl"
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="Nothing can be kept"):
+        build_index(source, tmp_path / "file" / "corpora")
+    source.write_text("\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="has no document"):
+        build_index(source, tmp_path)

@@ -58,5 +58,5 @@ def test_two_cannot_keep_in_one_file_at_a_time(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(UsageError, match="cannot be kept"):
+    with pytest.raises(UsageError, match="Nothing can be kept"):
         OutcomeFile(tmp_path / "file" / "kept.jsonl")

@@ -5,6 +5,7 @@ import pytest
 from deep_research.evidence.agreement import filled, merged
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions
+from deep_research.evidence.tables import table
 from deep_research.evidence.units import measured
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 
@@ -128,10 +129,24 @@ def test_the_place_after_the_hint_is_preferred():
         ("The tower of Mole is 57 m tall.", "The tower of Mole is 187 ft tall.", True),
         ("The tower of Mole is 57 metres tall.", "The tower of Mole is 57 m tall.", True),
         ("The tower of Mole is 57 m tall.", "The tower of Mole is 61 m tall.", False),
+        ("The town of Mole has 1,995 inhabitants.", "The town of Mole has 1,996 inhabitants.", False),
+        ("The town of Mole has 1,500 inhabitants.", "The town of Mole has 1500 inhabitants.", True),
+        ("The tower of Mole cost 12,345 dollars.", "The tower of Mole cost 12,349 dollars.", False),
     ],
 )
 def test_one_value_in_two_units_is_one_finding(one, other, same):
     assert len(merged([finding(one, "a"), finding(other, "b")], SOURCES)) == (1 if same else 2)
+
+
+def test_a_value_that_is_denied_is_in_no_table_and_in_no_conflict_of_values():
+    said = [
+        "The tower of Mole is 57 m tall.",
+        "The tower of Mole is not 61 m tall.",
+        "The tower of Mole isn't 63 m.",
+    ]
+    findings = [finding(text, source_id) for text, source_id in zip(said, "abc", strict=True)]
+    assert contradictions(findings) == ()
+    assert table("How tall is the tower of Mole?", said, ["One", "Two", "Three"]) is None
 
 
 LONG = "The keepers of the tower of Mole climbed two hundred steps each night with oil for the lamps."
@@ -178,8 +193,23 @@ def test_what_cannot_both_be_right_is_a_conflict(one, other, about):
         ("The lamp of Mole was lit in 1811.", "The lamp of Hare was lit in 1812."),
         ("The tower of Mole is 57.2 m tall.", "The tower of Mole is 57 m tall."),
         ("The tower of Mole is over 50 m tall.", "The tower of Mole is 57 m tall."),
+        ("The tower of Mole is 57–61 m tall.", "The tower of Mole is 57 m tall."),
+        ("The tower of Mole is 57 to 61 m tall.", "The tower of Mole is 57 m tall."),
+        ("The lamp of Mole was lit in the 1810s.", "The lamp of Mole was lit in 1811."),
     ],
-    ids=["units", "measures", "names", "times", "events", "names and years", "rounding", "bounds"],
+    ids=[
+        "units",
+        "measures",
+        "names",
+        "times",
+        "events",
+        "names and years",
+        "rounding",
+        "bounds",
+        "range",
+        "to",
+        "decade",
+    ],
 )
 def test_what_may_both_be_right_is_no_conflict(one, other):
     assert contradictions([finding(one, "a"), finding(other, "b")]) == ()

@@ -1,10 +1,13 @@
 """What a document is called, and what a text names."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.evidence.names import asked_names, borne, key, runs, telling
+from deep_research.evidence.question import parts
 
 
 @pytest.mark.parametrize(
@@ -65,3 +68,22 @@ def test_any_text_can_be_read_for_names(title, text):
         assert 0 <= offset < len(text)
         assert telling(name)
     assert all(map(telling, asked_names(text)))
+
+
+def test_white_space_of_a_question_changes_neither_its_names_nor_its_parts():
+    asked = "How tall is the Bell Rock tower, and who built the Old Mole?"
+    spread = asked.replace(" ", "\n  \t")
+    assert asked_names(spread) == asked_names(asked)
+    assert parts(spread) == parts(asked)
+
+
+@pytest.mark.parametrize(
+    ("before", "piece"), [("A", " "), ("How tall", " "), ("", "The "), ("", "A of "), ("", "Mole, who ")]
+)
+def test_a_question_is_taken_apart_in_linear_time(before, piece):
+    question = before + piece * (100_000 // len(piece)) + "is the Mole?"
+    begun = time.process_time()
+    asked_names(question)
+    parts(question)
+    list(runs(question))
+    assert time.process_time() - begun < 3  # linear: under .5 s; quadratic: a minute and more

@@ -1,8 +1,12 @@
 """Themes, tables, and what on a page says nothing."""
 
+import time
+
 import pytest
 
 from deep_research.evidence.debris import is_debris, standing_alone, without_marks
+from deep_research.evidence.quoting import best_quote
+from deep_research.evidence.ranking import TermScanner, scan
 from deep_research.evidence.tables import table
 from deep_research.evidence.themes import themes
 
@@ -16,6 +20,11 @@ from deep_research.evidence.themes import themes
         "Figure 3: The tower from the sea.",
         "The code is available at https://x.example/y.",
         "See \\href{x}{this}.",
+        "Sign in to continue.",
+        "This page was last edited in May.",
+        "See https://x.example/y for more.",
+        "Read the <a href='x'>note</a> of the keeper.",
+        "{{cite web|title=Towers}} on the keepers.",
     ],
 )
 def test_what_belongs_to_the_page_is_told_from_what_it_says(text):
@@ -26,6 +35,12 @@ def test_what_belongs_to_the_page_is_told_from_what_it_says(text):
     "text",
     [
         "The tower is 35 metres tall.",
+        "Users sign in with their e-mail address and a password.",
+        "A table of contents is made from the headings of a document.",
+        "The lamp was last modified in 1910 by the keepers.",
+        "Oil was retrieved from the wreck by divers.",
+        "The server listens on http://localhost:8000 unless told otherwise.",
+        "Use List<String> to hold the names of all keepers.",
         "Data from the keepers are available to all researchers today.",
         "The figure of the saint stood above the door.",
     ],
@@ -100,3 +115,12 @@ def test_figures_of_several_sources_that_differ_stand_side_by_side():
 )
 def test_without_numbers_to_compare_there_is_no_table(question, statements):
     assert table(question, statements, ["One", "Two"]) is None
+
+
+def test_a_row_of_a_long_table_is_judged_without_reading_all_rows_above_it():
+    text = "| tower | height |\n" + "| Mole tower | 57 m tall |\n" * 40_000
+    last = scan(text, 0, TermScanner(["tower"]))[-24:]
+    begun = time.process_time()
+    for passage in last:
+        best_quote(text, passage, {"tower": 1.0}, set(), None)
+    assert time.process_time() - begun < 1  # .02 s; several when each row looks at all above it

@@ -422,3 +422,16 @@ def test_what_stands_under_a_question_answers_it_without_saying_it_again():
     )
     (best, *_) = read("What happened at Mole in the storm?", text).findings
     assert best.content == "Three keepers vanished. Their coats were found on the rock."
+
+
+def test_only_a_long_question_is_planned_in_a_thread(monkeypatch):
+    threads = []
+
+    def noted(text):
+        threads.append(threading.current_thread())
+        return [text]
+
+    monkeypatch.setattr("deep_research.phases.planning.extractive.parts", noted)
+    plan("How tall is the Bell Rock?")
+    plan("How tall is the Bell Rock? " * 500)
+    assert [thread is threading.current_thread() for thread in threads] == [True, False]

@@ -24,12 +24,14 @@ from deep_research.phases.analysis import (
     AnalyzedQuote,
     AnalyzerOutput,
 )
+from deep_research.phases.analysis.handoff import SurveyOutput
+from deep_research.phases.analysis.phase import MATCHED
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering import GatheringPhase, SearchGatherer
 from deep_research.phases.planning import PlannedQuery, PlannerOutput, PlanningPhase
 from deep_research.phases.refinement import RefinementPhase
 from deep_research.phases.synthesis import SynthesisPhase, SynthesizerOutput
-from deep_research.state import Budget, ConfidenceLevel, QualityUpdate, Quote, SubQueryStatus
+from deep_research.state import Budget, ConfidenceLevel, QualityUpdate, Quote, Span, SubQueryStatus
 from deep_research.state.journal import Content, MemoryJournal
 
 QUERIES = (
@@ -476,3 +478,16 @@ def test_a_flat_list_of_follow_ups_is_nested_under_its_gaps():
     assert analysis.follow_up_queries[0].query == "the follow-up"
     assert state.recommendation.priority_gaps == ("gap-1",)
     assert state.refined == 1
+
+
+def test_what_is_surveyed_of_a_source_is_bounded_whatever_its_provider_calls_a_match():
+    text = "The tower of Mole is 57 m tall. " * 10_000
+    library = Library({"who built it": [page("all.md", text, passages=(Span(start=0, end=len(text)),))]})
+    found = run(
+        GatheringPhase(SearchGatherer([library])), DeepResearchState(query="q", sub_queries=QUERIES[:1])
+    )
+    agent = Agent(AnalyzerOutput())
+    surveyed = []
+    agent.survey = lambda handoff: surveyed.append(handoff) or SurveyOutput()
+    run(AnalysisPhase(agent), found.state, texts=[text.strip(), text])
+    assert [len(source.content) for source in surveyed[0].sources] == [MATCHED]

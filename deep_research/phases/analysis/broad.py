@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.covering import Candidate, chosen
-from deep_research.evidence.debris import is_debris
+from deep_research.evidence.debris import has_address, is_debris
 from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quoting import is_statement, readable
@@ -87,11 +87,12 @@ def _speaks(rank: Ranked) -> bool:
 def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, int]]:
     """The sentences of a passage that can stand alone, with their lengths in words."""
     for span in sentences(text, passage.span.start, passage.span.end):
-        length = len(text[span.start : span.end].split())
+        sentence = text[span.start : span.end]
+        length = len(sentence.split())
         if (
             MIN_WORDS <= length <= MAX_WORDS
             and is_statement(text, span)
-            and not is_debris(text[span.start : span.end])
+            and not (is_debris(sentence) or has_address(sentence))
         ):
             yield span, length
 

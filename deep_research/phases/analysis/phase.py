@@ -32,6 +32,7 @@ from deep_research.state.journal import Journal
 
 SURVEYED = 200  # sources that are looked at together, the best by what is known of them
 OPENING = 2_400  # characters of a source without matched passages
+MATCHED = 10_000  # characters of a source's matched passages
 GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
 
 
@@ -171,7 +172,7 @@ def _batched(sources: Iterable[Source], room: int) -> Iterable[tuple[Source, ...
 
 def _passages(source: Source, text: str) -> str:
     """What the searches matched, or the opening where they do not say."""
-    return "\n".join(text[p.start : p.end] for p in source.passages) or text[:OPENING]
+    return "\n".join(text[p.start : p.end] for p in source.passages)[:MATCHED] or text[:OPENING]
 
 
 def _open_at_start(state: DeepResearchState) -> tuple[Gap, ...]:

@@ -6,6 +6,7 @@ import re
 
 from deep_research.evidence.question import QuestionKind, kind_of, parts, question_names, spelled
 from deep_research.evidence.text import content_words, is_name_like, stem
+from deep_research.phases.base import off_loop
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
 from deep_research.state import FirstLook
 
@@ -14,6 +15,7 @@ PART = "A part of the question."
 KEY_WORDS = "The question's key words."
 NAME = "What the question asks of one of its names."
 
+_UNIT = 50  # characters of a question that are planned in the time of one small item
 _COMPARES = re.compile(r"\b(?:compared?|comparing|comparison|differences?|differ|versus|vs)\b", re.IGNORECASE)
 
 
@@ -26,17 +28,22 @@ class ExtractivePlanner:
     name = "extractive planner"
 
     async def __call__(self, handoff: PlannerInput) -> PlannerOutput:
-        question = " ".join(handoff.original_query.split())
-        pieces = parts(question)
-        planned = [PlannedQuery(query=question, rationale=WHOLE, priority=1)]
-        if len(pieces) > 1:
-            planned += [PlannedQuery(query=piece, rationale=PART, priority=2) for piece in pieces]
-        else:
-            planned.append(PlannedQuery(query=_keywords(question), rationale=KEY_WORDS, priority=2))
-        named = _named(question, handoff.first_look or FirstLook())
-        planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in named]
-        planned = _distinct(planned)[: handoff.max_sub_queries]
-        return PlannerOutput(research_brief=_brief(question, pieces, planned), sub_queries=tuple(planned))
+        return await off_loop(len(handoff.original_query) // _UNIT, plan, handoff)
+
+
+def plan(handoff: PlannerInput) -> PlannerOutput:
+    """Pure."""
+    question = " ".join(handoff.original_query.split())
+    pieces = parts(question)
+    planned = [PlannedQuery(query=question, rationale=WHOLE, priority=1)]
+    if len(pieces) > 1:
+        planned += [PlannedQuery(query=piece, rationale=PART, priority=2) for piece in pieces]
+    else:
+        planned.append(PlannedQuery(query=_keywords(question), rationale=KEY_WORDS, priority=2))
+    named = _named(question, handoff.first_look or FirstLook())
+    planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in named]
+    planned = _distinct(planned)[: handoff.max_sub_queries]
+    return PlannerOutput(research_brief=_brief(question, pieces, planned), sub_queries=tuple(planned))
 
 
 def _named(question: str, look: FirstLook) -> list[str]:

@@ -131,16 +131,19 @@ class LocalCorpus(SearchProvider):
             self._closing.clear()
 
     def _search(self, request: SearchRequest) -> list[SearchResult]:
-        self.prepare()
-        try:
-            return self.ranked(self._roots, request, dense=self._dense)
-        except SearchError as error:
-            if not error.data.get("damaged"):
-                raise
-        with self._preparing:
-            for root in self._roots:
-                root.index.delete()
-            self._report = None
+        """An index that cannot be read may be one that another process is making anew, so it is brought up to date
+        before it is thrown away."""
+        for throw_away in (False, True):
+            self.prepare()
+            try:
+                return self.ranked(self._roots, request, dense=self._dense)
+            except SearchError as error:
+                if not error.data.get("damaged"):
+                    raise
+            with self._preparing:
+                for root in self._roots if throw_away else ():
+                    root.index.delete()
+                self._report = None
         self.prepare()
         return self.ranked(self._roots, request, dense=self._dense)
 

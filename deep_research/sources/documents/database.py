@@ -20,6 +20,7 @@ from deep_research.store.locks import lock_within
 
 READERS_VERSION = 2  # to be raised when the readers or the cutting of passages change
 
+# An edition begins anywhere, so that no state of a new file is taken for one of the file in whose place it was made.
 # With more memory than 1 MB for the words that are not yet written, FTS5 has less to merge.
 _SCHEMA = """
 CREATE TABLE documents (
@@ -51,7 +52,7 @@ CREATE TABLE names (
     PRIMARY KEY (name, document)
 ) WITHOUT ROWID;
 CREATE TABLE totals (documents INTEGER NOT NULL, passages INTEGER NOT NULL, edition INTEGER NOT NULL);
-INSERT INTO totals VALUES (0, 0, 0);
+INSERT INTO totals VALUES (0, 0, random() / 2);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, heading, body, stems, pairs, content='', tokenize='porter unicode61 remove_diacritics 2'
 );

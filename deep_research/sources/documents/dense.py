@@ -14,6 +14,7 @@ from typing import Any
 from deep_research.errors import ConfigurationError, SearchError
 from deep_research.logs import told
 from deep_research.sources.documents.lookup import Hit
+from deep_research.state.identity import sha256_hex
 
 WIDER = 4  # candidates looked at for each hit wanted
 CONSTANT = 60  # of reciprocal rank fusion, as in Cormack, Clarke and Buettcher (2009)
@@ -29,7 +30,7 @@ class DenseStage:
     def __init__(self, embed: Embed) -> None:
         self._embed = embed
         self._gate = threading.Lock()
-        self._vectors: dict[tuple[str, str], Vector] = {}
+        self._vectors: dict[str, Vector] = {}  # by the hash of what was embedded
 
     def order(self, query: str, hits: Sequence[Hit]) -> list[int]:
         """The places of the hits, best first by both orders together; equal ones keep theirs. Raises `SearchError`."""
@@ -44,11 +45,11 @@ class DenseStage:
         return sorted(range(len(hits)), key=lambda place: (-fused[place], place))
 
     def _nearness(self, query: str, hits: Sequence[Hit]) -> list[float]:
-        keys = [(hit.content_hash, hit.matched) for hit in hits]
-        new = {key: hit for key, hit in zip(keys, hits, strict=True) if key not in self._vectors}
-        texts = [query, *(f"{hit.title}\n{hit.matched}" for hit in new.values())]
+        texts = [f"{hit.title}\n{hit.matched}" for hit in hits]
+        keys = [sha256_hex(text.encode()) for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors}
         try:
-            asked, *found = self._embed(texts)
+            asked, *found = self._embed([query, *new.values()])
         except Exception as error:
             raise SearchError(
                 f"The embedding model failed: {told(error)}", hint="Check dense_model, or leave it out."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import log
 from typing import NamedTuple
@@ -145,23 +146,31 @@ def name_rarity(name: str, bearers: int, total: int, frequency: Callable[[str], 
     return min(1.0, max(by_words, by_bearers))
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is remembered of one edition of an index."""
+
+    edition: int
+    frequencies: dict[str, int] = field(default_factory=dict)
+    spotted: dict[str, tuple[list[Spotted], tuple[Mention, ...]]] = field(default_factory=dict)
+
+
 class Register:
     """What is known of an index's words and names, remembered while the index stays as it is: the same documents come
     up again and again in the searches of one run."""
 
     def __init__(self) -> None:
-        self._edition: tuple[int, int] | None = None
-        self._frequencies: dict[str, int] = {}
-        self._spotted: dict[str, tuple[list[Spotted], tuple[Mention, ...]]] = {}
+        self._known = _Known(edition=-1)
 
     def open(self, connection: sqlite3.Connection) -> Reading:
         """For use with one connection. Raises `sqlite3.Error`."""
         total, edition = connection.execute("SELECT passages, edition FROM totals").fetchone()
-        if self._edition != (total, edition) or len(self._frequencies) > _MAX_WORDS:
-            self._edition, self._frequencies, self._spotted = (total, edition), {}, {}
-        if len(self._spotted) > _MAX_TEXTS:
-            self._spotted = {}
-        return Reading(connection, total, self._frequencies, self._spotted)
+        known = self._known  # read once: another thread may put that of another edition in its place
+        if known.edition != edition or len(known.frequencies) > _MAX_WORDS:
+            known = self._known = _Known(edition)
+        elif len(known.spotted) > _MAX_TEXTS:
+            known = self._known = _Known(edition, known.frequencies)
+        return Reading(connection, total, known.frequencies, known.spotted)
 
 
 class Reading:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from deep_research.evidence.language import ENGLISH, STEMMED, stems_in
@@ -16,6 +18,7 @@ from deep_research.sources.documents.files import SUFFIXES
 from deep_research.sources.documents.plaintext import words
 
 MAX_TERMS = 128
+MAX_REPEATS = 12  # of one of them: the time of a search grows with the square of its repeats
 
 _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[^\W_]+")
@@ -44,14 +47,22 @@ STOP_WORDS = words(
 
 
 def query_terms(query: str) -> list[str]:
-    """The words to look for, in order, repeated ones kept, at most `MAX_TERMS`.
+    """The words to look for, in order, repeated ones kept, at most `MAX_TERMS` and each at most `MAX_REPEATS` times.
 
     Stop words are left out, unless there is nothing else. A run of an unspaced script gives its pairs of
     characters.
     """
     found = [term for term in _terms(clean(query[:20_000])) if term.strip("_")]
     telling = [term for term in found if term.lower() not in STOP_WORDS]
-    return (telling or found)[:MAX_TERMS]
+    return list(islice(_few_of_each(telling or found), MAX_TERMS))
+
+
+def _few_of_each(terms: Iterable[str]) -> Iterator[str]:
+    seen: Counter[str] = Counter()
+    for term in terms:
+        seen[term.lower()] += 1
+        if seen[term.lower()] <= MAX_REPEATS:
+            yield term
 
 
 def match_expression(terms: Iterable[str], languages: Sequence[str] = ()) -> str:

@@ -17,7 +17,14 @@ from deep_research.errors import CorpusError, DeepResearchError, SearchError
 from deep_research.sources.documents.files import CorpusFolder
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
 from deep_research.sources.documents.readers import Document
-from deep_research.sources.documents.terms import MAX_TERMS, coverage, match_expression, query_terms, stem
+from deep_research.sources.documents.terms import (
+    MAX_REPEATS,
+    MAX_TERMS,
+    coverage,
+    match_expression,
+    query_terms,
+    stem,
+)
 from deep_research.state.identity import sha256_hex
 
 NASTY = [
@@ -105,6 +112,7 @@ class TestQueries:
 
     def test_repeated_terms_are_kept_and_their_number_is_capped(self) -> None:
         assert query_terms("sun sun moon") == ["sun", "sun", "moon"]
+        assert query_terms("sun " * 1_000 + "Moon") == ["sun"] * MAX_REPEATS + ["Moon"]
         assert len(query_terms(" ".join(f"w{n}" for n in range(300)))) == MAX_TERMS
 
     def test_an_empty_index_finds_nothing(self, index: CorpusIndex) -> None:

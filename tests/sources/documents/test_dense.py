@@ -68,6 +68,18 @@ def test_a_text_is_embedded_once(folder, tmp_path):
     assert meaning.seen[count:] == ["lamp"]
 
 
+def test_a_text_under_another_title_is_embedded_anew(folder, tmp_path):
+    meaning = Meaning()
+    stage = DenseStage(meaning)
+    found(folder, tmp_path, stage)
+    (folder / "a.md").write_text(
+        "---\ntitle: Sea\n---\nThe lamp, the lamp and again the lamp: a lamp shop.\n", "utf-8"
+    )
+    count = len(meaning.seen)
+    found(folder, tmp_path, stage)
+    assert len(meaning.seen) == count + 2  # the query, and the one under its new title
+
+
 def test_a_model_that_fails_is_a_failed_search(folder, tmp_path):
     def broken(texts):
         raise RuntimeError("out of memory")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from deep_research.errors import SearchError
 from deep_research.sources.documents import CorpusIndex, Document, LocalCorpus
 from deep_research.sources.search import SearchRequest
 
@@ -104,3 +105,54 @@ def test_any_texts_and_question_can_be_looked_at(tmp_path_factory, title, text, 
     index.add([("a", Document(title="changed", text=text))])
     index.search(question, 3, linked=2)
     index.close()
+
+
+def test_an_index_that_was_made_anew_leads_to_its_own_documents(tmp_path: Path) -> None:
+    """By another process, say, while this one keeps what it knew of the old one."""
+    path = tmp_path / "index.db"
+    index = CorpusIndex(path)
+    person = Document(title="Ann Mole", text="Ann Mole, 1901 to 1980: her birthplace is Ghent.")
+    ordinary = [(at, Document(title=one.title, text="The sea and its birthplace.")) for at, one in OTHERS]
+    for order in (
+        [("film", FILM), ("person", person), *ordinary],
+        [("film", FILM), *ordinary, ("person", person)],
+        [*ordinary, ("person", person), ("film", FILM)],
+    ):
+        index.delete()
+        index.add(order)
+        linked = [hit.path for hit in index.search(QUESTION, 5, linked=2) if hit.via]
+        assert linked == ["person"]
+    index.close()
+
+
+def test_an_index_that_is_being_made_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    writer, reader = CorpusIndex(tmp_path / "index.db"), CorpusIndex(tmp_path / "index.db")
+    with writer._database.writing(), pytest.raises(SearchError):
+        reader.search(QUESTION, 5)
+    writer.add([("film", FILM)])
+    assert [hit.path for hit in reader.search(QUESTION, 5)] == ["film"]
+    writer.close()
+    reader.close()
+
+
+@pytest.mark.parametrize(("failures", "thrown_away"), [(1, 0), (2, 1)])
+def test_an_index_is_thrown_away_only_when_bringing_it_up_to_date_does_not_mend_it(
+    failures: int, thrown_away: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "film.md").write_text(FILM.text, "utf-8")
+    corpus = LocalCorpus(tmp_path / "docs", data_dir=tmp_path / "data")
+    search, delete = CorpusIndex.search, CorpusIndex.delete
+    left, deleted = [SearchError("It is being made.", damaged=True)] * failures, []
+
+    def failing(self, *args, **kwargs):
+        if left:
+            raise left.pop()
+        return search(self, *args, **kwargs)
+
+    monkeypatch.setattr(CorpusIndex, "search", failing)
+    monkeypatch.setattr(CorpusIndex, "delete", lambda self: deleted.append(self) or delete(self))
+    found = asyncio.run(corpus.search(SearchRequest(query="Harbour", limit=3)))
+    assert [result.address for result in found] == ["film.md"]
+    assert len(deleted) == thrown_away
+    asyncio.run(corpus.aclose())
