@@ -20,7 +20,7 @@ from deep_research.state import Mention, Span
 SOURCES = 12  # of the best, whose passages are looked at
 STRONG = 8  # passages from which a chain may begin
 LONGEST = 4  # passages
-ALONE = 0.9  # of the question, for one passage to answer it
+ALONE = 0.95  # of the question, for one passage to answer it
 FRESH = 0.05  # of the question, for a passage to be a step
 HEADING = 0.8  # how surely a passage is about a name in its heading
 SUBJECT = 0.7  # the same for what a sentence, row or entry in it begins with
@@ -64,7 +64,7 @@ def chain(question: Asked, items: Sequence[Item], scores: Mapping[str, float]) -
             n for p in pieces if p.entry.item.id == item.id for n, s in p.entry.bears.items() if s >= SUBJECT
         }
     )
-    if any(question.share(p.entry.ways) >= ALONE for p in pieces):
+    if any(question.share(p.entry.stems) >= ALONE for p in pieces):
         return ()
     first = sorted(pieces, key=lambda p: (-_opening(p, question), p.entry.item.id, p.span.start))[:STRONG]
     best: tuple[float, tuple[Step, ...]] = (0.0, ())
@@ -149,7 +149,7 @@ def _next(
     best: tuple[float, float, str, _Piece] | None = None
     least = FRESH * sum(question.words.values())
     for other in pieces:
-        if (other.entry.item.id, other.span.start) in taken:
+        if other.entry.item.id == piece.entry.item.id or (other.entry.item.id, other.span.start) in taken:
             continue
         fresh = sum(
             w if t in other.entry.stems else OTHERWISE * w

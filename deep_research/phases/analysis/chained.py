@@ -12,11 +12,12 @@ from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.relations import related
 from deep_research.evidence.text import stem
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SourceText
-from deep_research.state import ConfidenceLevel, Span
+from deep_research.state import ConfidenceLevel, Finding, Span
 
 CATEGORY = "led to by another source"
 MIN_REACH = 0.4  # of what is asked, for a chain beside other findings
 MIN_REACH_ALONE = 0.7  # the same where nothing else was found
+MORE = 0.05  # of the question, that a chain says more than any other finding
 ONWARD = 1.0  # the weight of the name that leads on, against the words of the question
 CALLED = 0.4  # the same for the name that led here, where the source is not called so
 OTHERWISE = 0.8  # of a word's weight, when it is said in another form of the same relation
@@ -25,10 +26,15 @@ LESS = 0.01
 
 
 def chained(
-    question: str, asked: Asked, steps: Sequence[Step], sources: Mapping[str, SourceText], *, alone: bool
+    question: str,
+    asked: Asked,
+    steps: Sequence[Step],
+    sources: Mapping[str, SourceText],
+    others: Sequence[Finding],
 ) -> list[AnalyzedFinding]:
-    """One finding of each source of the chain, in its order; none where the chain says too little. ``alone`` is
-    whether nothing else was found."""
+    """One finding of each source of the chain, in its order; none where the chain says too little, or no more than
+    one of the ``others`` that were found."""
+    alone = not others
     held = set[str]().union(*(step.words for step in steps))
     if asked.share(held) < (MIN_REACH_ALONE if alone else MIN_REACH):
         return []
@@ -53,7 +59,16 @@ def chained(
                 relevance=round(FIRST - LESS * place, 6),
             )
         )
-    return found
+    best = max((asked.share(_said(f, sources)) for f in others), default=0.0)
+    together = set[str]().union(*(_said(f, sources) for f in found))
+    ways = {term for term in asked.words if not together.isdisjoint(related(term))}
+    return found if asked.share(ways) >= best + MORE else []
+
+
+def _said(finding: Finding | AnalyzedFinding, sources: Mapping[str, SourceText]) -> set[str]:
+    """The stems of a finding and of its sources' titles."""
+    titles = (stems_of(sources[i].title) for i in finding.source_ids if i in sources)
+    return stems_of(finding.content).union(*titles)
 
 
 def _wanted(asked: Asked, step: Step, onward: str, source: SourceText) -> dict[str, float]:

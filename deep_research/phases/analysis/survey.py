@@ -41,15 +41,16 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
         following=frozenset(s.index for s in handoff.sub_queries if s.iteration > 1),
     )
     others = [f for f in handoff.findings if f.category != CATEGORY]
+    broad = is_broad(handoff.original_query)
     led = chained(
         handoff.original_query,
         question,
-        chain(question, items, trails.scores),
+        () if broad else chain(question, items, trails.scores),
         {source.id: source for source in handoff.sources},
-        alone=not others,
+        others,
     )
     # What a broad request asks in full no source has, and searching for its rest brings other subjects.
-    found = () if handoff.findings and is_broad(handoff.original_query) else gaps(handoff, trails)
+    found = () if handoff.findings and broad else gaps(handoff, trails)
     return SurveyOutput(
         findings=tuple(led),
         dropped=tuple(f.id for f in handoff.findings if _told_by(led, f)),
