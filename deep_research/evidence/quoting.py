@@ -20,6 +20,8 @@ _OPENS_BACKWARD = re.compile(
 _RULE = re.compile(r"([-=~^*_#])\1{3}")  # what underlines a heading or parts sections
 _PROSE = re.compile(r"[^\W\d_]{2,}")
 # What an answer to each kind of question tends to hold.
+_ITEM = r"(?:[^\s.;:,]+ ){0,5}[^\s.;:,]+"
+_COUNT = "two|three|four|five|six|seven|eight|nine|ten|several|\\d+"
 _EXPECTED = tuple(
     (re.compile(rf"\b(?:{asking})\b", re.IGNORECASE), re.compile(answer))
     for asking, answer in (
@@ -29,6 +31,14 @@ _EXPECTED = tuple(
             r"\d[\s\u00a0-]?(?:m|km|cm|mm|ft|feet|foot|metres?|meters?|miles?|years?|days?|hours?|minutes?|seconds?)\b",
         ),
         ("how (?:many|much|old|fast|heavy)", r"\d"),
+        (
+            rf"(?:which|what) (?:{_COUNT})|(?:list|name) the|(?:which|what) (?:are|were) the",
+            rf"{_ITEM}(?:, {_ITEM}){{1,12}},? and {_ITEM}",
+        ),
+        (
+            "(?:what|which) (?:kind|type|sort|name)|what \\w+ (?:is|are|was|were) called",
+            r"(?i:\b(?:called|named|known as|kinds?|types?|sorts?)\b)",
+        ),
         ("why", r"(?i:\b(?:because|since|due to|so that|owing to|cause[ds]?)\b)"),
         ("who(?:se|m)?", r"\b[A-Z][\w'’-]+ [A-Z][\w'’-]+"),
     )

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from deep_research.evidence.chains import Step
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.entries import Asked
-from deep_research.evidence.quoting import Quoted, best_quote, expected_answer, readable
+from deep_research.evidence.passages import passages
+from deep_research.evidence.quoting import Quoted, best_quote, expected_answer, fits, readable
 from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.relations import related
-from deep_research.evidence.text import stem
+from deep_research.evidence.text import coverage, stem
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SourceText
 from deep_research.state import ConfidenceLevel, Finding, Span
 
@@ -18,6 +19,8 @@ CATEGORY = "led to by another source"
 MIN_REACH = 0.4  # of what is asked, for a chain beside other findings
 MIN_REACH_ALONE = 0.7  # the same where nothing else was found
 MORE = 0.05  # of the question, that a chain says more than any other finding
+FITTING = 0.3  # of what is wanted, for holding what is expected of an answer
+LEFT = 0.1  # what another passage of the last source must be better by
 ONWARD = 1.0  # the weight of the name that leads on, against the words of the question
 CALLED = 0.4  # the same for the name that led here, where the source is not called so
 OTHERWISE = 0.8  # of a word's weight, when it is said in another form of the same relation
@@ -45,7 +48,9 @@ def chained(
         onward = steps[place + 1].name if place + 1 < len(steps) else ""
         source = sources[step.source]
         wanted = _wanted(asked, step, onward, source)
-        quote = _quote(question if not onward else "", source, step.span, wanted)
+        quote = (
+            _quote("", source, step.span, wanted) if onward else _last(question, source, step.span, wanted)
+        )
         if quote is None:
             return []
         text = source.content[quote.start : quote.end]
@@ -59,10 +64,12 @@ def chained(
                 relevance=round(FIRST - LESS * place, 6),
             )
         )
-    best = max((asked.share(_said(f, sources)) for f in others), default=0.0)
     together = set[str]().union(*(_said(f, sources) for f in found))
+    best = max((_said(f, sources) for f in others), key=asked.share, default=set[str]())
+    if not (asked.words.keys() - asked.relations) & best <= together:
+        return []  # another finding is nearer to what the question names
     ways = {term for term in asked.words if not together.isdisjoint(related(term))}
-    return found if asked.share(ways) >= best + MORE else []
+    return found if asked.share(ways) >= asked.share(best) + MORE else []
 
 
 def _said(finding: Finding | AnalyzedFinding, sources: Mapping[str, SourceText]) -> set[str]:
@@ -86,6 +93,22 @@ def _wanted(asked: Asked, step: Step, onward: str, source: SourceText) -> dict[s
         for word in name.split():
             wanted[stem(word)] = max(weight / (1 + name.count(" ")), wanted.get(stem(word), 0.0))
     return wanted
+
+
+def _last(question: str, source: SourceText, span: Span, wanted: Mapping[str, float]) -> Quoted | None:
+    """The best sentences of a source for the end of a chain: of the passage that the chain leads to, or of another
+    that holds what is expected of an answer and no less of what is wanted."""
+    expected = expected_answer(question)
+    best: tuple[float, Quoted] | None = None
+    for place in (span, *(p.span for p in passages(source.content))):
+        quote = _quote(question, source, place, wanted)
+        if quote is None:
+            continue
+        text = source.content[quote.start : quote.end]
+        value = coverage(wanted, stems_of(text) | stems_of(source.title)) + FITTING * fits(expected, text)
+        if best is None or value > best[0] + LEFT * (place != span):
+            best = value, quote
+    return best[1] if best else None
 
 
 def _quote(query: str, source: SourceText, span: Span, wanted: Mapping[str, float]) -> Quoted | None:
