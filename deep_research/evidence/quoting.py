@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, stems_of
+from deep_research.evidence.text import content_words, stem
 from deep_research.state import Span
 
 MAX_SENTENCES = 3
@@ -45,6 +46,12 @@ _EXPECTED = tuple(
 )
 
 
+EXPLAINED = re.compile(r"(?i:\bhow\b|\bworks?\b|\bworking\b|\bmechanism\b|\bprinciple\b|\bsteps\b)")
+_HOW = re.compile(r"\bhow (?:do|does|did|is|are|was|were|can|to)\b", re.IGNORECASE)
+_WORKING = frozenset(stem(w) for w in ["work", "working", "mechanism", "principle", "steps"])
+LONGER = 0.03  # what a further sentence of a quote costs
+
+
 class Quoted(NamedTuple):
     """``text[start:end]``, and the stems of the heading or question that it stands under: what that asks, it answers
     without saying it again."""
@@ -68,7 +75,7 @@ def best_quote(
     above: frozenset[str] = frozenset()
     for span in sentences(text, passage.span.start, passage.span.end):
         if text[span.start] == "#" or text[span.end - 1] == "?":
-            above = frozenset(stems_of(text[span.start : span.end]))
+            above = _above(text[span.start : span.end], weights, expected)
         else:
             spans.append(span)
             under.append(above)
@@ -88,7 +95,8 @@ def best_quote(
             # What the title says need not be said again; what the sentences say themselves counts a little more.
             said = present | context | under[first]
             value = (weight_of(weights, said) + 0.2 * weight_of(weights, present)) / total
-            value -= 0.03 * (last - first) + 0.0001 * length
+            longer = LONGER if under[first] >= weights.keys() else -LONGER  # an explanation takes its time
+            value += longer * (last - first) - 0.0001 * length
             value += 0.15 * fits(expected, text[spans[first].start : spans[last].end])
             value -= 0.3 * _is_scrap(text, spans[first], spans[last])
             value -= 0.3 * (not _is_enough(text[spans[first].start : spans[last].end]))
@@ -103,6 +111,16 @@ def best_quote(
     start, end = _term(text, spans[first].start), spans[last].end
     good = _is_enough(text[start:end]) and not _is_scrap(text, spans[first], spans[last])
     return Quoted(start, end, under[first]) if good else None
+
+
+def _above(heading: str, weights: Mapping[str, float], expected: re.Pattern[str] | None) -> frozenset[str]:
+    """What a heading or question spares the sentences under it: its own words, and of a question that asks how
+    something goes all words, where it announces just that of nothing else."""
+    said = stems_of(heading)
+    about = {stem(w) for w in content_words(heading)} - _WORKING
+    if expected is EXPLAINED and EXPLAINED.search(heading) and about and about <= weights.keys():
+        return frozenset(said | weights.keys())
+    return frozenset(said)
 
 
 def _is_enough(piece: str) -> bool:
@@ -176,11 +194,12 @@ def is_statement(text: str, span: Span) -> bool:
 
 def expected_answer(query: str) -> re.Pattern[str] | None:
     """What an answer should hold: a date, a number, a reason, a name; None when nothing can be told."""
-    return next((answer for asking, answer in _EXPECTED if asking.search(query)), None)
+    found = next((answer for asking, answer in _EXPECTED if asking.search(query)), None)
+    return EXPLAINED if found is None and _HOW.search(query) else found
 
 
 def fits(expected: re.Pattern[str] | None, text: str) -> bool:
-    return expected is not None and expected.search(text) is not None
+    return expected is not None and expected is not EXPLAINED and expected.search(text) is not None
 
 
 def weight_of(weights: Mapping[str, float], present: set[str]) -> float:

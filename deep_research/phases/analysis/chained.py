@@ -34,9 +34,10 @@ def chained(
     steps: Sequence[Step],
     sources: Mapping[str, SourceText],
     others: Sequence[Finding],
+    sub_query_id: str,
 ) -> list[AnalyzedFinding]:
     """One finding of each source of the chain, in its order; none where the chain says too little, or no more than
-    one of the ``others`` that were found."""
+    one of the ``others`` that were found. ``sub_query_id`` is that of the question itself."""
     alone = not others
     held = set[str]().union(*(step.words for step in steps))
     if asked.share(held) < (MIN_REACH_ALONE if alone else MIN_REACH):
@@ -60,6 +61,7 @@ def chained(
                 confidence=ConfidenceLevel.LOW,
                 source_ids=(source.id,),
                 category=CATEGORY,
+                sub_query_id=sub_query_id,
                 quotes=(AnalyzedQuote(source_id=source.id, quote=text),),
                 relevance=round(FIRST - LESS * place, 6),
             )

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from deep_research.evidence.agreement import filled
 from deep_research.evidence.debris import is_debris
+from deep_research.evidence.names import asked_names
 from deep_research.evidence.question import QuestionKind, is_own, kind_of, parts
 from deep_research.evidence.quoting import best_quote, expected_answer, fits, readable
 from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities, scan, stems_of
@@ -60,6 +61,15 @@ class Aspect:
     weights: Mapping[str, float]
     priority: int = 1
     later: bool = False
+
+    @property
+    def names(self) -> list[set[str]]:
+        """The stems of each name of several words."""
+        return [
+            stems_of(name)
+            for name in asked_names(self.query)
+            if " " in name and not any(c.isdigit() for c in name)
+        ]
 
 
 class ExtractiveAnalyzer:
@@ -192,6 +202,8 @@ def _draw(
         return None
     if named and coverage(named, own | context) < MIN_NAMED:
         return None  # the right words about something else
+    if aspect.names and not any(name <= own | context for name in aspect.names):
+        return None  # words of a name, but not the name
     asked = {term: weight for term, weight in weights.items() if term in batch.question}
     if aspect.later and asked and coverage(asked, own) < MIN_LED:
         return None  # about a name that was followed, without what is asked of it

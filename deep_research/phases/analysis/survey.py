@@ -48,6 +48,7 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
         () if broad else chain(question, items, trails.scores),
         {source.id: source for source in handoff.sources},
         others,
+        next((s.id for s in handoff.sub_queries if s.index == 0), ""),
     )
     # What a broad request asks in full no source has, and searching for its rest brings other subjects.
     found = () if handoff.findings and broad else gaps(handoff, trails)
