@@ -25,6 +25,7 @@
     │   └── ContentMissingError     a saved text that the store does not hold
     ├── WorkError                   a unit of work failed
     │   ├── SearchError             a search provider failed
+    │   ├── ModelError              a language model gave no usable answer; ``verdict`` says what that means
     │   ├── AgentError              an agent raised
     │   └── HandoffError            an agent answered with something else than its output
     └── ResearchAbortedError        raised only by ``ResearchResult.raise_for_status()``
@@ -185,6 +186,17 @@ class WorkError(DeepResearchError):
 
 class SearchError(WorkError):
     code = "search"
+
+
+class ModelError(WorkError):
+    """``data`` has ``verdict`` (transient, park, fatal, incomplete, malformed, length, refusal), ``model``, ``status``,
+    ``reason`` (the service's code), ``retry_after`` in seconds, ``usage`` and ``maybe_billed``."""
+
+    code = "model"
+
+    @property
+    def verdict(self) -> str:
+        return str(self.data.get("verdict", "transient"))
 
 
 class AgentError(WorkError):

@@ -1,0 +1,138 @@
+"""What a language model is asked, what it answers, and the one method that a provider has to write.
+
+A provider carries one call over one wire: `send` makes exactly one HTTP request and returns what came back, or raises
+`ModelError` with a verdict. Asking again, asking in another way, deadlines, limits and books are not its business:
+see `retry`, `structured`, `language`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, Field
+
+from deep_research.state import Record
+
+OnText = Callable[[str], None]  # takes each piece of an answer as it comes
+
+
+class StopReason(StrEnum):
+    """Why an answer ended. ``incomplete``: the service never said that it was done, so it was cut."""
+
+    END = "end"
+    LENGTH = "length"
+    REFUSAL = "refusal"
+    INCOMPLETE = "incomplete"
+
+
+class Effort(StrEnum):
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class TokenUsage(Record):
+    """Tokens as the provider counted them. ``cached`` (read) and ``written`` to a cache are part of ``input``,
+    ``reasoning`` is part of ``output``. ``known`` is false where the provider did not say."""
+
+    input: int = Field(default=0, ge=0)
+    cached: int = Field(default=0, ge=0)
+    written: int = Field(default=0, ge=0)
+    output: int = Field(default=0, ge=0)
+    reasoning: int = Field(default=0, ge=0)
+    known: bool = True
+
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(
+            input=self.input + other.input,
+            cached=self.cached + other.cached,
+            written=self.written + other.written,
+            output=self.output + other.output,
+            reasoning=self.reasoning + other.reasoning,
+            known=self.known and other.known,
+        )
+
+
+class Message(Record):
+    """One turn. ``stable`` marks the last turn of a beginning that later calls will repeat word for word, so that a
+    provider with prompt caching may keep all up to it."""
+
+    role: Literal["user", "assistant"] = "user"
+    content: str
+    stable: bool = False
+
+
+class Form(Record):
+    """The shape an answer must have, asked for by the service's own means: its schema output, or a tool that must be
+    called. ``json_schema`` is a JSON schema as `ModelProvider.schema_of` made it. The answer's text is JSON then."""
+
+    by: Literal["schema", "tool"]
+    name: str
+    json_schema: dict[str, Any]
+    description: str = ""
+
+
+class ModelCall(Record):
+    """One question to a model. ``max_output`` caps the tokens of the answer, reasoning included; ``context`` is the
+    size of the window in tokens, for servers that must be told; ``timeout`` in seconds is for the request as a whole
+    and is kept by whoever calls `send`, providers hand it to their SDK as well. ``temperature`` and ``effort`` are
+    wishes that a provider without the like leaves out."""
+
+    messages: tuple[Message, ...]
+    system: str = ""
+    form: Form | None = None
+    max_output: int = Field(default=4_096, ge=1)
+    context: int | None = None
+    temperature: float | None = None
+    effort: Effort | None = None
+    timeout: float = Field(default=120.0, gt=0)
+
+
+class Reply(Record):
+    """What came back: ``text`` is the answer, JSON where a form was asked for; ``model`` is what the service says
+    that it used."""
+
+    text: str
+    stop: StopReason
+    usage: TokenUsage
+    model: str = ""
+    request_id: str | None = None
+
+
+class ModelProvider(ABC):
+    """One model behind one service. Usable from several loops; ``aclose`` lets go of the connections of this one."""
+
+    service: ClassVar[str]  # as in "anthropic:MODEL"
+    forms: ClassVar[tuple[Literal["schema", "tool"], ...]] = ()  # what the service has, best first
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+
+    @property
+    def name(self) -> str:
+        return f"{self.service}:{self.model}"
+
+    @abstractmethod
+    async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
+        """One request. With ``on_text`` the answer is streamed, and each piece handed over as it comes; the reply is
+        the same. An answer that ends by length or refusal, or was cut, is a reply with that `StopReason`, since it
+        was paid for; everything else that is no answer raises `ModelError`, with the usage if there is any."""
+
+    async def count(self, call: ModelCall) -> int | None:
+        """The input tokens of a call as the service counts them; None where it cannot. Raises `ModelError`."""
+        return None
+
+    def schema_of(self, answer: type[BaseModel]) -> dict[str, Any]:
+        """The JSON schema of a type as the service takes it."""
+        return answer.model_json_schema()
+
+    async def aclose(self) -> None:  # noqa: B027 - many have nothing to close
+        """Closes what the running loop has open. May be called twice."""
+
+
+def first_of(headers: Mapping[str, str], *names: str) -> str | None:
+    """The first header that is there."""
+    return next((headers[name] for name in names if name in headers), None)
