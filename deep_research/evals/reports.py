@@ -19,7 +19,7 @@ SHARE = 0.55  # of a nugget's weight that makes it covered
 SENTENCES = 3  # that may cover it together
 
 _WORD = re.compile(r"[^\W_]+")
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.*?)[ \t#]*$")
+_HEADING = re.compile(r"(#{1,6})[ \t]+")
 _NUMBERS = re.compile(r"[ \t]*\[\d+(?:,\s*\d+)*\]")
 _NO_BODY = frozenset({"References", "Gaps and limits"})  # what these sections say is said of the report
 
@@ -70,7 +70,7 @@ def _body(lines: Iterable[str]) -> Iterator[str]:
     kept = True
     for line in lines:
         if heading := _HEADING.match(line):
-            kept = heading.group(2) not in _NO_BODY
+            kept = line[heading.end() :].rstrip(" \t#") not in _NO_BODY
         yield line if kept and not heading else ""
 
 

@@ -49,7 +49,8 @@ def chosen(
     sources: Counter[int] = Counter()
 
     def value(candidate: Candidate) -> float:
-        gain: float = sum(weights[t] * AGAIN ** heard[t] for t in candidate.terms if t in weights)
+        # Exact, so that the order of a set does not matter.
+        gain = math.fsum(weights[t] * AGAIN ** heard[t] for t in candidate.terms if t in weights)
         gain += 0.0 if sources[candidate.source] else FIRST
         return gain * candidate.score / math.sqrt(candidate.words)
 

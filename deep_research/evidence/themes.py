@@ -29,6 +29,7 @@ _EMPTY = frozenset(
         provides require requires remain remains make makes"""
     )
 )
+_SILENT = STOP_WORDS | ASKING_WORDS | _EMPTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +52,27 @@ def themes(statements: Sequence[str], asked: str) -> tuple[list[Theme], list[int
             written[key][text] += 1
             holding[key].add(place)
     most = max(SMALLEST, int(len(statements) * MAX_SHARE))
-    open_ = {k: held for k, held in holding.items() if SMALLEST <= len(held) <= most and not set(k) <= known}
-    left = set(range(len(statements)))
     lower = {word for text in statements for word in WORD.findall(text) if word.islower()}
     named = {match.group() for text in statements for match in _INSIDE.finditer(text)} - {
         w.capitalize() for w in lower
     }
+    # The most frequent spelling; of equal ones always the same, for sets have another order in each process.
+    wording = {
+        key: max(counts.items(), key=lambda item: (item[1], item[0]))[0] for key, counts in written.items()
+    }
+    open_ = {
+        k: held
+        for k, held in holding.items()
+        if SMALLEST <= len(held) <= most and not set(k) <= known and _says_enough(k, wording[k], named)
+    }
+    left = set(range(len(statements)))
     found_themes: list[Theme] = []
     while open_ and len(found_themes) < MAX_THEMES:
         key = max(open_, key=lambda k: (_worth(k, len(open_[k] & left), known), k))
         members = open_.pop(key) & left
-        wording = written[key].most_common(1)[0][0]
-        if len(members) < SMALLEST or not _says_enough(key, wording, named):
+        if len(members) < SMALLEST:
             continue
-        found_themes.append(Theme(heading(wording), tuple(sorted(members))))
+        found_themes.append(Theme(heading(wording[key]), tuple(sorted(members))))
         left -= members
         open_ = {
             k: held for k, held in open_.items() if len(held & left) >= SMALLEST and not set(k) & set(key)
@@ -103,7 +111,7 @@ def _content_runs(text: str) -> Iterable[list[str]]:
     run: list[str] = []
     for word in (*_TOKEN.findall(text), "."):
         lower = word.casefold()
-        telling = word[0].isalpha() and len(word) > 1 and lower not in STOP_WORDS | ASKING_WORDS | _EMPTY
+        telling = word[0].isalpha() and len(word) > 1 and lower not in _SILENT
         if telling and not lower.endswith("ly"):
             run.append(word)
         elif run:

@@ -22,8 +22,9 @@ from deep_research.state import (
 
 REFERENCES = "References"
 _HEADING = re.compile(r"^##+[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
-_IMAGE = re.compile(r"(?<!\\)!\[([^\]\n]*)\]\([^)\n]*\)")
-_LINK = re.compile(r"(?<!\\)\[([^\]\n]*)\]\(\s*<?([^)\s>]*)>?[^)\n]*\)")
+# Bounded, so that a row of open brackets is not read to its end from each of them.
+_IMAGE = re.compile(r"(?<!\\)!\[([^\[\]\n]{0,500})\]\([^)\n]{0,2500}\)")
+_LINK = re.compile(r"(?<!\\)\[([^\[\]\n]{0,500})\]\(\s{0,8}<?([^)\s>]{0,2000})>?[^)\n]{0,500}\)")
 _AUTOLINK = re.compile(r"<((?:https?|mailto|ftp):[^>\s]*)>", re.IGNORECASE)
 _TARGET = re.compile(r"(?<!\\)\](?=\()")
 _BARE = re.compile(r"\b(https?|ftp):(//[^\s<>\0]*[^\s<>\0.,;:!?)\]])", re.IGNORECASE)

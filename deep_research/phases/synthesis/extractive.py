@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from deep_research.evidence.tables import table
 from deep_research.evidence.text import content_stems
 from deep_research.evidence.themes import heading, themes
+from deep_research.phases.base import off_loop
 from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.paragraphs import paragraphs
@@ -32,7 +33,7 @@ class ExtractiveSynthesizer:
     name = "extractive synthesizer"
 
     async def __call__(self, handoff: SynthesizerInput) -> SynthesizerOutput:
-        return SynthesizerOutput(report=draft(handoff))
+        return SynthesizerOutput(report=await off_loop(len(handoff.findings), draft, handoff))
 
 
 def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:

@@ -57,7 +57,7 @@ def statements(findings: Iterable[Finding]) -> list[Statement]:
             continue
         stems = set(content_stems(finding.content))
         shared = Counter(place for stem in stems for place in holding[stem])
-        for place, count in shared.most_common(4):
+        for place, count in sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:4]:
             if count >= REPEATED * min(len(stems), sizes[place]) and _repeats(finding, kept[place].finding):
                 kept[place].repeats.append(finding)
                 break

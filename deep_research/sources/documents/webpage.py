@@ -34,6 +34,7 @@ _DATE_NAMES = (
     *("article:published_time", "datepublished", "date", "dc.date", "dcterms.date", "dc.date.issued"),
     *("dcterms.created", "citation_publication_date", "pubdate", "article:modified_time", "last-modified"),
 )
+_SITE = re.compile(r"\s+[—–|·»:-]\s+\S")
 
 
 @dataclass(slots=True)
@@ -49,6 +50,13 @@ def extract(html: str) -> Page:
     """The readable content of ``html``. A page that is nothing but a form is read all the same."""
     page = _Extractor(_DROPPED).run(html)
     return page if page.text else _Extractor(_DROPPED - {"form"}).run(html)
+
+
+def _without_site(title: str, heading: str) -> str:
+    """The title without the name of the site that many put behind it: what the page's first heading says then."""
+    if not title or (heading and _SITE.match(title.removeprefix(heading)) and title.startswith(heading)):
+        return heading
+    return title
 
 
 class _Extractor:
@@ -79,7 +87,10 @@ class _Extractor:
             else:
                 self._end(token.name)
         self._flush("pre" if self._pre else "")
-        title = " ".join("".join(self._title).split()) or " ".join("".join(self._first_heading).split())
+        title = _without_site(
+            " ".join("".join(self._title).split()),
+            " ".join("".join(self._first_heading).split()).rstrip(" ¶#"),
+        )
         dates = [self._metas[name] for name in _DATE_NAMES if name in self._metas]
         main = "".join(self._main).strip()
         text = main if len(main) >= _MAIN_LENGTH else "".join(self._blocks).strip()
