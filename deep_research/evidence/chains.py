@@ -7,6 +7,7 @@ heading names, and what its sentences, rows and entries begin with.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +29,9 @@ MENTIONED = 0.3  # for any other name in it
 OTHERWISE = 0.8  # what a word in another form of the same relation is worth of the word itself
 UNNAMED = 0.4  # what a beginning without any name of the question is worth
 SPELLED = 0.5  # the weight of a name that nothing is known of but its capitals
+_BLOCK = re.compile(
+    r"[^\n]++(?:\n(?![\n#|*-])[^\n]++)*+"
+)  # lines of one paragraph, in which a name may be wrapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,9 @@ def _pieces(item: Item, question: Asked, score: float) -> Iterable[_Piece]:
     for passage in passages(item.text):
         text = item.text[passage.start : passage.end]
         written = f" {key(text)} "
-        spelled = list(runs(text))
+        spelled = [
+            (block.start() + at, name) for block in _BLOCK.finditer(text) for at, name in runs(block.group())
+        ]
         long = {name for _, name in spelled if " " in name}
         inside = {n for n in known if f" {n} " in written and not _only_inside(n, long)}
         mentions = [known[n] for n in sorted(inside)]
@@ -132,7 +138,7 @@ def _only_inside(name: str, long: set[str]) -> bool:
 def _begins(text: str, offset: int) -> bool:
     """Whether a sentence, line, row or entry of a list begins at ``offset``."""
     before = text[:offset].rstrip(" \"'“‘(*_-")
-    return not before or before[-1] in ".!?:;|\n"
+    return not before or before[-1] in ".!?:;|#\n"
 
 
 def _next(

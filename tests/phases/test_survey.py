@@ -1,5 +1,6 @@
 """The extractive survey: what all sources together say, what is missing, what to ask next."""
 
+from deep_research.phases.analysis.chained import CATEGORY
 from deep_research.phases.analysis.handoff import SourceText, SurveyInput
 from deep_research.phases.analysis.survey import survey
 from deep_research.state import (
@@ -128,3 +129,41 @@ def test_names_are_found_in_the_text_where_the_provider_gives_none():
 def test_nothing_found_is_nothing_said():
     output = surveyed()
     assert (output.scores, output.follow_ups, output.completeness) == ({}, (), 0.0)
+
+
+def test_each_source_of_a_chain_gives_the_sentence_that_leads_on_or_ends_it():
+    out = surveyed(FILM, PERSON, OTHER)
+    assert [(f.source_ids, f.content) for f in out.findings] == [
+        (("src-film",), FILM.content),
+        (("src-ann",), PERSON.content),
+    ]
+    assert [f.quotes[0].quote for f in out.findings] == [FILM.content, PERSON.content]
+
+
+def test_the_sentences_of_a_chain_are_more_relevant_than_others_in_their_order():
+    relevances = [f.relevance for f in surveyed(FILM, PERSON).findings]
+    assert relevances == sorted(relevances, reverse=True)
+    assert relevances[-1] > 0.9
+
+
+def test_there_is_no_chain_where_another_finding_says_as_much():
+    whole = said("The director of the film Harbour was born in Ghent.", FILM)
+    assert surveyed(FILM, PERSON, findings=(whole,)).findings == ()
+
+
+def test_a_chain_alone_must_hold_the_names_of_the_question():
+    stranger = FILM.model_copy(
+        update={"title": "Lagoon", "content": FILM.content.replace("Harbour", "Lagoon")}
+    )
+    assert surveyed(stranger, PERSON).findings == ()
+
+
+def test_what_an_earlier_chain_said_falls_with_it():
+    earlier = said("Many films were shown in the harbour of Ghent.", OTHER)
+    earlier = earlier.model_copy(update={"category": CATEGORY})
+    assert surveyed(FILM, PERSON, OTHER, findings=(earlier,)).dropped == (earlier.id,)
+
+
+def test_a_finding_that_a_sentence_of_the_chain_says_is_not_told_twice():
+    inside = said(PERSON.content, PERSON)
+    assert surveyed(FILM, PERSON, findings=(inside,)).dropped == (inside.id,)
