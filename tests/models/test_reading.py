@@ -1,0 +1,193 @@
+"""Finding the object in what a model wrote."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, Field
+
+from deep_research.models import lines
+from deep_research.models.reading import Unreadable, read_json, without_thoughts
+
+
+class Item(BaseModel):
+    query: str
+    weight: float = 1.0
+
+
+class Plan(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    brief: str
+    items: list[Item] = Field(default_factory=list)
+    tags: tuple[str, ...] = ()
+    done: bool = False
+
+
+GOOD = {"brief": 'a } and a { in "quotes"', "items": [{"query": "why? [x]", "weight": 2.0}], "tags": ["a"]}
+PLAN = Plan.model_validate(GOOD)
+TEXT = json.dumps(GOOD)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        TEXT,
+        f"\n\n  {TEXT}  \n",
+        f"```json\n{TEXT}\n```",
+        f"Sure! Here is the plan:\n\n```\n{TEXT}\n```\nAnything else?",
+        f'<think>Perhaps {{\'brief\': 1}}? {{"brief": "no"}}</think>\n{TEXT}',
+        f"I think so.</think>{TEXT}",
+        f"A set {{1, 2}} and a list [3, 4] come first. {TEXT} And {{this}} after.",
+        f'First try: {{"brief": 1, "wrong": 2}}. Better: {TEXT}',
+        json.dumps(GOOD, indent=4),
+        TEXT.replace("why? [x]", "why? [x]"),
+        "﻿" + TEXT,
+    ],
+)
+def test_an_object_is_found_in_prose_fences_and_after_thoughts(written):
+    assert read_json(written, Plan) == PLAN
+
+
+def test_tags_inside_the_texts_of_an_object_are_no_thoughts():
+    assert read_json('{"brief": "write <think> and </think>"}', Plan).brief == "write <think> and </think>"
+
+
+def test_a_line_break_inside_a_text_is_no_reason_to_reject_it():
+    assert read_json('{"brief": "one\ntwo"}', Plan).brief == "one\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("", "empty"),
+        ("<think>only thoughts", "empty"),
+        ("I cannot do that.", "no JSON object"),
+        (TEXT[:-20], "broken or cut"),
+        ('{"brief": "x", "extra": 1}', "extra"),
+        ('{"items": []}', "brief: Field required"),
+        ("[1, 2]", "of that shape"),
+        ("[" * 5000, "nested too deeply"),
+        ("null", "no JSON object"),
+    ],
+)
+def test_what_is_no_such_object_is_told_in_words_a_model_can_act_on(written, problem):
+    with pytest.raises(Unreadable, match=problem):
+        read_json(written, Plan)
+
+
+def test_a_cut_object_is_never_completed():
+    for end in range(1, len(TEXT)):
+        with pytest.raises(Unreadable):
+            read_json(TEXT[:end], Plan)
+
+
+def test_a_complaint_holds_no_value_and_is_short():
+    with pytest.raises(Unreadable) as caught:
+        read_json(json.dumps({"brief": ["secret-canary"] * 900}), Plan)
+    assert "canary" not in str(caught.value)
+    assert len(str(caught.value)) < 700
+
+
+def test_thoughts_are_cut_out_whole_or_half():
+    assert without_thoughts("<think>a</think> b <thinking x=1>c</thinking> d") == "b  d"
+    assert without_thoughts("a </reasoning> b") == "b"
+    assert without_thoughts("<THINK> a") == ""
+    assert without_thoughts("no tags") == "no tags"
+
+
+@settings(max_examples=400)
+@given(st.binary(max_size=400))
+def test_no_bytes_can_break_the_reading(raw):
+    text = raw.decode("utf-8", "replace")
+    for read in (read_json, lines.read):
+        try:
+            assert isinstance(read(text, Plan), Plan)
+        except Unreadable:
+            pass
+
+
+PIECES = st.sampled_from(
+    [
+        "{",
+        "}",
+        "[",
+        "]",
+        '"',
+        "\\",
+        ":",
+        ",",
+        "<think>",
+        "</think>",
+        "```json\n",
+        "```",
+        "brief",
+        "\n",
+        "1e999",
+        "null",
+    ]
+)
+
+
+@settings(max_examples=400)
+@given(st.lists(PIECES, max_size=80).map("".join))
+def test_no_row_of_brackets_quotes_and_tags_can_break_the_reading(text):
+    for read in (read_json, lines.read):
+        try:
+            assert isinstance(read(text, Plan), Plan)
+        except Unreadable:
+            pass
+
+
+TALK = st.text(alphabet=st.characters(exclude_characters="{}[]<>`", exclude_categories=["Cs"]), max_size=200)
+NAMES = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=60)
+
+
+@settings(max_examples=300)
+@given(before=TALK, after=TALK, brief=NAMES, query=NAMES, fenced=st.booleans())
+def test_valid_json_hidden_in_prose_or_fences_is_found_braces_in_texts_included(
+    before, after, brief, query, fenced
+):
+    plan = Plan(brief=brief, items=[Item(query=query)])
+    text = plan.model_dump_json()
+    hidden = f"{before}\n```json\n{text}\n```\n{after}" if fenced else f"{before}{text}{after}"
+    assert read_json(hidden, Plan) == plan
+
+
+@pytest.mark.parametrize(
+    "hostile", ["{" * 200_000, "[" * 200_000, '{"a":' * 100_000, "<think>" * 50_000, "```" * 90_000]
+)
+def test_long_rows_of_openings_take_no_long_time(hostile):
+    with pytest.raises(Unreadable):
+        read_json(hostile, Plan)
+
+
+def test_lines_are_read_with_bullets_bold_names_blocks_and_values_over_several_lines():
+    written = """Here you are:
+**Brief**: what to
+find out
+- tags: one
+- tags: two
+* done: yes
+[items]
+1. query: first thing
+weight: 2
+[Items]
+Query: second thing
+"""
+    assert lines.read(written, Plan) == Plan(
+        brief="what to\nfind out",
+        tags=("one", "two"),
+        done=True,
+        items=[Item(query="first thing", weight=2), Item(query="second thing")],
+    )
+
+
+def test_the_instructions_name_every_field():
+    told = lines.instructions(Plan)
+    assert all(name in told for name in ("brief:", "tags:", "done:", "[items]", "query:", "weight:"))
+
+
+def test_lines_without_a_field_are_told_so():
+    with pytest.raises(Unreadable, match="no line"):
+        lines.read("Once upon a time there was a lighthouse.", Plan)
