@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
 
-from deep_research.evidence.entries import Asked, Entry, Item, entry_of, best_names
+from deep_research.evidence.entries import Asked, Entry, Item, best_names, entry_of
 from deep_research.evidence.names import key, runs
 from deep_research.evidence.passages import passages
 from deep_research.state import Mention, Span
