@@ -18,7 +18,7 @@ from deep_research.errors import CorpusError
 from deep_research.store import forks
 from deep_research.store.locks import lock_within
 
-READERS_VERSION = 2  # to be raised when the readers or the cutting of passages change
+READERS_VERSION = 3  # to be raised when the readers or the cutting of passages change
 
 # With more memory than 1 MB for the words that are not yet written, FTS5 has less to merge.
 _SCHEMA = """
