@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, stems_of
+from deep_research.evidence.rows import clauses
 from deep_research.state import Span
 
 MAX_SENTENCES = 3
@@ -114,8 +115,13 @@ def _term(text: str, start: int) -> int:
     return begin if is_term else start
 
 
-def readable(text: str) -> str:
-    """A quote as a sentence: one line, a row of a table with commas, a term with a colon."""
+def readable(text: str, start: int = 0, end: int | None = None) -> str:
+    """The quote ``text[start:end]`` as a sentence: one line, a row of a table with the headers of its columns (with
+    commas, where they are not known), a term with a colon."""
+    end = len(text) if end is None else end
+    if told := clauses(text, start, end):
+        return ". ".join(told)
+    text = text[start:end]
     term, entry, description = text.partition("\n\n- ")
     if entry:
         text = f"{term}: {description}"
