@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, stems_of
-from deep_research.evidence.rows import clauses
+from deep_research.evidence.rows import clauses, headers
 from deep_research.state import Span
 
 MAX_SENTENCES = 3
@@ -148,7 +148,8 @@ def _is_scrap(text: str, first: Span, last: Span) -> bool:
     if " | " in piece:
         above = text[: first.start].rstrip(" \n")
         opens = " | " not in above[above.rfind("\n") + 1 :] or text[len(above) : first.start].count("\n") > 1
-        return piece.count("|") < 2 or opens  # the first row of a table names its columns
+        # The first row of a table names its columns; two cells say enough only with their names.
+        return opens or (piece.count("|") < 2 and not headers(text, first.start, last.end))
     return piece[0].islower() or piece[-1] not in ".!…”\"'’)"
 
 

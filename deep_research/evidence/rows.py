@@ -15,7 +15,6 @@ MAX_HEADER = 40  # characters of a header's cell
 FAR = 50_000  # characters above a row, in which its header is looked for
 _BAR = re.compile(r"(?<!\S)\|(?!\S)")
 _LABEL = re.compile(r"(?:\A|(?<=; )|(?<=\. ))(?P<name>[^\s:;|](?:[^:;|]{0,38}[^\s:;|])?): (?=\S)")
-_FENCE = re.compile(r"^(?:`{3}|~{3})", re.MULTILINE)
 
 
 def is_row(line: str) -> bool:
@@ -47,7 +46,8 @@ def headers(text: str, start: int, end: int) -> list[str]:
     named, cells = _cells(first), _cells(line)
     if named == cells or len(named) != len(cells) or not all(map(_may_name, named)) or not any(named):
         return []
-    return [] if len(_FENCE.findall(text, 0, start)) % 2 else named
+    fences = sum(text.count(f"\n{mark}", 0, start) + text.startswith(mark) for mark in ("```", "~~~"))
+    return [] if fences % 2 else named  # in code a bar is no border
 
 
 def unlabelled(content: str) -> str:
