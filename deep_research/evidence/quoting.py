@@ -120,7 +120,7 @@ def readable(text: str, start: int = 0, end: int | None = None) -> str:
     commas, where they are not known), a term with a colon."""
     end = len(text) if end is None else end
     if told := clauses(text, start, end):
-        return ". ".join(told)
+        return ". ".join((*(row.removesuffix(".") for row in told[:-1]), told[-1]))
     text = text[start:end]
     term, entry, description = text.partition("\n\n- ")
     if entry:

@@ -34,7 +34,7 @@ def clauses(text: str, start: int, end: int) -> list[str]:
         if not header:
             return []
         told.append(_labelled(header, _cells(line)))
-    return told
+    return list(filter(None, told))
 
 
 def headers(text: str, start: int, end: int) -> list[str]:

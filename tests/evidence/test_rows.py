@@ -38,6 +38,7 @@ def test_empty_cells_are_left_out():
 
 def test_several_rows_are_a_clause_each():
     assert told("A | B\n1 | 2\n3 | 4", "1 | 2\n3 | 4") == "A: 1; B: 2. A: 3; B: 4"
+    assert told("A | B\n1 | It is.\n3 | So.", "1 | It is.\n3 | So.") == "A: 1; B: It is. A: 3; B: So."
 
 
 @pytest.mark.parametrize(
