@@ -7,12 +7,15 @@ first of them its header.
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
+from functools import lru_cache
 
 from deep_research.evidence.units import measured
 
 MAX_HEADER = 40  # characters of a header's cell
 FAR = 50_000  # characters above a row, in which its header is looked for
+_FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
 _BAR = re.compile(r"(?<!\S)\|(?!\S)")
 _LABEL = re.compile(r"(?:\A|(?<=; )|(?<=\. ))(?P<name>[^\s:;|](?:[^:;|]{0,38}[^\s:;|])?): (?=\S)")
 
@@ -46,8 +49,7 @@ def headers(text: str, start: int, end: int) -> list[str]:
     named, cells = _cells(first), _cells(line)
     if named == cells or len(named) != len(cells) or not all(map(_may_name, named)) or not any(named):
         return []
-    fences = sum(text.count(f"\n{mark}", 0, start) + text.startswith(mark) for mark in ("```", "~~~"))
-    return [] if fences % 2 else named  # in code a bar is no border
+    return [] if bisect(_fences(text), start) % 2 else named  # in code a bar is no border
 
 
 def unlabelled(content: str) -> str:
@@ -64,6 +66,11 @@ def labels(content: str) -> Iterator[str]:
     if unlabelled(content) != content:
         for match in _LABEL.finditer(content):
             yield match["name"]
+
+
+@lru_cache(maxsize=1)  # the rows of one text are looked at one after the other
+def _fences(text: str) -> list[int]:
+    return [match.start() for match in _FENCE.finditer(text)]
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
