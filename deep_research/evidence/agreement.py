@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.text import (
     NEGATIONS,
     STOP_WORDS,
@@ -63,6 +64,7 @@ class _Features:
 
 @lru_cache(maxsize=4096)  # every iteration compares its findings with all earlier ones
 def _features(content: str) -> _Features:
+    content = unlabelled(content)
     every = words(content)
     return _Features(
         negated=any(w.casefold() in NEGATIONS for w in every),

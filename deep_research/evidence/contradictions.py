@@ -15,6 +15,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from deep_research.evidence.passages import sentences
+from deep_research.evidence.rows import labels, unlabelled
 from deep_research.evidence.text import NEGATIONS, STOP_WORDS, stem, words
 from deep_research.evidence.units import UNIT_WORDS, Quantity, measured
 from deep_research.state import Contradiction, Finding
@@ -83,6 +84,7 @@ class Side:
     measures: frozenset[str]
     events: frozenset[str]
     denied: bool
+    columns: frozenset[str] = frozenset()  # the words of the headers, in a row of a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,19 +150,21 @@ def sides(content: str) -> tuple[Side, ...]:
 
 
 def _side(text: str) -> Side:
-    every = words(text)
-    lower = [w.casefold() for w in every]
+    own = unlabelled(text)
+    every = words(own)
+    lower = [w.casefold() for w in words(text)]
     return Side(
         text=text,
         values=tuple(q for q in measured(text) if _is_told(text, q)),
         years=frozenset(_YEAR.findall(text)),
         names=frozenset(
-            stem(m.group()) for m in _NAME.finditer(text, 1) if m.group().casefold() not in STOP_WORDS
+            stem(m.group()) for m in _NAME.finditer(own, 1) if m.group().casefold() not in STOP_WORDS
         ),
         subject=frozenset(stem(w) for w in every if not w[0].isdigit() and w.casefold() not in _NO_SUBJECT),
         measures=frozenset(_MEASURE[w] for w in lower if w in _MEASURE),
         events=frozenset(_EVENT[w] for w in lower if w in _EVENT),
-        denied=any(w in NEGATIONS for w in lower),
+        denied=any(w.casefold() in NEGATIONS for w in every),
+        columns=frozenset(stem(w) for label in labels(text) for w in words(label)),
     )
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, stems_of
+from deep_research.evidence.rows import clauses, headers
 from deep_research.evidence.text import content_words, stem
 from deep_research.state import Span
 
@@ -142,8 +143,13 @@ def _term(text: str, start: int) -> int:
     return begin if is_term else start
 
 
-def readable(text: str) -> str:
-    """A quote as a sentence: one line, a row of a table with commas, a term with a colon."""
+def readable(text: str, start: int = 0, end: int | None = None) -> str:
+    """The quote ``text[start:end]`` as a sentence: one line, a row of a table with the headers of its columns (with
+    commas, where they are not known), a term with a colon."""
+    end = len(text) if end is None else end
+    if told := clauses(text, start, end):
+        return ". ".join((*(row.removesuffix(".") for row in told[:-1]), told[-1]))
+    text = text[start:end]
     term, entry, description = text.partition("\n\n- ")
     if entry:
         text = f"{term}: {description}"
@@ -170,7 +176,8 @@ def _is_scrap(text: str, first: Span, last: Span) -> bool:
     if " | " in piece:
         row, space = _line_above(text, first.start)
         opens = " | " not in row or space.count("\n") > 1
-        return piece.count("|") < 2 or opens  # the first row of a table names its columns
+        # The first row of a table names its columns; two cells say enough only with their names.
+        return opens or (piece.count("|") < 2 and not headers(text, first.start, last.end))
     return piece[0].islower() or piece[-1] not in ".!…”\"'’)"
 
 

@@ -125,7 +125,7 @@ def _dated(question: str, statements: Sequence[str]) -> Table | None:
     asked = set(content_stems(question))
     by_kind: dict[str, dict[str, list[tuple[Quantity, Cell]]]] = {}
     for place, side in _every(statements):
-        if len(side.years) == 1 and len(side.values) == 1 and side.subject & asked:
+        if len(side.years) == 1 and len(side.values) == 1 and (side.subject | side.columns) & asked:
             (year,), (quantity,) = side.years, side.values
             cell = Cell(side.text[quantity.start : quantity.end], place)
             by_kind.setdefault(quantity.kind, {}).setdefault(year, []).append((quantity, cell))

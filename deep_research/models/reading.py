@@ -62,7 +62,8 @@ def read_json(text: str, answer: type[_T]) -> _T:
     problem: Unreadable | None = None
     fitting: _T | None = None
     # An object that is the whole answer may hold such tags in its texts.
-    for value in (*(_values(text) if text.startswith("{") and plain != text else ()), *_values(plain)):
+    whole = _decoded(text, 0) if plain != text else None
+    for value in [whole[0]] if whole and whole[1] == len(text) else _values(plain):
         try:
             fitting = validated(value, answer)
         except Unreadable as error:

@@ -218,3 +218,10 @@ def test_what_may_both_be_right_is_no_conflict(one, other):
 def test_quantities_are_read_with_separators_and_spelled_units():
     read = [(q.unit, q.value) for q in measured("13,343 cubic feet, 1.5 km and 20% of 9 m, $2 million")]
     assert read == [("kilometres", 1.5), ("percent", 20.0), ("metres", 9.0), ("dollars", 2e6)]
+
+
+def test_rows_with_the_same_headers_are_not_one_finding():
+    one = "Work of the keeper: watching; Who does it now: radio; Where it is done: on land"
+    other = "Work of the keeper: winding; Who does it now: a motor; Where it is done: on land"
+    assert len(merged([finding(one, "a"), finding(other, "b")], {})) == 2
+    assert len(merged([finding(one, "a"), finding("Watching; radio; on land.", "b")], {})) == 1

@@ -287,8 +287,8 @@ def test_the_first_row_of_a_table_and_rules_are_no_findings():
         "Tower | Height | Builder\nMole tower | 35 m | Ann Mole\n\nTall tower of Mole\n---------\n",
     )
     contents = [f.content for f in read("How tall is the Mole tower?", table).findings]
-    assert "Mole tower, 35 m, Ann Mole" in contents
-    assert not any("Height" in c or "--" in c for c in contents)
+    assert "Tower: Mole tower; Height: 35 m; Builder: Ann Mole" in contents
+    assert not any("Tower, Height" in c or "--" in c for c in contents)
 
 
 def test_a_comparison_is_searched_by_one_name_at_a_time():

@@ -101,7 +101,7 @@ def _finding(handoff: AnalyzerInput, place: int, span: Span, value: float) -> An
     source = handoff.sources[place]
     text = source.content[span.start : span.end]
     return AnalyzedFinding(
-        content=readable(text),
+        content=readable(source.content, span.start, span.end),
         confidence=ConfidenceLevel.LOW,
         source_ids=(source.id,),
         quotes=(AnalyzedQuote(source_id=source.id, quote=text, start=span.start),),

@@ -57,7 +57,7 @@ def chained(
         text = source.content[quote.start : quote.end]
         found.append(
             AnalyzedFinding(
-                content=readable(text),
+                content=readable(source.content, quote.start, quote.end),
                 confidence=ConfidenceLevel.LOW,
                 source_ids=(source.id,),
                 category=CATEGORY,

@@ -208,7 +208,7 @@ def _draw(
     if aspect.later and asked and coverage(asked, own) < MIN_LED:
         return None  # about a name that was followed, without what is asked of it
     return AnalyzedFinding(
-        content=readable(text),
+        content=readable(source.content, start, end),
         confidence=ConfidenceLevel.LOW,
         source_ids=(source.id,),
         category=aspect.query,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.tables import table
 from deep_research.evidence.text import content_stems
 from deep_research.evidence.themes import heading, themes
@@ -128,7 +129,7 @@ def _sections(handoff: SynthesizerInput, rest: Sequence[Statement]) -> list[str]
             if len(own) > 1:
                 blocks += [f"## {escaped(heading(wording)).rstrip('?. ')}", *paragraphs(own)]
                 left = [s for s in left if s.finding.sub_query_id != part]
-    found, others = themes([s.finding.content for s in left], handoff.original_query)
+    found, others = themes([unlabelled(s.finding.content) for s in left], handoff.original_query)
     for theme in found:
         blocks += [f"## {escaped(theme.heading)}", *paragraphs(left[place] for place in theme.places)]
     for title, group in _by_title(handoff, [left[place] for place in others]):

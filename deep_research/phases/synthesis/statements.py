@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from deep_research.evidence.agreement import numbers
 from deep_research.evidence.debris import is_debris, standing_alone, without_marks
+from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.text import NEGATIONS, content_stems, words
 from deep_research.report.render import escaped
 from deep_research.state import ConfidenceLevel, Finding
@@ -53,9 +54,10 @@ def statements(findings: Iterable[Finding]) -> list[Statement]:
     sizes: list[int] = []
     holding: dict[str, list[int]] = defaultdict(list)
     for finding in sorted(findings, key=_rank):
-        if is_debris(finding.content):
+        said = unlabelled(finding.content)
+        if is_debris(said):
             continue
-        stems = set(content_stems(finding.content))
+        stems = set(content_stems(said))
         shared = Counter(place for stem in stems for place in holding[stem])
         for place, count in sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:4]:
             if count >= REPEATED * min(len(stems), sizes[place]) and _repeats(finding, kept[place].finding):
@@ -79,7 +81,7 @@ def _repeats(new: Finding, known: Finding) -> bool:
 
 
 def _denied(finding: Finding) -> bool:
-    return any(w.casefold() in NEGATIONS for w in words(finding.content))
+    return any(w.casefold() in NEGATIONS for w in words(unlabelled(finding.content)))
 
 
 def within(room: int, told: Iterable[Statement]) -> list[Statement]:

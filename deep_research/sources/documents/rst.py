@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 from deep_research.evidence.plain import chunks
 from deep_research.sources.documents.plaintext import words
+from deep_research.sources.documents.rst_drawn import drawn
+from deep_research.sources.documents.rst_tables import Table, directive, listed, separated, written
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*\Z")
 _DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|\n]{1,100}\|[ \t]+)?([A-Za-z][\w:+.-]{0,60})::[ \t]*([^\n]*)\Z")
@@ -22,9 +24,10 @@ _SHOWN = words(
     "attribute exception module py:function py:method py:class py:data py:attribute py:exception option "
     "envvar describe tab tab-item dropdown card grid-item-card versionremoved todo"
 )
+_TABLES = {"list-table": listed, "csv-table": separated}
 _CODE = words("code code-block sourcecode prompt console doctest testcode highlight-block literal")
 # Their argument is a sentence or a name worth reading; of the others it is a setting.
-_SHOWN_ARGUMENT = _SHOWN - frozenset(("container", "compound", "list-table", "csv-table", "table", "module"))
+_SHOWN_ARGUMENT = _SHOWN - frozenset(("container", "compound", "module"))
 
 _INLINE = re.compile(
     r"``(?P<literal>[^`\n]{1,1000})``"
@@ -62,6 +65,11 @@ def _without_markup(lines: list[str], depth: int = 0) -> Iterator[str]:
     at = 0
     while at < len(lines):
         line = lines[at]
+        if depth < _MAX_DEPTH and (found := drawn(lines, at)):
+            table, stop = found
+            yield from _rows(table, depth) if table else lines[at:stop]
+            at = stop
+            continue
         body = line.strip()
         if not body.startswith("..") or (body != ".." and not body.startswith(".. ")):
             at += 1
@@ -100,6 +108,12 @@ def _end_of_block(lines: list[str], at: int, indent: int) -> int:
 def _shown_directive(name: str, argument: str, body: list[str], depth: int) -> Iterator[str]:
     if name not in _SHOWN and name not in _CODE:
         return
+    if name in _TABLES and depth < _MAX_DEPTH:
+        given = directive(argument, body)
+        if table := _TABLES[name](given):
+            yield from ("", given.title)
+            yield from _rows(table, depth)
+            return
     options = next((at for at, line in enumerate(body) if not _OPTION.match(line.strip())), len(body))
     inner = _without_margin(body[options:])
     yield ""
@@ -109,6 +123,16 @@ def _shown_directive(name: str, argument: str, body: list[str], depth: int) -> I
         if argument and name in _SHOWN_ARGUMENT:
             yield argument
         yield from _without_markup(inner, depth + 1) if depth < _MAX_DEPTH else inner
+    yield ""
+
+
+def _rows(table: Table, depth: int) -> Iterator[str]:
+    """A table as rows, apart from what stands around it; code in a cell is words like others."""
+    yield ""
+    yield from written(
+        table,
+        lambda cell: (line.replace(_FENCE, "") for line in _without_markup(_without_margin(cell), depth + 1)),
+    )
     yield ""
 
 

@@ -71,6 +71,7 @@ class _Extractor:
         self._blocks: list[str] = []
         self._main: list[str] = []  # those inside <main>
         self._last = ""  # the kind of the last block; items and rows follow their like without a blank line
+        self._has_facts = False  # whether a cell of this row is no header
         self._pre = 0
         self._title: list[str] = []
         self._first_heading: list[str] = []
@@ -104,6 +105,9 @@ class _Extractor:
             return
         if self._hidden_from is None:
             self._line.append(data)
+            if self._counts.get("td") and not self._has_facts and not data.isspace():
+                cell = next((name for name in reversed(self._open[-8:]) if name in _CELLS), "")
+                self._has_facts = cell == "td" and not self._counts.get("thead")
         elif self._open[self._hidden_from] != "header":
             return
         if self._counts.get("h1") and not self._heading_done:
@@ -181,11 +185,14 @@ class _Extractor:
             self._line.append(" ")  # a paragraph in a cell; in a table that lays out a page they are long
         else:
             self._flush(closing)
+            if name == "table" and self._last == "row":
+                self._last = ""  # another table has headers of its own
 
     def _flush(self, closing: str = "") -> None:
         """Writes the text gathered since the last boundary, in the form of the innermost block."""
         raw = "".join(self._line)
         self._line.clear()
+        has_facts, self._has_facts = self._has_facts, False
         if closing == "pre":
             self._write_code(raw)
             return
@@ -200,9 +207,21 @@ class _Extractor:
             depth = min(self._counts.get("ul", 0) + self._counts.get("ol", 0), 6)
             self._write("item", "  " * max(0, depth - 1) + f"- {text}")
         elif kind == "tr" and (" | " in text or len(text) < _LAYOUT_CELL):
-            self._write("row", text.replace("\n", " ").strip(" |"))
+            self._write_row(text.replace("\n", " "), has_facts)
         else:
             self._write("", text)
+
+    def _write_row(self, row: str, has_facts: bool) -> None:
+        """A row that holds nothing but headers opens a table; before one that has none stands an empty row, so that
+        no reader takes facts for names of columns. An empty last cell keeps its bar: else the others would move."""
+        if " | " not in row and not row.endswith(" |"):
+            self._write("row", row.strip(" |"))
+            return
+        if not has_facts:
+            self._last = ""
+        elif self._last != "row":
+            self._write("row", "| | |")
+        self._write("row", row)
 
     def _write_code(self, raw: str) -> None:
         code = raw.strip("\n").rstrip()

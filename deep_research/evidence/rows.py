@@ -1,0 +1,110 @@
+"""Rows of tables as statements: each cell with the header of its column. Pure.
+
+A row stands on a line of its own with `` | `` between its cells; the unbroken run of such lines is its table, and the
+first of them its header.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections.abc import Iterator
+from functools import lru_cache
+
+from deep_research.evidence.units import measured
+
+MAX_HEADER = 40  # characters of a header's cell
+FAR = 50_000  # characters above a row, in which its header is looked for
+_FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
+_BAR = re.compile(r"(?<!\S)\|(?!\S)")
+_LABEL = re.compile(r"(?:\A|(?<=; )|(?<=\. ))(?P<name>[^\s:;|](?:[^:;|]{0,38}[^\s:;|])?): (?=\S)")
+
+
+def is_row(line: str) -> bool:
+    return " | " in line
+
+
+def clauses(text: str, start: int, end: int) -> list[str]:
+    """The rows that ``text[start:end]`` consists of, each as ``Name: Mole; Height: 35 m``; empty when it holds
+    anything else, or a row whose headers are not known."""
+    told: list[str] = []
+    here = start
+    for line in text[start:end].split("\n"):
+        begin, here = here, here + len(line) + 1
+        if not line.strip():
+            continue
+        header = headers(text, begin, begin + len(line))
+        if not header:
+            return []
+        told.append(_labelled(header, _cells(line)))
+    return list(filter(None, told))
+
+
+def headers(text: str, start: int, end: int) -> list[str]:
+    """What names the cells of the row ``text[start:end]``; empty when that is no whole row, or nothing does."""
+    line = text[start:end]
+    if not is_row(line) or not _is_whole(text, start, end):
+        return []
+    first = _first_of_table(text, text.rfind("\n", 0, start) + 1)
+    named, cells = _cells(first), _cells(line)
+    if named == cells or len(named) != len(cells) or not all(map(_may_name, named)) or not any(named):
+        return []
+    return [] if bisect(_fences(text), start) % 2 else named  # in code a bar is no border
+
+
+def unlabelled(content: str) -> str:
+    """A statement without the headers that `clauses` put into it: what it says of its own. The headers of a table
+    stand in all its rows and make none of them like another."""
+    labels = list(_LABEL.finditer(content))
+    if len(labels) < 2 or labels[0].start():
+        return content
+    return _LABEL.sub("", content)
+
+
+def labels(content: str) -> Iterator[str]:
+    """The headers in a statement."""
+    if unlabelled(content) != content:
+        for match in _LABEL.finditer(content):
+            yield match["name"]
+
+
+@lru_cache(maxsize=1)  # the rows of one text are looked at one after the other
+def _fences(text: str) -> list[int]:
+    return [match.start() for match in _FENCE.finditer(text)]
+
+
+def _is_whole(text: str, start: int, end: int) -> bool:
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    stop = text.find("\n", end)
+    return not before.strip(" |") and not text[end : len(text) if stop < 0 else stop].strip(" |")
+
+
+def _first_of_table(text: str, begin: int) -> str:
+    """The first line of the run of rows that the line at ``begin`` stands in; empty when it is too far above."""
+    first, limit = begin, begin - FAR
+    while first > 0:
+        above = text.rfind("\n", 0, first - 1) + 1
+        if not is_row(text[above : first - 1]):
+            break
+        if above < limit:
+            return ""
+        first = above
+    stop = text.find("\n", first)
+    return text[first : len(text) if stop < 0 else stop]
+
+
+def _cells(row: str) -> list[str]:
+    return [" ".join(cell.replace("¶", "").split()) for cell in _BAR.split(row)]
+
+
+def _may_name(header: str) -> bool:
+    """Whether a cell can be the name of a column: neither long nor a value. An empty one names nothing."""
+    if not header:
+        return True
+    values = any(q.start == 0 and q.end == len(header) for q in measured(header))
+    return len(header) <= MAX_HEADER and any(map(str.isalpha, header)) and not values
+
+
+def _labelled(header: list[str], cells: list[str]) -> str:
+    named = ((name.rstrip(": "), cell) for name, cell in zip(header, cells, strict=True) if cell)
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named)
