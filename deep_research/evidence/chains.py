@@ -23,15 +23,15 @@ STRONG = 8  # passages from which a chain may begin
 LONGEST = 4  # passages
 ALONE = 0.95  # of the question, for one passage to answer it
 FRESH = 0.05  # of the question, for a passage to be a step
+FRESH_LATER = 0.1  # the same for a third one and those after it
 HEADING = 0.8  # how surely a passage is about a name in its heading
 SUBJECT = 0.7  # the same for what a sentence, row or entry in it begins with
 MENTIONED = 0.3  # for any other name in it
 OTHERWISE = 0.8  # what a word in another form of the same relation is worth of the word itself
 UNNAMED = 0.4  # what a beginning without any name of the question is worth
 SPELLED = 0.5  # the weight of a name that nothing is known of but its capitals
-_BLOCK = re.compile(
-    r"[^\n]++(?:\n(?![\n#|*-])[^\n]++)*+"
-)  # lines of one paragraph, in which a name may be wrapped
+_BLOCK = re.compile(r"[^\n]++(?:\n(?![\n#*-])[^\n]++)*+")  # lines of one paragraph
+_CELL = re.compile(r"[^|\n]++")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def chain(question: Asked, items: Sequence[Item], scores: Mapping[str, float]) -
             titled = name in last.entry.bears and last.entry.bears[name] > HEADING
             steps.append(Step(last.entry.item.id, last.span, name, frozenset(fresh), titled))
             held = held | fresh
-            value *= sqrt(firm)
+            value *= sqrt(min(1.0, firm))
         reach = question.share(held)
         if len(steps) > 1 and value * reach > best[0]:
             best = value * reach, tuple(steps)
@@ -113,9 +113,7 @@ def _pieces(item: Item, question: Asked, score: float) -> Iterable[_Piece]:
     for passage in passages(item.text):
         text = item.text[passage.start : passage.end]
         written = f" {key(text)} "
-        spelled = [
-            (block.start() + at, name) for block in _BLOCK.finditer(text) for at, name in runs(block.group())
-        ]
+        spelled = list(_spelled(text))
         long = {name for _, name in spelled if " " in name}
         inside = {n for n in known if f" {n} " in written and not _only_inside(n, long)}
         mentions = [known[n] for n in sorted(inside)]
@@ -124,10 +122,18 @@ def _pieces(item: Item, question: Asked, score: float) -> Iterable[_Piece]:
         bears = dict.fromkeys((*inside, *long), MENTIONED)
         bears |= {name: SUBJECT for offset, name in spelled if _begins(text, offset)}
         bears |= {name: HEADING for _, name in runs(f"- {passage.heading}")}
-        entry.bears = {
-            name: max(bears.get(name, 0.0), whole.bears.get(name, 0.0)) for name in {**bears, **whole.bears}
-        }
+        # What a source's beginning says it is called, the rest of it need not be about.
+        own = {n: s for n, s in whole.bears.items() if s >= HEADING or not passage.start}
+        entry.bears = {name: max(bears.get(name, 0.0), own.get(name, 0.0)) for name in {**bears, **own}}
         yield _Piece(entry, passage.span, score, whole.bears)
+
+
+def _spelled(text: str) -> Iterable[tuple[int, str]]:
+    """(offset, key) of the names in a text. One may be wrapped over lines, but not run from cell to cell."""
+    for block in _BLOCK.finditer(text):
+        cells = " | " in block.group()
+        for part in _CELL.finditer(text, *block.span()) if cells else (block,):
+            yield from ((part.start() + at, name) for at, name in runs(part.group()))
 
 
 def _only_inside(name: str, long: set[str]) -> bool:
@@ -153,7 +159,7 @@ def _next(
     names = {n: p for p, n in best_names(piece.entry, question) if piece.own.get(n, 0.0) < SUBJECT}
     taken = {(step.source, step.span.start) for step in steps}
     best: tuple[float, float, str, _Piece] | None = None
-    least = FRESH * sum(question.words.values())
+    least = (FRESH if len(steps) == 1 else FRESH_LATER) * sum(question.words.values())
     for other in pieces:
         if other.entry.item.id == piece.entry.item.id or (other.entry.item.id, other.span.start) in taken:
             continue
@@ -166,7 +172,7 @@ def _next(
             continue
         for name in names.keys() & other.entry.bears.keys():
             bearers = max(piece.entry.names[name].bearers, bearing[name], 1)
-            firm = min(1.0, other.entry.bears[name] * names[name] / sqrt(bearers))
+            firm = other.entry.bears[name] * names[name] / sqrt(bearers)
             value = firm * fresh * (0.5 + 0.5 * other.score)
             if best is None or (value, name) > (best[0], best[2]):
                 best = value, firm, name, other

@@ -79,7 +79,8 @@ def best_quote(
             above = _above(text[span.start : span.end], weights, expected)
         else:
             spans.append(span)
-            under.append(above)
+            named = headers(text, span.start, span.end) if " | " in text[span.start : span.end] else ()
+            under.append(above | stems_of(" ".join(named)) if named else above)
     held = [stems_of(text[s.start : s.end]) for s in spans]
     total = sum(weights.values())
     best: tuple[float, int, int] | None = None

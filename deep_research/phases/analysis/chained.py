@@ -107,7 +107,8 @@ def _last(question: str, source: SourceText, span: Span, wanted: Mapping[str, fl
         if quote is None:
             continue
         text = source.content[quote.start : quote.end]
-        value = coverage(wanted, stems_of(text) | stems_of(source.title)) + FITTING * fits(expected, text)
+        said = stems_of(text) | quote.under | stems_of(source.title)
+        value = coverage(wanted, said) + FITTING * fits(expected, text)
         if best is None or value > best[0] + LEFT * (place != span):
             best = value, quote
     return best[1] if best else None
