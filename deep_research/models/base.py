@@ -8,9 +8,9 @@ see `retry`, `structured`, `language`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -105,8 +105,8 @@ class Reply(Record):
 class ModelProvider(ABC):
     """One model behind one service. Usable from several loops; ``aclose`` lets go of the connections of this one."""
 
-    service: ClassVar[str]  # as in "anthropic:MODEL"
-    forms: ClassVar[tuple[Literal["schema", "tool"], ...]] = ()  # what the service has, best first
+    service: str  # as in "anthropic:MODEL"
+    forms: tuple[Literal["schema", "tool"], ...] = ()  # what the service has, best first
 
     def __init__(self, model: str) -> None:
         self.model = model
@@ -133,6 +133,23 @@ class ModelProvider(ABC):
         """Closes what the running loop has open. May be called twice."""
 
 
-def first_of(headers: Mapping[str, str], *names: str) -> str | None:
-    """The first header that is there."""
-    return next((headers[name] for name in names if name in headers), None)
+class Wrapped(ModelProvider):
+    """A provider that stands before another and changes how requests are sent, not what they are."""
+
+    def __init__(self, inner: ModelProvider) -> None:
+        super().__init__(inner.model)
+        self.inner = inner
+        self.service = inner.service
+        self.forms = inner.forms
+
+    async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
+        return await self.inner.send(call, on_text)
+
+    async def count(self, call: ModelCall) -> int | None:
+        return await self.inner.count(call)
+
+    def schema_of(self, answer: type[BaseModel]) -> dict[str, Any]:
+        return self.inner.schema_of(answer)
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()

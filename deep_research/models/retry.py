@@ -6,6 +6,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
@@ -13,7 +14,8 @@ from tenacity.stop import stop_base
 
 from deep_research.errors import ModelError
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
-from deep_research.models.verdicts import Verdict, failure
+from deep_research.models.limits import Gate
+from deep_research.models.verdicts import LONGEST_WAIT, Verdict, failure
 
 MOST_REQUESTS = 4
 FIRST_WAIT = 0.5  # seconds, doubled each time
@@ -50,6 +52,7 @@ class Persistence:
     sleep: Sleep = asyncio.sleep
     chance: Callable[[], float] = random.random
     on_wait: OnWait | None = None
+    gates: tuple[Gate, ...] = ()
 
     async def send(
         self, provider: ModelProvider, call: ModelCall, tries: Tries, on_piece: OnPiece | None = None
@@ -88,13 +91,18 @@ class Persistence:
     async def _once(
         self, provider: ModelProvider, call: ModelCall, tries: Tries, on_piece: OnPiece | None
     ) -> Reply:
-        seconds = min(call.timeout, tries.seconds)
-        tries.left -= 1
-        tries.requests += 1
         on_text: OnText | None = on_piece
         try:
-            async with asyncio.timeout(seconds + GRACE):
-                reply = await provider.send(call.model_copy(update={"timeout": seconds}), on_text)
+            async with AsyncExitStack() as stack:
+                began = tries.clock()
+                for gate in self.gates:
+                    await stack.enter_async_context(gate.entered())
+                tries.deadline += tries.clock() - began  # the queue's time is not the model's
+                seconds = min(call.timeout, tries.seconds)
+                tries.left -= 1
+                tries.requests += 1
+                async with asyncio.timeout(seconds + GRACE):
+                    reply = await provider.send(call.model_copy(update={"timeout": seconds}), on_text)
         except TimeoutError:
             tries.usage += TokenUsage(known=False)
             raise failure(
@@ -102,6 +110,10 @@ class Persistence:
             ) from None
         except ModelError as error:
             tries.usage += TokenUsage.model_validate(error.data.get("usage") or {})
+            asked = error.data.get("retry_after")
+            if asked and asked <= LONGEST_WAIT:
+                for gate in self.gates[:1]:  # the service's: it would tell all others the same
+                    gate.pause(asked)
             raise
         tries.usage += reply.usage
         return reply

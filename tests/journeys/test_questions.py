@@ -41,8 +41,8 @@ def test_most_questions_with_evidence_are_answered_with_it(data_dir, capsys):
         quotes = [" ".join(c["quote"].split()) for c in result["citations"]]
         answered += any(row["answer"] in quote for quote in quotes)
     assert len(ANSWERABLE) >= 12
-    assert completed >= 11
-    assert answered >= 7
+    assert completed >= 12
+    assert answered >= 10
 
 
 def test_every_quote_of_every_report_is_verbatim(data_dir, capsys):

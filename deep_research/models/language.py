@@ -1,0 +1,142 @@
+"""A language model as agents hold it: text or a validated object, within a deadline and four requests, with books."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from deep_research.errors import ModelError
+from deep_research.models import structured
+from deep_research.models.abilities import Abilities, Rung
+from deep_research.models.base import ModelCall, ModelProvider, StopReason, TokenUsage
+from deep_research.models.profiles import Profile
+from deep_research.models.retry import OnPiece, Persistence, Tries, with_books
+from deep_research.models.verdicts import Verdict, failure
+
+_T = TypeVar("_T")
+_Object = TypeVar("_Object", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(Generic[_T]):
+    """What a model gave and what it took: ``usage`` and ``requests`` are those of the whole unit, failed tries too.
+    ``stop`` is END, or for a text LENGTH or INCOMPLETE where it is not whole."""
+
+    value: _T
+    stop: StopReason
+    usage: TokenUsage
+    requests: int
+    model: str
+    rung: Rung | None = None
+
+
+class LanguageModel(Protocol):
+    """What an agent is handed. Both raise `ModelError`; its ``data`` holds the usage of the unit."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def profile(self) -> Profile: ...
+
+    async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]: ...
+
+    async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]: ...
+
+
+class SingleModel:
+    """One model behind one provider. ``call.timeout`` is the deadline of the whole unit, waits included, but not the
+    time spent in the queue of the process's limits."""
+
+    def __init__(
+        self,
+        provider: ModelProvider,
+        profile: Profile,
+        *,
+        abilities: Abilities,
+        persistence: Persistence | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.provider = provider
+        self.profile = profile
+        self._abilities = abilities
+        self._persistence = persistence or Persistence()
+        self._clock = clock
+
+    @property
+    def name(self) -> str:
+        return self.provider.name
+
+    async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
+        """A text. One that its cap cut is asked for once more with twice the room, and given as it is after that;
+        an empty one is asked for once more."""
+        tries = self._tries(call)
+        call = self._fitted(call)
+        larger = min(self.profile.output, call.max_output * 2)
+        empty = False
+        while True:
+            reply = await self._persistence.send(self.provider, call, tries, on_piece)
+            if reply.stop is StopReason.REFUSAL:
+                raise with_books(self._failure(Verdict.REFUSAL, "the model refused to answer"), tries)
+            blank = not reply.text.strip()
+            if reply.stop is StopReason.LENGTH and larger > call.max_output and tries.left > 0:
+                call = call.model_copy(update={"max_output": larger})
+            elif blank and not empty and tries.left > 0:
+                empty = True
+            else:
+                break
+            if on_piece:
+                on_piece(None)
+        if blank:
+            raise with_books(self._failure(Verdict.MALFORMED, "the answer is empty"), tries)
+        return Answer(
+            value=reply.text,
+            stop=reply.stop,
+            usage=tries.usage,
+            requests=tries.requests,
+            model=reply.model or self.name,
+        )
+
+    async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
+        tries = self._tries(call)
+        try:
+            found = await structured.ask(
+                self.provider,
+                self._fitted(call),
+                answer,
+                tries,
+                persistence=self._persistence,
+                abilities=self._abilities,
+                most_output=self.profile.output,
+            )
+        except ModelError as error:
+            raise with_books(error, tries) from error.__cause__
+        return Answer(
+            value=found.value,
+            stop=found.reply.stop,
+            usage=tries.usage,
+            requests=tries.requests,
+            model=found.reply.model or self.name,
+            rung=found.rung,
+        )
+
+    async def aclose(self) -> None:
+        await self.provider.aclose()
+
+    def _tries(self, call: ModelCall) -> Tries:
+        return Tries(self._clock() + call.timeout, clock=self._clock)
+
+    def _fitted(self, call: ModelCall) -> ModelCall:
+        return call.model_copy(
+            update={
+                "max_output": min(call.max_output, self.profile.output),
+                "context": call.context or self.profile.context,
+            }
+        )
+
+    def _failure(self, verdict: Verdict, problem: str) -> ModelError:
+        return failure(verdict, problem, model=self.name)

@@ -1,0 +1,102 @@
+"""What is known of a model before it is asked: window, longest answer, prices, encoding. Dated data in
+``profiles.toml``, over which a user's own file may stand."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from datetime import date
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from deep_research.errors import SettingsError
+from deep_research.models.base import TokenUsage
+from deep_research.state import Record
+
+SMALLEST = 8_192  # tokens of window of a model that nothing is known of: what nearly every server can do
+_MILLION = 1_000_000
+
+
+class Price(Record):
+    """US dollars for a million tokens. Cached and written input cost as much as other input unless it says else."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached: float | None = Field(default=None, ge=0)
+    written: float | None = Field(default=None, ge=0)
+
+    def of(self, usage: TokenUsage) -> float:
+        plain = usage.input - usage.cached - usage.written
+        cached = self.input if self.cached is None else self.cached
+        written = self.input if self.written is None else self.written
+        cost = (
+            plain * self.input + usage.cached * cached + usage.written * written + usage.output * self.output
+        )
+        return cost / _MILLION
+
+    def most(self, input_tokens: int, output_tokens: int) -> float:
+        """What a request can cost at most."""
+        dearest = max(self.input, self.written or 0.0)
+        return (input_tokens * dearest + output_tokens * self.output) / _MILLION
+
+
+class Profile(Record):
+    """``context`` is the window in tokens, ``output`` the longest answer. ``forms`` overrides what the service is
+    believed to have. ``price`` None is unknown; ``as_of`` is when it was looked up."""
+
+    context: int = Field(default=SMALLEST, ge=512)
+    output: int = Field(default=SMALLEST // 2, ge=16)
+    encoding: str | None = None
+    forms: tuple[str, ...] | None = None
+    price: Price | None = None
+    as_of: date | None = None
+
+
+def profile_of(name: str, own: Mapping[str, Profile] | None = None) -> Profile:
+    """The profile of ``service:model``: of the longest name that it begins with, the user's before ours."""
+    for known in (own or {}, built_in()):
+        fitting = [key for key in known if name == key or _is_version(name, key)]
+        if fitting:
+            return known[max(fitting, key=len)]
+    return Profile()
+
+
+def _is_version(name: str, key: str) -> bool:
+    """Whether ``name`` is ``key`` with a date or a variant behind it; a key that ends with a colon is a service."""
+    rest = name.removeprefix(key)
+    return rest != name and (key.endswith(":") or rest[0] in "-.@:_")
+
+
+@cache
+def built_in() -> Mapping[str, Profile]:
+    text = files("deep_research.models").joinpath("profiles.toml").read_text(encoding="utf-8")
+    return _profiles(tomllib.loads(text), "profiles.toml")
+
+
+def read_profiles(path: Path) -> Mapping[str, Profile]:
+    """A user's file of the same form. Raises `SettingsError`."""
+    try:
+        return _profiles(tomllib.loads(path.read_text(encoding="utf-8")), str(path.name))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise SettingsError(f"The model file {path.name} cannot be read: {reason}.") from None
+
+
+def _profiles(data: Mapping[str, Any], where: str) -> Mapping[str, Profile]:
+    as_of = data.get("as_of")
+    found: dict[str, Profile] = {}
+    for name, fields in data.items():
+        if name == "as_of":
+            continue
+        try:
+            found[name] = Profile.model_validate({"as_of": as_of, **fields})
+        except (ValidationError, TypeError) as error:
+            first = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else None
+            place = ".".join(map(str, first["loc"])) if first else "it"
+            why = first["msg"] if first else "is no table"
+            raise SettingsError(f"The model '{name}' in {where} is not usable: {place}: {why}.") from None
+    return found
