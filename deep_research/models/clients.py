@@ -1,0 +1,114 @@
+"""What providers need to reach a service: one client per loop, a key, an address, a deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import ssl
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from typing import Generic, TypeVar
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+import httpx
+from pydantic import SecretStr
+
+from deep_research.errors import ConfigurationError
+from deep_research.logs import register_secret
+from deep_research.models.verdicts import Verdict, failure
+
+LONGEST_CONNECT = 10.0  # seconds; a service that is there answers sooner
+
+C = TypeVar("C")
+
+
+class PerLoop(Generic[C]):
+    """One client for each running loop, made when first asked for: connections cannot be used from another loop.
+    A loop that goes away without `aclose` takes its client along at the next use."""
+
+    def __init__(self, make: Callable[[], C], close: Callable[[C], Awaitable[None]]) -> None:
+        self._make = make
+        self._close = close
+        self._gate = threading.Lock()
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, C] = WeakKeyDictionary()
+
+    def here(self) -> C:
+        loop = asyncio.get_running_loop()
+        with self._gate:
+            # Open connections hold on to their loop, so a weak key alone would never let go of it.
+            for closed in [other for other in self._clients if other.is_closed()]:
+                del self._clients[closed]
+            if loop not in self._clients:
+                self._clients[loop] = self._make()
+            return self._clients[loop]
+
+    async def aclose(self) -> None:
+        with self._gate:
+            client = self._clients.pop(asyncio.get_running_loop(), None)
+        if client is not None:
+            await self._close(client)
+
+
+@functools.cache
+def tls() -> ssl.SSLContext:
+    """The one context of the process, since reading all certificates anew takes tens of milliseconds."""
+    return httpx.create_ssl_context()
+
+
+def secret_key(given: SecretStr | str | None, *, variable: str | None = None) -> SecretStr | None:
+    """The key given, or that of an environment variable; from now on it is hidden wherever something is printed."""
+    key = given.get_secret_value() if isinstance(given, SecretStr) else given
+    if key is None and variable is not None:
+        key = os.environ.get(variable)
+    key = (key or "").strip()
+    if not key:
+        return None
+    register_secret(key)
+    # As a header it would fail only when it is sent, with an error that quotes it.
+    if not (key.isascii() and key.isprintable()):
+        source = f"in {variable}" if given is None else "given"
+        raise ConfigurationError(
+            f"The API key {source} has characters that no key has.", hint="Copy it again."
+        )
+    return SecretStr(key)
+
+
+def checked_url(url: str, *, of: str) -> str:
+    """The address if it can be one, without a slash at its end."""
+    try:
+        parts = urlsplit(url.strip())
+        _ = parts.port
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigurationError(
+            f"The base URL of {of} is no http(s) address.", hint="It looks like http://127.0.0.1:8000/v1."
+        )
+    return url.strip().rstrip("/")
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address is this machine, which no proxy can reach for us."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@asynccontextmanager
+async def deadline(seconds: float, *, model: str) -> AsyncIterator[None]:
+    """All that happens within takes no longer, however slowly a service drips: SDKs time only the single read."""
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            yield
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise failure(
+            Verdict.TRANSIENT, f"no whole answer within {seconds:g} s", model=model, maybe_billed=True
+        ) from None

@@ -1,0 +1,212 @@
+"""Models on this machine, or another, that run in Ollama, over its own format.
+
+Its OpenAI-compatible one cannot set the size of the context, which is 4,096 tokens on most machines: what does not fit
+is dropped from the prompt without a word.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, ClassVar
+
+import httpx
+from pydantic import SecretStr
+
+from deep_research.errors import ModelError
+from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.clients import (
+    LONGEST_CONNECT,
+    PerLoop,
+    checked_url,
+    deadline,
+    is_loopback,
+    secret_key,
+    tls,
+)
+from deep_research.models.clients_errors import Wishes, foreign_errors, malformed, refused
+from deep_research.models.clients_wire import (
+    Body,
+    drain,
+    is_stream,
+    json_lines,
+    number,
+    record,
+    text,
+    turns,
+    whole,
+    whole_characters,
+)
+from deep_research.models.verdicts import Verdict, failure
+
+URL_VARIABLE = "OLLAMA_HOST"
+OWN_PORT = 11434
+
+_SECONDS_TO_SHOW = 10.0
+_STOPS = {"stop": StopReason.END, "length": StopReason.LENGTH}
+
+
+class Ollama(ModelProvider):
+    """``ollama:MODEL``. ``base_url`` is that of OLLAMA_HOST unless given, else this machine; a key is only needed
+    where a server behind a login is used.
+
+    ``context`` of a call becomes ``num_ctx``; a prompt that is longer is refused (by servers from 0.12.4 on) instead of
+    cut. Ollama's schema output binds any model, so that a form asked for by tool is asked for in the same way: there
+    is no forcing a tool here.
+    """
+
+    service: ClassVar[str] = "ollama"
+    forms = ("schema",)
+
+    def __init__(
+        self, model: str, *, api_key: SecretStr | str | None = None, base_url: str | None = None
+    ) -> None:
+        super().__init__(model)
+        self.base_url = checked_url(
+            base_url or ollama_host(os.environ.get(URL_VARIABLE, "")), of=self.service
+        )
+        self._key = secret_key(api_key)
+        self._wishes = Wishes("think")
+        self._clients = PerLoop(self._client, httpx.AsyncClient.aclose)
+
+    async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
+        request = self._wishes.granted(self._request(call)) | {"stream": on_text is not None}
+        try:
+            async with (
+                deadline(call.timeout, model=self.name),
+                self._opened("/api/chat", request, call.timeout) as body,
+            ):
+                if on_text is not None and is_stream(body):
+                    return await self._streamed(body, on_text)
+                reply = self._reply([await whole(body, model=self.name)])
+        except ModelError as error:
+            raise self._wishes.learned(error, request) from None
+        if on_text is not None and reply.text:
+            on_text(reply.text)
+        return reply
+
+    async def context_of(self) -> int | None:
+        """The largest window of the model in tokens; None where the server does not say. Raises `ModelError`."""
+        async with (
+            deadline(_SECONDS_TO_SHOW, model=self.name),
+            self._opened("/api/show", {"model": self.model}, _SECONDS_TO_SHOW) as body,
+        ):
+            told = record(record(await whole(body, model=self.name)).get("model_info"))
+        return number(told.get(f"{text(told.get('general.architecture'))}.context_length")) or None
+
+    async def aclose(self) -> None:
+        await self._clients.aclose()
+
+    def _client(self) -> httpx.AsyncClient:
+        headers = {"authorization": f"Bearer {self._key.get_secret_value()}"} if self._key else {}
+        return httpx.AsyncClient(
+            base_url=self.base_url, headers=headers, verify=tls(), trust_env=not is_loopback(self.base_url)
+        )
+
+    def _request(self, call: ModelCall) -> dict[str, Any]:
+        options: dict[str, Any] = {"num_predict": call.max_output}
+        if call.context is not None:
+            options["num_ctx"] = call.context
+        if call.temperature is not None:
+            options["temperature"] = call.temperature
+        request: dict[str, Any] = {
+            "model": self.model,
+            "messages": turns(call),
+            "options": options,
+            # Neither cut what does not fit, nor forget the beginning while writing.
+            "truncate": False,
+            "shift": False,
+        }
+        if call.form is not None:
+            request["format"] = call.form.json_schema
+        if call.effort is not None:
+            request["think"] = call.effort.value
+        return request
+
+    @asynccontextmanager
+    async def _opened(self, path: str, request: Mapping[str, Any], seconds: float) -> AsyncIterator[Body]:
+        client = self._clients.here()
+        timeout = httpx.Timeout(seconds, connect=min(seconds, LONGEST_CONNECT))
+        with foreign_errors(self.name):
+            sent = client.build_request("POST", path, json=request, timeout=timeout)
+            response = await client.send(sent, stream=True)
+        try:
+            if response.status_code != 200:
+                raise await self._refused(response)
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _refused(self, response: httpx.Response) -> ModelError:
+        try:
+            body = await whole(response, model=self.name)
+        except ModelError:
+            body = None
+        if response.status_code == 404 and "model" in text(record(body).get("error")):
+            return failure(
+                Verdict.FATAL,
+                "the model is not there",
+                model=self.name,
+                hint=f"Run `ollama pull {self.model}`.",
+                status=404,
+            )
+        return refused(response.status_code, body, model=self.name, headers=response.headers)
+
+    def _reply(self, lines: list[Any]) -> Reply:
+        """The lines of an answer, of which a plain one has just one."""
+        parts = [record(record(line).get("message")) for line in lines]
+        last = record(lines[-1]) if lines else {}
+        if error := text(last.get("error")):
+            raise refused(200, {"error": error}, model=self.name)
+        if len(lines) == 1 and "message" not in last:
+            raise malformed("the answer has no message", model=self.name)
+        done = last.get("done") is True
+        # Servers that say that they are done and not why are older than the reason.
+        stop = _STOPS.get(text(last.get("done_reason")) or "stop", StopReason.END)
+        return Reply(
+            text=whole_characters("".join(_piece(part) for part in parts)),
+            stop=stop if done else StopReason.INCOMPLETE,
+            usage=TokenUsage(
+                input=number(last.get("prompt_eval_count")),
+                output=number(last.get("eval_count")),
+                known="prompt_eval_count" in last,
+            ),
+            model=text(last.get("model")),
+        )
+
+    async def _streamed(self, body: Body, on_text: OnText) -> Reply:
+        lines: list[Any] = []
+        async with aclosing(json_lines(body, model=self.name)) as stream:
+            async for line in stream:
+                lines.append(line)
+                if record(line).get("error"):
+                    break
+                if piece := _piece(record(record(line).get("message"))):
+                    on_text(piece)
+                if record(line).get("done") is True:
+                    await drain(stream)
+                    break
+        return self._reply(lines)
+
+
+def ollama_host(host: str) -> str:
+    """The address that OLLAMA_HOST means: its parts may be missing, and the server reads it as where to listen."""
+    scheme, found, rest = host.strip().rpartition("://")
+    scheme = scheme if found else "http"
+    place, slash, path = rest.partition("/")
+    name, port = _host_and_port(place)
+    name = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(name, name)  # noqa: S104
+    usual = {"http": "80", "https": "443"}.get(scheme, str(OWN_PORT)) if found else str(OWN_PORT)
+    return f"{scheme}://{name}:{port or usual}{slash}{path}"
+
+
+def _host_and_port(place: str) -> tuple[str, str]:
+    if place.endswith("]") or ":" not in place:
+        return place, ""
+    name, _, port = place.rpartition(":")
+    return name, port
+
+
+def _piece(message: Mapping[str, Any]) -> str:
+    return text(message.get("content"))

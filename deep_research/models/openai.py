@@ -1,0 +1,217 @@
+"""OpenAI's own models, over the Responses API."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import Any, ClassVar
+
+from openai import AsyncOpenAI
+from pydantic import SecretStr
+
+from deep_research.errors import ConfigurationError, ModelError
+from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.clients import checked_url, deadline, secret_key
+from deep_research.models.clients_errors import Wishes, malformed, refused
+from deep_research.models.clients_wire import (
+    Body,
+    drain,
+    events,
+    number,
+    record,
+    records,
+    text,
+    whole,
+    whole_characters,
+)
+from deep_research.models.openai_base import (
+    KEY_VARIABLE,
+    OWN_URL,
+    URL_VARIABLE,
+    OpenAIService,
+    named,
+    request_id,
+)
+
+# Of a response that failed: those that may work the next time; all others are about the request.
+_PASSING = frozenset(("", "server_error", "rate_limit_exceeded", "vector_store_timeout"))
+_POLICIES = frozenset(("bio_policy", "misalignment_policy_violation", "image_content_policy_violation"))
+_REASONS = {"max_output_tokens": StopReason.LENGTH, "content_filter": StopReason.REFUSAL}
+_COUNTED = ("model", "input", "instructions", "tools", "tool_choice", "text")
+
+
+class OpenAIResponses(OpenAIService):
+    """``openai:MODEL``. ``api_key`` and ``base_url`` are those of OPENAI_API_KEY and OPENAI_BASE_URL unless given.
+
+    Prompts are not stored at the service. The stable beginning of a call (the system text and all up to the last
+    message marked ``stable``) is hashed into ``prompt_cache_key``, so that calls that share it reach the same cache;
+    OpenAI caches beginnings of 1,024 tokens and more by itself.
+    """
+
+    service: ClassVar[str] = "openai"
+
+    def __init__(
+        self, model: str, *, api_key: SecretStr | str | None = None, base_url: str | None = None
+    ) -> None:
+        key = secret_key(api_key, variable=KEY_VARIABLE)
+        if key is None:
+            raise ConfigurationError(f"No API key for OpenAI: {KEY_VARIABLE} is not set.")
+        url = base_url or os.environ.get(URL_VARIABLE) or OWN_URL
+        super().__init__(
+            model,
+            key=key.get_secret_value(),
+            base_url=checked_url(url, of=self.service),
+            wishes=Wishes("temperature", "reasoning", "prompt_cache_key", "store"),
+        )
+
+    async def count(self, call: ModelCall) -> int | None:
+        whole_request = self._request(call, stream=False)
+        request = {name: value for name, value in whole_request.items() if name in _COUNTED}
+        try:
+            async with deadline(call.timeout, model=self.name):
+                method = self._clients.here().responses.input_tokens.with_streaming_response.count
+                async with self.opened(method, request, call.timeout) as body:
+                    counted = record(await whole(body, model=self.name)).get("input_tokens")
+        except ModelError as error:
+            # Services that only speak the Responses API like OpenAI have nothing that counts.
+            if error.data.get("status") in (404, 405, 501) and error.data.get("reason") != "model_not_found":
+                return None
+            raise
+        if not number(counted):
+            raise malformed("the service did not say how many tokens", model=self.name)
+        return number(counted)
+
+    def _method(self, client: AsyncOpenAI) -> Any:
+        return client.responses.with_streaming_response.create
+
+    def _request(self, call: ModelCall, *, stream: bool) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self.model,
+            "input": [
+                {"role": message.role, "content": whole_characters(message.content)}
+                for message in call.messages
+            ],
+            "max_output_tokens": call.max_output,
+            "store": False,
+        }
+        if call.system:
+            request["instructions"] = whole_characters(call.system)
+        if key := _cache_key(call):
+            request["prompt_cache_key"] = key
+        if call.temperature is not None:
+            request["temperature"] = call.temperature
+        if call.effort is not None:
+            request["reasoning"] = {"effort": call.effort.value}
+        if call.form is not None:
+            request |= _formed(call.form)
+        if stream:
+            request["stream"] = True
+        return request
+
+    def _reply(self, data: Any, body: Body) -> Reply:
+        """A whole response, of any status."""
+        data = record(data)
+        error, usage = record(data.get("error")), _usage(data.get("usage"))
+        if not isinstance(data.get("output"), list) and not error:
+            raise malformed("the answer is no response", model=self.name, request_id=request_id(body))
+        stop = _stop(data)
+        if error and text(error.get("code")) in _POLICIES:
+            stop = StopReason.REFUSAL
+        elif error or data.get("status") == "failed":
+            status = 200 if text(error.get("code")) in _PASSING else 400
+            raise refused(status, error, model=self.name, request_id=request_id(body), usage=usage)
+        said, is_refused = _said(data)
+        return Reply(
+            text=said,
+            stop=StopReason.REFUSAL if is_refused else stop,
+            usage=usage,
+            model=text(data.get("model")),
+            request_id=request_id(body),
+        )
+
+    async def _streamed(self, body: Body, on_text: OnText) -> Reply:
+        pieces: list[str] = []
+        model = ""
+        async with aclosing(events(body, model=self.name)) as stream:
+            async for event in stream:
+                event = record(event)
+                kind, response = text(event.get("type")), record(event.get("response"))
+                model = text(response.get("model")) or model
+                if kind == "error" or event.get("error"):
+                    error = event if event.get("error") else {**event, "type": ""}
+                    raise refused(200, error, model=self.name, request_id=request_id(body))
+                if kind in ("response.completed", "response.incomplete", "response.failed"):
+                    reply = self._reply(response, body)
+                    await drain(stream)
+                    return reply if reply.text else reply.model_copy(update={"text": "".join(pieces)})
+                if kind.endswith(
+                    (".output_text.delta", ".refusal.delta", ".function_call_arguments.delta")
+                ) and (piece := text(event.get("delta"))):
+                    pieces.append(piece)
+                    on_text(piece)
+        return Reply(
+            text="".join(pieces),
+            stop=StopReason.INCOMPLETE,
+            usage=TokenUsage(known=False),
+            model=model,
+            request_id=request_id(body),
+        )
+
+
+def _formed(form: Form) -> dict[str, Any]:
+    name = named(form)
+    if form.by == "schema":
+        return {"text": {"format": {"type": "json_schema", "schema": form.json_schema} | name}}
+    return {
+        "tools": [{"type": "function", "parameters": form.json_schema} | name],
+        "tool_choice": {"type": "function", "name": name["name"]},
+        "parallel_tool_calls": False,
+    }
+
+
+def _cache_key(call: ModelCall) -> str:
+    """A name for the beginning that later calls repeat; empty where none is marked."""
+    last = max((index for index, message in enumerate(call.messages) if message.stable), default=-1)
+    if last < 0 and not call.system:
+        return ""
+    kept = [call.system, *(f"{message.role}: {message.content}" for message in call.messages[: last + 1])]
+    digest = hashlib.sha256()
+    for part in kept:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.hexdigest()[:32]
+
+
+def _stop(data: Mapping[str, Any]) -> StopReason:
+    if data.get("status") == "completed":
+        return StopReason.END
+    reason = text(record(data.get("incomplete_details")).get("reason"))
+    return _REASONS.get(reason, StopReason.INCOMPLETE)
+
+
+def _said(data: Mapping[str, Any]) -> tuple[str, bool]:
+    """The arguments of the first function that was called, else all text; and whether any of it is a refusal."""
+    parts: list[str] = []
+    is_refused = False
+    for item in records(data.get("output")):
+        if item.get("type") == "function_call":
+            return text(item.get("arguments")), False
+        for part in records(item.get("content")) if item.get("type") == "message" else []:
+            is_refused = is_refused or part.get("type") == "refusal"
+            parts.append(text(part.get("text")) or text(part.get("refusal")))
+    return "".join(parts), is_refused
+
+
+def _usage(data: Any) -> TokenUsage:
+    data = record(data)
+    taken, given = record(data.get("input_tokens_details")), record(data.get("output_tokens_details"))
+    return TokenUsage(
+        input=number(data.get("input_tokens")),
+        cached=number(taken.get("cached_tokens")),
+        written=number(taken.get("cache_write_tokens")),
+        output=number(data.get("output_tokens")),
+        reasoning=number(given.get("reasoning_tokens")),
+        known="input_tokens" in data and "output_tokens" in data,
+    )

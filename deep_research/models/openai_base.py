@@ -1,0 +1,142 @@
+"""What both OpenAI formats share: a client per loop, one request, and strict schemas.
+
+The SDK builds and sends the requests; what comes back is read as plain data by `clients_wire`, for the SDK's own types
+hide what did not come as it should.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import openai
+from pydantic import BaseModel, SecretStr
+
+from deep_research.errors import ModelError
+from deep_research.models.base import Form, ModelCall, ModelProvider, OnText, Reply
+from deep_research.models.clients import LONGEST_CONNECT, PerLoop, deadline, is_loopback, tls
+from deep_research.models.clients_errors import Wishes, foreign_errors
+from deep_research.models.clients_wire import Body, is_stream, whole
+
+KEY_VARIABLE = "OPENAI_API_KEY"
+URL_VARIABLE = "OPENAI_BASE_URL"
+OWN_URL = "https://api.openai.com/v1"
+
+# Strict schemas may not have these, whatever the SDK's helper leaves in; titles only cost tokens.
+_NOT_STRICT = frozenset(
+    ("default", "minLength", "maxLength", "uniqueItems", "discriminator", "examples", "title")
+)
+
+
+class OpenAIService(ModelProvider):
+    """One request and its answer, plain or streamed; the formats say what is in them."""
+
+    forms = ("schema", "tool")
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        key: str,
+        base_url: str,
+        wishes: Wishes,
+        headers: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(model)
+        self.base_url = base_url
+        self._key = SecretStr(key)
+        self._headers = headers
+        self._wishes = wishes
+        self._clients = PerLoop(self._client, openai.AsyncOpenAI.close)
+
+    async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
+        request = self._wishes.granted(self._request(call, stream=on_text is not None))
+        try:
+            async with (
+                deadline(call.timeout, model=self.name),
+                self.opened(self._method(self._clients.here()), request, call.timeout) as body,
+            ):
+                if on_text is not None and is_stream(body):
+                    return await self._streamed(body, on_text)
+                reply = self._reply(await whole(body, model=self.name), body)
+        except ModelError as error:
+            raise self._wishes.learned(error, request) from None
+        if on_text is not None and reply.text:
+            on_text(reply.text)
+        return reply
+
+    def schema_of(self, answer: type[BaseModel]) -> dict[str, Any]:
+        """A strict schema: nothing but the named fields, and all of them required. Those that may be null still may;
+        for others with a default the model has to write a value."""
+        function = openai.pydantic_function_tool(answer)["function"]
+        return _strict(dict(function["parameters"]))
+
+    async def aclose(self) -> None:
+        await self._clients.aclose()
+
+    @asynccontextmanager
+    async def opened(self, method: Any, request: Mapping[str, Any], seconds: float) -> AsyncIterator[Body]:
+        """The response to one request, of which nothing but the head was read."""
+        timeout = openai.Timeout(seconds, connect=min(seconds, LONGEST_CONNECT))
+        opening = method(**request, timeout=timeout)
+        with foreign_errors(self.name):
+            response = await opening.__aenter__()
+        try:
+            yield response.http_response
+        finally:
+            await opening.__aexit__(None, None, None)
+
+    @abstractmethod
+    def _method(self, client: openai.AsyncOpenAI) -> Any:
+        """What sends the request."""
+
+    @abstractmethod
+    def _request(self, call: ModelCall, *, stream: bool) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def _reply(self, data: Any, body: Body) -> Reply:
+        """A whole answer read; of ``body`` the head."""
+
+    @abstractmethod
+    async def _streamed(self, body: Body, on_text: OnText) -> Reply: ...
+
+    def _client(self) -> openai.AsyncOpenAI:
+        own = openai.DefaultAsyncHttpxClient(
+            verify=tls(), follow_redirects=False, trust_env=not is_loopback(self.base_url)
+        )
+        return openai.AsyncOpenAI(
+            api_key=self._key.get_secret_value(),
+            base_url=self.base_url,
+            max_retries=0,
+            http_client=own,
+            default_headers=self._headers,
+        )
+
+
+def named(form: Form) -> dict[str, Any]:
+    """What says which form it is, with its name as OpenAI takes names."""
+    name = {"name": re.sub(r"[^a-zA-Z0-9_-]", "_", form.name)[:64], "strict": True}
+    return name | ({"description": form.description} if form.description else {})
+
+
+def request_id(body: Body) -> str | None:
+    return body.headers.get("x-request-id")
+
+
+def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy without what strict schemas may not have, at any depth."""
+    kept = {name: part for name, part in schema.items() if name not in _NOT_STRICT}
+    if "oneOf" in kept:
+        kept["anyOf"] = kept.pop("oneOf")
+    for name in ("properties", "$defs"):
+        if name in kept:  # a field may have the name of a keyword
+            kept[name] = {field: _strict(part) for field, part in kept[name].items()}
+    for name in ("anyOf", "allOf"):
+        if name in kept:
+            kept[name] = [_strict(part) for part in kept[name]]
+    if isinstance(kept.get("items"), Mapping):
+        kept["items"] = _strict(kept["items"])
+    return kept

@@ -1,0 +1,216 @@
+"""Any server that speaks OpenAI's chat completions: vLLM, LM Studio, llama.cpp, OpenRouter, and OpenAI itself."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+
+import openai
+from pydantic import SecretStr
+
+from deep_research.errors import ConfigurationError
+from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.clients import checked_url, secret_key
+from deep_research.models.clients_errors import Wishes, malformed, refused
+from deep_research.models.clients_wire import (
+    Body,
+    events,
+    number,
+    record,
+    records,
+    text,
+    turns,
+    whole_characters,
+)
+from deep_research.models.openai_base import (
+    KEY_VARIABLE,
+    OWN_URL,
+    URL_VARIABLE,
+    OpenAIService,
+    named,
+    request_id,
+)
+
+NO_KEY = "none"  # servers without keys want a header all the same
+
+_STOPS = {
+    "length": StopReason.LENGTH,
+    "max_tokens": StopReason.LENGTH,
+    "content_filter": StopReason.REFUSAL,
+    "refusal": StopReason.REFUSAL,
+    "abort": StopReason.INCOMPLETE,
+    "cancelled": StopReason.INCOMPLETE,
+}
+
+
+class OpenAIChat(OpenAIService):
+    """``openai-compatible:MODEL@URL``. The URL is that of OPENAI_BASE_URL unless given.
+
+    OPENAI_API_KEY is sent to where OPENAI_BASE_URL points and to OpenAI, nowhere else: other servers get the key that
+    is given, or a placeholder.
+
+    The length of an answer is capped by ``max_tokens``, for old servers overhear ``max_completion_tokens`` and would
+    write on; OpenAI's newer models refuse ``max_tokens`` aloud, and are asked with the other name from then on (and
+    from the first request if the URL is OpenAI's). ``temperature``, ``reasoning_effort`` and ``stream_options`` are
+    left out once a server has refused them. Servers cache prompts, if they do, without being told.
+    """
+
+    service: ClassVar[str] = "openai-compatible"
+
+    def __init__(
+        self, model: str, *, api_key: SecretStr | str | None = None, base_url: str | None = None
+    ) -> None:
+        url = base_url or os.environ.get(URL_VARIABLE)
+        if not url:
+            raise ConfigurationError(
+                f"No base URL for '{self.service}:{model}'.",
+                hint=f"Write '{self.service}:{model}@http://127.0.0.1:8000/v1', or set {URL_VARIABLE}.",
+            )
+        url = checked_url(url, of=self.service)
+        is_own = urlsplit(url).hostname == urlsplit(OWN_URL).hostname
+        trusted = is_own or base_url is None
+        key = secret_key(api_key, variable=KEY_VARIABLE if trusted else None)
+        # The names of an organization and a project at OpenAI are no business of other servers.
+        hidden = {name: openai.Omit() for name in ("OpenAI-Organization", "OpenAI-Project")}
+        self._limit, other = ("max_completion_tokens", "max_tokens")[:: 1 if is_own else -1]
+        super().__init__(
+            model,
+            key=key.get_secret_value() if key else NO_KEY,
+            base_url=url,
+            wishes=Wishes("temperature", "reasoning_effort", "stream_options", instead={self._limit: other}),
+            headers=None if trusted else hidden,
+        )
+
+    def _method(self, client: openai.AsyncOpenAI) -> Any:
+        return client.chat.completions.with_streaming_response.create
+
+    def _request(self, call: ModelCall, *, stream: bool) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            "model": self.model,
+            "messages": turns(call),
+            self._limit: call.max_output,
+        }
+        if call.temperature is not None:
+            request["temperature"] = call.temperature
+        if call.effort is not None:
+            request["reasoning_effort"] = call.effort.value
+        if call.form is not None:
+            request |= _formed(call.form)
+        if stream:
+            request |= {"stream": True, "stream_options": {"include_usage": True}}
+        return request
+
+    def _reply(self, data: Any, body: Body) -> Reply:
+        heard = _Heard()
+        heard.take(self._checked(data, body), "message")
+        if not heard.begun:
+            raise malformed("the answer has no choice", model=self.name, request_id=request_id(body))
+        return heard.reply(request_id(body))
+
+    async def _streamed(self, body: Body, on_text: OnText) -> Reply:
+        heard = _Heard()
+        async with aclosing(events(body, model=self.name)) as stream:
+            async for chunk in stream:
+                for piece in heard.take(self._checked(chunk, body), "delta"):
+                    on_text(piece)
+        return heard.reply(request_id(body))
+
+    def _checked(self, came: Any, body: Body) -> Mapping[str, Any]:
+        """The data, unless it is an error: routers send those of the services behind them with status 200."""
+        data = record(came)
+        choice = next(iter(records(data.get("choices"))), {})
+        error = data.get("error") or choice.get("error")
+        if error:
+            code = record(error).get("code")
+            status = code if isinstance(code, int) and 400 <= code < 600 else 200
+            raise refused(
+                status,
+                {"error": error},
+                model=self.name,
+                request_id=request_id(body),
+                usage=_usage(data.get("usage")),
+            )
+        return data
+
+
+class _Heard:
+    """An answer as it comes, whole or in chunks. ``begun``: there was something to it."""
+
+    def __init__(self) -> None:
+        self.begun = False
+        self._words: list[str] = []
+        self._arguments: list[str] = []
+        self._finish = ""
+        self._is_refused = False
+        self._usage = TokenUsage(known=False)
+        self._model = ""
+
+    def take(self, data: Mapping[str, Any], field: str) -> list[str]:
+        """Takes in a completion, whose words are in a ``message``, or a chunk (``delta``); the words that are new."""
+        self._model = text(data.get("model")) or self._model
+        usage = _usage(data.get("usage"))
+        self._usage = usage if usage.known else self._usage
+        choice = next(iter(records(data.get("choices"))), None)
+        if choice is None:
+            return []
+        self.begun = True
+        self._finish = text(choice.get("finish_reason")) or self._finish
+        said = record(choice.get(field))
+        refusal = text(said.get("refusal"))
+        self._is_refused = self._is_refused or bool(refusal)
+        words = [part for part in (*_texts(said.get("content")), refusal) if part]
+        arguments = [part for part in _arguments(said.get("tool_calls")) if part]
+        self._words += words
+        self._arguments += arguments
+        return words + arguments
+
+    def reply(self, request_id: str | None) -> Reply:
+        stop = _STOPS.get(self._finish, StopReason.END) if self._finish else StopReason.INCOMPLETE
+        return Reply(
+            text=whole_characters("".join(self._arguments or self._words)),
+            stop=StopReason.REFUSAL if self._is_refused else stop,
+            usage=self._usage,
+            model=self._model,
+            request_id=request_id,
+        )
+
+
+def _formed(form: Form) -> dict[str, Any]:
+    name = named(form)
+    if form.by == "schema":
+        return {
+            "response_format": {"type": "json_schema", "json_schema": name | {"schema": form.json_schema}}
+        }
+    return {
+        "tools": [{"type": "function", "function": name | {"parameters": form.json_schema}}],
+        "tool_choice": {"type": "function", "function": {"name": name["name"]}},
+    }
+
+
+def _texts(content: Any) -> list[str]:
+    """Content is a text, or on some servers a list of parts with a text each."""
+    return [text(part.get("text")) for part in records(content)] or [text(content)]
+
+
+def _arguments(calls: Any) -> list[str]:
+    """The arguments of the first function that is called; some servers do not write them as text."""
+    first = [call for call in records(calls) if call.get("index", 0) == 0][:1]
+    arguments = [record(call.get("function")).get("arguments") for call in first]
+    return [text(part) if not isinstance(part, Mapping) else json.dumps(part) for part in arguments]
+
+
+def _usage(data: Any) -> TokenUsage:
+    data = record(data)
+    taken, given = record(data.get("prompt_tokens_details")), record(data.get("completion_tokens_details"))
+    return TokenUsage(
+        input=number(data.get("prompt_tokens")),
+        cached=number(taken.get("cached_tokens")),
+        written=number(taken.get("cache_write_tokens")),
+        output=number(data.get("completion_tokens")),
+        reasoning=number(given.get("reasoning_tokens")),
+        known="prompt_tokens" in data and "completion_tokens" in data,
+    )
