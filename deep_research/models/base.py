@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from deep_research.state import Record
+from deep_research.state import TokenUsage as TokenUsage  # part of this contract
 
 OnText = Callable[[str], None]  # takes each piece of an answer as it comes
 
@@ -32,28 +33,6 @@ class Effort(StrEnum):
     LOW = "low"
     MEDIUM = "medium"
     HIGH = "high"
-
-
-class TokenUsage(Record):
-    """Tokens as the provider counted them. ``cached`` (read) and ``written`` to a cache are part of ``input``,
-    ``reasoning`` is part of ``output``. ``known`` is false where the provider did not say."""
-
-    input: int = Field(default=0, ge=0)
-    cached: int = Field(default=0, ge=0)
-    written: int = Field(default=0, ge=0)
-    output: int = Field(default=0, ge=0)
-    reasoning: int = Field(default=0, ge=0)
-    known: bool = True
-
-    def __add__(self, other: TokenUsage) -> TokenUsage:
-        return TokenUsage(
-            input=self.input + other.input,
-            cached=self.cached + other.cached,
-            written=self.written + other.written,
-            output=self.output + other.output,
-            reasoning=self.reasoning + other.reasoning,
-            known=self.known and other.known,
-        )
 
 
 class Message(Record):

@@ -14,7 +14,6 @@ from deep_research.state.phases import (
 )
 from deep_research.state.records import (
     AgentDecision,
-    Budget,
     Citation,
     ConfidenceSummary,
     Contradiction,
@@ -34,10 +33,10 @@ from deep_research.state.records import (
     Source,
     Span,
     SubQuery,
-    Usage,
     ValidationResult,
 )
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
+from deep_research.state.spending import Budget, ModelSpend, Reservation, TokenUsage, Usage
 
 __all__ = [
     "PHASE_TO_AGENT",
@@ -61,11 +60,13 @@ __all__ = [
     "IterationRecommendation",
     "Limit",
     "Mention",
+    "ModelSpend",
     "Parking",
     "QualityUpdate",
     "Quote",
     "Record",
     "ReportMetadata",
+    "Reservation",
     "RunOptions",
     "RunStatus",
     "Source",
@@ -75,6 +76,7 @@ __all__ = [
     "SubQuery",
     "SubQueryStatus",
     "SupervisorAction",
+    "TokenUsage",
     "Usage",
     "ValidationResult",
 ]
