@@ -12,7 +12,7 @@ from deep_research.errors import ModelError
 from deep_research.models.base import ModelCall, TokenUsage
 from deep_research.models.language import Answer, LanguageModel
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import OnPiece
+from deep_research.models.retry import OnPiece, usage_of
 
 _T = TypeVar("_T")
 _Object = TypeVar("_Object", bound=BaseModel)
@@ -61,7 +61,7 @@ class Chain:
                 answer = await ask(model)
             except ModelError as error:
                 failed.append(error)
-                usage += TokenUsage.model_validate(error.data.get("usage") or {})
+                usage += usage_of(error)
                 requests += int(error.data.get("requests") or 0)
                 if place + 1 < len(self.models):
                     if on_piece:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.stop import stop_base
@@ -28,6 +29,15 @@ OnPiece = Callable[
     [str | None], None
 ]  # a piece of an answer; None: what came is void, the answer begins anew
 Sleep = Callable[[float], Awaitable[None]]
+
+
+class Book(Protocol):
+    """Where each request is set down before it is sent, and its cost after it. What `reserve` raises ends the unit;
+    what it gives is handed to `settle`. A request that is cancelled is not settled."""
+
+    async def reserve(self, provider: ModelProvider, call: ModelCall) -> Any: ...
+
+    async def settle(self, reserved: Any, outcome: Reply | ModelError, seconds: float) -> None: ...
 
 
 @dataclass(slots=True)
@@ -53,6 +63,7 @@ class Persistence:
     chance: Callable[[], float] = random.random
     on_wait: OnWait | None = None
     gates: tuple[Gate, ...] = ()
+    book: Book | None = None
 
     async def send(
         self, provider: ModelProvider, call: ModelCall, tries: Tries, on_piece: OnPiece | None = None
@@ -91,32 +102,27 @@ class Persistence:
     async def _once(
         self, provider: ModelProvider, call: ModelCall, tries: Tries, on_piece: OnPiece | None
     ) -> Reply:
-        on_text: OnText | None = on_piece
-        try:
-            async with AsyncExitStack() as stack:
-                began = tries.clock()
-                for gate in self.gates:
-                    await stack.enter_async_context(gate.entered())
-                tries.deadline += tries.clock() - began  # the queue's time is not the model's
-                seconds = min(call.timeout, tries.seconds)
-                tries.left -= 1
-                tries.requests += 1
-                async with asyncio.timeout(seconds + GRACE):
-                    reply = await provider.send(call.model_copy(update={"timeout": seconds}), on_text)
-        except TimeoutError:
-            tries.usage += TokenUsage(known=False)
-            raise failure(
-                Verdict.TRANSIENT, f"no answer within {seconds:g} s", model=provider.name, maybe_billed=True
-            ) from None
-        except ModelError as error:
-            tries.usage += TokenUsage.model_validate(error.data.get("usage") or {})
-            asked = error.data.get("retry_after")
-            if asked and asked <= LONGEST_WAIT:
-                for gate in self.gates[:1]:  # the service's: it would tell all others the same
-                    gate.pause(asked)
-            raise
-        tries.usage += reply.usage
-        return reply
+        async with AsyncExitStack() as stack:
+            began = tries.clock()
+            for gate in self.gates:
+                await stack.enter_async_context(gate.entered())
+            reserved = await self.book.reserve(provider, call) if self.book else None
+            tries.deadline += tries.clock() - began  # the queue's time is not the model's
+            tries.left -= 1
+            tries.requests += 1
+            sent = tries.clock()
+            outcome = await _sent(provider, call, min(call.timeout, tries.seconds), on_piece)
+            if self.book:
+                await self.book.settle(reserved, outcome, tries.clock() - sent)
+        if isinstance(outcome, Reply):
+            tries.usage += outcome.usage
+            return outcome
+        tries.usage += usage_of(outcome)
+        asked = outcome.data.get("retry_after")
+        if asked and asked <= LONGEST_WAIT:
+            for gate in self.gates[:1]:  # the service's: it would tell all others the same
+                gate.pause(asked)
+        raise outcome
 
     def _wait(self, state: RetryCallState) -> float:
         """What the service asks for, else twice as long each time; and a little more by chance."""
@@ -131,6 +137,20 @@ class Persistence:
         error = state.outcome.exception() if state.outcome else None
         if self.on_wait and isinstance(error, ModelError) and state.next_action:
             self.on_wait(state.next_action.sleep, error)
+
+
+async def _sent(
+    provider: ModelProvider, call: ModelCall, seconds: float, on_text: OnText | None
+) -> Reply | ModelError:
+    """What came of one request, within its seconds."""
+    try:
+        async with asyncio.timeout(seconds + GRACE):
+            return await provider.send(call.model_copy(update={"timeout": seconds}), on_text)
+    except TimeoutError:
+        problem = f"no answer within {seconds:g} s"
+        return failure(Verdict.TRANSIENT, problem, model=provider.name, maybe_billed=True)
+    except ModelError as error:
+        return error
 
 
 def _may_help(error: BaseException) -> bool:
@@ -150,6 +170,11 @@ class _NoTime(stop_base):
 def _spent(provider: ModelProvider, tries: Tries) -> ModelError:
     why = "its time was up" if tries.seconds <= 0 else f"{tries.requests} requests were made"
     return failure(Verdict.TRANSIENT, f"no usable answer before {why}", model=provider.name)
+
+
+def usage_of(error: ModelError) -> TokenUsage:
+    """What the request, or all requests of the unit, took; not known where they may have been paid for in vain."""
+    return TokenUsage.model_validate(error.data.get("usage") or {})
 
 
 def with_books(error: ModelError, tries: Tries) -> ModelError:
