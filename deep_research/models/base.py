@@ -85,6 +85,7 @@ class ModelProvider(ABC):
     """One model behind one service. Usable from several loops; ``aclose`` lets go of the connections of this one."""
 
     service: str  # as in "anthropic:MODEL"
+    base_url: str = ""  # where the service is, if it can be in more than one place
     forms: tuple[Literal["schema", "tool"], ...] = ()  # what the service has, best first
 
     def __init__(self, model: str) -> None:
@@ -93,6 +94,11 @@ class ModelProvider(ABC):
     @property
     def name(self) -> str:
         return f"{self.service}:{self.model}"
+
+    @property
+    def endpoint(self) -> str:
+        """What shares limits: the service, and where it is."""
+        return f"{self.service}@{self.base_url}" if self.base_url else self.service
 
     @abstractmethod
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
@@ -120,6 +126,7 @@ class Wrapped(ModelProvider):
         self.inner = inner
         self.service = inner.service
         self.forms = inner.forms
+        self.base_url = inner.base_url
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         return await self.inner.send(call, on_text)

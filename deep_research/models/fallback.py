@@ -17,7 +17,7 @@ from deep_research.models.retry import OnPiece, usage_of
 _T = TypeVar("_T")
 _Object = TypeVar("_Object", bound=BaseModel)
 
-OnFallback = Callable[[str, str, ModelError], None]  # from which model, to which, why
+OnFallback = Callable[[str, str, ModelError], Awaitable[None]]  # from which model, to which, why
 
 
 class Chain:
@@ -67,7 +67,7 @@ class Chain:
                     if on_piece:
                         on_piece(None)
                     if self._on_fallback:
-                        self._on_fallback(model.name, self.models[place + 1].name, error)
+                        await self._on_fallback(model.name, self.models[place + 1].name, error)
                 continue
             return replace(answer, usage=usage + answer.usage, requests=requests + answer.requests)
         first = failed[0]

@@ -33,11 +33,13 @@ Sleep = Callable[[float], Awaitable[None]]
 
 class Book(Protocol):
     """Where each request is set down before it is sent, and its cost after it. What `reserve` raises ends the unit;
-    what it gives is handed to `settle`. A request that is cancelled is not settled."""
+    what it gives is handed to `settle`, or to `lose` when the request was cancelled."""
 
     async def reserve(self, provider: ModelProvider, call: ModelCall) -> Any: ...
 
     async def settle(self, reserved: Any, outcome: Reply | ModelError, seconds: float) -> None: ...
+
+    def lose(self, reserved: Any) -> None: ...
 
 
 @dataclass(slots=True)
@@ -111,7 +113,12 @@ class Persistence:
             tries.left -= 1
             tries.requests += 1
             sent = tries.clock()
-            outcome = await _sent(provider, call, min(call.timeout, tries.seconds), on_piece)
+            try:
+                outcome = await _sent(provider, call, min(call.timeout, tries.seconds), on_piece)
+            except BaseException:  # cancelled, most often
+                if self.book:
+                    self.book.lose(reserved)
+                raise
             if self.book:
                 await self.book.settle(reserved, outcome, tries.clock() - sent)
         if isinstance(outcome, Reply):
