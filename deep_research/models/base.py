@@ -56,9 +56,8 @@ class Form(Record):
 
 class ModelCall(Record):
     """One question to a model. ``max_output`` caps the tokens of the answer, reasoning included; ``context`` is the
-    size of the window in tokens, for servers that must be told; ``timeout`` in seconds is for the request as a whole
-    and is kept by whoever calls `send`, providers hand it to their SDK as well. ``temperature`` and ``effort`` are
-    wishes that a provider without the like leaves out."""
+    size of the window in tokens, for servers that must be told; ``timeout`` in seconds is for the request as a whole.
+    ``temperature`` and ``effort`` are wishes that a provider without the like leaves out."""
 
     messages: tuple[Message, ...]
     system: str = ""

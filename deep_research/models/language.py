@@ -49,8 +49,8 @@ class LanguageModel(Protocol):
 
 
 class SingleModel:
-    """One model behind one provider. ``call.timeout`` is the deadline of the whole unit, waits included, but not the
-    time spent in the queue of the process's limits."""
+    """One model behind one provider. ``timeout`` in seconds, unless a call sets its own, is the deadline of the whole
+    unit: waits are included, the time in the queue of the process's limits is not."""
 
     def __init__(
         self,
@@ -59,12 +59,14 @@ class SingleModel:
         *,
         abilities: Abilities,
         persistence: Persistence | None = None,
+        timeout: float = 120.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.provider = provider
         self.profile = profile
         self._abilities = abilities
         self._persistence = persistence or Persistence()
+        self._timeout = timeout
         self._clock = clock
 
     @property
@@ -128,7 +130,8 @@ class SingleModel:
         await self.provider.aclose()
 
     def _tries(self, call: ModelCall) -> Tries:
-        return Tries(self._clock() + call.timeout, clock=self._clock)
+        seconds = call.timeout if "timeout" in call.model_fields_set else self._timeout
+        return Tries(self._clock() + seconds, clock=self._clock)
 
     def _fitted(self, call: ModelCall) -> ModelCall:
         return call.model_copy(

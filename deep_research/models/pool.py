@@ -40,12 +40,14 @@ def shared() -> Shared:
 @dataclass(slots=True, kw_only=True)
 class ModelPool:
     """Makes language models of names. ``at_once`` and ``per_minute`` limit the requests to each service in this
-    process, a profile those to its model; ``record`` is a file to which all requests are written. Thread-safe."""
+    process, a profile those to its model; ``timeout`` in seconds is the deadline of an answer; ``record`` is a file to
+    which all requests are written. Thread-safe."""
 
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     at_once: int = 16
     per_minute: float | None = None
     record: Path | None = None
+    timeout: float = 120.0
     common: Shared = field(default_factory=shared)
     persistence: Persistence = field(default_factory=Persistence)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -89,7 +91,9 @@ class ModelPool:
         persistence = replace(
             self.persistence, on_wait=on_wait, gates=self._gates(provider, profile), book=book
         )
-        return SingleModel(provider, profile, abilities=self.common.abilities, persistence=persistence)
+        return SingleModel(
+            provider, profile, abilities=self.common.abilities, persistence=persistence, timeout=self.timeout
+        )
 
     def _gates(self, provider: ModelProvider, profile: Profile) -> tuple[Gate, ...]:
         """The model's own, then the service's: who waits for a busy model keeps no others from the service."""

@@ -114,7 +114,7 @@ class Persistence:
             tries.requests += 1
             sent = tries.clock()
             try:
-                outcome = await _sent(provider, call, min(call.timeout, tries.seconds), on_piece)
+                outcome = await _sent(provider, call, tries.seconds, on_piece)
             except BaseException:  # cancelled, most often
                 if self.book:
                     self.book.lose(reserved)

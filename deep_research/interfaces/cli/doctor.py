@@ -9,7 +9,7 @@ import os
 import platform
 import sqlite3
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -235,8 +235,10 @@ def _setting_lines(found: ResolvedSettings) -> Iterator[SettingLine]:
 
 
 def _plain(value: object) -> str:
-    if value is None or value == ():
+    if value is None or value in ((), {}):
         return "-"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={_plain(item)}" for key, item in value.items())
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
