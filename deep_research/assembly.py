@@ -191,6 +191,7 @@ def _models(settings: Settings, model: Models | None, models: Mapping[str, Model
         per_minute=settings.service_requests_per_minute,
         record=settings.record_models,
         timeout=settings.operation_timeout,
+        data_dir=settings.data_dir if settings.store == "sqlite" else None,
     )
     known = [role.value for role in ModelRole]
     for role in models:

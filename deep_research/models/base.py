@@ -95,6 +95,11 @@ class ModelProvider(ABC):
         return f"{self.service}:{self.model}"
 
     @property
+    def identity(self) -> str:
+        """The name and where the service is: two servers may have the same model in different shape."""
+        return f"{self.name}@{self.base_url}" if self.base_url else self.name
+
+    @property
     def endpoint(self) -> str:
         """What shares limits: the service, and where it is."""
         return f"{self.service}@{self.base_url}" if self.base_url else self.service

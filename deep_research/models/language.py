@@ -13,6 +13,7 @@ from deep_research.errors import ModelError
 from deep_research.models import structured
 from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import ModelCall, ModelProvider, StopReason, TokenUsage
+from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import OnPiece, Persistence, Tries, with_books
 from deep_research.models.verdicts import Verdict, failure
@@ -60,6 +61,7 @@ class SingleModel:
         abilities: Abilities,
         persistence: Persistence | None = None,
         timeout: float = 120.0,
+        probes: Probes | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.provider = provider
@@ -67,6 +69,7 @@ class SingleModel:
         self._abilities = abilities
         self._persistence = persistence or Persistence()
         self._timeout = timeout
+        self._probes = probes
         self._clock = clock
 
     @property
@@ -104,6 +107,9 @@ class SingleModel:
         )
 
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
+        """An object. What a model can do that nothing is known of is found out first, with a small question."""
+        if self._probes is not None and self.profile.forms is None:
+            await self._probes.ensure(self.provider, self._persistence)
         tries = self._tries(call)
         try:
             found = await structured.ask(
@@ -114,6 +120,7 @@ class SingleModel:
                 persistence=self._persistence,
                 abilities=self._abilities,
                 most_output=self.profile.output,
+                forms=self.profile.forms,
             )
         except ModelError as error:
             raise with_books(error, tries) from error.__cause__

@@ -40,21 +40,23 @@ async def ask(
     persistence: Persistence,
     abilities: Abilities,
     most_output: int,
+    forms: tuple[str, ...] | None = None,
 ) -> Found[_T]:
-    """A validated ``answer``. ``most_output`` is how far the cap may be raised for an answer that was cut by it.
+    """A validated ``answer``. ``most_output`` is how far the cap may be raised for an answer that was cut by it;
+    ``forms`` are those of the service that the model can use, if that is known.
 
     Raises `ModelError`: malformed when no way gave an object, length, refusal, and whatever `Persistence` raises.
     """
     repaired = False
     last: ModelError | None = None
-    for rung in abilities.rungs(provider.name, provider.forms):
+    for rung in abilities.rungs(provider.identity, provider.forms if forms is None else forms):
         shaped = _shaped(rung, call, answer, provider)
         while tries.left > 0:
             try:
                 reply = await persistence.send(provider, shaped, tries)
             except ModelError as error:
                 if rung in (Rung.SCHEMA, Rung.TOOL) and _refuses_form(error):
-                    abilities.failed(provider.name, rung)
+                    abilities.failed(provider.identity, rung)
                     last = error
                     break
                 raise
@@ -75,9 +77,9 @@ async def ask(
                     repaired = True
                     shaped = _repairing(shaped, reply, problem)
                     continue
-                abilities.failed(provider.name, rung)
+                abilities.failed(provider.identity, rung)
                 break
-            abilities.worked(provider.name, rung)
+            abilities.worked(provider.identity, rung)
             return Found(value, reply, rung)
         if tries.left <= 0:
             break
