@@ -129,7 +129,10 @@ def assemble(
     phases[DeepResearchPhase.PLANNING] = PlanningPhase(
         planner, limits=limits, look=gatherer.look if gatherer.looks else None
     )
-    roles = _models(settings, model, models or {})
+    roles = make_models(settings, model, models or {})
+    for chain in (roles.chain, *roles.by_role.values()):
+        for each in chain:
+            roles.pool.provider(each)  # a wrong name or a missing key is told now, not in the middle of a run
     _used(roles, phases)
     return Parts(
         store=store or make_store(settings),
@@ -183,8 +186,11 @@ def _agents(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]
     return chosen
 
 
-def _models(settings: Settings, model: Models | None, models: Mapping[str, Models]) -> ModelRoles:
-    """Which models do what. Raises `UnknownNameError`, and `ConfigurationError` for a model that cannot be used."""
+def make_models(
+    settings: Settings, model: Models | None = None, models: Mapping[str, Models] | None = None
+) -> ModelRoles:
+    """Which models do what. Raises `UnknownNameError`, `ConfigurationError`, `SettingsError`."""
+    models = models or {}
     pool = ModelPool(
         profiles=read_profiles(settings.model_file) if settings.model_file else {},
         at_once=settings.service_concurrency,
@@ -201,17 +207,13 @@ def _models(settings: Settings, model: Models | None, models: Mapping[str, Model
         ModelRole(role): names for role, names in settings.models.items()
     }
     by_role |= {ModelRole(role): _chain(given) for role, given in models.items()}
-    roles = ModelRoles(
+    return ModelRoles(
         pool=pool,
         chain=settings.model if model is None else _chain(model),
         by_role=by_role,
         margin=settings.token_safety_margin,
         runtime=settings.runtime,
     )
-    for chain in (roles.chain, *by_role.values()):
-        for each in chain:
-            pool.provider(each)  # a wrong name or a missing key is told now, not in the middle of a run
-    return roles
 
 
 def _chain(given: Models) -> tuple[Named, ...]:

@@ -84,6 +84,7 @@ class ModelProvider(ABC):
     """One model behind one service. Usable from several loops; ``aclose`` lets go of the connections of this one."""
 
     service: str  # as in "anthropic:MODEL"
+    probed: bool = True  # whether it has to be found out what the model can do
     base_url: str = ""  # where the service is, if it can be in more than one place
     forms: tuple[Literal["schema", "tool"], ...] = ()  # what the service has, best first
 
@@ -131,6 +132,7 @@ class Wrapped(ModelProvider):
         self.service = inner.service
         self.forms = inner.forms
         self.base_url = inner.base_url
+        self.probed = inner.probed
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         return await self.inner.send(call, on_text)

@@ -107,7 +107,7 @@ class ModelPool:
             abilities=self.common.abilities,
             persistence=persistence,
             timeout=self.timeout,
-            probes=self.probes,
+            probes=self.probes if provider.probed else None,
         )
 
     def _gates(self, provider: ModelProvider, profile: Profile) -> tuple[Gate, ...]:
