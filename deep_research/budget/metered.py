@@ -27,13 +27,12 @@ LONGEST_ID = 200  # characters of the name that a service gives a request
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRoles:
-    """Which models an engine uses for which role: the chain of the role, else that for all roles. ``timeout`` in
-    seconds is the deadline of one answer, ``margin`` and ``runtime`` are those of `Window`."""
+    """Which models an engine uses for which role: the chain of the role, else that for all roles. ``margin`` and
+    ``runtime`` are those of `Window`."""
 
     pool: ModelPool
     chain: Sequence[Named] = ()
     by_role: Mapping[ModelRole, Sequence[Named]] = field(default_factory=dict)
-    timeout: float = 120.0
     margin: float = 0.15
     runtime: str = "direct-api"
 

@@ -56,9 +56,8 @@ class Form(Record):
 
 class ModelCall(Record):
     """One question to a model. ``max_output`` caps the tokens of the answer, reasoning included; ``context`` is the
-    size of the window in tokens, for servers that must be told; ``timeout`` in seconds is for the request as a whole
-    and is kept by whoever calls `send`, providers hand it to their SDK as well. ``temperature`` and ``effort`` are
-    wishes that a provider without the like leaves out."""
+    size of the window in tokens, for servers that must be told; ``timeout`` in seconds is for the request as a whole.
+    ``temperature`` and ``effort`` are wishes that a provider without the like leaves out."""
 
     messages: tuple[Message, ...]
     system: str = ""
@@ -85,6 +84,7 @@ class ModelProvider(ABC):
     """One model behind one service. Usable from several loops; ``aclose`` lets go of the connections of this one."""
 
     service: str  # as in "anthropic:MODEL"
+    probed: bool = True  # whether it has to be found out what the model can do
     base_url: str = ""  # where the service is, if it can be in more than one place
     forms: tuple[Literal["schema", "tool"], ...] = ()  # what the service has, best first
 
@@ -94,6 +94,11 @@ class ModelProvider(ABC):
     @property
     def name(self) -> str:
         return f"{self.service}:{self.model}"
+
+    @property
+    def identity(self) -> str:
+        """The name and where the service is: two servers may have the same model in different shape."""
+        return f"{self.name}@{self.base_url}" if self.base_url else self.name
 
     @property
     def endpoint(self) -> str:
@@ -127,6 +132,7 @@ class Wrapped(ModelProvider):
         self.service = inner.service
         self.forms = inner.forms
         self.base_url = inner.base_url
+        self.probed = inner.probed
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         return await self.inner.send(call, on_text)

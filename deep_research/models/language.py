@@ -14,6 +14,7 @@ from deep_research.models import structured
 from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.models.pieces import OnPiece, Pieces
+from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence, Tries, with_books
 from deep_research.models.verdicts import Verdict, failure
@@ -50,8 +51,8 @@ class LanguageModel(Protocol):
 
 
 class SingleModel:
-    """One model behind one provider. ``call.timeout`` is the deadline of the whole unit, waits included, but not the
-    time spent in the queue of the process's limits."""
+    """One model behind one provider. ``timeout`` in seconds, unless a call sets its own, is the deadline of the whole
+    unit: waits are included, the time in the queue of the process's limits is not."""
 
     def __init__(
         self,
@@ -60,12 +61,16 @@ class SingleModel:
         *,
         abilities: Abilities,
         persistence: Persistence | None = None,
+        timeout: float = 120.0,
+        probes: Probes | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.provider = provider
         self.profile = profile
         self._abilities = abilities
         self._persistence = persistence or Persistence()
+        self._timeout = timeout
+        self._probes = probes
         self._clock = clock
 
     @property
@@ -92,6 +97,9 @@ class SingleModel:
         )
 
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
+        """An object. What a model can do that nothing is known of is found out first, with a small question."""
+        if self._probes is not None and self.profile.forms is None:
+            await self._probes.ensure(self.provider, self._persistence)
         tries = self._tries(call)
         failed: ModelError | None = None
         try:
@@ -144,7 +152,8 @@ class SingleModel:
         await self.provider.aclose()
 
     def _tries(self, call: ModelCall) -> Tries:
-        return Tries(self._clock() + call.timeout, clock=self._clock)
+        seconds = call.timeout if "timeout" in call.model_fields_set else self._timeout
+        return Tries(self._clock() + seconds, clock=self._clock)
 
     def _fitted(self, call: ModelCall) -> ModelCall:
         return call.model_copy(

@@ -14,6 +14,7 @@ from deep_research.models.base import ModelProvider
 from deep_research.models.fallback import Chain, OnFallback
 from deep_research.models.language import LanguageModel, SingleModel
 from deep_research.models.limits import Gate, Gates
+from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile, profile_of
 from deep_research.models.recording import Recorder
 from deep_research.models.registry import make_model_provider, parse_name
@@ -40,16 +41,27 @@ def shared() -> Shared:
 @dataclass(slots=True, kw_only=True)
 class ModelPool:
     """Makes language models of names. ``at_once`` and ``per_minute`` limit the requests to each service in this
-    process, a profile those to its model; ``record`` is a file to which all requests are written. Thread-safe."""
+    process, a profile those to its model; ``timeout`` in seconds is the deadline of an answer; to ``record``, a file,
+    all requests are written; in ``data_dir`` it is remembered what models can do. Thread-safe."""
 
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     at_once: int = 16
     per_minute: float | None = None
     record: Path | None = None
+    timeout: float = 120.0
+    data_dir: Path | None = None
     common: Shared = field(default_factory=shared)
     persistence: Persistence = field(default_factory=Persistence)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _made: dict[str, ModelProvider] = field(default_factory=dict)
+    _probes: Probes | None = None
+
+    @property
+    def probes(self) -> Probes:
+        with self._lock:
+            if self._probes is None:
+                self._probes = Probes(self.data_dir, self.common.abilities)
+            return self._probes
 
     def provider(self, model: Named) -> ModelProvider:
         """The one provider of that name. Raises `UnknownNameError`, `ConfigurationError`."""
@@ -89,7 +101,14 @@ class ModelPool:
         persistence = replace(
             self.persistence, on_wait=on_wait, gates=self._gates(provider, profile), book=book
         )
-        return SingleModel(provider, profile, abilities=self.common.abilities, persistence=persistence)
+        return SingleModel(
+            provider,
+            profile,
+            abilities=self.common.abilities,
+            persistence=persistence,
+            timeout=self.timeout,
+            probes=self.probes if provider.probed else None,
+        )
 
     def _gates(self, provider: ModelProvider, profile: Profile) -> tuple[Gate, ...]:
         """The model's own, then the service's: who waits for a busy model keeps no others from the service."""

@@ -68,6 +68,7 @@ class Replay(ModelProvider):
     second, and so on, the last again and again; one that is not in the record fails. Costs nothing."""
 
     service = "replay"
+    probed = False
 
     def __init__(self, model: str) -> None:
         super().__init__(model)

@@ -140,7 +140,7 @@ class Persistence:
             tries.requests += 1
             sent = tries.clock()
             try:
-                seconds = max(SHORTEST, min(call.timeout, tries.seconds))
+                seconds = max(SHORTEST, tries.seconds)
                 outcome = await _sent(provider, call, seconds, pieces)
             except BaseException:  # cancelled, most often
                 tries.usage += TokenUsage(known=False)

@@ -44,12 +44,12 @@ async def ask(
     forms: tuple[str, ...] | None = None,
 ) -> Found[_T]:
     """A validated ``answer``. ``most_output`` is how far the cap may be raised for an answer that was cut by it;
-    ``forms`` is what the service is known to have, if it is not what the provider says.
+    ``forms`` are those of the service that the model can use, if that is known.
 
     Raises `ModelError`: malformed when no way gave an object, length, refusal, and whatever `Persistence` raises.
     """
     ladder = _Ladder(provider, answer, tries, persistence, abilities, most_output)
-    for rung in abilities.rungs(provider.name, provider.forms if forms is None else forms):
+    for rung in abilities.rungs(provider.identity, provider.forms if forms is None else forms):
         found = await ladder.climb(rung, call)
         if found is not None:
             return found
@@ -99,7 +99,7 @@ class _Ladder(Generic[_T]):
             except Unreadable as unreadable:
                 said = str(unreadable)
             else:
-                self.abilities.worked(self.provider.name, rung)
+                self.abilities.worked(self.provider.identity, rung)
                 return Found(value, reply, rung)
             self.problem = _verdict(self.provider, reply, said, self.tries)
             if reply.stop is StopReason.REFUSAL:
@@ -110,7 +110,7 @@ class _Ladder(Generic[_T]):
                 self.repaired = True
                 shaped = _repairing(shaped, reply, said)
             else:
-                self.abilities.failed(self.provider.name, rung)
+                self.abilities.failed(self.provider.identity, rung)
                 return None
         return None
 
@@ -122,7 +122,7 @@ class _Ladder(Generic[_T]):
     def _learn(self) -> None:
         """The service answers, so it was the form that it would not have."""
         for rung in self.refused:
-            self.abilities.failed(self.provider.name, rung)
+            self.abilities.failed(self.provider.identity, rung)
         self.refused.clear()
 
     def _larger(self, shaped: ModelCall, problem: ModelError) -> ModelCall:

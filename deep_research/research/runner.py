@@ -243,6 +243,7 @@ class Runner:
             fallbacks=parts.fallbacks,
             calls=parts.calls,
             hook_timeout=self._settings.hook_timeout,
+            models=parts.models,
             clock=self._clock,
             elapsed=lambda: time.monotonic() - active.started,
         )
