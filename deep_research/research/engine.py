@@ -118,8 +118,10 @@ class DeepResearch:
             store=store if isinstance(store, Store) else None,
         )
         self._feed = Feed()
-        self._runner = Runner(self._parts, self._settings, self._feed, clock)
-        self._background = BackgroundLoop()
+        self._background = BackgroundLoop(farewell=self._parts.models.pool.aclose)
+        self._runner = Runner(
+            self._parts, self._settings, self._feed, clock, lasting=self._background.is_current
+        )
         self._ready = threading.Lock()
         self._prepared = False
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
