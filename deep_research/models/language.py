@@ -12,10 +12,11 @@ from pydantic import BaseModel
 from deep_research.errors import ModelError
 from deep_research.models import structured
 from deep_research.models.abilities import Abilities, Rung
-from deep_research.models.base import ModelCall, ModelProvider, StopReason, TokenUsage
+from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
+from deep_research.models.pieces import OnPiece, Pieces
 from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import OnPiece, Persistence, Tries, with_books
+from deep_research.models.retry import Persistence, Tries, with_books
 from deep_research.models.verdicts import Verdict, failure
 
 _T = TypeVar("_T")
@@ -77,27 +78,16 @@ class SingleModel:
         return self.provider.name
 
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
-        """A text. One that its cap cut is asked for once more with twice the room, and given as it is after that;
-        an empty one is asked for once more."""
-        tries = self._tries(call)
-        call = self._fitted(call)
-        larger = min(self.profile.output, call.max_output * 2)
-        empty = False
-        while True:
-            reply = await self._persistence.send(self.provider, call, tries, on_piece)
-            if reply.stop is StopReason.REFUSAL:
-                raise with_books(self._failure(Verdict.REFUSAL, "the model refused to answer"), tries)
-            blank = not reply.text.strip()
-            if reply.stop is StopReason.LENGTH and larger > call.max_output and tries.left > 0:
-                call = call.model_copy(update={"max_output": larger})
-            elif blank and not empty and tries.left > 0:
-                empty = True
-            else:
-                break
-            if on_piece:
-                on_piece(None)
-        if blank:
-            raise with_books(self._failure(Verdict.MALFORMED, "the answer is empty"), tries)
+        """A text. One that its cap or the wire cut is asked for again, with twice the room if it was the cap; where
+        nothing better comes of it, the longest is given as it is. An empty one is asked for once more."""
+        tries, pieces = self._tries(call), Pieces(on_piece)
+        try:
+            reply = await self._text(self._fitted(call), tries, pieces)
+        except ModelError:
+            if not tries.partial:
+                raise
+            reply = max(tries.partial, key=lambda partial: len(partial.text))
+        pieces.end(reply.text)
         return Answer(
             value=reply.text,
             stop=reply.stop,
@@ -111,6 +101,7 @@ class SingleModel:
         if self._probes is not None and self.profile.forms is None:
             await self._probes.ensure(self.provider, self._persistence)
         tries = self._tries(call)
+        failed: ModelError | None = None
         try:
             found = await structured.ask(
                 self.provider,
@@ -123,15 +114,39 @@ class SingleModel:
                 forms=self.profile.forms,
             )
         except ModelError as error:
-            raise with_books(error, tries) from error.__cause__
+            failed = with_books(error, tries)
+        if failed is not None:
+            raise failed
         return Answer(
             value=found.value,
-            stop=found.reply.stop,
+            stop=StopReason.END,
             usage=tries.usage,
             requests=tries.requests,
             model=found.reply.model or self.name,
             rung=found.rung,
         )
+
+    async def _text(self, call: ModelCall, tries: Tries, pieces: Pieces) -> Reply:
+        """A whole text. What there is of others is in ``tries.partial``."""
+        larger = min(self.profile.output, call.max_output * 2)
+        empty = False
+        while True:
+            reply = await self._persistence.send(self.provider, call, tries, pieces)
+            blank = not reply.text.strip()
+            if reply.stop is StopReason.REFUSAL:
+                raise with_books(self._failure(Verdict.REFUSAL, "the model refused to answer"), tries)
+            if reply.stop is StopReason.LENGTH:
+                if not blank:
+                    tries.partial.append(reply)
+                if larger <= call.max_output or tries.left <= 0:
+                    raise with_books(self._failure(Verdict.LENGTH, "the answer did not fit its limit"), tries)
+                call = call.model_copy(update={"max_output": larger})
+            elif not blank:
+                return reply
+            elif empty or tries.left <= 0:
+                raise with_books(self._failure(Verdict.MALFORMED, "the answer is empty"), tries)
+            else:
+                empty = True
 
     async def aclose(self) -> None:
         await self.provider.aclose()
