@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from deep_research.logs import get_log, told
 from deep_research.models.abilities import Abilities
 from deep_research.models.base import ModelProvider
 from deep_research.models.fallback import Chain, OnFallback
@@ -19,6 +20,8 @@ from deep_research.models.profiles import Profile, profile_of
 from deep_research.models.recording import Recorder
 from deep_research.models.registry import make_model_provider, parse_name
 from deep_research.models.retry import Book, OnWait, Persistence
+
+log = get_log("models")
 
 Named = str | ModelProvider  # a model by name, or a provider that someone wrote
 
@@ -93,7 +96,10 @@ class ModelPool:
         with self._lock:
             made = list(self._made.values())
         for provider in made:
-            await provider.aclose()
+            try:
+                await provider.aclose()
+            except Exception as error:  # of someone's own: a connection is no reason to lose a run
+                log.warning("provider_close_failed", provider=provider.name, error=told(error))
 
     def _single(self, model: Named, book: Book | None, on_wait: OnWait | None) -> SingleModel:
         provider = self.provider(model)

@@ -99,6 +99,8 @@ class DeepResearch:
             **settings,
             "corpus": _paths(corpus),
             "store": store if isinstance(store, str) else None,
+            "model": model if _is_named(model) else None,
+            "models": models if _is_named(models) else None,
         }
         self._resolved = load_settings(overrides=overrides, config=config, preset=preset)
         self._settings = self._resolved.settings
@@ -107,8 +109,8 @@ class DeepResearch:
         self._budget = budget
         self._parts = assemble(
             self._settings,
-            model=model,
-            models=models,
+            model=None if _is_named(model) else model,
+            models=None if _is_named(models) else models,
             agents=agents,
             search=search,
             hooks=hooks,
@@ -116,8 +118,10 @@ class DeepResearch:
             store=store if isinstance(store, Store) else None,
         )
         self._feed = Feed()
-        self._runner = Runner(self._parts, self._settings, self._feed, clock)
-        self._background = BackgroundLoop()
+        self._background = BackgroundLoop(farewell=self._parts.models.pool.aclose)
+        self._runner = Runner(
+            self._parts, self._settings, self._feed, clock, lasting=self._background.is_current
+        )
         self._ready = threading.Lock()
         self._prepared = False
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
@@ -467,6 +471,15 @@ def _let_go(background: BackgroundLoop, parts: Parts) -> None:
             parts.store.close()
         except DeepResearchError as error:
             log.warning("close_failed", error=str(error))
+
+
+def _is_named(models: object) -> bool:
+    """Whether models are given by name alone, as settings are."""
+    if isinstance(models, Mapping):
+        return all(_is_named(chain) for chain in models.values())
+    return isinstance(models, str) or (
+        isinstance(models, Sequence) and all(isinstance(item, str) for item in models)
+    )
 
 
 def _new_id() -> str:
