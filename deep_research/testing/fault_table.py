@@ -27,6 +27,7 @@ from deep_research.testing.servers import FAULT_KINDS, Fault, ModelServer, Serve
 LATE = 0.1  # seconds by which a deadline may be missed
 SHORT, LONG = 0.15, 30.0  # deadlines in seconds: where it is what ends the unit, and where it is not
 WIDTH = 80
+_ASKED = {"text+stream+object": "all", "text+stream": "texts", "text+object": "plain"}
 _LOOKS = 3  # at a cell that was late: the machine may have been busy
 _STOPS = {StopReason.LENGTH: "short", StopReason.INCOMPLETE: "cut"}
 
@@ -201,9 +202,7 @@ def table(found: Sequence[Cell]) -> str:
             if any(shown):
                 rows.setdefault(row, []).append(way)
         for row, ways in rows.items():
-            asked = "all" if len(ways) == len(WAYS) else "both" if len(ways) == 2 else ways[0]
-            asked = "texts" if ways == ["text", "stream"] else asked
-            lines.append(f"{kind:<17} {asked:<7}{row}".rstrip())
+            lines.append(f"{kind:<17} {_ASKED.get('+'.join(ways), ways[0]):<7}{row}".rstrip())
     wrong = [cell for cell in found if cell.wrong]
     lines.append(f"{len(found)} cells, {len(wrong)} of them wrong; each: strikes once, for ever")
     return "\n".join([*lines, *(f"WRONG {cell}" for cell in wrong)])

@@ -4,8 +4,8 @@ python tests/models/fault_table.py [FAULT ...]
 """
 
 import sys
-from importlib.util import find_spec
 
+from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.ollama import Ollama
 from deep_research.models.openai import OpenAIResponses
 from deep_research.models.openai_chat import OpenAIChat
@@ -20,10 +20,7 @@ def subjects():
     yield Subject("responses", lambda url: OpenAIResponses("model-1", api_key=KEY, base_url=f"{url}/v1"))
     yield Subject("chat", lambda url: OpenAIChat("model-1", api_key=KEY, base_url=f"{url}/v1"))
     yield Subject("ollama", lambda url: Ollama("model-1", base_url=url), says_refusals=False)
-    if find_spec("deep_research.models.anthropic"):
-        from deep_research.models.anthropic import AnthropicMessages
-
-        yield Subject("anthropic", lambda url: AnthropicMessages("model-1", api_key=KEY, base_url=url))
+    yield Subject("anthropic", lambda url: AnthropicMessages("model-1", api_key=KEY, base_url=url))
 
 
 def main(kinds=()):

@@ -6,13 +6,13 @@ import logging
 import pickle
 import traceback
 from functools import partial
-from importlib.util import find_spec
 from urllib.parse import quote, quote_plus
 
 import pytest
 
 from deep_research.errors import DeepResearchError
 from deep_research.models.abilities import Abilities
+from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.base import Message, ModelCall
 from deep_research.models.fallback import Chain
 from deep_research.models.language import SingleModel
@@ -80,10 +80,7 @@ def providers(url):
     yield OpenAIResponses("model-1", base_url=f"{url}/v1"), KEYS["OPENAI_API_KEY"]
     yield OpenAIChat("model-1", api_key=KEYS["compatible"], base_url=f"{url}/v1"), KEYS["compatible"]
     yield Ollama("model-1", api_key=KEYS["ollama"], base_url=url), KEYS["ollama"]
-    if find_spec("deep_research.models.anthropic"):
-        from deep_research.models.anthropic import AnthropicMessages
-
-        yield AnthropicMessages("model-1", base_url=url), KEYS["ANTHROPIC_API_KEY"]
+    yield AnthropicMessages("model-1", base_url=url), KEYS["ANTHROPIC_API_KEY"]
 
 
 async def failed(ask):
@@ -141,7 +138,7 @@ def test_no_key_is_in_any_log_error_traceback_or_object_over_all_faults(logs, ke
                 shown += seen_of(thing)
             runner.run(provider.aclose())
         sent = {value for served in server.log for value in served.headers.values()}
-    assert {KEYS[name] for name in ("OPENAI_API_KEY", "compatible", "ollama")} <= {
+    assert {KEYS[name] for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "compatible", "ollama")} <= {
         value.removeprefix("Bearer ") for value in sent
     }, "the keys were not even used"
     assert len(logs) > 1000
