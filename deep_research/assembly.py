@@ -19,11 +19,15 @@ from deep_research.models.base import ModelProvider
 from deep_research.models.pool import ModelPool, Named
 from deep_research.models.profiles import read_profiles
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
+from deep_research.phases.analysis.llm import LLMAnalyzer
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase, SearchGatherer
 from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
+from deep_research.phases.planning.llm import LLMPlanner
 from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
+from deep_research.phases.refinement.llm import LLMRefiner
 from deep_research.phases.synthesis import ExtractiveSynthesizer, SynthesisPhase
+from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.settings import Settings
 from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.documents.dense import load_stage
@@ -48,6 +52,12 @@ _PHASES: dict[DeepResearchPhase, Callable[..., Phase[Any, Any]]] = {
     DeepResearchPhase.ANALYSIS: AnalysisPhase,
     DeepResearchPhase.SYNTHESIS: SynthesisPhase,
     DeepResearchPhase.REFINEMENT: RefinementPhase,
+}
+_THINKING: dict[DeepResearchPhase, Callable[[], Any]] = {
+    DeepResearchPhase.PLANNING: LLMPlanner,
+    DeepResearchPhase.ANALYSIS: LLMAnalyzer,
+    DeepResearchPhase.SYNTHESIS: LLMSynthesizer,
+    DeepResearchPhase.REFINEMENT: LLMRefiner,
 }
 _EXTRACTIVE: dict[DeepResearchPhase, Callable[[], Any]] = {
     DeepResearchPhase.PLANNING: ExtractivePlanner,
@@ -115,12 +125,16 @@ def assemble(
             )
     corpus = _corpus(settings)
     chosen = _agents(agents)
+    roles = make_models(settings, model, models or {})
+    for chain in (roles.chain, *roles.by_role.values()):
+        for each in chain:
+            roles.pool.provider(each)  # a wrong name or a missing key is told now, not in the middle of a run
     gatherer = SearchGatherer(providers, corpus=corpus, calls=calls, timeout=settings.operation_timeout)
     own = chosen.get(AgentRole.GATHERER)
     phases = {
         phase: make(
             chosen.get(PHASE_TO_AGENT[phase])
-            or (gatherer if phase is DeepResearchPhase.GATHERING else _EXTRACTIVE[phase]()),
+            or (gatherer if phase is DeepResearchPhase.GATHERING else _agent(phase, roles)),
             limits=limits,
         )
         for phase, make in _PHASES.items()
@@ -129,11 +143,7 @@ def assemble(
     phases[DeepResearchPhase.PLANNING] = PlanningPhase(
         planner, limits=limits, look=gatherer.look if gatherer.looks else None
     )
-    roles = make_models(settings, model, models or {})
-    for chain in (roles.chain, *roles.by_role.values()):
-        for each in chain:
-            roles.pool.provider(each)  # a wrong name or a missing key is told now, not in the middle of a run
-    _used(roles, phases)
+    _used(roles, phases, settings)
     return Parts(
         store=store or make_store(settings),
         own_store=store is None,
@@ -226,13 +236,26 @@ def _chain(given: Models) -> tuple[Named, ...]:
     return chain
 
 
-def _used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase[Any, Any]]) -> None:
+def _agent(phase: DeepResearchPhase, roles: ModelRoles) -> Any:
+    """The agent of ours that thinks with a model, where there is one for its role; else the extractive one."""
+    role = ModelRole(PHASE_TO_AGENT[phase].value)
+    return _THINKING[phase]() if roles.chain_of(role) else _EXTRACTIVE[phase]()
+
+
+def _used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase[Any, Any]], settings: Settings) -> None:
     """A model that nobody asks would be a mistake that costs nothing and surprises."""
-    wants = any(getattr(phase.agent, "uses_model", False) for phase in phases.values())
-    if (roles.chain or roles.by_role) and not wants:
+    users = {ModelRole(p.role.value) for p in phases.values() if getattr(p.agent, "uses_model", False)}
+    asked = users | ({ModelRole.SUPERVISOR} if settings.reflection != "never" else set())
+    idle = [role.value for role in roles.by_role if role not in asked]
+    if idle:
         raise ConfigurationError(
-            "No agent uses the language model: the agents of this version are extractive.",
-            hint="Give an agent of your own that has uses_model, or leave the model out.",
+            f"Nothing asks the model of the {idle[0]}.",
+            hint=f"Models are asked by: {', '.join(sorted(asked)) or 'nobody here'}.",
+        )
+    if roles.chain and not users:
+        raise ConfigurationError(
+            "No agent uses the language model: all of them were given.",
+            hint="Give an agent that has uses_model, or leave the model out.",
         )
 
 

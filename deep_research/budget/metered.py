@@ -6,19 +6,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TypeVar
+
+from pydantic import BaseModel
 
 from deep_research.budget.spend import Spend, unpriced
 from deep_research.budget.tokens import Counter
 from deep_research.budget.window import Window
 from deep_research.errors import AgentError, ModelError, WindowError
 from deep_research.models.base import ModelCall, ModelProvider, Reply, TokenUsage
-from deep_research.models.language import LanguageModel
+from deep_research.models.language import Answer, LanguageModel
+from deep_research.models.pieces import OnPiece
 from deep_research.models.pool import ModelPool, Named
 from deep_research.models.profiles import Profile, profile_of
 from deep_research.models.retry import usage_of
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation
-from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress
+from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written
 from deep_research.state.journal import Clock, Journal, utc_now
+
+_Object = TypeVar("_Object", bound=BaseModel)
 
 NEARLY = 0.7  # of the window: from here on the service is asked to count, where it can and we cannot
 COUNT_SECONDS = 10.0
@@ -76,19 +82,42 @@ class RunModels:
             note = f"waiting {seconds:.0f} s: {error.problem}"
             self.journal.progress(Progress(phase=phase, message=note, until=until))
 
-        return self.roles.pool.language_model(
+        inner = self.roles.pool.language_model(
             chain, book=_RunBook(self, role, phase), on_wait=waits, on_fallback=fell_back
         )
+        return _RunModel(inner, self, phase)
 
-    def window(self, model: LanguageModel, output: int) -> Window:
-        """What may be sent to a model that is to answer with ``output`` tokens at most."""
-        profile = model.profile
-        return Window.of(
-            profile.context,
-            min(output, profile.output),
-            runtime=self.roles.runtime,
-            margin=self.roles.margin,
-        )
+
+class _RunModel:
+    """A model within a run: what may be sent is what the run's margins leave, and the texts that it writes are told to
+    who watches."""
+
+    def __init__(self, inner: LanguageModel, run: RunModels, phase: DeepResearchPhase) -> None:
+        self._inner = inner
+        self._run = run
+        self._phase = phase
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def profile(self) -> Profile:
+        return self._inner.profile
+
+    def room(self, output: int) -> int:
+        roles, profile = self._run.roles, self.profile
+        output = min(output, profile.output)
+        return Window.of(profile.context, output, runtime=roles.runtime, margin=roles.margin).input
+
+    async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
+        def told(piece: str | None) -> None:
+            self._run.journal.progress(Written(phase=self._phase, label=call.label, text=piece))
+
+        return await self._inner.text(call, on_piece=on_piece or told)
+
+    async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
+        return await self._inner.object(call, answer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,8 @@ class Form(Record):
 class ModelCall(Record):
     """One question to a model. ``max_output`` caps the tokens of the answer, reasoning included; ``context`` is the
     size of the window in tokens, for servers that must be told; ``timeout`` in seconds is for the request as a whole.
-    ``temperature`` and ``effort`` are wishes that a provider without the like leaves out."""
+    ``temperature`` and ``effort`` are wishes that a provider without the like leaves out. Neither sent nor meant for
+    the model: ``nonce`` is a word in the texts that is another in each call, ``label`` what watchers are told."""
 
     messages: tuple[Message, ...]
     system: str = ""
@@ -66,6 +67,8 @@ class ModelCall(Record):
     context: int | None = None
     temperature: float | None = None
     effort: Effort | None = None
+    nonce: str = ""
+    label: str = ""
     timeout: float = Field(default=120.0, gt=0)
 
 

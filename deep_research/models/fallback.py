@@ -51,6 +51,9 @@ class Chain:
             }
         )
 
+    def room(self, output: int) -> int:
+        return min(model.room(output) for model in self.models)
+
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
         return await self._first(lambda model: model.text(call, on_piece=on_piece), on_piece)
 

@@ -45,6 +45,9 @@ class LanguageModel(Protocol):
     @property
     def profile(self) -> Profile: ...
 
+    def room(self, output: int) -> int:
+        """Tokens that may be sent, by plan, for an answer of so many at most."""
+
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]: ...
 
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]: ...
@@ -76,6 +79,9 @@ class SingleModel:
     @property
     def name(self) -> str:
         return self.provider.name
+
+    def room(self, output: int) -> int:
+        return max(0, self.profile.context - min(output, self.profile.output))
 
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
         """A text. One that its cap or the wire cut is asked for again, with twice the room if it was the cap; where

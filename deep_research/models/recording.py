@@ -114,6 +114,8 @@ def key_of(call: ModelCall) -> str:
     form = [call.form.by, call.form.name] if call.form else None
     turns = [[message.role, message.content] for message in call.messages]
     text = json.dumps([call.system, turns, form, call.temperature, call.effort], ensure_ascii=False)
+    if call.nonce:
+        text = text.replace(call.nonce, "nonce")
     return sha256_hex(text.encode("utf-8", "replace"))
 
 

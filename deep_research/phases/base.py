@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from deep_research.budget import RunModels
 from deep_research.calls import Calls, first
-from deep_research.errors import AgentError, DeepResearchError, HandoffError, StopResearch
+from deep_research.errors import AgentError, DeepResearchError, HandoffError, ModelError, StopResearch
 from deep_research.logs import told
 from deep_research.models.language import LanguageModel
 from deep_research.state import (
@@ -35,13 +35,31 @@ _Answer = TypeVar("_Answer", bound=Record)
 
 
 class Handoff(Record):
-    """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first."""
+    """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first; ``system_prompt``
+    what the owner of the run adds; ``language`` and ``audience`` are for what people will read."""
 
     research_id: str
     original_query: str
     current_phase: DeepResearchPhase
     iteration: int
     guidance: tuple[str, ...] = ()
+    system_prompt: str | None = None
+    language: str | None = None
+    audience: str | None = None
+
+
+def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]:
+    """The fields that every handoff has."""
+    return {
+        "research_id": state.research_id,
+        "original_query": state.query,
+        "current_phase": phase,
+        "iteration": state.iteration,
+        "guidance": state.guidance_for(phase),
+        "system_prompt": state.options.system_prompt,
+        "language": state.options.language,
+        "audience": state.options.audience,
+    }
 
 
 class Agent(Protocol[_In_contra, _Out_co]):
@@ -180,17 +198,20 @@ async def off_loop(size: int, work: Callable[..., _T], *args: Any, **kwargs: Any
 
 async def together(units: Iterable[Callable[[], Coroutine[Any, Any, None]]], *, at_once: int) -> None:
     """Run units side by side, so many at once. The first failure ends those that run, lets none begin, and is
-    raised as itself."""
+    raised as itself. When a model fails, those that run finish first: they were paid for."""
     slots = asyncio.Semaphore(at_once)
     failed = False
+    outage: ModelError | None = None
 
     async def in_turn(unit: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        nonlocal failed
+        nonlocal failed, outage
         async with slots:
             if failed:  # the slot came free before the cancellation reached this task
                 return
             try:
                 await unit()
+            except ModelError as error:
+                failed, outage = True, outage or error
             except BaseException:
                 failed = True
                 raise
@@ -201,3 +222,5 @@ async def together(units: Iterable[Callable[[], Coroutine[Any, Any, None]]], *, 
                 group.create_task(in_turn(unit))
     except BaseExceptionGroup as failures:
         raise first(failures) from None
+    if outage is not None:
+        raise outage

@@ -253,6 +253,8 @@ class Runner:
             calls=parts.calls,
             hook_timeout=self._settings.hook_timeout,
             models=parts.models,
+            reflection=self._settings.reflection,
+            on_outage=self._settings.on_outage,
             clock=self._clock,
             elapsed=lambda: time.monotonic() - active.started,
         )

@@ -98,6 +98,24 @@ class Settings(BaseModel):
         default=800, ge=100, le=20_000, description="Length the report aims at, in words."
     )
     system_prompt: str | None = Field(default=None, description="Instructions added to those of every agent.")
+    language: Name | None = Field(
+        default=None, description="Language that a model writes the report in; unset: that of the question."
+    )
+    audience: Name | None = Field(
+        default=None, description="For whom a model writes the report, such as `engineers new to the field`."
+    )
+    reflection: Literal["never", "on_failure", "always"] = Field(
+        default="on_failure",
+        description="When the supervisor's model thinks about a phase: after one that its gate blocked, or after each.",
+    )
+    on_outage: Literal["park", "extractive"] = Field(
+        default="park",
+        description="When no model can be reached: park the run for later, or go on with the extractive agents.",
+    )
+    economy: bool = Field(
+        default=False,
+        description="Ask the cheaper sibling of a model where that is enough: to read sources and to reflect.",
+    )
     source_types: Names = Field(
         default=(), description="Kinds of sources to ask for, such as `web`; empty: any."
     )

@@ -104,7 +104,8 @@ class SubQueryFailed(Event):
 
 
 class SourcesAnalyzed(Event):
-    """One batch of sources was read."""
+    """One batch of sources was read. ``unfounded`` counts findings that were left out, since their quotes are in none
+    of the sources, ``unknown_ids`` ids that the agent named and was never given."""
 
     type: Literal["sources.analyzed"] = "sources.analyzed"
     source_ids: tuple[str, ...]
@@ -112,6 +113,8 @@ class SourcesAnalyzed(Event):
     gaps: tuple[Gap, ...] = ()
     quality_updates: tuple[QualityUpdate, ...] = ()
     addressed_gap_ids: tuple[str, ...] = ()
+    unfounded: int = 0
+    unknown_ids: int = 0
 
 
 class EvidenceWeighed(Event):
@@ -294,12 +297,22 @@ UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
 class Progress(Record):
     """A transient note for watchers: never stored, dropped first when nobody reads."""
 
-    type: Literal["progress"] = "progress"
+    type: str = "progress"
     phase: DeepResearchPhase
     message: str
     done: int = 0
     total: int = 0
     until: datetime | None = None  # of a wait: when it is over
+
+
+class Written(Progress):
+    """A piece of a text that a model writes, as it comes; ``text`` None: what came under this ``label`` is void, it
+    begins anew."""
+
+    type: str = "written"
+    message: str = ""
+    label: str = ""
+    text: str | None = None
 
 
 @cache

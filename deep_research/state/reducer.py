@@ -81,6 +81,8 @@ class Fold:
     report_improvements: tuple[str, ...]
     usage: Usage
     duplicates_skipped: int
+    unfounded: int
+    unknown_ids: int
     supervisor_retries: int
     replanned: bool
     refined: int
@@ -371,6 +373,8 @@ def _analyzed(state: Fold, event: ev.SourcesAnalyzed) -> None:
         gap = state.gaps[gap_id]
         state.gaps[gap_id] = gap.model_copy(update={"addressed": True})
     _update_qualities(state, event.quality_updates)
+    state.unfounded += event.unfounded
+    state.unknown_ids += event.unknown_ids
 
 
 def _joined(state: Fold, known: Finding, other: Finding) -> Finding:

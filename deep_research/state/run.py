@@ -44,6 +44,8 @@ class RunOptions(Record):
     max_supervisor_retries: int = Field(default=2, ge=0, le=10)
     report_words: int = Field(default=800, ge=100, le=20_000)
     system_prompt: str | None = None
+    language: str | None = None
+    audience: str | None = None
     source_types: tuple[str, ...] = ()
     user_id: str | None = None
     session_id: str | None = None
@@ -111,6 +113,8 @@ class DeepResearchState(Record):
     usage: Usage = Usage()
     reservations: tuple[Reservation, ...] = ()
     duplicates_skipped: int = 0
+    unfounded: int = 0
+    unknown_ids: int = 0
     supervisor_retries: int = 0
     replanned: bool = False
     refined: int = 0

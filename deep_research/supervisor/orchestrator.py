@@ -50,9 +50,11 @@ from deep_research.supervisor.gates import VALIDATORS, Gates, policies
 from deep_research.supervisor.hooks import ANSWERS, Park, SupervisorHooks, Verdict, overridden
 from deep_research.supervisor.iteration import decide, follow_ups, wish
 from deep_research.supervisor.moves import given, onward
+from deep_research.supervisor.outage import Way, is_spent, limit_of, parking_for, way_after
 from deep_research.supervisor.reflection import reflection_prompt
 from deep_research.supervisor.review import Review, judge, overrule
 from deep_research.supervisor.review import situation as situation_of
+from deep_research.supervisor.thinking import Thinking
 
 log = get_log("supervisor")
 
@@ -84,6 +86,8 @@ class SupervisorOrchestrator:
         calls: Calls | None = None,
         hook_timeout: float = 60.0,
         models: ModelRoles | None = None,
+        reflection: str = "on_failure",
+        on_outage: str = "park",
         clock: Clock = utc_now,
         elapsed: Callable[[], float] = lambda: 0.0,
     ) -> None:
@@ -94,6 +98,9 @@ class SupervisorOrchestrator:
         self._calls = calls or Calls()
         self._hook_timeout = hook_timeout
         self._roles = models
+        self._reflection = reflection
+        self._parks = on_outage == "park"
+        self._thinking: Thinking | None = None
         self._models: RunModels | None = None
         self._clock = clock
         self._elapsed = elapsed
@@ -161,7 +168,11 @@ class SupervisorOrchestrator:
                     raise asyncio.CancelledError
                 if self._roles is not None:
                     self._models = self._roles.of_run(journal, self._clock)
-                await self._to_the_end(journal)
+                self._thinking = Thinking(self._models, self._reflection, self._clock)
+                try:
+                    await self._to_the_end(journal)
+                finally:
+                    await self._thinking.end()
             except asyncio.CancelledError:
                 if self._stop is None:
                     raise
@@ -211,11 +222,25 @@ class SupervisorOrchestrator:
             else:
                 await worker.run(journal.state, journal, self._models)
         except WorkError as error:
-            fallback = self._fallbacks.get(phase)
-            if fallback is None or not getattr(worker.agent, "falls_back", False):
-                raise
-            await journal.record(AgentFellBack(role=worker.role.value, error=error.problem))
-            await fallback.run(journal.state, journal)
+            await self._instead(journal, phase, worker, error)
+
+    async def _instead(
+        self, journal: Journal, phase: DeepResearchPhase, worker: Phase[Any, Any], error: WorkError
+    ) -> None:
+        """An agent could not do its work: the run waits, gives up, or the extractive agent does what is left."""
+        way = way_after(error, parks=self._parks)
+        if way is Way.PARK:
+            await journal.record(RunParked(parking=parking_for(error, self._clock())))
+            raise _Parked
+        if way is Way.GIVE_UP:
+            raise ConfigurationError(error.problem, hint=error.hint, **error.data)
+        fallback = self._fallbacks.get(phase)
+        if fallback is None or not getattr(worker.agent, "falls_back", False):
+            raise error
+        limit = limit_of(error)
+        told_of = [LimitReached(limit=limit)] if limit else []
+        await journal.record(AgentFellBack(role=worker.role.value, error=error.problem), *told_of)
+        await fallback.run(journal.state, journal)
 
     async def _gather(self, worker: Phase[Any, Any], journal: Journal) -> None:
         """Gathering ends when the run's seconds are used up; the report is written from what there is."""
@@ -263,6 +288,8 @@ class SupervisorOrchestrator:
             if overruled:  # the answer to a pause of this hook
                 review.guidance.append((str(overruled), "hook"))
             judge(review, state, worker=worker, policy=policy)
+        if self._thinking is not None:
+            await self._thinking.after(journal, review)
         if review.action is not SupervisorAction.ABORT:
             prompt = self.get_reflection_prompt(state, phase)
             thought = await self._hook(journal, "think_pause", state, prompt)
@@ -360,7 +387,7 @@ class SupervisorOrchestrator:
 
     def _out_of_time(self, state: DeepResearchState) -> bool:
         cap = state.options.budget.max_seconds
-        return cap is not None and self._elapsed() >= cap
+        return is_spent(state.limits) or (cap is not None and self._elapsed() >= cap)
 
     # Ending
 

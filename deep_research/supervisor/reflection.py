@@ -1,8 +1,98 @@
-"""What the supervisor asks itself, or its hooks, after each phase."""
+"""What the supervisor asks itself, or its hooks, after each phase, and what its model thinks of it."""
 
 from __future__ import annotations
 
-from deep_research.state import DeepResearchPhase, DeepResearchState
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from deep_research.models.base import Effort, ModelCall
+from deep_research.models.base import Message as Turn
+from deep_research.models.language import LanguageModel
+from deep_research.phases.prompting import RULES, Message, listed, one_line
+from deep_research.state import AgentDecision, DeepResearchPhase, DeepResearchState, ValidationResult
+
+MOST_OUTPUT = 1_500  # tokens, thoughts included
+MOST_SHOWN = 40  # findings, sources or sub-queries
+
+SYSTEM = f"""\
+You supervise a piece of research that goes through planning, gathering, analysis, synthesis and \
+refinement, each done by a specialist. After a phase you look at what came of it and advise whoever works \
+next, or does the phase again.
+
+Weigh whether the question is covered, how good the evidence is, and what the rounds that are left allow. \
+Then give an action (proceed, retry, iterate or complete), the reason in one or two sentences, a score \
+from 1 to 10 with strengths and weaknesses, and guidance: at most three short, concrete instructions that \
+change what the next specialist does. Say "" if there is nothing worth saying; praise is no guidance.
+
+{RULES}"""
+
+
+class Assessment(BaseModel):
+    score: int = Field(default=5, ge=1, le=10)
+    strengths: list[str] = Field(default_factory=list)
+    weaknesses: list[str] = Field(default_factory=list)
+
+
+class Reflection(BaseModel):
+    action: Literal["proceed", "retry", "iterate", "complete"] = "proceed"
+    rationale: str = ""
+    quality_assessment: Assessment = Field(default_factory=Assessment)
+    guidance: str = Field(default="", description="instructions to whoever works next")
+
+
+async def reflect(
+    state: DeepResearchState, phase: DeepResearchPhase, validation: ValidationResult, model: LanguageModel
+) -> Reflection:
+    """What the supervisor's model thinks of a finished phase. Raises `WorkError`."""
+    message = Message()
+    message.add(f"Question: {state.query}")
+    message.add(f"Phase: {phase.value}, round {state.iteration} of {state.max_iterations}.")
+    message.add(reflection_prompt(state, phase))
+    if validation.issues:
+        message.add(f"The gate found:\n{listed(validation.issues)}")
+    label, lines = _shown(state, phase)
+    if lines:
+        message.material(label, listed(map(one_line, lines[:MOST_SHOWN])))
+    call = ModelCall(
+        system=SYSTEM,
+        messages=(Turn(content=str(message)),),
+        max_output=MOST_OUTPUT,
+        effort=Effort.LOW,
+        nonce=message.mark,
+    )
+    return (await model.object(call, Reflection)).value
+
+
+def reflected(
+    reflection: Reflection, phase: DeepResearchPhase, iteration: int, at: datetime
+) -> AgentDecision:
+    """The reflection as the decision that it is recorded as."""
+    return AgentDecision(
+        agent="supervisor",
+        action="reflect",
+        rationale=reflection.rationale,
+        inputs={"phase": phase.value, "iteration": iteration},
+        outputs=reflection.model_dump(mode="json", exclude={"rationale"}),
+        timestamp=at,
+    )
+
+
+def _shown(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[str, list[str]]:
+    """What the phase came to, a line for each item."""
+    match phase:
+        case DeepResearchPhase.PLANNING:
+            return "plan", [s.query for s in state.current_sub_queries()]
+        case DeepResearchPhase.GATHERING:
+            return "sources", [f"{s.title} ({s.quality.value})" for s in state.sources]
+        case DeepResearchPhase.ANALYSIS:
+            findings = [f"{f.confidence.value}: {f.content}" for f in state.findings]
+            return "findings and gaps", findings + [f"gap: {g.description}" for g in state.unresolved_gaps()]
+        case DeepResearchPhase.SYNTHESIS:
+            return "report", [(state.report or "")[:6_000]]
+        case DeepResearchPhase.REFINEMENT:
+            return "gaps", [g.description for g in state.unresolved_gaps()]
 
 
 def reflection_prompt(state: DeepResearchState, phase: DeepResearchPhase) -> str:

@@ -88,6 +88,9 @@ class ScriptedModel:
         self.usage = TokenUsage()
         self._answers = answers
 
+    def room(self, output: int) -> int:
+        return max(0, self.profile.context - min(output, self.profile.output))
+
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
         said = _text(await self._next(call, None))
         for piece in deltas(said) if on_piece is not None else ():

@@ -178,7 +178,7 @@ class Live(Watching):
         self._drawn = []
 
     def noted(self, note: ev.Progress) -> None:
-        if note.phase is DeepResearchPhase.GATHERING:
+        if note.phase is DeepResearchPhase.GATHERING and note.until is None and note.message:
             self._searching.add(note.message)
 
     def happened(self, event: ev.Event) -> None:

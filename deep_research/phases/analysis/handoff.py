@@ -42,7 +42,6 @@ class AnalyzerInput(Handoff):
     those iterations found."""
 
     research_brief: str | None = None
-    system_prompt: str | None = None
     source_count: int
     high_quality_sources: int
     sub_queries: tuple[SubQuery, ...] = ()
@@ -77,10 +76,15 @@ class AnalyzedGap(Record):
 
 
 class AnalyzerOutput(Record):
+    """``quoted`` says that every finding rests on quotes: one of which none is found in its source is left out.
+    ``unknown`` counts ids that were named and never given."""
+
     findings: tuple[AnalyzedFinding, ...] = ()
     gaps: tuple[AnalyzedGap, ...] = ()
     quality_updates: tuple[QualityUpdate, ...] = ()
     addressed_gap_ids: tuple[str, ...] = ()
+    quoted: bool = False
+    unknown: int = 0
 
 
 class SurveyInput(Handoff):

@@ -18,7 +18,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.phases.base import Phase, off_loop, together
+from deep_research.phases.base import Phase, off_loop, shared, together
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -49,7 +49,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             return
         # All batches of this pass, also those read before a crash: what remains must be what it would have been.
         earlier = state.analyzed - state.analyzed_now
-        batches = list(self._batches(s for s in state.sources if s.id not in earlier and s.content_hash))
+        unread_before = (s for s in state.sources if s.id not in earlier and s.content_hash)
+        batches = list(self._batches(unread_before, models))
         unread = ([s for s in batch if s.id not in state.analyzed] for batch in batches)
         await together(
             (partial(self._unit, batch, state, journal, len(batches), models) for batch in unread if batch),
@@ -98,11 +99,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         changed = {g.id: g for g in weighed.gaps}
         findings = {f.id: f for f in (*state.findings, *weighed.findings)}
         handoff = SurveyInput(
-            research_id=state.research_id,
-            original_query=state.query,
-            current_phase=self.phase,
-            iteration=state.iteration,
-            guidance=state.guidance_for(self.phase),
+            **shared(state, self.phase),
             sub_queries=state.current_sub_queries(),
             sources=await self._matched(state.sources[:SURVEYED], journal),
             findings=tuple(f for f in findings.values() if f.id not in weighed.dropped),
@@ -121,8 +118,12 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             matched += [_with_text(s, _passages(s, text)) for s, text in zip(batch, texts, strict=True)]
         return tuple(matched)
 
-    def _batches(self, sources: Iterable[Source]) -> Iterable[tuple[Source, ...]]:
-        """An agent may set its own ``batch_bytes``."""
+    def _batches(self, sources: Iterable[Source], models: RunModels | None) -> Iterable[tuple[Source, ...]]:
+        """An agent may set its own ``batch_bytes``; or, if it uses a model, ``batch_chars`` by the model's window, of
+        which a source takes at most ``source_chars``."""
+        if hasattr(self.agent, "batch_chars"):
+            room = self.agent.batch_chars(self._model(models))
+            return _batched(sources, room, most=getattr(self.agent, "source_chars", room))
         return _batched(sources, int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes)))
 
     async def _unit(
@@ -146,13 +147,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     ) -> AnalyzerInput:
         texts = await journal.texts([s.content_hash for s in batch if s.content_hash])
         return AnalyzerInput(
-            research_id=state.research_id,
-            original_query=state.query,
-            current_phase=self.phase,
-            iteration=state.iteration,
-            guidance=state.guidance_for(self.phase),
+            **shared(state, self.phase),
             research_brief=state.research_brief,
-            system_prompt=state.options.system_prompt,
             source_count=len(state.sources),
             high_quality_sources=state.high_quality_sources(),
             sub_queries=state.current_sub_queries(),
@@ -162,16 +158,19 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         )
 
 
-def _batched(sources: Iterable[Source], room: int) -> Iterable[tuple[Source, ...]]:
-    """The sources in order, in batches as large as ``room`` allows."""
+def _batched(
+    sources: Iterable[Source], room: int, *, most: int | None = None
+) -> Iterable[tuple[Source, ...]]:
+    """The sources in order, in batches as large as ``room`` allows; each counts with ``most`` at most."""
     batch: list[Source] = []
     size = 0
     for source in sources:
-        if batch and size + source.length > room:
+        length = source.length if most is None else min(source.length, most)
+        if batch and size + length > room:
             yield tuple(batch)
             batch, size = [], 0
         batch.append(source)
-        size += source.length
+        size += length
     if batch:
         yield tuple(batch)
 
@@ -213,6 +212,8 @@ def _event(
     given = {s.id: s for s in batch}
     texts = {s.id: s.content for s in handoff.sources}
     findings = [_finding(item, given, texts, state) for item in answer.findings]
+    if answer.quoted:
+        findings = [finding if finding and finding.quotes else None for finding in findings]
     open_gaps = {g.id for g in handoff.open_gaps}
     first = next((n for n, s in enumerate(state.sources) if s.id in given), 0) * GAPS_PER_SOURCE
     return SourcesAnalyzed(
@@ -229,6 +230,8 @@ def _event(
             if u.source_id in given
         ),
         addressed_gap_ids=tuple(i for i in dict.fromkeys(answer.addressed_gap_ids) if i in open_gaps),
+        unfounded=sum(finding is None for finding in findings),
+        unknown_ids=answer.unknown,
     )
 
 

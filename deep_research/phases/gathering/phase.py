@@ -8,7 +8,7 @@ from deep_research.budget import RunModels
 from deep_research.errors import DeepResearchError
 from deep_research.evidence.plain import clean
 from deep_research.evidence.text import content_words
-from deep_research.phases.base import Phase, Retry, off_loop, together
+from deep_research.phases.base import Phase, Retry, off_loop, shared, together
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput
 from deep_research.state import DeepResearchPhase, DeepResearchState, Limit, Source, SubQuery, SubQueryStatus
 from deep_research.state.events import Event, LimitReached, Progress, SubQueryCompleted, SubQueryFailed
@@ -71,11 +71,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
 
     def handoff(self, sub_query: SubQuery, state: DeepResearchState, known: frozenset[str]) -> GathererInput:
         return GathererInput(
-            research_id=state.research_id,
-            original_query=state.query,
-            current_phase=self.phase,
-            iteration=state.iteration,
-            guidance=state.guidance_for(self.phase),
+            **shared(state, self.phase),
             sub_queries=(sub_query.query,),
             source_types=state.options.source_types,
             max_sources_per_query=state.options.max_sources_per_query,

@@ -12,7 +12,6 @@ class PlannerInput(Handoff):
     """``asked`` are queries already searched in this run, when planning again; ``first_look`` is what the corpus says of
     the question, where there is one."""
 
-    system_prompt: str | None = None
     max_sub_queries: int
     asked: tuple[str, ...] = ()
     first_look: FirstLook | None = None

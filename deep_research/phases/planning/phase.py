@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from deep_research.budget import RunModels
 from deep_research.errors import SearchError
 from deep_research.logs import get_log, told
-from deep_research.phases.base import Agent, Phase, WorkLimits
+from deep_research.phases.base import Agent, Phase, WorkLimits, shared
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
 from deep_research.state import (
     DeepResearchPhase,
@@ -69,12 +69,7 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
 
     def handoff(self, state: DeepResearchState, look: FirstLook | None = None) -> PlannerInput:
         return PlannerInput(
-            research_id=state.research_id,
-            original_query=state.query,
-            current_phase=self.phase,
-            iteration=state.iteration,
-            guidance=state.guidance_for(self.phase),
-            system_prompt=state.options.system_prompt,
+            **shared(state, self.phase),
             max_sub_queries=state.max_sub_queries,
             asked=tuple(s.query for s in state.sub_queries if s.status is SubQueryStatus.COMPLETED),
             first_look=look,

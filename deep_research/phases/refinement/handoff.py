@@ -16,7 +16,6 @@ class RefinerInput(Handoff):
     remaining_iterations: int
     has_report_draft: bool
     report: str | None = None
-    system_prompt: str | None = None
     source_count: int = 0
     findings: tuple[Finding, ...] = ()
     asked: tuple[str, ...] = ()

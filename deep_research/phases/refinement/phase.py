@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deep_research.budget import RunModels
-from deep_research.phases.base import Phase
+from deep_research.phases.base import Phase, shared
 from deep_research.phases.refinement.handoff import RefinerInput, RefinerOutput
 from deep_research.state import DeepResearchPhase, DeepResearchState, SubQueryStatus
 from deep_research.state.events import GapsAssessed
@@ -32,17 +32,12 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
 
     def handoff(self, state: DeepResearchState) -> RefinerInput:
         return RefinerInput(
-            research_id=state.research_id,
-            original_query=state.query,
-            current_phase=self.phase,
-            iteration=state.iteration,
-            guidance=state.guidance_for(self.phase),
+            **shared(state, self.phase),
             gaps=state.unresolved_gaps(),
             max_iterations=state.max_iterations,
             remaining_iterations=state.max_iterations - state.iteration,
             has_report_draft=bool(state.report),
             report=state.report,
-            system_prompt=state.options.system_prompt,
             source_count=len(state.sources),
             findings=state.findings,
             asked=tuple(s.query for s in state.sub_queries if s.status is not SubQueryStatus.SUPERSEDED),

@@ -15,7 +15,6 @@ class SynthesizerInput(Handoff):
     gap_count: int
     has_research_brief: bool
     research_brief: str | None = None
-    system_prompt: str | None = None
     sub_queries: tuple[SubQuery, ...] = ()
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deep_research.budget import RunModels
-from deep_research.phases.base import Phase
+from deep_research.phases.base import Phase, shared
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.report.render import finished
 from deep_research.state import DeepResearchPhase, DeepResearchState
@@ -29,17 +29,12 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
     """All that the run found out, in the order of rank."""
     cited = {source_id for f in state.findings for source_id in f.source_ids}
     return SynthesizerInput(
-        research_id=state.research_id,
-        original_query=state.query,
-        current_phase=DeepResearchPhase.SYNTHESIS,
-        iteration=state.iteration,
-        guidance=state.guidance_for(DeepResearchPhase.SYNTHESIS),
+        **shared(state, DeepResearchPhase.SYNTHESIS),
         max_iterations=state.max_iterations,
         finding_count=len(state.findings),
         gap_count=len(state.unresolved_gaps()),
         has_research_brief=bool(state.research_brief),
         research_brief=state.research_brief,
-        system_prompt=state.options.system_prompt,
         sub_queries=state.current_sub_queries(),
         findings=state.findings,
         gaps=state.gaps,

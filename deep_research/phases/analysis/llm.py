@@ -1,0 +1,218 @@
+"""The analyzer that thinks with a model."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from deep_research.budget.tokens import Counter
+from deep_research.errors import ModelError, WindowError
+from deep_research.models.base import Effort, ModelCall
+from deep_research.models.base import Message as Turn
+from deep_research.models.language import LanguageModel
+from deep_research.models.verdicts import is_too_long
+from deep_research.phases.analysis.excerpts import excerpt
+from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
+from deep_research.phases.analysis.handoff import (
+    AnalyzedFinding,
+    AnalyzedGap,
+    AnalyzedQuote,
+    AnalyzerInput,
+    AnalyzerOutput,
+    SourceText,
+    SurveyInput,
+    SurveyOutput,
+)
+from deep_research.phases.analysis.merging import merge
+from deep_research.phases.prompting import RULES, Aliases, Message, manner, one_line, wishes
+from deep_research.state import ConfidenceLevel, QualityUpdate, SourceQuality
+
+MOST_OUTPUT = 6_000  # tokens, thoughts included
+SOURCE_CHARS = 12_000  # of one source; of longer ones the part that bears on the question is read
+BATCH_CHARS = 60_000  # of all sources of a call: more, and models overlook what stands in the middle
+LEAST_CHARS = 400  # of a source, below which reading it is no use
+_CHARS_A_TOKEN = 3
+
+SYSTEM = f"""\
+You read sources for a piece of research and write down what they say about the question. Every source has \
+a name such as S1.
+
+A finding is one statement that helps to answer the question, in your own words, understandable without \
+the source: with the names, figures, units and dates it is about. For each finding give
+- the sources that carry it, by name;
+- for each of them a quote: the words of the source from which the finding follows, copied letter by \
+letter from it, one to three sentences, nothing left out and nothing added. A finding whose quote is not \
+found in its source is thrown away;
+- how sure it is. low: one weak source. medium: one source with authority, or several that may copy each \
+other. high: several sources with authority that do not;
+- a short theme that findings of the same kind share.
+
+Write as many findings as the sources have to give, the most telling first; for a source that says nothing \
+about the question none. Join what several sources say into one finding with all of them. Where sources \
+contradict each other, write a finding for each side. Do not answer from what you know yourself.
+
+A gap is something the question needs and these sources do not give: say what, with one to three searches \
+that may find it, each standing by itself. Priority 1 matters most. No more than three gaps, and none for \
+what is nice to know.
+
+For each source that you read say how far it can be relied on (low, medium, high): by who says it, how \
+near they are to the matter, and how old it is.
+
+{RULES}"""
+
+
+class Evidence(BaseModel):
+    source_id: str = Field(description="name of the source, such as S1")
+    quote: str = Field(description="copied letter by letter")
+
+
+class NewFinding(BaseModel):
+    content: str = Field(description="the statement, understandable by itself")
+    confidence: Literal["low", "medium", "high"] = "low"
+    source_ids: list[str] = Field(description="names of the sources that carry it")
+    category: str | None = Field(default=None, description="theme")
+    quotes: list[Evidence] = Field(description="one for each source")
+
+
+class NewGap(BaseModel):
+    description: str
+    suggested_queries: list[str] = Field(default_factory=list)
+    priority: int = 1
+
+
+class Opinion(BaseModel):
+    source_id: str
+    quality: Literal["low", "medium", "high"]
+
+
+class Reading(BaseModel):
+    findings: list[NewFinding]
+    gaps: list[NewGap] = Field(default_factory=list)
+    quality_updates: list[Opinion] = Field(default_factory=list)
+    addressed_gap_ids: list[str] = Field(
+        default_factory=list, description="names of the earlier gaps that these sources fill, such as G1"
+    )
+
+
+class LLMAnalyzer:
+    """Has its model read a batch of sources at a time. Names that were not given are dropped and counted."""
+
+    uses_model = True
+    deterministic = False
+    falls_back = True
+    name = "analyzer"
+    source_chars = SOURCE_CHARS
+
+    def __init__(self) -> None:
+        self._extractive = ExtractiveAnalyzer()
+
+    def batch_chars(self, model: LanguageModel) -> int:
+        """Characters of the sources that are read in one call."""
+        room = model.room(MOST_OUTPUT) - Counter().expected(SYSTEM)
+        return max(LEAST_CHARS, min(BATCH_CHARS, int(room * _CHARS_A_TOKEN * 0.8)))
+
+    async def __call__(self, handoff: AnalyzerInput, model: LanguageModel) -> AnalyzerOutput:
+        allowance = self.source_chars
+        try:
+            return await self._read(handoff, model, allowance)
+        except (WindowError, ModelError) as error:
+            if isinstance(error, ModelError) and not is_too_long(error):
+                raise
+        return await self._read(handoff, model, allowance // 3)  # once
+
+    async def survey(self, handoff: SurveyInput, model: LanguageModel) -> SurveyOutput:
+        """Order and coverage by code; what several readings have in common by the model."""
+        surveyed = await self._extractive.survey(handoff)
+        looked = surveyed.model_copy(
+            update={"findings": (), "dropped": (), "gaps": (), "addressed_gap_ids": ()}
+        )
+        if sum(len(s.content) for s in handoff.sources) <= self.batch_chars(model):
+            return looked.model_copy(update={"follow_ups": ()})
+        return await merge(handoff, looked, model)
+
+    async def _read(self, handoff: AnalyzerInput, model: LanguageModel, allowance: int) -> AnalyzerOutput:
+        sources = Aliases("S", [s.id for s in handoff.sources])
+        gaps = Aliases("G", [g.id for g in handoff.open_gaps])
+        message, room = Message(), model.room(MOST_OUTPUT) - Counter().expected(SYSTEM)
+        told = _told(handoff, sources, gaps, message, allowance)
+        while Counter().expected(told) > room and allowance > LEAST_CHARS:
+            allowance = max(LEAST_CHARS, int(allowance * 0.8 * room / Counter().expected(told)))
+            message = Message()
+            told = _told(handoff, sources, gaps, message, allowance)
+        call = ModelCall(
+            system=SYSTEM,
+            messages=(Turn(content=told),),
+            max_output=MOST_OUTPUT,
+            effort=Effort.LOW,
+            nonce=message.mark,
+        )
+        reading = (await model.object(call, Reading)).value
+        return _output(reading, sources, gaps, handoff)
+
+
+def _told(handoff: AnalyzerInput, sources: Aliases, gaps: Aliases, message: Message, allowance: int) -> str:
+    message.add(f"Question: {handoff.original_query}")
+    if handoff.research_brief:
+        message.add(f"How it is looked into: {one_line(handoff.research_brief)}")
+    message.add(wishes(handoff))
+    if handoff.open_gaps:
+        lines = [f"{gaps.names[g.id]}: {one_line(g.description)}" for g in handoff.open_gaps]
+        message.add("Earlier gaps; say which of them these sources fill:")
+        message.material("gaps", "\n".join(lines))
+    for source in handoff.sources:
+        message.material(f"source {sources.names[source.id]}", _shown(source, allowance))
+    message.add(f"Read these {len(handoff.sources)} sources. {manner(handoff)} Quotes stay in theirs.")
+    return str(message)
+
+
+def _shown(source: SourceText, allowance: int) -> str:
+    about = [f"Title: {one_line(source.title)}"]
+    if source.url:
+        about.append(f"Address: {one_line(source.url)}")
+    if source.published:
+        about.append(f"Date: {source.published.isoformat()}")
+    return "\n".join([*about, "", excerpt(source.content, source.passages, allowance)])
+
+
+def _output(reading: Reading, sources: Aliases, gaps: Aliases, handoff: AnalyzerInput) -> AnalyzerOutput:
+    by_sub_query = {s.id: s.sub_query_id for s in handoff.sources}
+    findings = []
+    for item in reading.findings:
+        quotes = tuple(
+            AnalyzedQuote(source_id=source_id, quote=evidence.quote)
+            for evidence in item.quotes
+            if (source_id := sources.id(evidence.source_id)) is not None
+        )
+        carried = tuple(dict.fromkeys((*sources.all(item.source_ids), *(q.source_id for q in quotes))))
+        if item.content.strip():
+            findings.append(
+                AnalyzedFinding(
+                    content=item.content,
+                    confidence=ConfidenceLevel(item.confidence),
+                    source_ids=carried,
+                    category=item.category,
+                    quotes=quotes,
+                    sub_query_id=by_sub_query.get(carried[0]) if carried else None,
+                )
+            )
+    return AnalyzerOutput(
+        findings=tuple(findings),
+        gaps=tuple(
+            AnalyzedGap(
+                description=gap.description,
+                suggested_queries=tuple(query for query in gap.suggested_queries if query.strip()),
+                priority=max(1, gap.priority),
+            )
+            for gap in reading.gaps
+            if gap.description.strip()
+        ),
+        quality_updates=tuple(
+            QualityUpdate(source_id=source_id, quality=SourceQuality(opinion.quality))
+            for opinion in reading.quality_updates
+            if (source_id := sources.id(opinion.source_id)) is not None
+        ),
+        addressed_gap_ids=gaps.all(reading.addressed_gap_ids),
+        unknown=sources.unknown + gaps.unknown,
+        quoted=True,
+    )

@@ -1,0 +1,100 @@
+"""The planner that thinks with a model."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+from deep_research.models.base import Effort, ModelCall
+from deep_research.models.base import Message as Turn
+from deep_research.models.language import LanguageModel
+from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
+from deep_research.phases.prompting import RULES, Message, listed, manner, wishes
+from deep_research.state import FirstLook
+
+MOST_OUTPUT = 2_500  # tokens, thoughts included
+MOST_TITLES = 20
+MOST_NAMES = 30
+
+SYSTEM = f"""\
+You plan research. You are given a question and work out what has to be found so that it can be answered \
+well, and which searches would find it.
+
+Write a research brief of two or three sentences: how the question is understood, and which sides of it \
+are looked into. Then write the searches. Each one
+- stands by itself: it names people, places and things in full, for whoever searches has not read the \
+question;
+- is specific enough that good sources would match its words;
+- covers ground that no other search covers. Two searches that would find the same pages are one search \
+too many;
+- has a reason: what it will contribute to the answer.
+
+Take several kinds of ground where they bear on the question: what a thing is, how it came about, cases \
+and figures, comparison, recent changes, what those who know it say, what speaks against it. Where an \
+answer has to be found in steps, ask for the first step by what is known already. Two to five searches are \
+usual; a plain question needs few. Priority 1 is what the answer cannot do without.
+
+{RULES}"""
+
+
+class PlannedSearch(BaseModel):
+    query: str = Field(description="a search that stands by itself")
+    rationale: str = Field(default="", description="what it contributes to the answer")
+    priority: int = Field(default=1, description="1 is the most important")
+
+
+class Plan(BaseModel):
+    research_brief: str = Field(
+        description="how the question is understood and looked into, 2 or 3 sentences"
+    )
+    sub_queries: list[PlannedSearch] = Field(min_length=1)
+
+
+class LLMPlanner:
+    """Asks its model for a plan. A plan that is too long keeps what it says is most important."""
+
+    uses_model = True
+    deterministic = False
+    falls_back = True
+    name = "planner"
+
+    async def __call__(self, handoff: PlannerInput, model: LanguageModel) -> PlannerOutput:
+        message = Message()
+        message.add(f"Question: {handoff.original_query}")
+        message.add(wishes(handoff))
+        if handoff.first_look is not None:
+            message.add(
+                "The documents that will be searched were looked at once. What they have of the question:"
+            )
+            message.material("first look", seen(handoff.first_look))
+        if handoff.asked:
+            message.add(f"These were searched already; search for something else:\n{listed(handoff.asked)}")
+        message.add(f"Plan at least 2 and at most {handoff.max_sub_queries} searches. {manner(handoff)}")
+        call = ModelCall(
+            system=SYSTEM,
+            messages=(Turn(content=str(message)),),
+            max_output=MOST_OUTPUT,
+            effort=Effort.LOW,
+            nonce=message.mark,
+        )
+        plan = (await model.object(call, Plan)).value
+        wanted = sorted(plan.sub_queries, key=lambda item: item.priority)
+        distinct = {" ".join(item.query.lower().split()): item for item in reversed(wanted)}
+        return PlannerOutput(
+            research_brief=plan.research_brief,
+            sub_queries=tuple(
+                PlannedQuery(query=item.query, rationale=item.rationale, priority=max(1, item.priority))
+                for item in reversed(distinct.values())
+                if item.query.strip()
+            )[: handoff.max_sub_queries],
+        )
+
+
+def seen(look: FirstLook) -> str:
+    """What the corpus says of the question, in words."""
+    names = [m.name for m in look.names if m.bearers][:MOST_NAMES]
+    parts = [f"Passages searched: {look.passages}."]
+    if names:
+        parts.append(f"Names that documents bear: {', '.join(names)}.")
+    if look.titles:
+        parts.append(f"Titles that fit best: {'; '.join(look.titles[:MOST_TITLES])}.")
+    return "\n".join(parts)
