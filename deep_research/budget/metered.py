@@ -141,16 +141,20 @@ class _RunBook:
         window = Window.of(profile.context, call.max_output, runtime=roles.runtime, margin=roles.margin)
         bound, exact = await _bound(call, profile)
         wanted = self._reservation(provider, call, profile, bound)
-        nearly = await _expected(call, profile) > NEARLY * window.most or bound > window.most
+        expected = await _expected(call, profile)
+        nearly = expected > NEARLY * window.most
         if not exact and (nearly or spend.ledger.refusal(wanted)):
-            bound = await _counted(provider, call) or bound
+            counted = await _counted(provider, call)
+            exact, bound = counted is not None, counted or bound
             wanted = self._reservation(provider, call, profile, bound)
-        if bound > window.most:
+        # Where nobody can count, bytes would keep out half of what fits. A server that is sent too much refuses it.
+        likely = bound if exact else expected
+        if likely > window.most:
             raise WindowError(
-                f"A prompt of up to {bound} tokens does not fit the {window.most} that '{provider.name}' has for it.",
+                f"A prompt of about {likely} tokens does not fit the {window.most} that '{provider.name}' has for it.",
                 hint="Send less of it, or use a model with a larger window.",
                 model=provider.name,
-                tokens=bound,
+                tokens=likely,
                 limit=window.most,
             )
         wanted = wanted.model_copy(update={"call_id": spend.next_id()})

@@ -25,7 +25,16 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.analysis.merging import merge
-from deep_research.phases.prompting import RULES, Aliases, Message, manner, one_line, wishes
+from deep_research.phases.prompting import (
+    RULES,
+    Aliases,
+    Message,
+    manner,
+    one_line,
+    output_for,
+    room_for,
+    wishes,
+)
 from deep_research.state import ConfidenceLevel, QualityUpdate, SourceQuality
 
 MOST_OUTPUT = 6_000  # tokens, thoughts included
@@ -109,8 +118,8 @@ class LLMAnalyzer:
 
     def batch_chars(self, model: LanguageModel) -> int:
         """Characters of the sources that are read in one call."""
-        room = model.room(MOST_OUTPUT) - Counter().expected(SYSTEM)
-        return max(LEAST_CHARS, min(BATCH_CHARS, int(room * _CHARS_A_TOKEN * 0.8)))
+        room = room_for(model, output_for(model, MOST_OUTPUT), SYSTEM)
+        return max(LEAST_CHARS, min(BATCH_CHARS, int(room * _CHARS_A_TOKEN * 0.7)))
 
     async def __call__(self, handoff: AnalyzerInput, model: LanguageModel) -> AnalyzerOutput:
         allowance = self.source_chars
@@ -134,7 +143,7 @@ class LLMAnalyzer:
     async def _read(self, handoff: AnalyzerInput, model: LanguageModel, allowance: int) -> AnalyzerOutput:
         sources = Aliases("S", [s.id for s in handoff.sources])
         gaps = Aliases("G", [g.id for g in handoff.open_gaps])
-        message, room = Message(), model.room(MOST_OUTPUT) - Counter().expected(SYSTEM)
+        message, room = Message(), room_for(model, output_for(model, MOST_OUTPUT), SYSTEM)
         told = _told(handoff, sources, gaps, message, allowance)
         while Counter().expected(told) > room and allowance > LEAST_CHARS:
             allowance = max(LEAST_CHARS, int(allowance * 0.8 * room / Counter().expected(told)))
@@ -143,7 +152,7 @@ class LLMAnalyzer:
         call = ModelCall(
             system=SYSTEM,
             messages=(Turn(content=told),),
-            max_output=MOST_OUTPUT,
+            max_output=output_for(model, MOST_OUTPUT),
             effort=Effort.LOW,
             nonce=message.mark,
         )

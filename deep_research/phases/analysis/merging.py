@@ -8,7 +8,7 @@ from deep_research.models.base import Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SurveyInput, SurveyOutput
-from deep_research.phases.prompting import RULES, Aliases, Message, one_line, wishes
+from deep_research.phases.prompting import RULES, Aliases, Message, one_line, output_for, wishes
 from deep_research.state import Finding
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included
@@ -55,7 +55,7 @@ async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel
     call = ModelCall(
         system=SYSTEM,
         messages=(Turn(content=str(message)),),
-        max_output=MOST_OUTPUT,
+        max_output=output_for(model, MOST_OUTPUT),
         effort=Effort.LOW,
         nonce=message.mark,
     )

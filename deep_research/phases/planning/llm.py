@@ -8,7 +8,7 @@ from deep_research.models.base import Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
-from deep_research.phases.prompting import RULES, Message, listed, manner, wishes
+from deep_research.phases.prompting import RULES, Message, listed, manner, output_for, wishes
 from deep_research.state import FirstLook
 
 MOST_OUTPUT = 2_500  # tokens, thoughts included
@@ -72,7 +72,7 @@ class LLMPlanner:
         call = ModelCall(
             system=SYSTEM,
             messages=(Turn(content=str(message)),),
-            max_output=MOST_OUTPUT,
+            max_output=output_for(model, MOST_OUTPUT),
             effort=Effort.LOW,
             nonce=message.mark,
         )

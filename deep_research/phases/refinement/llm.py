@@ -9,12 +9,21 @@ from pydantic import BaseModel, Field
 from deep_research.models.base import Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
-from deep_research.phases.prompting import RULES, Aliases, Message, listed, manner, one_line, wishes
+from deep_research.phases.prompting import (
+    RULES,
+    Aliases,
+    Message,
+    listed,
+    manner,
+    one_line,
+    output_for,
+    wishes,
+)
 from deep_research.phases.refinement.handoff import RefinerInput, RefinerOutput
 from deep_research.state import ConfidenceLevel, FollowUpQuery, GapAnalysis, IterationRecommendation
 
 MOST_OUTPUT = 2_500  # tokens, thoughts included
-EXCERPT = 4_000  # characters of the report's beginning that are read again
+EXCERPT = 4_000  # characters of the report's beginning that are read again, fewer in a small window
 MOST_ASKED = 60
 
 SYSTEM = f"""\
@@ -72,8 +81,8 @@ class LLMRefiner:
         message = Message()
         call = ModelCall(
             system=SYSTEM,
-            messages=(Turn(content=_told(handoff, gaps, message)),),
-            max_output=MOST_OUTPUT,
+            messages=(Turn(content=_told(handoff, gaps, message, min(EXCERPT, model.profile.context // 4))),),
+            max_output=output_for(model, MOST_OUTPUT),
             effort=Effort.LOW,
             nonce=message.mark,
         )
@@ -103,7 +112,7 @@ class LLMRefiner:
         )
 
 
-def _told(handoff: RefinerInput, gaps: Aliases, message: Message) -> str:
+def _told(handoff: RefinerInput, gaps: Aliases, message: Message, excerpt: int) -> str:
     high = sum(f.confidence in (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED) for f in handoff.findings)
     message.add(f"Question: {handoff.original_query}")
     message.add(wishes(handoff))
@@ -112,9 +121,9 @@ def _told(handoff: RefinerInput, gaps: Aliases, message: Message) -> str:
         f" Sources: {handoff.source_count}. Findings: {len(handoff.findings)}, {high} of them of high confidence."
     )
     if handoff.report:
-        cut = " (its beginning)" if len(handoff.report) > EXCERPT else ""
+        cut = " (its beginning)" if len(handoff.report) > excerpt else ""
         message.add(f"The report as it is{cut}:")
-        message.material("report", handoff.report[:EXCERPT])
+        message.material("report", handoff.report[:excerpt])
     lines = []
     for gap in handoff.gaps:
         ideas = "; ".join(one_line(query) for query in gap.suggested_queries)

@@ -8,7 +8,7 @@ from deep_research.models.base import Effort, ModelCall, StopReason
 from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.models.verdicts import Verdict, failure
-from deep_research.phases.prompting import RULES, Message, manner, wishes
+from deep_research.phases.prompting import RULES, Message, manner, output_for, room_for, wishes
 from deep_research.phases.synthesis.drafting import Draft, Given, given, told, with_notes
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.sections import in_sections
@@ -56,7 +56,7 @@ class LLMSynthesizer:
     name = "synthesizer"
 
     async def __call__(self, handoff: SynthesizerInput, model: LanguageModel) -> SynthesizerOutput:
-        material = given(handoff, room=model.room(_output_of(handoff.words)))
+        material = given(handoff, room=room_for(model, _output_of(handoff.words, model), SYSTEM, form=False))
         if handoff.words > AT_ONCE and len(material.findings) > 4:
             report = await in_sections(handoff, material, model, SYSTEM)
         else:
@@ -75,7 +75,7 @@ class LLMSynthesizer:
             call = ModelCall(
                 system=SYSTEM,
                 messages=(Turn(content=str(message)),),
-                max_output=_output_of(handoff.words),
+                max_output=_output_of(handoff.words, model),
                 effort=Effort.MEDIUM,
                 nonce=message.mark,
                 label="report",
@@ -95,5 +95,5 @@ def unusable(model: LanguageModel, problem: str) -> ModelError:
     return failure(Verdict.MALFORMED, problem, model=model.name)
 
 
-def _output_of(words: int) -> int:
-    return int(words * TOKENS_A_WORD * 1.5) + THOUGHTS
+def _output_of(words: int, model: LanguageModel) -> int:
+    return output_for(model, int(words * TOKENS_A_WORD * 1.5) + THOUGHTS)

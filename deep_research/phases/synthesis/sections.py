@@ -14,7 +14,7 @@ from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.models.verdicts import Verdict, failure
 from deep_research.phases.base import together
-from deep_research.phases.prompting import Message, listed, manner, one_line, wishes
+from deep_research.phases.prompting import Message, listed, manner, one_line, output_for, wishes
 from deep_research.phases.synthesis.drafting import (
     Draft,
     Given,
@@ -82,7 +82,7 @@ async def _outline(handoff: SynthesizerInput, material: Given, model: LanguageMo
     call = ModelCall(
         system=system,
         messages=(Turn(content=str(message)),),
-        max_output=OUTLINE_OUTPUT,
+        max_output=output_for(model, OUTLINE_OUTPUT),
         effort=Effort.MEDIUM,
         nonce=message.mark,
     )
@@ -128,7 +128,7 @@ async def _section(
     call = ModelCall(
         system=system,
         messages=(Turn(content=str(message)),),
-        max_output=int(words * TOKENS_A_WORD) + THOUGHTS,
+        max_output=output_for(model, int(words * TOKENS_A_WORD) + THOUGHTS),
         effort=Effort.MEDIUM,
         nonce=message.mark,
         label=heading,
@@ -176,7 +176,7 @@ async def _frame(
     call = ModelCall(
         system=system,
         messages=(Turn(content=str(message)),),
-        max_output=int(FRAME_WORDS * TOKENS_A_WORD) + THOUGHTS,
+        max_output=output_for(model, int(FRAME_WORDS * TOKENS_A_WORD) + THOUGHTS),
         effort=Effort.MEDIUM,
         nonce=message.mark,
     )

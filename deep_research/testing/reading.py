@@ -1,0 +1,172 @@
+"""A model that answers as a good one would, without one: it reads what stands in the prompts of our agents and answers
+from that, by simple rules. For trying runs, benchmarks and faults; not a judge of prompts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
+
+_BLOCK = re.compile(
+    r"^<<(?P<mark>[0-9a-f]{16}) (?P<label>(?!end>>)[^>\n]*)>>\n(?P<body>.*?)\n<<(?P=mark) end>>", re.S | re.M
+)
+_FINDING = re.compile(r"^(F\d+) \((\w+), [^)]*?(?:; ([^)]*))?\): (.*?)(?: — \".*\")?$", re.M)
+_SENTENCE = re.compile(r"[A-Z][^.\n|#]{30,300}\.")
+_WORD = re.compile(r"\w{4,}")
+
+
+class ReadingModel(ModelProvider):
+    """``seconds`` is how long an answer takes. ``calls`` holds what was asked."""
+
+    service = "reading"
+    forms = ("schema",)
+    probed = False
+
+    def __init__(
+        self, model: str = "m", *, seconds: float = 0.0, sleep: Callable[[float], Any] = asyncio.sleep
+    ) -> None:
+        super().__init__(model)
+        self.seconds = seconds
+        self.calls: list[ModelCall] = []
+        self._sleep = sleep
+
+    async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
+        self.calls.append(call)
+        if self.seconds:
+            await self._sleep(self.seconds)
+        text = self.answer(call)
+        if on_text is not None:
+            for start in range(0, len(text), 80):
+                on_text(text[start : start + 80])
+        asked = call.system + "".join(message.content for message in call.messages)
+        usage = TokenUsage(input=len(asked.encode()) // 4, output=len(text.encode()) // 4)
+        return Reply(text=text, stop=StopReason.END, usage=usage, model=self.model)
+
+    def answer(self, call: ModelCall) -> str:
+        """The text of the answer, JSON where a form is asked for."""
+        said = call.messages[-1].content
+        if call.form is None:
+            return written(said)
+        make = _OBJECTS.get(call.form.name)
+        return json.dumps(make(said) if make else {}, ensure_ascii=False)
+
+
+def question_of(said: str) -> str:
+    found = re.search(r"^Question: (.*)$", said, re.M)
+    return found.group(1) if found else ""
+
+
+def blocks(said: str) -> dict[str, str]:
+    """The material of a prompt by label."""
+    return {match["label"]: match["body"] for match in _BLOCK.finditer(said)}
+
+
+def planned(said: str) -> dict[str, Any]:
+    question = question_of(said)
+    words = " ".join(dict.fromkeys(_WORD.findall(question)))
+    return {
+        "research_brief": f"It is asked: {question} Sources near to the matter are looked for, and figures compared.",
+        "sub_queries": [
+            {"query": question, "rationale": "the question itself", "priority": 1},
+            {"query": f"{words} history and figures", "rationale": "background", "priority": 2},
+        ],
+    }
+
+
+def read(said: str) -> dict[str, Any]:
+    """The sentences that share most words with the question, of each source the best two."""
+    asked = {word.lower() for word in _WORD.findall(question_of(said))}
+    findings, opinions = [], []
+    for label, body in blocks(said).items():
+        if not label.startswith("source "):
+            continue
+        name = label.removeprefix("source ")
+        text = body.partition("\n\n")[2]
+        ranked = sorted(
+            _SENTENCE.findall(text), key=lambda s: -len(asked & {w.lower() for w in _WORD.findall(s)})
+        )
+        opinions.append({"source_id": name, "quality": "high"})
+        for sentence in ranked[:2]:
+            if asked & {word.lower() for word in _WORD.findall(sentence)}:
+                quote = {"source_id": name, "quote": sentence}
+                findings.append(
+                    {
+                        "content": sentence,
+                        "confidence": "medium",
+                        "source_ids": [name],
+                        "category": "What is known",
+                        "quotes": [quote],
+                    }
+                )
+    return {"findings": findings, "gaps": [], "quality_updates": opinions, "addressed_gap_ids": []}
+
+
+def written(said: str) -> str:
+    """A report, or a section, of the findings in the prompt."""
+    findings = _FINDING.findall(blocks(said).get("findings", ""))
+    lines = [f"{content.rstrip('.')} [{name}]." for name, _, _, content in findings]
+    if "alone, in about" in said:
+        return "\n\n".join(lines)
+    answer = " ".join(lines[:2])
+    rest = "\n\n".join(lines[2:]) or "Nothing else bears on it."
+    parts = [f"# {question_of(said)}", "## Summary", answer, "## Findings", rest, "## What remains open"]
+    return "\n\n".join([*parts, "Nothing of weight."])
+
+
+def judged(said: str) -> dict[str, Any]:
+    names = re.findall(r"^(G\d+) ", blocks(said).get("gaps", ""), re.M)
+    return {
+        "gap_analysis": [
+            {
+                "gap_id": name,
+                "severity": "moderate",
+                "addressable": True,
+                "follow_up_queries": [
+                    {"query": f"{question_of(said)} further evidence {name}", "expected_contribution": "more"}
+                ],
+            }
+            for name in names
+        ],
+        "iteration_recommendation": {"should_iterate": bool(names), "rationale": "", "priority_gaps": names},
+        "report_improvements": [],
+    }
+
+
+def outlined(said: str) -> dict[str, Any]:
+    names = [name for name, *_ in _FINDING.findall(blocks(said).get("findings", ""))]
+    half = (len(names) + 1) // 2
+    sections = [("What is known", names[:half]), ("What else is told", names[half:])]
+    return {
+        "title": question_of(said),
+        "sections": [{"heading": h, "purpose": "", "findings": part} for h, part in sections if part],
+    }
+
+
+def framed(said: str) -> dict[str, Any]:
+    found = re.search(r"\[F\d+\]", said)
+    return {
+        "answer": f"In short, it is as the sections say. {found.group() if found else ''}".strip(),
+        "open": "Nothing of weight.",
+        "answer_heading": "Summary",
+        "open_heading": "What remains open",
+    }
+
+
+_OBJECTS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "Plan": planned,
+    "Reading": read,
+    "Merge": lambda _: {"same": [], "settled_gaps": [], "completeness": 0.8, "suggested_queries": []},
+    "Judgement": judged,
+    "Outline": outlined,
+    "Frame": framed,
+    "Reflection": lambda _: {
+        "action": "proceed",
+        "rationale": "It will do.",
+        "quality_assessment": {"score": 7, "strengths": [], "weaknesses": []},
+        "guidance": "Look at figures first.",
+    },
+}
