@@ -156,7 +156,7 @@ def test_a_prompt_that_does_not_fit_the_window_is_never_sent():
     provider = Provider()
     models, journal = run_models(provider)
     with pytest.raises(WindowError, match="does not fit the"):
-        ask(models, call("x" * 9_500))
+        ask(models, call("x" * 30_000))
     assert not provider.calls
     assert not journal.events
 
@@ -164,7 +164,7 @@ def test_a_prompt_that_does_not_fit_the_window_is_never_sent():
 def test_the_service_counts_what_nearly_fills_the_window():
     provider = Provider(counted=3_000)
     models, journal = run_models(provider)
-    ask(models, call("x" * 9_500), call("short"))
+    ask(models, call("x" * 20_000), call("short"))
     assert provider.counts == 1
     assert journal.events[0].reservation.input_tokens == 3_000
 
@@ -184,7 +184,7 @@ def test_a_service_that_cannot_count_leaves_the_bound_as_it_is():
     for provider in (Failing(), Provider(counted=None)):
         models, _ = run_models(provider)
         with pytest.raises(WindowError):
-            ask(models, call("x" * 9_500))
+            ask(models, call("x" * 30_000))
 
 
 def test_a_cap_stops_before_the_request_that_could_pass_it():
