@@ -123,10 +123,11 @@ def best_quote(
         return None
     _, first, last = best
     dated = {word for word in under[first] - context - weights.keys() if _YEAR.fullmatch(word)}
-    for step in range(MOST_BEFORE):
-        leans = _is_undated(text, spans[first], spans[last], dated) or (
-            not step and _OPENS_BACKWARD.match(text, spans[first].start)
-        )
+    pointed = False
+    for _ in range(MOST_BEFORE):
+        points = not pointed and _OPENS_BACKWARD.match(text, spans[first].start) is not None
+        leans = points or _is_undated(text, spans[first], spans[last], dated)
+        pointed = pointed or points
         if not (leans and first and _flows(text, spans[first - 1], spans[first])):
             break
         if under[first - 1] != under[first]:

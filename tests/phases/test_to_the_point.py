@@ -68,9 +68,12 @@ def test_a_reason_answers_in_words_of_its_own():
 
 
 def test_what_a_heading_dates_is_quoted_with_its_year():
-    text = "## The tower of 1803\n\nIt was first lit in 1803. The tower was of sandstone, 90 feet tall. It had no stair."
+    text = (
+        "## The tower of 1803\n\nA light was wanted. Congress voted for it. It was first lit in 1803. "
+        "The tower was of sandstone, 90 feet tall. It had no stair."
+    )
     assert quoted("How tall is the Orrel tower?", text) == (
-        "It was first lit in 1803. The tower was of sandstone, 90 feet tall."
+        "Congress voted for it. It was first lit in 1803. The tower was of sandstone, 90 feet tall."
     )
 
 
