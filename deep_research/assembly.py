@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from deep_research.budget import ModelRoles
 from deep_research.calls import Calls
 from deep_research.errors import (
     ConfigurationError,
@@ -14,6 +15,9 @@ from deep_research.errors import (
     SettingsError,
     UnknownNameError,
 )
+from deep_research.models.base import ModelProvider
+from deep_research.models.pool import ModelPool, Named
+from deep_research.models.profiles import read_profiles
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase, SearchGatherer
@@ -25,13 +29,17 @@ from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.documents.dense import load_stage
 from deep_research.sources.search import SearchProvider
 from deep_research.sources.search.registry import make_provider
-from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase
+from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase, ModelRole
 from deep_research.store import MemoryStore, SQLiteStore, Store
 from deep_research.supervisor.gates import GatePolicy, Gates, policies
 from deep_research.supervisor.hooks import SupervisorHooks
 
 DATABASE = "runs.db"
 CORPUS_AGE = 2.0  # seconds after which a new run looks for changed documents
+Models = (
+    Named | Sequence[Named]
+)  # one model, or a chain of which each is asked when the one before cannot answer
+
 CORPUS = "corpus"  # among the names of search providers: the local documents, which need no provider
 
 _PHASES: dict[DeepResearchPhase, Callable[..., Phase[Any, Any]]] = {
@@ -62,6 +70,7 @@ class Parts:
     providers: Sequence[SearchProvider]
     corpus: LocalCorpus | None
     calls: Calls
+    models: ModelRoles
     searches: bool
 
     def ready(self) -> None:
@@ -81,8 +90,8 @@ class Parts:
 def assemble(
     settings: Settings,
     *,
-    model: object = None,
-    models: Mapping[str, object] | None = None,
+    model: Models | None = None,
+    models: Mapping[str, Models] | None = None,
     agents: Mapping[AgentRole | str, Any] | None = None,
     search: Sequence[SearchProvider | str] | None = None,
     hooks: SupervisorHooks | None = None,
@@ -90,11 +99,6 @@ def assemble(
     store: Store | None = None,
 ) -> Parts:
     """Raises `UnknownNameError`, `ConfigurationError`."""
-    if model or models:
-        raise ConfigurationError(
-            "This version has no agents that use a language model.",
-            hint="Leave `model` and `models` out: the extractive agents need none.",
-        )
     calls = Calls()
     limits = WorkLimits(
         max_concurrent=settings.max_concurrent,
@@ -125,6 +129,11 @@ def assemble(
     phases[DeepResearchPhase.PLANNING] = PlanningPhase(
         planner, limits=limits, look=gatherer.look if gatherer.looks else None
     )
+    roles = make_models(settings, model, models or {})
+    for chain in (roles.chain, *roles.by_role.values()):
+        for each in chain:
+            roles.pool.provider(each)  # a wrong name or a missing key is told now, not in the middle of a run
+    _used(roles, phases)
     return Parts(
         store=store or make_store(settings),
         own_store=store is None,
@@ -135,6 +144,7 @@ def assemble(
         providers=providers,
         corpus=corpus,
         calls=calls,
+        models=roles,
         searches=bool(providers or corpus or own),
     )
 
@@ -174,6 +184,56 @@ def _agents(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]
             )
         chosen[AgentRole(role)] = agent
     return chosen
+
+
+def make_models(
+    settings: Settings, model: Models | None = None, models: Mapping[str, Models] | None = None
+) -> ModelRoles:
+    """Which models do what. Raises `UnknownNameError`, `ConfigurationError`, `SettingsError`."""
+    models = models or {}
+    pool = ModelPool(
+        profiles=read_profiles(settings.model_file) if settings.model_file else {},
+        at_once=settings.service_concurrency,
+        per_minute=settings.service_requests_per_minute,
+        record=settings.record_models,
+        timeout=settings.operation_timeout,
+        data_dir=settings.data_dir if settings.store == "sqlite" else None,
+    )
+    known = [role.value for role in ModelRole]
+    for role in models:
+        if role not in known:
+            raise UnknownNameError.of("model role", str(role), known)
+    by_role: dict[ModelRole, Sequence[Named]] = {
+        ModelRole(role): names for role, names in settings.models.items()
+    }
+    by_role |= {ModelRole(role): _chain(given) for role, given in models.items()}
+    return ModelRoles(
+        pool=pool,
+        chain=settings.model if model is None else _chain(model),
+        by_role=by_role,
+        margin=settings.token_safety_margin,
+        runtime=settings.runtime,
+    )
+
+
+def _chain(given: Models) -> tuple[Named, ...]:
+    chain = (given,) if isinstance(given, str | ModelProvider) else tuple(given)
+    for model in chain:
+        if not isinstance(model, str | ModelProvider):
+            raise ConfigurationError(
+                f"{model!r} is no model.", hint="Give a name such as 'anthropic:MODEL', or a ModelProvider."
+            )
+    return chain
+
+
+def _used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase[Any, Any]]) -> None:
+    """A model that nobody asks would be a mistake that costs nothing and surprises."""
+    wants = any(getattr(phase.agent, "uses_model", False) for phase in phases.values())
+    if (roles.chain or roles.by_role) and not wants:
+        raise ConfigurationError(
+            "No agent uses the language model: the agents of this version are extractive.",
+            hint="Give an agent of your own that has uses_model, or leave the model out.",
+        )
 
 
 def _hooks(given: SupervisorHooks | None) -> SupervisorHooks:

@@ -26,6 +26,8 @@
     ├── WorkError                   a unit of work failed
     │   ├── SearchError             a search provider failed
     │   ├── ModelError              a language model gave no usable answer; ``verdict`` says what that means
+    │   ├── WindowError             what is to be sent does not fit the model's window
+    │   ├── BudgetError             a request would pass a cap of the run
     │   ├── AgentError              an agent raised
     │   └── HandoffError            an agent answered with something else than its output
     └── ResearchAbortedError        raised only by ``ResearchResult.raise_for_status()``
@@ -197,6 +199,18 @@ class ModelError(WorkError):
     @property
     def verdict(self) -> str:
         return str(self.data.get("verdict", "transient"))
+
+
+class WindowError(WorkError):
+    """``data`` has ``model``, ``tokens`` (what was to be sent, at most) and ``limit``."""
+
+    code = "window"
+
+
+class BudgetError(WorkError):
+    """``data`` has ``cap`` (its name), ``limit``, ``used`` and ``wanted``, in the unit of the cap."""
+
+    code = "budget"
 
 
 class AgentError(WorkError):

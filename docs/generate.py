@@ -63,6 +63,8 @@ def settings_page() -> str:
 
 def _default(name: str) -> str:
     field = Settings.model_fields[name]
+    if field.default_factory is dict:
+        return "-"
     if field.default_factory is not None:
         return "the user's data folder"
     default = field.default

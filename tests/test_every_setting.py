@@ -7,14 +7,18 @@ import sys
 import threading
 import time
 import types
+from contextlib import contextmanager
 
 import pytest
 
 from deep_research import DeepResearch, SearchProvider, SearchResult, SupervisorHooks
-from deep_research.errors import InvalidQuestionError, UnknownNameError
+from deep_research.errors import ConfigurationError, InvalidQuestionError, UnknownNameError
+from deep_research.models import Message, ModelCall
 from deep_research.settings import Settings
+from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 from deep_research.store import MemoryStore, SQLiteStore
-from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
+from deep_research.testing import MemoryJournal, ScriptedAgent, ScriptedSearch, scripted_agents
+from deep_research.testing.servers import ModelServer
 
 QUESTION = "What is known of towers?"
 SHOWN = {}
@@ -202,6 +206,164 @@ def documents_to_search(tmp_path):
 def providers_by_name(tmp_path):
     with pytest.raises(UnknownNameError):
         run(tmp_path, search=["nobody"])
+
+
+class ModelPlanner:
+    """Asks its model once for each of the ``calls`` and plans as it always does."""
+
+    uses_model = True
+    deterministic = False
+
+    def __init__(self, calls=1):
+        self.calls = calls
+        self.plan = scripted_agents()["planner"]
+
+    async def __call__(self, handoff, model):
+        self.model = model
+        for _ in range(self.calls):
+            await model.text(ModelCall(messages=(Message(content="What is a tower?"),), max_output=100))
+        return await self.plan(handoff)
+
+
+@contextmanager
+def model_server():
+    with ModelServer(lambda served: f"An answer of {served.model}.") as server:
+        yield server, f"openai-compatible:{{}}@{server.base_url}/v1"
+
+
+def with_model(tmp_path, planner=None, **fields):
+    return run(
+        tmp_path, scripted_agents(without=["gatherer"]) | {"planner": planner or ModelPlanner()}, **fields
+    )
+
+
+@shows("model")
+def models_that_are_asked_in_turn(tmp_path):
+    with model_server() as (server, name):
+        result = with_model(tmp_path, model=[name.format("one"), name.format("two")])
+    assert [served.model for served in server.log] == ["one"]
+    assert result.usage.model_calls == 1
+
+
+@shows("models")
+def models_by_role(tmp_path):
+    with model_server() as (server, name):
+        with_model(tmp_path, model=name.format("one"), models={"planner": name.format("two")})
+    assert [served.model for served in server.log] == ["two"]
+
+
+@shows("model_file")
+def what_is_known_of_models(tmp_path):
+    path = tmp_path / "models.toml"
+    path.write_text('["openai-compatible:one"]\nprice = { input = 1000000.0, output = 0.0 }\n')
+    with model_server() as (_, name):
+        result = with_model(tmp_path, model=name.format("one"), model_file=path)
+    assert result.usage.cost_usd == result.usage.input_tokens > 0
+
+
+@shows("record_models")
+def a_record_of_answers(tmp_path):
+    path = tmp_path / "record.jsonl"
+    with model_server() as (_, name):
+        first = with_model(tmp_path, model=name.format("one"), record_models=path)
+    again = with_model(tmp_path, model=f"replay:{path}")
+    assert (again.usage.input_tokens, again.usage.cost_usd) == (first.usage.input_tokens, 0.0)
+
+
+@shows("max_model_calls")
+def requests_to_models(tmp_path):
+    for cap, status in ((1, "aborted"), (2, "completed")):
+        with model_server() as (server, name):
+            result = with_model(tmp_path, ModelPlanner(2), model=name.format("one"), max_model_calls=cap)
+        assert (result.status, len(server.log)) == (status, cap)
+
+
+@shows("max_tokens")
+def tokens_of_a_run(tmp_path):
+    for cap, status in ((150, "aborted"), (1_000, "completed")):
+        with model_server() as (_, name):
+            assert with_model(tmp_path, model=name.format("one"), max_tokens=cap).status == status
+
+
+@shows("max_usd")
+def dollars_of_a_run(tmp_path):
+    path = tmp_path / "models.toml"
+    path.write_text('["openai-compatible:one"]\nprice = { input = 100.0, output = 100.0 }\n')
+    for cap, status in ((0.001, "aborted"), (1.0, "completed")):
+        with model_server() as (_, name):
+            result = with_model(tmp_path, model=name.format("one"), model_file=path, max_usd=cap)
+        assert result.status == status
+        assert result.usage.cost_usd <= cap
+    with model_server() as (_, name), pytest.raises(ConfigurationError, match="price of"):
+        with_model(tmp_path, model=name.format("one"), max_usd=1.0)
+
+
+@shows("service_concurrency")
+def requests_to_a_service_at_a_time(tmp_path):
+    class Many(ModelPlanner):
+        async def __call__(self, handoff, model):
+            call = ModelCall(messages=(Message(content="What is a tower?"),), max_output=100)
+            await asyncio.gather(*(model.text(call) for _ in range(6)))
+            return await self.plan(handoff)
+
+    for allowed in (1, 3):
+        running, most = 0, 0
+
+        async def answer(served, allowed=allowed):
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            for _ in range(200):
+                if running == allowed:
+                    break
+                await asyncio.sleep(0.01)
+            running -= 1
+            return "An answer."
+
+        with ModelServer(answer) as server:
+            name = f"openai-compatible:m@{server.base_url}/v1"
+            with_model(tmp_path, Many(), model=name, service_concurrency=allowed)
+        assert most == allowed
+
+
+@shows("service_requests_per_minute")
+def requests_to_a_service_in_a_minute(tmp_path):
+    with model_server() as (_, name):
+        began = time.monotonic()
+        with_model(tmp_path, ModelPlanner(3), model=name.format("m"), service_requests_per_minute=600.0)
+    assert time.monotonic() - began >= 0.2  # two waits of a tenth of a second
+
+
+@shows("token_safety_margin")
+def what_is_left_free_of_a_window(tmp_path):
+    planner = ModelPlanner()
+    for margin in (0.0, 0.5):
+        with (
+            model_server() as (_, name),
+            DeepResearch(
+                model=name.format("m"),
+                agents={"planner": planner},
+                data_dir=tmp_path,
+                store="memory",
+                token_safety_margin=margin,
+            ) as research,
+        ):
+            window = research._parts.models.of_run(MemoryJournal(DeepResearchState(query="q")))
+            model = window.model(ModelRole.PLANNER, DeepResearchPhase.PLANNING)
+            room = window.window(model, 100)
+            assert room.input == int(room.most * (1 - margin))
+
+
+@shows("runtime")
+def where_the_engine_runs(tmp_path):
+    profile = '["openai-compatible:m"]\ncontext = 60000\n'
+    (tmp_path / "models.toml").write_text(profile)
+    for runtime, status in (("direct-api", "completed"), ("claude-code", "aborted")):
+        with model_server() as (_, name):
+            result = with_model(
+                tmp_path, model=name.format("m"), model_file=tmp_path / "models.toml", runtime=runtime
+            )
+        assert result.status == status
 
 
 @shows("store")

@@ -29,6 +29,12 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
     ("report_words", 800, 100, 20_000, 99, 20_001),
     ("max_searches", None, 0, None, -1, None),
     ("max_seconds", None, 0.001, None, 0, None),
+    ("max_usd", None, 0.0, None, -0.5, None),
+    ("max_tokens", None, 0, None, -1, None),
+    ("max_model_calls", None, 0, None, -1, None),
+    ("service_concurrency", 16, 1, 1_000, 0, 1_001),
+    ("service_requests_per_minute", None, 0.001, None, 0, None),
+    ("token_safety_margin", 0.15, 0.0, 0.9, -0.1, 1.0),
     ("max_question_chars", 20_000, 1, 200_000, 0, 200_001),
     ("max_source_bytes", 2_000_000, 1_000, 50_000_000, 999, 50_000_001),
     ("operation_timeout", 120, 0.001, 3_600, 0, 3_600.5),
@@ -45,6 +51,11 @@ OTHERS: dict[str, Any] = {
     "corpus": (),
     "dense_model": None,
     "search": (),
+    "model": (),
+    "models": {},
+    "model_file": None,
+    "record_models": None,
+    "runtime": "direct-api",
     "store": "sqlite",
     "preset": "default",
     "log_level": None,
@@ -297,6 +308,37 @@ def test_a_variable_that_does_not_fit_is_refused_by_its_name(name: str, text: st
     found = problem(environ={env_variable(name): text})
     assert found.startswith(line)
     assert len(found) < 250
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"analyzer": "ollama:a", "planner": ["openai:b", "ollama:c"]},
+        ["analyzer=ollama:a", "planner=openai:b", "planner = ollama:c"],
+    ],
+)
+def test_models_by_role_are_a_table_or_pairs(given: Any, here: Path) -> None:
+    wanted = {"analyzer": ("ollama:a",), "planner": ("openai:b", "ollama:c")}
+    assert load(models=given).settings.models == wanted
+    text = "analyzer=ollama:a, planner=openai:b, planner=ollama:c"
+    assert load(environ={"DEEP_RESEARCH_MODELS": text}).settings.models == wanted
+    assert load(environ={"DEEP_RESEARCH_MODELS": json.dumps(wanted)}).settings.models == wanted
+    write(
+        here / "deep-research.toml",
+        '[research.models]\nanalyzer = "ollama:a"\nplanner = ["openai:b", "ollama:c"]',
+    )
+    assert load(here).settings.models == wanted
+
+
+@pytest.mark.parametrize("given", [{"analyser": "ollama:a"}, "analyser=ollama:a"])
+def test_a_model_role_that_does_not_exist_is_refused_with_the_nearest(given: Any) -> None:
+    with pytest.raises(UnknownNameError, match=r"Unknown model role 'analyser'\. Did you mean 'analyzer'\?"):
+        load(models=given)
+
+
+@pytest.mark.parametrize("given", [3, "ollama:a", {"planner": 3}, {"planner": [""]}, ["planner"]])
+def test_models_that_are_no_table_are_refused(given: Any) -> None:
+    assert problem(models=given).startswith("models must be a table of model names by role, got ")
 
 
 def test_broken_json_in_a_list_variable_is_refused() -> None:

@@ -60,7 +60,6 @@ async def evaluate(
     jobs: int | None = None,
     titles: bool = True,
     fresh: bool = False,
-    model: str | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Figures:
     """Carries out the runs of ``suite`` that no earlier call has finished, and measures all of them.
@@ -85,7 +84,6 @@ async def evaluate(
     parts = (
         suite.name,
         str(titles),
-        model or "",
         settings_hash(settings),
         dataset.fingerprint,
         source_hash(),
@@ -110,7 +108,7 @@ async def evaluate(
 
         progress(Progress(done=kept, kept=kept, total=len(tasks)))
         if missing:
-            setup = Setup(suite=suite.name, index=index, titles=titles, settings=settings, model=model)
+            setup = Setup(suite=suite.name, index=index, titles=titles, settings=settings)
             await carry_out(missing, setup, jobs, record)
     finally:
         file.close()

@@ -36,7 +36,6 @@ class Setup:
     index: Path
     titles: bool
     settings: Settings
-    model: str | None = None
 
 
 async def carry_out(
@@ -94,11 +93,10 @@ class _Worker:
         # Every setting is given, so that nothing is read from the environment or a file again.
         given = setup.settings.model_dump(exclude={"search", "corpus", "store"})
         self._settings = {name: UNSET if value is None else value for name, value in given.items()}
-        self._model = setup.model
 
     async def perform(self, task: Task) -> Outcome:
         corpus = self._corpus.excluding(task.without)
-        options: dict[str, Any] = {"search": [corpus], "corpus": [], "store": "memory", "model": self._model}
+        options: dict[str, Any] = {"search": [corpus], "corpus": [], "store": "memory"}
         async with DeepResearch(**options, **self._settings) as research:
             started = time.perf_counter()
             result = await research.arun(task.text)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from deep_research.state import Record
+from deep_research.state import TokenUsage as TokenUsage  # part of this contract
 
 OnText = Callable[[str], None]  # takes each piece of an answer as it comes
 
@@ -32,28 +33,6 @@ class Effort(StrEnum):
     LOW = "low"
     MEDIUM = "medium"
     HIGH = "high"
-
-
-class TokenUsage(Record):
-    """Tokens as the provider counted them. ``cached`` (read) and ``written`` to a cache are part of ``input``,
-    ``reasoning`` is part of ``output``. ``known`` is false where the provider did not say."""
-
-    input: int = Field(default=0, ge=0)
-    cached: int = Field(default=0, ge=0)
-    written: int = Field(default=0, ge=0)
-    output: int = Field(default=0, ge=0)
-    reasoning: int = Field(default=0, ge=0)
-    known: bool = True
-
-    def __add__(self, other: TokenUsage) -> TokenUsage:
-        return TokenUsage(
-            input=self.input + other.input,
-            cached=self.cached + other.cached,
-            written=self.written + other.written,
-            output=self.output + other.output,
-            reasoning=self.reasoning + other.reasoning,
-            known=self.known and other.known,
-        )
 
 
 class Message(Record):
@@ -77,9 +56,8 @@ class Form(Record):
 
 class ModelCall(Record):
     """One question to a model. ``max_output`` caps the tokens of the answer, reasoning included; ``context`` is the
-    size of the window in tokens, for servers that must be told; ``timeout`` in seconds is for the request as a whole
-    and is kept by whoever calls `send`, providers hand it to their SDK as well. ``temperature`` and ``effort`` are
-    wishes that a provider without the like leaves out."""
+    size of the window in tokens, for servers that must be told; ``timeout`` in seconds is for the request as a whole.
+    ``temperature`` and ``effort`` are wishes that a provider without the like leaves out."""
 
     messages: tuple[Message, ...]
     system: str = ""
@@ -106,6 +84,8 @@ class ModelProvider(ABC):
     """One model behind one service. Usable from several loops; ``aclose`` lets go of the connections of this one."""
 
     service: str  # as in "anthropic:MODEL"
+    probed: bool = True  # whether it has to be found out what the model can do
+    base_url: str = ""  # where the service is, if it can be in more than one place
     forms: tuple[Literal["schema", "tool"], ...] = ()  # what the service has, best first
 
     def __init__(self, model: str) -> None:
@@ -114,6 +94,16 @@ class ModelProvider(ABC):
     @property
     def name(self) -> str:
         return f"{self.service}:{self.model}"
+
+    @property
+    def identity(self) -> str:
+        """The name and where the service is: two servers may have the same model in different shape."""
+        return f"{self.name}@{self.base_url}" if self.base_url else self.name
+
+    @property
+    def endpoint(self) -> str:
+        """What shares limits: the service, and where it is."""
+        return f"{self.service}@{self.base_url}" if self.base_url else self.service
 
     @abstractmethod
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
@@ -141,6 +131,8 @@ class Wrapped(ModelProvider):
         self.inner = inner
         self.service = inner.service
         self.forms = inner.forms
+        self.base_url = inner.base_url
+        self.probed = inner.probed
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         return await self.inner.send(call, on_text)

@@ -77,6 +77,12 @@ def secret_key(given: SecretStr | str | None, *, variable: str | None = None) ->
     return SecretStr(key)
 
 
+def header_names(variable: str) -> list[str]:
+    """The names of the headers that an environment variable adds to what an SDK sends, a line for each."""
+    lines = os.environ.get(variable, "").split("\n")
+    return [line.partition(":")[0].strip() for line in lines if ":" in line]
+
+
 def checked_url(url: str, *, of: str) -> str:
     """The address if it can be one, without a slash at its end."""
     try:

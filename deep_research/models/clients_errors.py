@@ -114,7 +114,9 @@ def said(body: Any) -> tuple[str, str]:
         if isinstance(inner, Mapping):
             body = inner
         message = body.get("message") or body.get("detail")
-        code = body.get("code") or body.get("type")
+        details = body.get("details")
+        exact = details.get("error_code") if isinstance(details, Mapping) else None
+        code = exact or body.get("code") or body.get("type")
         return (message if isinstance(message, str) else ""), str(code or "")
     return "", ""
 
@@ -124,12 +126,15 @@ class Wishes:
 
     Which models know ``temperature`` or an effort changes with every release, so no list is kept. A service that will
     not have such a field says so in a 400 that costs nothing; from then on it is left out, or sent as ``instead``
-    says, and the error asks to try again at once.
+    says, and the error asks to try again at once. ``also``: a pattern of what else a service may call a field.
     """
 
-    def __init__(self, *names: str, instead: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *names: str, instead: Mapping[str, str] | None = None, also: Mapping[str, str] | None = None
+    ) -> None:
         self._names = names
         self._instead = dict(instead or {})
+        self._also = dict(also or {})
         self._refused: set[str] = set()
 
     def granted(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -142,7 +147,9 @@ class Wishes:
         if error.data.get("status") not in (400, 422) or not _NOT_TAKEN.search(error.problem):
             return error
         for name in (*self._names, *self._instead):
-            if name in sent and name not in self._refused and re.search(rf"\b{name}", error.problem):
+            called = rf"\b(?:{'|'.join([name, *filter(None, [self._also.get(name)])])})"
+            # Also where another request learned it meanwhile: this one was sent before.
+            if name in sent and re.search(called, error.problem):
                 self._refused.add(name)
                 return failure(
                     Verdict.TRANSIENT,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol
 
 from deep_research.errors import ModelError
@@ -26,6 +26,17 @@ class Body(Protocol):
     def headers(self) -> Mapping[str, str]: ...
 
     def aiter_bytes(self) -> AsyncIterator[bytes]: ...
+
+
+@asynccontextmanager
+async def opened(opening: Any, *, model: str) -> AsyncIterator[Body]:
+    """The response to one request of an SDK (its ``with_streaming_response``): nothing but the head was read."""
+    with foreign_errors(model):
+        response = await opening.__aenter__()
+    try:
+        yield response.http_response
+    finally:
+        await opening.__aexit__(None, None, None)
 
 
 def is_stream(body: Body) -> bool:

@@ -12,9 +12,11 @@ from pydantic import BaseModel
 from deep_research.errors import ModelError
 from deep_research.models import structured
 from deep_research.models.abilities import Abilities, Rung
-from deep_research.models.base import ModelCall, ModelProvider, StopReason, TokenUsage
+from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
+from deep_research.models.pieces import OnPiece, Pieces
+from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import OnPiece, Persistence, Tries, with_books
+from deep_research.models.retry import Persistence, Tries, with_books
 from deep_research.models.verdicts import Verdict, failure
 
 _T = TypeVar("_T")
@@ -49,8 +51,8 @@ class LanguageModel(Protocol):
 
 
 class SingleModel:
-    """One model behind one provider. ``call.timeout`` is the deadline of the whole unit, waits included, but not the
-    time spent in the queue of the process's limits."""
+    """One model behind one provider. ``timeout`` in seconds, unless a call sets its own, is the deadline of the whole
+    unit: waits are included, the time in the queue of the process's limits is not."""
 
     def __init__(
         self,
@@ -59,12 +61,16 @@ class SingleModel:
         *,
         abilities: Abilities,
         persistence: Persistence | None = None,
+        timeout: float = 120.0,
+        probes: Probes | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.provider = provider
         self.profile = profile
         self._abilities = abilities
         self._persistence = persistence or Persistence()
+        self._timeout = timeout
+        self._probes = probes
         self._clock = clock
 
     @property
@@ -72,27 +78,16 @@ class SingleModel:
         return self.provider.name
 
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
-        """A text. One that its cap cut is asked for once more with twice the room, and given as it is after that;
-        an empty one is asked for once more."""
-        tries = self._tries(call)
-        call = self._fitted(call)
-        larger = min(self.profile.output, call.max_output * 2)
-        empty = False
-        while True:
-            reply = await self._persistence.send(self.provider, call, tries, on_piece)
-            if reply.stop is StopReason.REFUSAL:
-                raise with_books(self._failure(Verdict.REFUSAL, "the model refused to answer"), tries)
-            blank = not reply.text.strip()
-            if reply.stop is StopReason.LENGTH and larger > call.max_output and tries.left > 0:
-                call = call.model_copy(update={"max_output": larger})
-            elif blank and not empty and tries.left > 0:
-                empty = True
-            else:
-                break
-            if on_piece:
-                on_piece(None)
-        if blank:
-            raise with_books(self._failure(Verdict.MALFORMED, "the answer is empty"), tries)
+        """A text. One that its cap or the wire cut is asked for again, with twice the room if it was the cap; where
+        nothing better comes of it, the longest is given as it is. An empty one is asked for once more."""
+        tries, pieces = self._tries(call), Pieces(on_piece)
+        try:
+            reply = await self._text(self._fitted(call), tries, pieces)
+        except ModelError:
+            if not tries.partial:
+                raise
+            reply = max(tries.partial, key=lambda partial: len(partial.text))
+        pieces.end(reply.text)
         return Answer(
             value=reply.text,
             stop=reply.stop,
@@ -102,7 +97,11 @@ class SingleModel:
         )
 
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
+        """An object. What a model can do that nothing is known of is found out first, with a small question."""
+        if self._probes is not None and self.profile.forms is None:
+            await self._probes.ensure(self.provider, self._persistence)
         tries = self._tries(call)
+        failed: ModelError | None = None
         try:
             found = await structured.ask(
                 self.provider,
@@ -112,23 +111,49 @@ class SingleModel:
                 persistence=self._persistence,
                 abilities=self._abilities,
                 most_output=self.profile.output,
+                forms=self.profile.forms,
             )
         except ModelError as error:
-            raise with_books(error, tries) from error.__cause__
+            failed = with_books(error, tries)
+        if failed is not None:
+            raise failed
         return Answer(
             value=found.value,
-            stop=found.reply.stop,
+            stop=StopReason.END,
             usage=tries.usage,
             requests=tries.requests,
             model=found.reply.model or self.name,
             rung=found.rung,
         )
 
+    async def _text(self, call: ModelCall, tries: Tries, pieces: Pieces) -> Reply:
+        """A whole text. What there is of others is in ``tries.partial``."""
+        larger = min(self.profile.output, call.max_output * 2)
+        empty = False
+        while True:
+            reply = await self._persistence.send(self.provider, call, tries, pieces)
+            blank = not reply.text.strip()
+            if reply.stop is StopReason.REFUSAL:
+                raise with_books(self._failure(Verdict.REFUSAL, "the model refused to answer"), tries)
+            if reply.stop is StopReason.LENGTH:
+                if not blank:
+                    tries.partial.append(reply)
+                if larger <= call.max_output or tries.left <= 0:
+                    raise with_books(self._failure(Verdict.LENGTH, "the answer did not fit its limit"), tries)
+                call = call.model_copy(update={"max_output": larger})
+            elif not blank:
+                return reply
+            elif empty or tries.left <= 0:
+                raise with_books(self._failure(Verdict.MALFORMED, "the answer is empty"), tries)
+            else:
+                empty = True
+
     async def aclose(self) -> None:
         await self.provider.aclose()
 
     def _tries(self, call: ModelCall) -> Tries:
-        return Tries(self._clock() + call.timeout, clock=self._clock)
+        seconds = call.timeout if "timeout" in call.model_fields_set else self._timeout
+        return Tries(self._clock() + seconds, clock=self._clock)
 
     def _fitted(self, call: ModelCall) -> ModelCall:
         return call.model_copy(

@@ -1,6 +1,7 @@
 """How many requests at a time, and how many a minute, a service is asked by this process: by all runs, in all loops.
 
-A `Gate` may be entered from any loop and thread. Who waits is called in the order of asking.
+A `Gate` may be entered from any loop and thread. Who waits is called in the order of asking. The wait has no end of its
+own: each who is inside has a deadline, and the places of loops that are gone are taken back.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+LOOK_AGAIN = 5.0  # seconds after which who waits looks whether a loop inside is gone, which nobody would tell
+
 
 @dataclass(slots=True, eq=False)
-class _Waiter:
+class _Place:
+    """One who waits or is inside. ``called`` is done when it may come in."""
+
     loop: asyncio.AbstractEventLoop
     called: asyncio.Future[None]
 
@@ -28,72 +33,120 @@ class Gate:
     at_once: int
     per_minute: float | None = None
     clock: Callable[[], float] = time.monotonic
-    inside: int = 0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _waiting: deque[_Waiter] = field(default_factory=deque)
+    _inside: set[_Place] = field(default_factory=set)
+    _waiting: deque[_Place] = field(default_factory=deque)
+    _line: deque[_Place] = field(default_factory=deque)  # of those inside, who wait for their moment
     _next: float = 0.0  # when the next may enter, by ``clock``
+
+    def __post_init__(self) -> None:
+        _check(self.at_once, self.per_minute)
+
+    @property
+    def inside(self) -> int:
+        return len(self._inside)
+
+    @property
+    def waiting(self) -> int:
+        return len(self._waiting)
 
     @asynccontextmanager
     async def entered(self) -> AsyncIterator[None]:
-        await self._enter()
+        place = await self._enter()
         try:
-            seconds = self._turn()
-            while seconds > 0:
-                await asyncio.sleep(seconds)
-                seconds = self._turn(again=True)
+            while (seconds := self._turn(place)) > 0:
+                await self.sleep(seconds)
             yield
         finally:
-            self._leave()
+            self._leave(place)
 
     def pause(self, seconds: float) -> None:
         """Nobody enters for so long: one of those inside was told to come back later."""
         with self._lock:
             self._next = max(self._next, self.clock() + seconds)
 
-    async def _enter(self) -> None:
+    def limit(self, at_once: int, per_minute: float | None) -> None:
+        """Other limits from now on."""
+        _check(at_once, per_minute)
+        with self._lock:
+            self.at_once, self.per_minute = at_once, per_minute
+            self._admit()
+
+    def after_fork(self) -> None:
+        """In a child process nobody is inside, whoever held the lock."""
+        self._lock = threading.Lock()
+        self._inside, self._waiting, self._line = set(), deque(), deque()
+
+    async def _enter(self) -> _Place:
         loop = asyncio.get_running_loop()
+        place = _Place(loop, loop.create_future())
         with self._lock:
-            if self.inside < self.at_once and not self._waiting:
-                self.inside += 1
-                return
-            waiter = _Waiter(loop, loop.create_future())
-            self._waiting.append(waiter)
+            if self._waiting or len(self._inside) >= self.at_once:
+                self._waiting.append(place)
+                self._admit()
+            else:
+                self._inside.add(place)
+                return place
         try:
-            await waiter.called
-        except asyncio.CancelledError:
-            with self._lock:
-                waits = waiter in self._waiting
-                if waits:
-                    self._waiting.remove(waiter)
-            if not waits:  # it was called already: the place goes to the next
-                self._leave()
+            while not place.called.done():
+                await asyncio.wait((place.called,), timeout=LOOK_AGAIN)
+                if not place.called.done():
+                    with self._lock:
+                        self._admit()
+        except BaseException:  # it may have been called already: the place goes to the next
+            self._leave(place)
             raise
+        return place
 
-    def _leave(self) -> None:
+    def _leave(self, place: _Place) -> None:
         with self._lock:
-            self.inside -= 1
-            while self._waiting and self.inside < self.at_once:
-                waiter = self._waiting.popleft()
-                try:
-                    waiter.loop.call_soon_threadsafe(_call, waiter.called)
-                except RuntimeError:  # its loop is closed, and nobody waits there any more
-                    continue
-                self.inside += 1
+            self._inside.discard(place)
+            for row in (self._waiting, self._line):
+                if place in row:
+                    row.remove(place)
+            self._admit()
 
-    def _turn(self, *, again: bool = False) -> float:
-        """Seconds until this one's turn; 0 takes it."""
+    def _admit(self) -> None:
+        """Calls in as many as there is room for. The lock is held."""
+        for gone in [place for place in self._inside if place.loop.is_closed()]:
+            self._inside.remove(gone)
+        while self._waiting and len(self._inside) < self.at_once:
+            place = self._waiting.popleft()
+            try:
+                place.loop.call_soon_threadsafe(_call, place.called)
+            except RuntimeError:  # its loop is closed, and nobody waits there any more
+                continue
+            self._inside.add(place)
+
+    def _turn(self, place: _Place) -> float:
+        """Seconds until this one's turn; 0 takes it. With a rate, only the first in line takes it, or who wakes late
+        would be overtaken again and again."""
         with self._lock:
+            while self._line and self._line[0].loop.is_closed():
+                self._line.popleft()
             now = self.clock()
-            if self._next > now:
-                return self._next - now
-            if self.per_minute:
-                self._next = max(self._next, now) + 60.0 / self.per_minute
-            return 0.0
+            wait = max(0.0, self._next - now)
+            if not self.per_minute:
+                return wait
+            if place not in self._line:
+                self._line.append(place)
+            spacing = 60.0 / self.per_minute
+            wait += self._line.index(place) * spacing
+            if wait <= 0:
+                self._line.popleft()
+                self._next = now + spacing
+            return wait
 
 
 def _call(called: asyncio.Future[None]) -> None:
     if not called.done():
         called.set_result(None)
+
+
+def _check(at_once: int, per_minute: float | None) -> None:
+    if at_once < 1 or (per_minute is not None and per_minute <= 0):
+        raise ValueError("a gate lets in at least one at a time, and some each minute")
 
 
 class Gates:
@@ -106,11 +159,15 @@ class Gates:
     def gate(self, name: str, *, at_once: int, per_minute: float | None = None) -> Gate:
         """The gate of that name; its limits become those given last."""
         with self._lock:
-            gate = self._gates.setdefault(name, Gate(at_once, per_minute))
-            gate.at_once, gate.per_minute = at_once, per_minute
-            return gate
+            gate = self._gates.get(name)
+            if gate is None:
+                gate = self._gates[name] = Gate(at_once, per_minute)
+                return gate
+        gate.limit(at_once, per_minute)
+        return gate
 
     def after_fork(self) -> None:
-        """In a child process nobody is inside."""
+        """In a child process nobody is inside. Who holds a gate keeps it."""
         self._lock = threading.Lock()
-        self._gates = {}
+        for gate in self._gates.values():
+            gate.after_fork()

@@ -1,16 +1,15 @@
 """Plain lines in place of JSON, for models that cannot write it: one line a field, ``name: value``. Pure.
 
-A field of several values is written several times. A field of several objects is written as blocks, each opened by a
-line with its name in brackets. Bullets, bold names and values over several lines are understood.
+A field of several values is written several times. A field of objects is written as blocks, each opened by a line with
+its name in brackets. Bullets, bold names and values over several lines are understood.
 """
 
 from __future__ import annotations
 
 import re
 import types
-from collections.abc import Iterator
 from enum import Enum
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -22,9 +21,10 @@ _T = TypeVar("_T", bound=BaseModel)
 LINES = 20_000  # that are looked at
 _BLOCK = re.compile(r"^[\s>*_#-]*\[([\w -]{1,60})\][\s*_:]*$")
 _FIELD = re.compile(
-    r"^[\s>*_#•-]*(?:\d{1,3}[.)]\s+)?[*_`\"]*([A-Za-z][\w -]{0,59}?)[*_`\"]*\s*[:=]\s*[*_`]*\s?(.*)$"
+    r"^[\s>*_#•-]*(?:\d{1,3}[.)]\s+)?[*_`\"]*([A-Za-z][\w -]{0,59}?)[*_`\"]*\s*[:=](?:[*_`]+(?=\s|$))?\s*(.*)$"
 )
-_MARKS = ' \t*_`"'
+_LINE_END = re.compile(r"\r\n?|\n")
+_PAIRS = ("**", "*", "`", '"')
 
 
 def instructions(answer: type[BaseModel]) -> str:
@@ -33,7 +33,7 @@ def instructions(answer: type[BaseModel]) -> str:
     inner: list[str] = []
     for name, field in answer.model_fields.items():
         sort = _shape(field)
-        if sort.model is not None and sort.many:
+        if sort.model is not None:
             inner.append(f"[{name}]")
             inner += [f"{n}: {_wanted(f)}" for n, f in sort.model.model_fields.items()]
         elif sort.many:
@@ -62,53 +62,68 @@ def _collected(text: str, answer: type[BaseModel]) -> dict[str, Any]:
     whole: dict[str, Any] = {}
     into, known = whole, shapes
     last: tuple[dict[str, Any], str] | None = None
-    for kind, name, value in _tokens(text):
-        if kind == "block":
-            block = _named(name, {n for n, s in shapes.items() if s.model is not None and s.many})
-            last = None
-            if block is not None and (model := shapes[block].model) is not None:
-                into, known = {}, {n: _shape(f) for n, f in model.model_fields.items()}
+    for line in _LINE_END.split(text)[:LINES]:
+        block = _block_of(line, shapes)
+        if block is not None and (model := shapes[block].model) is not None:
+            into, known = {}, {name: _shape(field) for name, field in model.model_fields.items()}
+            if shapes[block].many:
                 whole.setdefault(block, []).append(into)
-        elif (
-            kind == "field"
-            and (field := _named(name, known) or _outer(name, into, whole, shapes)) is not None
-        ):
-            if field not in known:
-                into, known = whole, shapes
-            if known[field].many:
-                into.setdefault(field, []).append(value)
             else:
-                into[field] = value
-            last = (into, field)
-        elif last is not None and value:
-            holder, field = last
-            held = holder[field]
-            if isinstance(held, list):
-                held[-1] = f"{held[-1]}\n{value}".strip()
-            else:
-                holder[field] = f"{held}\n{value}".strip()
+                whole[block] = into
+            last = None
+        elif (found := _field_of(line, known)) is not None:
+            _put(into, known, *found)
+            last = into, found[0]
+        elif into is not whole and (found := _field_of(line, shapes)) is not None:
+            into, known = whole, shapes  # a field of the whole that comes after the blocks
+            _put(into, known, *found)
+            last = into, found[0]
+        elif last is not None and line.strip():
+            _add(*last, line.strip())
     return _without_blanks(whole)
 
 
-def _outer(name: str, into: dict[str, Any], whole: dict[str, Any], shapes: dict[str, _Shape]) -> str | None:
-    """A field of the whole that comes after the blocks."""
-    return _named(name, shapes) if into is not whole else None
+def _block_of(line: str, shapes: dict[str, _Shape]) -> str | None:
+    match = _BLOCK.match(line[:200])
+    return _named(match.group(1), {n for n, s in shapes.items() if s.model is not None}) if match else None
 
 
-def _tokens(text: str) -> Iterator[tuple[str, str, str]]:
-    for line in text.split("\n")[:LINES]:
-        if match := _BLOCK.match(line):
-            yield "block", match.group(1), ""
-        elif match := _FIELD.match(line[:200]):
-            start = match.start(2)
-            yield "field", match.group(1), line[start:].strip(_MARKS)
-            continue
-        else:
-            yield "more", "", line.strip()
+def _field_of(line: str, known: dict[str, _Shape]) -> tuple[str, str] | None:
+    """The field that a line gives, with its value. Other words before a colon are part of some text."""
+    match = _FIELD.match(line[:200])
+    name = _named(match.group(1), known) if match else None
+    return (name, _plain(line[match.start(2) :])) if match and name is not None else None
+
+
+def _put(into: dict[str, Any], known: dict[str, _Shape], name: str, value: str) -> None:
+    if known[name].many:
+        into.setdefault(name, []).append(value)
+    else:
+        into[name] = value
+
+
+def _add(holder: dict[str, Any], name: str, line: str) -> None:
+    """One more line of the last value."""
+    held = holder[name]
+    if isinstance(held, list):
+        held[-1] = f"{held[-1]}\n{line}".strip()
+    else:
+        holder[name] = f"{held}\n{line}".strip()
+
+
+def _plain(value: str) -> str:
+    """Without the marks around it, of which the first may have stood before the name."""
+    value = value.strip()
+    for mark in _PAIRS:
+        if value.endswith(mark) and value.count(mark) == 1:
+            value = value.removesuffix(mark).rstrip()
+        elif value.startswith(mark) and value.endswith(mark) and value.count(mark) == 2:
+            value = value[len(mark) : -len(mark)].strip()
+    return value
 
 
 def _named(name: str, known: Any) -> str | None:
-    wanted = re.sub(r"[\s-]+", "_", name.strip().lower())
+    wanted = re.sub(r"[\s-]+", "_", name.strip(" _").lower())
     return next((field for field in known if field.lower() == wanted), None)
 
 
@@ -120,9 +135,14 @@ def _without_blanks(value: dict[str, Any]) -> dict[str, Any]:
             kept[name] = [
                 _without_blanks(item) if isinstance(item, dict) else item for item in held if item != ""
             ]
+        elif isinstance(held, dict):
+            kept[name] = _without_blanks(held)
         elif held != "":
             kept[name] = held
     return kept
+
+
+_MANY = (list, tuple, set, frozenset)
 
 
 class _Shape:
@@ -136,20 +156,25 @@ class _Shape:
 
 
 def _shape(field: FieldInfo) -> _Shape:
-    kind: Any = field.annotation
-    if get_origin(kind) in (Union, types.UnionType):
-        kind = next((part for part in get_args(kind) if part is not type(None)), str)
-    many = get_origin(kind) in (list, tuple, set, frozenset)
+    kind = _bare(field.annotation)
+    many = get_origin(kind) in _MANY or kind in _MANY
     if many:
-        kind = next((part for part in get_args(kind) if part is not Ellipsis), str)
+        kind = _bare(next((part for part in get_args(kind) if part is not Ellipsis), str))
     return _Shape(many, kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None)
+
+
+def _bare(kind: Any) -> Any:
+    """The first type of a union that is a value, without what is noted beside it."""
+    while get_origin(kind) in (Union, types.UnionType, Annotated):
+        kind = next((part for part in get_args(kind) if part is not type(None)), str)
+    return kind
 
 
 def _wanted(field: FieldInfo) -> str:
     """What belongs there, in a few words."""
-    kind: Any = field.annotation
-    if get_origin(kind) in (Union, types.UnionType, list, tuple, set, frozenset):
-        kind = next((part for part in get_args(kind) if part not in (type(None), Ellipsis)), str)
+    kind = _bare(field.annotation)
+    if get_origin(kind) in _MANY:
+        kind = _bare(next((part for part in get_args(kind) if part is not Ellipsis), str))
     if get_origin(kind) is Literal:
         sort = "one of " + ", ".join(str(choice) for choice in get_args(kind))
     elif isinstance(kind, type) and issubclass(kind, Enum):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 import httpx
 from pydantic import SecretStr
@@ -56,7 +56,7 @@ class Ollama(ModelProvider):
     is no forcing a tool here.
     """
 
-    service: ClassVar[str] = "ollama"
+    service = "ollama"
     forms = ("schema",)
 
     def __init__(

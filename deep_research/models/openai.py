@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from contextlib import aclosing
-from typing import Any, ClassVar
+from typing import Any
 
 from openai import AsyncOpenAI
 from pydantic import SecretStr
@@ -50,7 +50,7 @@ class OpenAIResponses(OpenAIService):
     OpenAI caches beginnings of 1,024 tokens and more by itself.
     """
 
-    service: ClassVar[str] = "openai"
+    service = "openai"
 
     def __init__(
         self, model: str, *, api_key: SecretStr | str | None = None, base_url: str | None = None

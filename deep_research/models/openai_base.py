@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, cast
 
 import openai
 from pydantic import BaseModel, SecretStr
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Form, ModelCall, ModelProvider, OnText, Reply
-from deep_research.models.clients import LONGEST_CONNECT, PerLoop, deadline, is_loopback, tls
-from deep_research.models.clients_errors import Wishes, foreign_errors
-from deep_research.models.clients_wire import Body, is_stream, whole
+from deep_research.models.clients import LONGEST_CONNECT, PerLoop, deadline, header_names, is_loopback, tls
+from deep_research.models.clients_errors import Wishes
+from deep_research.models.clients_wire import Body, is_stream, opened, whole
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
+HEADERS_VARIABLE = "OPENAI_CUSTOM_HEADERS"
 OWN_URL = "https://api.openai.com/v1"
+
+_OWN_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
 
 # Strict schemas may not have these, whatever the SDK's helper leaves in; titles only cost tokens.
 _NOT_STRICT = frozenset(
@@ -32,7 +35,8 @@ _NOT_STRICT = frozenset(
 
 
 class OpenAIService(ModelProvider):
-    """One request and its answer, plain or streamed; the formats say what is in them."""
+    """One request and its answer, plain or streamed; the formats say what is in them. ``is_stranger``: a server that
+    no variable of OpenAI's names, whose business the organization, the project and the headers of others are not."""
 
     forms = ("schema", "tool")
 
@@ -43,12 +47,12 @@ class OpenAIService(ModelProvider):
         key: str,
         base_url: str,
         wishes: Wishes,
-        headers: Mapping[str, Any] | None = None,
+        is_stranger: bool = False,
     ) -> None:
         super().__init__(model)
         self.base_url = base_url
         self._key = SecretStr(key)
-        self._headers = headers
+        self._hidden = (*_OWN_HEADERS, *header_names(HEADERS_VARIABLE)) if is_stranger else ()
         self._wishes = wishes
         self._clients = PerLoop(self._client, openai.AsyncOpenAI.close)
 
@@ -77,17 +81,12 @@ class OpenAIService(ModelProvider):
     async def aclose(self) -> None:
         await self._clients.aclose()
 
-    @asynccontextmanager
-    async def opened(self, method: Any, request: Mapping[str, Any], seconds: float) -> AsyncIterator[Body]:
+    def opened(
+        self, method: Any, request: Mapping[str, Any], seconds: float
+    ) -> AbstractAsyncContextManager[Body]:
         """The response to one request, of which nothing but the head was read."""
         timeout = openai.Timeout(seconds, connect=min(seconds, LONGEST_CONNECT))
-        opening = method(**request, timeout=timeout)
-        with foreign_errors(self.name):
-            response = await opening.__aenter__()
-        try:
-            yield response.http_response
-        finally:
-            await opening.__aexit__(None, None, None)
+        return opened(method(**request, timeout=timeout), model=self.name)
 
     @abstractmethod
     def _method(self, client: openai.AsyncOpenAI) -> Any:
@@ -107,12 +106,14 @@ class OpenAIService(ModelProvider):
         own = openai.DefaultAsyncHttpxClient(
             verify=tls(), follow_redirects=False, trust_env=not is_loopback(self.base_url)
         )
+        key, hidden = self._key.get_secret_value(), cast("str", openai.Omit())
         return openai.AsyncOpenAI(
-            api_key=self._key.get_secret_value(),
+            api_key=key,
             base_url=self.base_url,
             max_retries=0,
             http_client=own,
-            default_headers=self._headers,
+            # Given here, no header of the environment takes its place.
+            default_headers=dict.fromkeys(self._hidden, hidden) | {"Authorization": f"Bearer {key}"},
         )
 
 

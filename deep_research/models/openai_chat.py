@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import aclosing
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import openai
@@ -59,7 +59,7 @@ class OpenAIChat(OpenAIService):
     left out once a server has refused them. Servers cache prompts, if they do, without being told.
     """
 
-    service: ClassVar[str] = "openai-compatible"
+    service = "openai-compatible"
 
     def __init__(
         self, model: str, *, api_key: SecretStr | str | None = None, base_url: str | None = None
@@ -74,15 +74,13 @@ class OpenAIChat(OpenAIService):
         is_own = urlsplit(url).hostname == urlsplit(OWN_URL).hostname
         trusted = is_own or base_url is None
         key = secret_key(api_key, variable=KEY_VARIABLE if trusted else None)
-        # The names of an organization and a project at OpenAI are no business of other servers.
-        hidden = {name: openai.Omit() for name in ("OpenAI-Organization", "OpenAI-Project")}
         self._limit, other = ("max_completion_tokens", "max_tokens")[:: 1 if is_own else -1]
         super().__init__(
             model,
             key=key.get_secret_value() if key else NO_KEY,
             base_url=url,
             wishes=Wishes("temperature", "reasoning_effort", "stream_options", instead={self._limit: other}),
-            headers=None if trusted else hidden,
+            is_stranger=not trusted,
         )
 
     def _method(self, client: openai.AsyncOpenAI) -> Any:

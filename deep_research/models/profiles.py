@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from datetime import date
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -19,18 +20,20 @@ from deep_research.state import Record
 
 SMALLEST = 8_192  # tokens of window of a model that nothing is known of: what nearly every server can do
 _MILLION = 1_000_000
+_DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d\d-\d\d|latest)(?:-v\d+(?::\d+)?)?")
 
 
 class Price(Record):
     """US dollars for a million tokens. Cached and written input cost as much as other input unless it says else."""
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cached: float | None = Field(default=None, ge=0)
-    written: float | None = Field(default=None, ge=0)
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+    cached: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    written: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
     def of(self, usage: TokenUsage) -> float:
-        plain = usage.input - usage.cached - usage.written
+        # Services have been seen to count what was cached on top of the input.
+        plain = max(0, usage.input - usage.cached - usage.written)
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.written is None else self.written
         cost = (
@@ -40,29 +43,49 @@ class Price(Record):
 
     def most(self, input_tokens: int, output_tokens: int) -> float:
         """What a request can cost at most."""
-        dearest = max(self.input, self.written or 0.0)
+        dearest = max(self.input, self.written or 0.0, self.cached or 0.0)
         return (input_tokens * dearest + output_tokens * self.output) / _MILLION
 
 
 class Profile(Record):
     """``context`` is the window in tokens, ``output`` the longest answer. ``forms`` overrides what the service is
-    believed to have. ``price`` None is unknown; ``as_of`` is when it was looked up."""
+    believed to have. ``price`` None is unknown; ``as_of`` is when it was looked up. ``at_once`` and
+    ``per_minute`` limit the requests of this process to the model."""
 
     context: int = Field(default=SMALLEST, ge=512)
     output: int = Field(default=SMALLEST // 2, ge=16)
     encoding: str | None = None
-    forms: tuple[str, ...] | None = None
+    forms: tuple[Literal["schema", "tool"], ...] | None = None
     price: Price | None = None
+    at_once: int | None = Field(default=None, ge=1)
+    per_minute: float | None = Field(default=None, gt=0)
     as_of: date | None = None
 
 
 def profile_of(name: str, own: Mapping[str, Profile] | None = None) -> Profile:
-    """The profile of ``service:model``: of the longest name that it begins with, the user's before ours."""
-    for known in (own or {}, built_in()):
-        fitting = [key for key in known if name == key or _is_version(name, key)]
-        if fitting:
-            return known[max(fitting, key=len)]
-    return Profile()
+    """The profile of ``service:model``: of the longest name that it begins with, and over it what the user's own of the
+    longest such name says. A price is that of the model itself and its dated versions: what a variant costs
+    (``…-pro``) is unknown."""
+    ours, theirs = _nearest(name, built_in()), _nearest(name, own or {})
+    profile = ours or Profile()
+    if theirs is None:
+        return profile
+    said = {field: getattr(theirs, field) for field in theirs.model_fields_set}
+    if "price" not in said and profile.price is not None:
+        said.pop("as_of", None)  # the date is that of the price
+    return profile.model_copy(update=said)
+
+
+def _nearest(name: str, known: Mapping[str, Profile]) -> Profile | None:
+    fitting = [key for key in known if name == key or _is_version(name, key)]
+    if not fitting:
+        return None
+    key = max(fitting, key=len)
+    profile = known[key]
+    if profile.price is None or name == key or key.endswith(":") or _DATED.fullmatch(name[len(key) :]):
+        return profile
+    said = {field: getattr(profile, field) for field in profile.model_fields_set - {"price", "as_of"}}
+    return Profile(**said)
 
 
 def _is_version(name: str, key: str) -> bool:
@@ -93,7 +116,8 @@ def _profiles(data: Mapping[str, Any], where: str) -> Mapping[str, Profile]:
         if name == "as_of":
             continue
         try:
-            found[name] = Profile.model_validate({"as_of": as_of, **fields})
+            dated = {} if as_of is None else {"as_of": as_of}
+            found[name] = Profile.model_validate({**dated, **fields})
         except (ValidationError, TypeError) as error:
             first = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else None
             place = ".".join(map(str, first["loc"])) if first else "it"

@@ -7,24 +7,30 @@ is: names are never guessed, cut objects never completed.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 
 _T = TypeVar("_T", bound=BaseModel)
 
 LONGEST = 2_000_000  # characters of an answer that are looked at
-STARTS = 400  # brackets at which a value may begin, that are tried
-CANDIDATES = 40  # values that are held against the type
+WORK = 20_000_000  # characters that may be looked at in vain, at brackets that begin no value
+CANDIDATES = 40  # values, the last ones, that are held against the type
 LONGEST_PROBLEM = 600  # characters of what was wrong
 
 _TAG = re.compile(
     r"<(/?)(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)\b[^<>]{0,200}>", re.IGNORECASE
 )
 _OPENS = re.compile(r"[{\[]")
-_DECODER = json.JSONDecoder(strict=False)  # a line break inside a string is what models write most often
+_BEGINS = re.compile(r'\{(?=\s*(?:["}]|\Z))|\[(?=\s*[\[{"\]tfn\d-])')  # where a value may begin
+_FENCE = re.compile(r"```\w{0,20}")
+_START_COST = 50
+_DEEP_COST = 20_000
+_LINES_A_STEP = 50
 
 
 class Unreadable(ValueError):  # noqa: N818 - said of a text, caught one step above
@@ -37,41 +43,37 @@ class Unreadable(ValueError):  # noqa: N818 - said of a text, caught one step ab
 
 def without_thoughts(text: str) -> str:
     """The text without what stands in reasoning tags, also where one of the two tags is missing."""
-    kept: list[str] = []
-    place = 0
-    opened: int | None = None
-    for tag in _TAG.finditer(text):
-        if not tag.group(1):
-            opened = tag.start() if opened is None else opened
-            continue
-        # A closing tag that nothing opened ends thoughts that began with the answer.
-        kept = [] if opened is None else [*kept, text[place:opened]]
-        place, opened = tag.end(), None
-    if opened is not None and not "".join(kept).strip() and not text[place:opened].strip():
-        return ""
+    kept, place = [], 0
+    for start, end in _thoughts(text, ()):
+        kept.append(text[place:start])
+        place = end
     return "".join([*kept, text[place:]]).strip()
 
 
-def read_json(text: str, answer: type[_T]) -> _T:
-    """The last value in the text that fits ``answer``: what a model writes last is what it means. Raises
+def read_json(text: str, answer: type[_T], *, cut: bool = False) -> _T:
+    """The last value in the text that fits ``answer``: what a model writes last is what it means. Of a text that was
+    ``cut`` only one that is nothing but that value is taken: another may have been meant to follow. Raises
     `Unreadable`."""
-    text = text[:LONGEST].strip().removeprefix("\ufeff")
-    plain = without_thoughts(text)
-    if not plain and not text.startswith("{"):
-        raise Unreadable("it is empty.")
-    problem: Unreadable | None = None
-    fitting: _T | None = None
-    # An object that is the whole answer may hold such tags in its texts.
-    whole = _decoded(text, 0) if plain != text else None
-    for value in [whole[0]] if whole and whole[1] == len(text) else _values(plain):
+    cut = cut or len(text) > LONGEST
+    text = text[:LONGEST].strip().removeprefix("\ufeff").strip()
+    found = _scanned(text)
+    thoughts = _thoughts(text, found.values)
+    said = [value for value in found.values if not _within(value.start, thoughts)]
+    if cut and not (len(said) == 1 and _is_all(text, said[0], thoughts)):
+        raise Unreadable("it was cut off.")
+    if found.cut_at is not None and not _within(found.cut_at, thoughts):
+        raise Unreadable(_no_object(text, found.cut_at))
+    candidates = [value.value for value in said if _could_be(value.value, answer)][-CANDIDATES:]
+    for value in reversed(candidates):
         try:
-            fitting = validated(value, answer)
-        except Unreadable as error:
-            # The first complaint about an object tells most: it is about the one that was meant.
-            problem = problem or (error if isinstance(value, dict) else None)
-    if fitting is not None:
-        return fitting
-    raise problem or Unreadable(_no_object(plain))
+            return validated(value, answer)
+        except Unreadable:
+            continue
+    if candidates:
+        # The first complaint tells most: it is about the one that was meant.
+        return validated(candidates[0], answer)
+    plain = without_thoughts(text)
+    raise Unreadable(_no_object(plain, 0) if plain else "it is empty.")
 
 
 def validated(value: Any, answer: type[_T]) -> _T:
@@ -79,47 +81,121 @@ def validated(value: Any, answer: type[_T]) -> _T:
     try:
         return answer.model_validate(value)
     except ValidationError as error:
-        raise Unreadable(_complaint(error)) from None
-    except (RecursionError, ArithmeticError, ValueError, TypeError) as error:
-        raise Unreadable(f"it does not fit: {type(error).__name__}.") from None
+        problem = _complaint(error)
+    except Exception as error:  # a type's own validators may stumble over anything
+        problem = f"it does not fit: {type(error).__name__}."
+    raise Unreadable(problem)
 
 
-def _values(text: str) -> Iterator[Any]:
-    """The JSON objects and lists in a text, in order; what lies inside another is not one by itself."""
-    whole = _decoded(text, 0)
-    if whole is not None and not text[whole[1] :].strip():
-        yield whole[0]
-        return
-    place = given = 0
-    for _ in range(STARTS):
-        opening = _OPENS.search(text, place)
-        if opening is None or given == CANDIDATES:
-            return
-        found = _decoded(text, opening.start())
-        if found is None:
-            place = opening.start() + 1
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """A JSON object or list, and where it stands."""
+
+    start: int
+    end: int
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """The values of a text in order, and where one begins that does not end."""
+
+    values: list[_Value]
+    cut_at: int | None = None
+
+
+def _scanned(text: str) -> _Scan:
+    """What lies inside another value is not one by itself, even where the other is cut."""
+    values: list[_Value] = []
+    place, work = 0, WORK
+    while work > 0 and (opening := _BEGINS.search(text, place)) is not None:
+        start = opening.start()
+        try:
+            value, place = _DECODER.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            if text[start] == "{" and (error.pos >= len(text) or error.msg.startswith("Unterminated")):
+                return _Scan(values, start)
+            # The error counts the lines before it, whatever it is about.
+            work -= _START_COST + error.pos - start + error.pos // _LINES_A_STEP
+            work -= len(text) - error.pos if error.msg.startswith("Unterminated") else 0
+            place = start + 1
+        except (ValueError, RecursionError):
+            work -= _DEEP_COST
+            place = start + 1
+        else:
+            values.append(_Value(start, place, value))
+    return _Scan(values, place if work <= 0 else None)
+
+
+def _thoughts(text: str, values: Sequence[_Value]) -> list[tuple[int, int]]:
+    """Where thoughts are; tags inside of ``values`` are part of what is said. A closing tag that nothing opened ends
+    thoughts that began with the answer; an opening one that nothing closes begins some if nothing was said before."""
+    found: list[tuple[int, int]] = []
+    opened: int | None = None
+    place = 0
+    spans = [(value.start, value.end) for value in values]
+    for tag in _TAG.finditer(text):
+        if _within(tag.start(), spans):
             continue
-        value, place = found
-        if isinstance(value, dict | list):
-            given += 1
-            yield value
+        if not tag.group(1):
+            opened = tag.start() if opened is None else opened
+            continue
+        if opened is None:
+            found = [(0, tag.end())]
+        else:
+            found.append((opened, tag.end()))
+        place, opened = tag.end(), None
+    if opened is not None:
+        said = [text[a:b] for a, b in zip([0, *(e for _, e in found)], [s for s, _ in found], strict=False)]
+        if not "".join([*said, text[place:opened]]).strip():
+            found.append((opened, len(text)))
+    return found
 
 
-def _decoded(text: str, place: int) -> tuple[Any, int] | None:
-    try:
-        return _DECODER.raw_decode(text, place)
-    except (ValueError, RecursionError):
-        return None
+def _within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
+    low, high = 0, len(spans)
+    while low < high:
+        middle = (low + high) // 2
+        if spans[middle][1] <= place:
+            low = middle + 1
+        else:
+            high = middle
+    return low < len(spans) and spans[low][0] <= place
 
 
-def _no_object(text: str) -> str:
-    opening = _OPENS.search(text)
+def _is_all(text: str, value: _Value, thoughts: Sequence[tuple[int, int]]) -> bool:
+    """Whether nothing but thoughts and fences is around a value."""
+    begin = max((end for _, end in thoughts if end <= value.start), default=0)
+    before, after = text[begin : value.start].strip(), text[value.end :].strip()
+    return (not before or _FENCE.fullmatch(before) is not None) and not after.strip("`")
+
+
+def _could_be(value: Any, answer: type[BaseModel]) -> bool:
+    """Lists are all over prose, as references for example; they count only where one is wanted."""
+    return isinstance(value, dict) or issubclass(answer, RootModel)
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError("not finite")
+    return value
+
+
+# A line break inside a string is what models write most often. What is no number in JSON is none here.
+_DECODER = json.JSONDecoder(strict=False, parse_float=_finite, parse_constant=_finite)
+
+
+def _no_object(text: str, place: int) -> str:
+    opening = _OPENS.search(text, place)
     if opening is None:
         return "there is no JSON object in it."
     try:
         _DECODER.raw_decode(text, opening.start())
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         return f"its JSON is broken or cut: {error}."
+    except ValueError:
+        return "its JSON holds a number that is none."
     except RecursionError:
         return "its JSON is nested too deeply."
     return "there is no JSON object of that shape in it."

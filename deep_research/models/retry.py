@@ -3,73 +3,111 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 from tenacity.stop import stop_base
 
-from deep_research.errors import ModelError
-from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
+from deep_research.calls import first
+from deep_research.errors import DeepResearchError, ModelError, StopResearch
+from deep_research.logs import told
+from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.models.limits import Gate
+from deep_research.models.pieces import Pieces
 from deep_research.models.verdicts import LONGEST_WAIT, Verdict, failure
+from deep_research.models.verdicts import usage_of as usage_of  # for those who keep books
 
 MOST_REQUESTS = 4
 FIRST_WAIT = 0.5  # seconds, doubled each time
 LONGEST_BACKOFF = 8.0
+SHORTEST = 0.001  # seconds that a request gets at least: no stack knows what to do with fewer than none
 GRACE = 0.05  # seconds after which a provider that does not keep its deadline is left
 JITTER = 1.0  # seconds at most, so that many runs do not come back at the same moment
 
 OnWait = Callable[[float, ModelError], None]  # seconds to wait, and for what
-OnPiece = Callable[
-    [str | None], None
-]  # a piece of an answer; None: what came is void, the answer begins anew
 Sleep = Callable[[float], Awaitable[None]]
+
+
+class Book(Protocol):
+    """Where each request is set down before it is sent, and its cost after it. What `reserve` raises ends the unit;
+    what it gives is handed to `settle`, or to `lose` when the request was cancelled."""
+
+    async def reserve(self, provider: ModelProvider, call: ModelCall) -> Any: ...
+
+    async def settle(self, reserved: Any, outcome: Reply | ModelError, seconds: float) -> None: ...
+
+    def lose(self, reserved: Any) -> None: ...
 
 
 @dataclass(slots=True)
 class Tries:
-    """What one unit of work may still ask, until when (by ``clock``), and what it has used."""
+    """What one unit of work may still ask, until when (by ``clock``), and what it has used. ``partial`` are the answers
+    so far that are not whole, for want of a better one."""
 
     deadline: float
     left: int = MOST_REQUESTS
     requests: int = 0
     usage: TokenUsage = field(default_factory=TokenUsage)
     clock: Callable[[], float] = time.monotonic
+    partial: list[Reply] = field(default_factory=list)
 
     @property
     def seconds(self) -> float:
         return self.deadline - self.clock()
 
 
+def _never(_reply: Reply) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Persistence:
-    """How to ask again. All of it can be replaced in tests."""
+    """How to ask again. ``gates`` are entered in their order: the model's own, if there is one, then the service's. All
+    of it can be replaced in tests."""
 
     sleep: Sleep = asyncio.sleep
     chance: Callable[[], float] = random.random
     on_wait: OnWait | None = None
     gates: tuple[Gate, ...] = ()
+    book: Book | None = None
 
     async def send(
-        self, provider: ModelProvider, call: ModelCall, tries: Tries, on_piece: OnPiece | None = None
+        self,
+        provider: ModelProvider,
+        call: ModelCall,
+        tries: Tries,
+        pieces: Pieces | None = None,
+        *,
+        usable: Callable[[Reply], bool] = _never,
     ) -> Reply:
-        """The reply, asked for again while that may help and ``tries`` lasts. A cut answer is returned as it is when
-        nothing better came. Raises `ModelError`, with the usage and number of all requests of the unit."""
-        cut: list[Reply] = []
+        """The reply, asked for again while that may help and ``tries`` lasts. A cut one is asked for again as well,
+        unless it is ``usable``; what there was of it is in ``tries.partial``.
+
+        Raises `ModelError`, with the usage and number of all requests of the unit. An answer that the wire spoiled is
+        ``transient``: trouble on the way says nothing of the model.
+        """
 
         async def once() -> Reply:
             if tries.left <= 0 or tries.seconds <= 0:
                 raise _spent(provider, tries)
-            if cut and on_piece:
-                on_piece(None)
-            reply = await self._once(provider, call, tries, on_piece)
-            if reply.stop is StopReason.INCOMPLETE:
-                cut.append(reply)
-                raise failure(Verdict.INCOMPLETE, "the answer was cut off", model=provider.name)
+            if pieces is not None:
+                pieces.void()
+            reply = await self._once(provider, call, tries, pieces)
+            if reply.stop is StopReason.INCOMPLETE and not usable(reply):
+                if reply.text.strip():
+                    tries.partial.append(reply)
+                raise failure(
+                    Verdict.INCOMPLETE,
+                    "the answer was cut off",
+                    model=provider.name,
+                    request_id=reply.request_id,
+                )
             return reply
 
         retrying = AsyncRetrying(
@@ -83,49 +121,51 @@ class Persistence:
         try:
             return await retrying(once)
         except ModelError as error:
-            longest = max(cut, key=lambda r: len(r.text), default=None)
-            if error.verdict == Verdict.INCOMPLETE and longest is not None and longest.text.strip():
-                return longest
-            raise with_books(error, tries) from error.__cause__
+            failed = with_books(error, tries)
+        if failed.verdict == Verdict.MALFORMED:
+            failed.data["verdict"] = Verdict.TRANSIENT.value
+        # Raised here, the error drags along no frames of a provider, whose variables may hold keys.
+        raise failed
 
     async def _once(
-        self, provider: ModelProvider, call: ModelCall, tries: Tries, on_piece: OnPiece | None
+        self, provider: ModelProvider, call: ModelCall, tries: Tries, pieces: Pieces | None
     ) -> Reply:
-        on_text: OnText | None = on_piece
-        try:
-            async with AsyncExitStack() as stack:
-                began = tries.clock()
-                for gate in self.gates:
-                    await stack.enter_async_context(gate.entered())
-                tries.deadline += tries.clock() - began  # the queue's time is not the model's
-                seconds = min(call.timeout, tries.seconds)
-                tries.left -= 1
-                tries.requests += 1
-                async with asyncio.timeout(seconds + GRACE):
-                    reply = await provider.send(call.model_copy(update={"timeout": seconds}), on_text)
-        except TimeoutError:
-            tries.usage += TokenUsage(known=False)
-            raise failure(
-                Verdict.TRANSIENT, f"no answer within {seconds:g} s", model=provider.name, maybe_billed=True
-            ) from None
-        except ModelError as error:
-            tries.usage += TokenUsage.model_validate(error.data.get("usage") or {})
-            asked = error.data.get("retry_after")
-            if asked and asked <= LONGEST_WAIT:
-                for gate in self.gates[:1]:  # the service's: it would tell all others the same
-                    gate.pause(asked)
-            raise
-        tries.usage += reply.usage
-        return reply
+        async with AsyncExitStack() as stack:
+            began = tries.clock()
+            for gate in self.gates:
+                await stack.enter_async_context(gate.entered())
+            reserved = await self.book.reserve(provider, call) if self.book else None
+            tries.deadline += tries.clock() - began  # the queue's time is not the model's
+            tries.left -= 1
+            tries.requests += 1
+            sent = tries.clock()
+            try:
+                seconds = max(SHORTEST, tries.seconds)
+                outcome = await _sent(provider, call, seconds, pieces)
+            except BaseException:  # cancelled, most often
+                tries.usage += TokenUsage(known=False)
+                if self.book:
+                    self.book.lose(reserved)
+                raise
+            if self.book:
+                await self.book.settle(reserved, outcome, tries.clock() - sent)
+        if isinstance(outcome, Reply):
+            tries.usage += outcome.usage
+            return outcome
+        tries.usage += usage_of(outcome)
+        asked = _asked(outcome)
+        if asked and asked <= LONGEST_WAIT:
+            for gate in self.gates[-1:]:  # the service's: it would tell all others the same
+                gate.pause(asked)
+        raise outcome
 
     def _wait(self, state: RetryCallState) -> float:
         """What the service asks for, else twice as long each time; and a little more by chance."""
-        error = state.outcome.exception() if state.outcome else None
-        asked = error.data.get("retry_after") if isinstance(error, ModelError) else None
+        asked = _asked(state.outcome.exception() if state.outcome else None)
         if asked is None:
             backoff = min(LONGEST_BACKOFF, FIRST_WAIT * 2.0 ** (state.attempt_number - 1))
             return backoff * (1.0 - 0.25 * self.chance())
-        return float(asked) + JITTER * self.chance() * min(1.0, float(asked))
+        return asked + JITTER * self.chance() * min(1.0, asked)
 
     def _told(self, state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
@@ -133,8 +173,47 @@ class Persistence:
             self.on_wait(state.next_action.sleep, error)
 
 
+async def _sent(
+    provider: ModelProvider, call: ModelCall, seconds: float, pieces: Pieces | None
+) -> Reply | ModelError:
+    """What came of one request, within its seconds. Anyone may write a provider, so anything may be raised in it."""
+    on_text = None if pieces is None else pieces.take
+    try:
+        async with asyncio.timeout(seconds + GRACE):
+            reply: object = await provider.send(call.model_copy(update={"timeout": seconds}), on_text)
+    except TimeoutError:
+        problem = f"no answer within {seconds:g} s"
+        return failure(Verdict.TRANSIENT, problem, model=provider.name, maybe_billed=True)
+    except Exception as raised:
+        error = first(raised)
+        if pieces is not None and pieces.broke is error:
+            raise  # who listens stumbled, not the provider
+        if isinstance(error, ModelError):
+            return error
+        if isinstance(error, DeepResearchError | StopResearch):
+            raise error from None
+        problem = f"the provider raised {told(error)}"
+    else:
+        if isinstance(reply, Reply):
+            return reply
+        problem = f"the provider gave a {type(reply).__name__} in place of a Reply"
+    return failure(Verdict.FATAL, problem, model=provider.name, maybe_billed=True)
+
+
 def _may_help(error: BaseException) -> bool:
-    return isinstance(error, ModelError) and error.verdict in (Verdict.TRANSIENT, Verdict.INCOMPLETE)
+    return isinstance(error, ModelError) and error.verdict in (
+        Verdict.TRANSIENT,
+        Verdict.INCOMPLETE,
+        Verdict.MALFORMED,  # raised by a provider, it is what the wire carried
+    )
+
+
+def _asked(error: BaseException | None) -> float | None:
+    """Seconds that the service asks to wait."""
+    asked = error.data.get("retry_after") if isinstance(error, ModelError) else None
+    if isinstance(asked, int | float) and math.isfinite(asked) and asked >= 0:
+        return float(asked)
+    return None
 
 
 class _NoTime(stop_base):
@@ -153,6 +232,10 @@ def _spent(provider: ModelProvider, tries: Tries) -> ModelError:
 
 
 def with_books(error: ModelError, tries: Tries) -> ModelError:
-    """The same error with what all requests of the unit have used."""
-    data = dict(error.data) | {"usage": tries.usage.model_dump(), "requests": tries.requests}
+    """The same error with what all requests of the unit have used, and nothing of where it came from."""
+    data = dict(error.data) | {
+        "usage": tries.usage.model_dump(),
+        "requests": tries.requests,
+        "maybe_billed": not tries.usage.known,
+    }
     return ModelError(error.problem, hint=error.hint, **data)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel
@@ -40,48 +41,97 @@ async def ask(
     persistence: Persistence,
     abilities: Abilities,
     most_output: int,
+    forms: tuple[str, ...] | None = None,
 ) -> Found[_T]:
-    """A validated ``answer``. ``most_output`` is how far the cap may be raised for an answer that was cut by it.
+    """A validated ``answer``. ``most_output`` is how far the cap may be raised for an answer that was cut by it;
+    ``forms`` are those of the service that the model can use, if that is known.
 
     Raises `ModelError`: malformed when no way gave an object, length, refusal, and whatever `Persistence` raises.
     """
-    repaired = False
-    last: ModelError | None = None
-    for rung in abilities.rungs(provider.name, provider.forms):
-        shaped = _shaped(rung, call, answer, provider)
-        while tries.left > 0:
-            try:
-                reply = await persistence.send(provider, shaped, tries)
-            except ModelError as error:
-                if rung in (Rung.SCHEMA, Rung.TOOL) and _refuses_form(error):
-                    abilities.failed(provider.name, rung)
-                    last = error
-                    break
-                raise
-            try:
-                value = _read(rung, reply, answer)
-            except Unreadable as problem:
-                last = _verdict(provider, reply, problem, tries)
-                if reply.stop is StopReason.REFUSAL:
-                    raise last from None
-                if reply.stop is StopReason.LENGTH:
-                    larger = min(most_output, shaped.max_output * 2)
-                    if larger <= shaped.max_output or tries.left <= 0:
-                        raise last from None
-                    shaped = shaped.model_copy(update={"max_output": larger})
-                    most_output = larger  # once
-                    continue
-                if not repaired and tries.left > 0:
-                    repaired = True
-                    shaped = _repairing(shaped, reply, problem)
-                    continue
-                abilities.failed(provider.name, rung)
-                break
-            abilities.worked(provider.name, rung)
-            return Found(value, reply, rung)
+    ladder = _Ladder(provider, answer, tries, persistence, abilities, most_output)
+    for rung in abilities.rungs(provider.identity, provider.forms if forms is None else forms):
+        found = await ladder.climb(rung, call)
+        if found is not None:
+            return found
+        call = call.model_copy(update={"max_output": ladder.output or call.max_output})
         if tries.left <= 0:
             break
-    raise last or failure(Verdict.MALFORMED, "no request was left for an answer", model=provider.name)
+    raise ladder.problem or failure(
+        Verdict.MALFORMED, "no request was left for an answer", model=provider.name
+    )
+
+
+@dataclass(slots=True)
+class _Ladder(Generic[_T]):
+    """What is remembered from rung to rung. ``output`` is the cap, once it was raised; ``refused`` are the rungs that
+    were refused before anything was answered: whether it was for the form, the next answer shows."""
+
+    provider: ModelProvider
+    answer: type[_T]
+    tries: Tries
+    persistence: Persistence
+    abilities: Abilities
+    most_output: int
+    output: int | None = None
+    repaired: bool = False
+    problem: ModelError | None = None
+    refused: list[Rung] = field(default_factory=list)
+
+    async def climb(self, rung: Rung, call: ModelCall) -> Found[_T] | None:
+        """The object, or None where this rung gives none. Raises `ModelError` where no other will either."""
+        shaped = _shaped(rung, call, self.answer, self.provider)
+        answered = False
+        while self.tries.left > 0:
+            if self.problem is not None and self.tries.seconds <= 0:
+                raise self.problem
+            try:
+                reply = await self._send(rung, shaped)
+            except ModelError as error:
+                if rung not in (Rung.SCHEMA, Rung.TOOL) or answered or not _refuses_form(error):
+                    raise
+                self.problem = error
+                self.refused.append(rung)
+                return None
+            answered = True
+            self._learn()
+            try:
+                value = _read(rung, reply, self.answer)
+            except Unreadable as unreadable:
+                said = str(unreadable)
+            else:
+                self.abilities.worked(self.provider.identity, rung)
+                return Found(value, reply, rung)
+            self.problem = _verdict(self.provider, reply, said, self.tries)
+            if reply.stop is StopReason.REFUSAL:
+                raise self.problem
+            if reply.stop is StopReason.LENGTH:
+                shaped = self._larger(shaped, self.problem)
+            elif not self.repaired and self.tries.left > 0:
+                self.repaired = True
+                shaped = _repairing(shaped, reply, said)
+            else:
+                self.abilities.failed(self.provider.identity, rung)
+                return None
+        return None
+
+    async def _send(self, rung: Rung, shaped: ModelCall) -> Reply:
+        return await self.persistence.send(
+            self.provider, shaped, self.tries, usable=partial(_is_readable, rung, answer=self.answer)
+        )
+
+    def _learn(self) -> None:
+        """The service answers, so it was the form that it would not have."""
+        for rung in self.refused:
+            self.abilities.failed(self.provider.identity, rung)
+        self.refused.clear()
+
+    def _larger(self, shaped: ModelCall, problem: ModelError) -> ModelCall:
+        """Once, with more room for the answer."""
+        larger = min(self.most_output, shaped.max_output * 2)
+        if self.output is not None or larger <= shaped.max_output or self.tries.left <= 0:
+            raise problem
+        self.output = larger
+        return shaped.model_copy(update={"max_output": larger})
 
 
 def _shaped(rung: Rung, call: ModelCall, answer: type[BaseModel], provider: ModelProvider) -> ModelCall:
@@ -109,7 +159,7 @@ def _with_wish(call: ModelCall, wish: str) -> ModelCall:
     return call.model_copy(update={"messages": (*before, wished)})
 
 
-def _repairing(call: ModelCall, reply: Reply, problem: Unreadable) -> ModelCall:
+def _repairing(call: ModelCall, reply: Reply, problem: str) -> ModelCall:
     said = reply.text[:LONGEST_ECHO] or "(nothing)"
     wish = (
         f"That answer cannot be used: {problem} Give the whole answer again, in the form that was asked for."
@@ -119,17 +169,31 @@ def _repairing(call: ModelCall, reply: Reply, problem: Unreadable) -> ModelCall:
 
 
 def _read(rung: Rung, reply: Reply, answer: type[_T]) -> _T:
+    """Of an answer that did not come to its end only what cannot have been meant to go on."""
     if reply.stop is StopReason.REFUSAL:
         raise Unreadable("the model refused.")
-    if rung is Rung.LINES:
+    cut = reply.stop is not StopReason.END
+    if rung is Rung.LINES and not cut:
         try:
             return lines.read(reply.text, answer)
-        except Unreadable:
+        except Unreadable as unreadable:
+            problem = unreadable
+        try:
             return read_json(reply.text, answer)  # some write JSON whatever they are asked for
-    return read_json(reply.text, answer)
+        except Unreadable:
+            raise problem from None
+    return read_json(reply.text, answer, cut=cut)
 
 
-def _verdict(provider: ModelProvider, reply: Reply, problem: Unreadable, tries: Tries) -> ModelError:
+def _is_readable(rung: Rung, reply: Reply, answer: type[BaseModel]) -> bool:
+    try:
+        _read(rung, reply, answer)
+    except Unreadable:
+        return False
+    return True
+
+
+def _verdict(provider: ModelProvider, reply: Reply, problem: str, tries: Tries) -> ModelError:
     verdict = {
         StopReason.REFUSAL: Verdict.REFUSAL,
         StopReason.LENGTH: Verdict.LENGTH,
@@ -147,5 +211,6 @@ def _refuses_form(error: ModelError) -> bool:
     return (
         error.verdict == Verdict.FATAL
         and error.data.get("status") in _NOT_THIS_WAY
+        and error.data.get("reason") not in ("model_not_found", "invalid_api_key")
         and not is_too_long(error)
     )

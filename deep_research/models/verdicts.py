@@ -15,15 +15,23 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 
+from pydantic import ValidationError
+
 from deep_research.errors import ModelError
 from deep_research.logs import redact
 from deep_research.models.base import TokenUsage
 
 LONGEST_WAIT = 60.0  # seconds; a service that asks for more parks the run
+LONGEST_PARK = 30 * 24 * 3600.0  # seconds; services may name any moment, and calendars end
 LONGEST_MESSAGE = 300  # characters of what a service says
 TOO_LONG = "The prompt is longer than the model's window."
 
-_FATAL = frozenset((400, 401, 402, 403, 404, 405, 410, 413, 415, 422))
+_LONGEST_READ = 20_000  # characters of a message that are looked at for secrets
+# Of the statuses that blame the request, those that say nothing against the next one like it.
+_PASSING = frozenset((408, 409, 423, 424, 425, 429, 498, 499))
+_NOT_DONE = frozenset((501, 505))
+_BUSY = frozenset((408, 429, 503, 529))  # whatever their words are, they are not about the prompt
+_SURELY_FREE = frozenset((501, 503, 505, 529))
 # Limits that no waiting lifts, whatever the status they come with.
 _SPENT = frozenset(
     (
@@ -31,6 +39,7 @@ _SPENT = frozenset(
         "billing_hard_limit_reached",
         "billing_not_active",
         "account_deactivated",
+        "billing_error",
         "contract_spend_limit_reached",
         "enforced_spend_limit_reached",
     )
@@ -45,8 +54,21 @@ _OVERLOADED = frozenset(
         "rate_limit_exceeded",
     )
 )
+# Errors within a stream come with status 200, so that only their type tells.
+_HOPELESS = frozenset(
+    (
+        "invalid_request_error",
+        "authentication_error",
+        "permission_error",
+        "not_found_error",
+        "request_too_large",
+        "invalid_api_key",
+        "model_not_found",
+    )
+)
 _CONTEXT = re.compile(
-    r"context[_ ](?:length|window)|maximum context|prompt is too long|too many tokens|exceeds? the (?:model|context)",
+    r"context[_ ](?:length|window|size|limit)|maximum context|(?:prompt|input) (?:is )?too long|too many tokens"
+    r"|exceeds? the (?:model|context|maximum number of tokens)",
     re.IGNORECASE,
 )
 
@@ -81,12 +103,22 @@ def failure(
         verdict=verdict.value,
         model=model,
         status=status,
-        reason=code,
+        reason=_short(code),
         retry_after=retry_after,
         usage=(usage or TokenUsage(known=not maybe_billed)).model_dump(),
         maybe_billed=maybe_billed,
-        request_id=request_id,
+        request_id=_short(request_id) if request_id else None,
     )
+
+
+def usage_of(error: ModelError) -> TokenUsage:
+    """What the request or the unit that failed so has used; unknown where it may be billed and no number came."""
+    told, maybe_billed = error.data.get("usage"), bool(error.data.get("maybe_billed"))
+    try:
+        usage = TokenUsage.model_validate(told) if told else TokenUsage()
+    except ValidationError:  # a provider of someone else's wrote it
+        return TokenUsage(known=False)
+    return usage.model_copy(update={"known": usage.known and not maybe_billed})
 
 
 def from_status(
@@ -108,9 +140,9 @@ def from_status(
         verdict, hint = Verdict.FATAL, "Check the API key and what it may use."
     elif status == 404:
         verdict, hint = Verdict.FATAL, "Check the model's name and the base URL."
-    elif _CONTEXT.search(f"{code} {message}"):
+    elif status not in _BUSY and code not in _OVERLOADED and _CONTEXT.search(f"{code} {message}"):
         verdict, hint = Verdict.FATAL, TOO_LONG
-    elif status in _FATAL and code not in _OVERLOADED:
+    elif _blames_the_request(status, code):
         verdict = Verdict.FATAL
     elif wait is not None and wait > LONGEST_WAIT:
         verdict, hint = Verdict.PARK, "The service asks to wait longer than a run should."
@@ -122,9 +154,17 @@ def from_status(
         status=status,
         code=code or ("context_length" if hint == TOO_LONG else ""),
         retry_after=wait,
-        maybe_billed=status in (200, 408, 500, 502, 503, 504),
+        maybe_billed=status in (200, 408) or (status >= 500 and status not in _SURELY_FREE),
         request_id=request_id,
     )
+
+
+def _blames_the_request(status: int, code: str) -> bool:
+    if code in _OVERLOADED:
+        return False
+    if status == 200:
+        return code in _HOPELESS
+    return status in _NOT_DONE or (400 <= status < 500 and status not in _PASSING)
 
 
 def is_too_long(error: ModelError) -> bool:
@@ -140,16 +180,18 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
             seconds = float(lower[name]) * unit
         except (KeyError, ValueError):
             continue
-        return seconds if math.isfinite(seconds) and seconds >= 0 else None
+        return min(seconds, LONGEST_PARK) if math.isfinite(seconds) and seconds >= 0 else None
     try:
         moment = parsedate_to_datetime(lower["retry-after"])
-    except (KeyError, ValueError, TypeError, IndexError):
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return min(max(0.0, (moment - now).total_seconds()), LONGEST_PARK)
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError):
         return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - now).total_seconds())
 
 
 def _short(message: str) -> str:
-    line = redact(" ".join(message.split()))
+    """On one line, without secrets, and without characters that a terminal would obey."""
+    line = redact(" ".join(message[:_LONGEST_READ].split()))
+    line = "".join(character if character.isprintable() else "?" for character in line[: LONGEST_MESSAGE + 1])
     return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]}…"

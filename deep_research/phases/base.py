@@ -10,14 +10,17 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
+from deep_research.budget import RunModels
 from deep_research.calls import Calls, first
 from deep_research.errors import AgentError, DeepResearchError, HandoffError, StopResearch
 from deep_research.logs import told
+from deep_research.models.language import LanguageModel
 from deep_research.state import (
     PHASE_TO_AGENT,
     AgentRole,
     DeepResearchPhase,
     DeepResearchState,
+    ModelRole,
     Record,
     SubQuery,
 )
@@ -45,7 +48,8 @@ class Agent(Protocol[_In_contra, _Out_co]):
     """A specialist: a handoff in, an answer out.
 
     ``deterministic`` says that the same handoff gives the same answer, so the supervisor does not ask again
-    without a change. ``__call__`` may be a coroutine or plain; a plain one runs in a thread.
+    without a change. ``__call__`` may be a coroutine or plain; a plain one runs in a thread. An agent whose
+    ``uses_model`` is true is called with the handoff and the `LanguageModel` of its role.
     """
 
     deterministic: bool
@@ -91,23 +95,29 @@ class Phase(ABC, Generic[_In, _Out]):
         return bool(getattr(self.agent, "deterministic", False))
 
     @abstractmethod
-    async def run(self, state: DeepResearchState, journal: Journal) -> None:
-        """Do what remains of the phase. Raises `AgentError`, `HandoffError`, `StopResearch`."""
+    async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
+        """Do what remains of the phase. ``models`` are for an agent that uses one. Raises `WorkError`s,
+        `ConfigurationError` and `StopResearch`."""
 
     def retried(self, state: DeepResearchState, *, advised: bool) -> Retry | None:
         """What doing the phase again would change, or None when it would only repeat itself. ``advised`` says
         that a hook gave new guidance; a gate's own words are no change to a deterministic agent."""
         return None if self.deterministic and not advised else Retry()
 
-    async def ask(self, handoff: _In) -> _Out:
-        """One call to the agent, under the operation's deadline, answered with the handoff's output.
+    async def ask(self, handoff: _In, models: RunModels | None = None) -> _Out:
+        """One call to the agent, answered with the handoff's output, under the operation's deadline; of one that uses
+        a model each answer of the model has that deadline.
 
         A mapping is accepted in place of the output and validated.
         """
-        return _checked(await self._called(self.agent, handoff), self.answer_type, self.role)
+        return _checked(await self._called(self.agent, handoff, models), self.answer_type, self.role)
 
-    async def _called(self, function: Callable[..., Any], handoff: Handoff) -> Any:
+    async def _called(
+        self, function: Callable[..., Any], handoff: Handoff, models: RunModels | None = None
+    ) -> Any:
         try:
+            if getattr(self.agent, "uses_model", False):
+                return await self.limits.calls(function, handoff, self._model(models))
             return await self.limits.calls(function, handoff, timeout=self.limits.operation_timeout)
         except (DeepResearchError, StopResearch):
             raise
@@ -124,12 +134,23 @@ class Phase(ABC, Generic[_In, _Out]):
                 role=self.role.value,
             ) from error
 
-    async def ask_also(self, name: str, handoff: Handoff, answer_type: type[_Answer]) -> _Answer | None:
+    def _model(self, models: RunModels | None) -> LanguageModel:
+        if models is None:
+            raise AgentError(f"The {self.role} needs a model.", hint="Hand the phase a RunModels.")
+        return models.model(ModelRole(self.role.value), self.phase)
+
+    async def ask_also(
+        self,
+        name: str,
+        handoff: Handoff,
+        answer_type: type[_Answer],
+        models: RunModels | None = None,
+    ) -> _Answer | None:
         """The same for a further operation that an agent may have under ``name``; None when it has not."""
         function = getattr(self.agent, name, None)
         if function is None:
             return None
-        return _checked(await self._called(function, handoff), answer_type, self.role)
+        return _checked(await self._called(function, handoff, models), answer_type, self.role)
 
 
 def _checked(answer: Any, wanted: type[_Answer], role: AgentRole) -> _Answer:

@@ -45,7 +45,7 @@ from deep_research.store import Feed, RunRow, Store
 from deep_research.supervisor.hooks import SupervisorHooks
 
 if TYPE_CHECKING:
-    from deep_research.assembly import Parts
+    from deep_research.assembly import Models, Parts
     from deep_research.supervisor.gates import Gates
 
 _T = TypeVar("_T")
@@ -60,7 +60,8 @@ log = get_log("engine")
 class DeepResearch:
     """An engine: settings, agents, providers and a store, ready to research.
 
-    ``model``, ``models``: language models by name, for all roles or by role.
+    ``model``, ``models``: language models by name, for all roles or by role; a list is a chain, of which each is asked
+    when the one before cannot answer. A `ModelProvider` of your own does as well as a name.
     ``agents``: your own agent for a role. ``search``: providers, by name or your own, in the order of preference.
     ``corpus``: a folder or file of documents, or several. ``gates``: what a phase's blocking issues do
     (``proceed``, ``retry``, ``abort``, ``strict``). ``hooks``: a `SupervisorHooks`. ``budget``: caps of every run.
@@ -75,8 +76,8 @@ class DeepResearch:
     def __init__(
         self,
         *,
-        model: str | None = None,
-        models: Mapping[str, str] | None = None,
+        model: Models | None = None,
+        models: Mapping[str, Models] | None = None,
         agents: Mapping[AgentRole | str, Any] | None = None,
         search: Sequence[SearchProvider | str] | None = None,
         corpus: Path | str | Sequence[Path | str] | None = None,
@@ -98,6 +99,8 @@ class DeepResearch:
             **settings,
             "corpus": _paths(corpus),
             "store": store if isinstance(store, str) else None,
+            "model": model if _is_named(model) else None,
+            "models": models if _is_named(models) else None,
         }
         self._resolved = load_settings(overrides=overrides, config=config, preset=preset)
         self._settings = self._resolved.settings
@@ -106,8 +109,8 @@ class DeepResearch:
         self._budget = budget
         self._parts = assemble(
             self._settings,
-            model=model,
-            models=models,
+            model=None if _is_named(model) else model,
+            models=None if _is_named(models) else models,
             agents=agents,
             search=search,
             hooks=hooks,
@@ -115,8 +118,10 @@ class DeepResearch:
             store=store if isinstance(store, Store) else None,
         )
         self._feed = Feed()
-        self._runner = Runner(self._parts, self._settings, self._feed, clock)
-        self._background = BackgroundLoop()
+        self._background = BackgroundLoop(farewell=self._parts.models.pool.aclose)
+        self._runner = Runner(
+            self._parts, self._settings, self._feed, clock, lasting=self._background.is_current
+        )
         self._ready = threading.Lock()
         self._prepared = False
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
@@ -345,7 +350,7 @@ class DeepResearch:
 
     async def _stop(self) -> None:
         await self._runner.interrupt()
-        for provider in (*self._parts.providers, self._parts.corpus):
+        for provider in (*self._parts.providers, self._parts.corpus, self._parts.models.pool):
             close = getattr(provider, "aclose", None)
             if close is not None:
                 try:
@@ -398,6 +403,7 @@ class DeepResearch:
             )
         given = {"budget": self._budget, **options} if self._budget is not None else dict(options)
         chosen = self._settings.run_options(**given)
+        self._parts.models.check(chosen.budget)
         try:
             chosen.model_dump_json()
         except ValueError:
@@ -465,6 +471,15 @@ def _let_go(background: BackgroundLoop, parts: Parts) -> None:
             parts.store.close()
         except DeepResearchError as error:
             log.warning("close_failed", error=str(error))
+
+
+def _is_named(models: object) -> bool:
+    """Whether models are given by name alone, as settings are."""
+    if isinstance(models, Mapping):
+        return all(_is_named(chain) for chain in models.values())
+    return isinstance(models, str) or (
+        isinstance(models, Sequence) and all(isinstance(item, str) for item in models)
+    )
 
 
 def _new_id() -> str:

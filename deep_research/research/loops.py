@@ -5,20 +5,24 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from typing import Any, TypeVar
 
 from deep_research.errors import ReentrantCallError
+from deep_research.logs import get_log, told
 
+log = get_log("loops")
 _T = TypeVar("_T")
 _GRACE = 10.0
 
 
 class BackgroundLoop:
-    """Started at first need; started anew after a fork, in which threads do not survive."""
+    """Started at first need; started anew after a fork, in which threads do not survive. ``farewell`` is awaited on
+    the loop before it is closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, farewell: Callable[[], Coroutine[Any, Any, None]] | None = None) -> None:
+        self._farewell = farewell
         self._gate = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -47,11 +51,15 @@ class BackgroundLoop:
 
     def refuse_reentrance(self) -> None:
         """Raises `ReentrantCallError` on this loop's own thread."""
-        if threading.current_thread() is self._thread and self._pid == os.getpid():
+        if self.is_current():
             raise ReentrantCallError(
                 "A plain call was made on the engine's own loop, where it would wait for itself.",
                 hint="Inside hooks and agents use the async verbs: `await engine.arun(…)`.",
             )
+
+    def is_current(self) -> bool:
+        """Whether this is the loop's own thread."""
+        return threading.current_thread() is self._thread and self._pid == os.getpid()
 
     def _settle(self, future: Future[Any]) -> None:
         try:
@@ -66,7 +74,7 @@ class BackgroundLoop:
                 self._loop = asyncio.new_event_loop()
                 self._pid = os.getpid()
                 self._thread = threading.Thread(
-                    target=_serve, args=(self._loop,), name="deep-research-loop", daemon=True
+                    target=_serve, args=(self._loop, self._farewell), name="deep-research-loop", daemon=True
                 )
                 self._thread.start()
             return self._loop
@@ -81,7 +89,7 @@ class BackgroundLoop:
             thread.join(timeout=_GRACE)
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
+def _serve(loop: asyncio.AbstractEventLoop, farewell: Callable[[], Coroutine[Any, Any, None]] | None) -> None:
     """Run the loop until it is stopped, then end what is left on it: here, since whoever stops it may have a
     running loop of his own."""
     loop.run_forever()
@@ -90,6 +98,11 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         task.cancel()
     if left:
         loop.run_until_complete(asyncio.wait(left))
+    if farewell is not None:
+        try:
+            loop.run_until_complete(asyncio.wait_for(farewell(), _GRACE))
+        except Exception as error:  # the thread ends in any case
+            log.warning("farewell_failed", error=told(error))
     loop.run_until_complete(loop.shutdown_asyncgens())
     loop.run_until_complete(loop.shutdown_default_executor())
     loop.close()

@@ -78,9 +78,18 @@ class _Active:
 
 
 class Runner:
-    """All runs of one engine, on whatever loops they were started."""
+    """All runs of one engine, on whatever loops they were started. ``lasting`` says of the running loop that it is
+    the engine's own, on which connections may stay open between runs: nobody tells when another loop ends."""
 
-    def __init__(self, parts: Parts, settings: Settings, feed: Feed, clock: Clock) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        settings: Settings,
+        feed: Feed,
+        clock: Clock,
+        lasting: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._lasting = lasting
         self._parts = parts
         self._settings = settings
         self._feed = feed
@@ -243,6 +252,7 @@ class Runner:
             fallbacks=parts.fallbacks,
             calls=parts.calls,
             hook_timeout=self._settings.hook_timeout,
+            models=parts.models,
             clock=self._clock,
             elapsed=lambda: time.monotonic() - active.started,
         )
@@ -308,6 +318,9 @@ class Runner:
         with self._gate:
             if self._active.get(lane.run_id) is active:
                 del self._active[lane.run_id]
+            is_last = not any(other.loop is active.loop for other in self._active.values())
+        if is_last and not self._lasting():
+            await self._parts.models.pool.aclose()
         # The last word let go of the run. After anything else, a failed write above all, this does: or else the
         # heartbeat would hold for ever what nobody works on.
         try:

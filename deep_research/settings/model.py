@@ -21,7 +21,7 @@ from pydantic_core import ErrorDetails
 
 from deep_research.errors import SettingsError, UnknownNameError
 from deep_research.logs import redact
-from deep_research.state import Budget, RunOptions
+from deep_research.state import Budget, ModelRole, RunOptions
 
 _LONGEST_SHOWN = 80
 
@@ -40,10 +40,27 @@ def _path(value: object) -> object:
     return value
 
 
+def _by_role(value: object) -> object:
+    """A table of models by role; or texts, each ``role=name``, of which those of one role make its chain."""
+    if isinstance(value, str | list | tuple):
+        table: dict[str, tuple[str, ...]] = {}
+        for item in [value] if isinstance(value, str) else value:
+            role, equals, name = str(item).partition("=")
+            if not equals:
+                return value
+            table[role.strip()] = (*table.get(role.strip(), ()), name.strip())
+        value = table
+    for role in value if isinstance(value, Mapping) else ():
+        if role not in list(ModelRole):
+            raise UnknownNameError.of("model role", plain(str(role)), list(ModelRole))
+    return value
+
+
 Name = Annotated[str, Field(min_length=1)]
 AnyPath = Annotated[Path, BeforeValidator(_path)]
 Names = Annotated[tuple[Name, ...], BeforeValidator(_one_or_many)]
 Paths = Annotated[tuple[AnyPath, ...], BeforeValidator(_one_or_many)]
+NamesByRole = Annotated[dict[Name, Names], BeforeValidator(_by_role)]
 
 
 def _user_data_dir() -> Path:
@@ -93,6 +110,47 @@ class Settings(BaseModel):
         default=None,
         gt=0,
         description="Cap on the seconds of work of one run; the report is written likewise.",
+    )
+    max_usd: float | None = Field(
+        default=None, ge=0, description="Cap on the dollars of one run; needs the price of every model."
+    )
+    max_tokens: int | None = Field(
+        default=None, ge=0, description="Cap on the tokens of one run, input and output together."
+    )
+    max_model_calls: int | None = Field(
+        default=None, ge=0, description="Cap on the requests of one run to language models."
+    )
+    model: Names = Field(
+        default=(),
+        description="Language models for all agents, such as `anthropic:MODEL`; each is asked when the one before "
+        "cannot answer. Empty: the extractive agents.",
+    )
+    models: NamesByRole = Field(
+        default_factory=dict,
+        description="Models by role, before `model`; in a variable `analyzer=ollama:MODEL,planner=openai:MODEL`.",
+    )
+    model_file: AnyPath | None = Field(
+        default=None,
+        description="File (TOML) with windows, limits and prices of models, over those built in.",
+    )
+    record_models: AnyPath | None = Field(
+        default=None, description="File to which all requests to models are written, for `replay:FILE`."
+    )
+    service_concurrency: int = Field(
+        default=16, ge=1, le=1_000, description="Requests to one model service at a time, of all runs."
+    )
+    service_requests_per_minute: float | None = Field(
+        default=None, gt=0, description="Requests to one model service in a minute, of all runs."
+    )
+    token_safety_margin: float = Field(
+        default=0.15,
+        ge=0,
+        le=0.9,
+        description="Fraction of a model's window that is left free for wrong counts.",
+    )
+    runtime: Literal["direct-api", "gemini-cli", "codex", "cursor", "claude-code"] = Field(
+        default="direct-api",
+        description="Where the engine runs; decides what is left free for the surroundings.",
     )
     max_question_chars: int = Field(
         default=20_000, ge=1, le=200_000, description="Longest question accepted, in characters."
@@ -165,8 +223,8 @@ class Settings(BaseModel):
     def run_options(self, **per_run: Any) -> RunOptions:
         """The options of one run: these settings, and over them what the caller gave for this run.
 
-        Takes every field of `RunOptions`; None means not given. A ``budget`` goes over ``max_searches`` and
-        ``max_seconds`` cap by cap. Raises `UnknownNameError` and `SettingsError` as `load_settings` does.
+        Takes every field of `RunOptions`; None means not given. A ``budget`` goes over the caps among the settings
+        one by one. Raises `UnknownNameError` and `SettingsError` as `load_settings` does.
         """
         given = {name: value for name, value in per_run.items() if value is not None}
         for name in given:
@@ -182,7 +240,9 @@ class Settings(BaseModel):
             raise explained(error, RunOptions, origins) from None
 
     def _budget(self, over: object) -> Budget:
-        caps: dict[str, Any] = {"max_searches": self.max_searches, "max_seconds": self.max_seconds}
+        caps: dict[str, Any] = {
+            name: value for name, value in self if name in Budget.model_fields and name != "max_iterations"
+        }
         if over is None:
             return Budget(**caps)
         if not isinstance(over, Budget | Mapping):
@@ -252,6 +312,8 @@ def _wanted(details: ErrorDetails, model: type[BaseModel], name: str) -> str:
     if details["type"].startswith(("greater_than", "less_than", "literal")):
         return limits
     sort = kind(model, name)
+    if get_origin(sort) is dict:
+        return "a table of model names by role"
     if get_origin(sort) is tuple:
         item = get_args(sort)[0]
         return "a list of paths" if Path in (item, *get_args(item)) else "a list of names"

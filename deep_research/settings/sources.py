@@ -181,7 +181,9 @@ def _parsed(name: str, text: str) -> Any:
             return sort(text)
         if sort is bool:
             return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
-        if get_origin(sort) is tuple:
+        if get_origin(sort) is dict and text.startswith("{"):
+            return json.loads(text)
+        if get_origin(sort) in (tuple, dict):
             return _items(text)
     except ValueError:
         return text

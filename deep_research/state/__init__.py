@@ -6,6 +6,7 @@ from deep_research.state.phases import (
     AgentRole,
     ConfidenceLevel,
     DeepResearchPhase,
+    ModelRole,
     RunStatus,
     SourceKind,
     SourceQuality,
@@ -14,7 +15,6 @@ from deep_research.state.phases import (
 )
 from deep_research.state.records import (
     AgentDecision,
-    Budget,
     Citation,
     ConfidenceSummary,
     Contradiction,
@@ -34,10 +34,10 @@ from deep_research.state.records import (
     Source,
     Span,
     SubQuery,
-    Usage,
     ValidationResult,
 )
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
+from deep_research.state.spending import Budget, ModelSpend, Reservation, TokenUsage, Usage
 
 __all__ = [
     "PHASE_TO_AGENT",
@@ -61,11 +61,14 @@ __all__ = [
     "IterationRecommendation",
     "Limit",
     "Mention",
+    "ModelRole",
+    "ModelSpend",
     "Parking",
     "QualityUpdate",
     "Quote",
     "Record",
     "ReportMetadata",
+    "Reservation",
     "RunOptions",
     "RunStatus",
     "Source",
@@ -75,6 +78,7 @@ __all__ = [
     "SubQuery",
     "SubQueryStatus",
     "SupervisorAction",
+    "TokenUsage",
     "Usage",
     "ValidationResult",
 ]

@@ -36,6 +36,7 @@ from deep_research.state.records import (
     ValidationResult,
 )
 from deep_research.state.run import Parking, RunOptions
+from deep_research.state.spending import Reservation, TokenUsage
 
 
 class Event(Record):
@@ -193,6 +194,37 @@ class AgentFellBack(Event):
     error: str
 
 
+class ModelReserved(Event):
+    """A request to a model is about to be sent. Without a `ModelSettled` it stays charged with what was set aside."""
+
+    type: Literal["model.reserved"] = "model.reserved"
+    reservation: Reservation
+
+
+class ModelSettled(Event):
+    """What a request took, as its service says, or what was set aside for it where nobody knows. ``outcome`` is the
+    reason why the answer ended (end, length, refusal, incomplete) or the verdict on the failure."""
+
+    type: Literal["model.settled"] = "model.settled"
+    call_id: str
+    outcome: str
+    failed: bool = False
+    tokens: TokenUsage
+    cost_usd: float | None
+    seconds: float = 0.0
+    request_id: str | None = None
+
+
+class ModelFellBack(Event):
+    """A model of a chain gave nothing that can be used, and the next was asked."""
+
+    type: Literal["model.fell_back"] = "model.fell_back"
+    role: str
+    model: str
+    next_model: str
+    error: str
+
+
 class HookFailed(Event):
     type: Literal["hook.failed"] = "hook.failed"
     hook: str
@@ -241,6 +273,9 @@ AnyEvent = (
     | DecisionMade
     | IterationStarted
     | AgentFellBack
+    | ModelReserved
+    | ModelSettled
+    | ModelFellBack
     | HookFailed
     | LimitReached
     | RunParked
@@ -264,6 +299,7 @@ class Progress(Record):
     message: str
     done: int = 0
     total: int = 0
+    until: datetime | None = None  # of a wait: when it is over
 
 
 @cache

@@ -26,6 +26,22 @@ class AgentRole(StrEnum):
     REFINER = "refiner"
 
 
+class ModelRole(StrEnum):
+    """For what a language model is asked: the agents, and work that agents hand on."""
+
+    SUPERVISOR = "supervisor"
+    PLANNER = "planner"
+    GATHERER = "gatherer"
+    ANALYZER = "analyzer"
+    SYNTHESIZER = "synthesizer"
+    REFINER = "refiner"
+    SUMMARIZER = "summarizer"
+    TASK_AGENT = "task_agent"
+    REVIEWER = "reviewer"
+    JUDGE = "judge"
+    MEMORY = "memory"
+
+
 PHASE_TO_AGENT: dict[DeepResearchPhase, AgentRole] = {
     DeepResearchPhase.PLANNING: AgentRole.PLANNER,
     DeepResearchPhase.GATHERING: AgentRole.GATHERER,

@@ -243,28 +243,3 @@ class Limit(Record):
     cap: float | None = None
     used: float | None = None
     skipped: tuple[str, ...] = ()
-
-
-class Usage(Record):
-    """What a run spent. A search is one sub-query searched, whatever number of providers answered it; tokens and
-    dollars come with language models."""
-
-    searches: int = 0
-    failed_searches: int = 0
-    model_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-
-
-class Budget(Record):
-    """Caps of one run; None means no cap. Reaching one stops gathering, and the report is written from what
-    there is. ``max_seconds`` counts the time a process spends on the run, pauses excluded."""
-
-    max_usd: float | None = Field(default=None, ge=0)
-    max_tokens: int | None = Field(default=None, ge=0)
-    max_seconds: float | None = Field(default=None, gt=0)
-    max_model_calls: int | None = Field(default=None, ge=0)
-    max_searches: int | None = Field(default=None, ge=0)
-    max_fetches: int | None = Field(default=None, ge=0)
-    max_iterations: int | None = Field(default=None, ge=1)

@@ -35,9 +35,9 @@ from deep_research.state.records import (
     ReportMetadata,
     Source,
     SubQuery,
-    Usage,
 )
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
+from deep_research.state.spending import Reservation, Usage
 
 _COLLECTIONS = frozenset(
     {
@@ -52,6 +52,7 @@ _COLLECTIONS = frozenset(
         "guidance",
         "limits",
         "answers",
+        "reservations",
     }
 )
 _SCALARS = tuple(name for name in DeepResearchState.model_fields if name not in _COLLECTIONS)
@@ -106,6 +107,7 @@ class Fold:
         self.guidance: list[Guidance] = list(base.guidance)
         self.limits: dict[tuple[str, str], Limit] = {(x.name, x.message): x for x in base.limits}
         self.answers: dict[str, str] = dict(base.answers)
+        self.reservations: dict[str, Reservation] = {r.call_id: r for r in base.reservations}
         self._snapshot: DeepResearchState | None = None
         # Ranking is worth doing only when what is ranked has changed.
         self._sources: tuple[Source, ...] | None = None
@@ -157,6 +159,7 @@ class Fold:
                 guidance=tuple(self.guidance),
                 limits=tuple(self.limits[key] for key in sorted(self.limits)),
                 answers=dict(self.answers),
+                reservations=tuple(self.reservations.values()),
                 **{name: getattr(self, name) for name in _SCALARS},
             )
         return self._snapshot
@@ -254,6 +257,7 @@ def _resumed(state: Fold, event: ev.RunResumed) -> None:
         state.attempt = 0
     if state.report_metadata is not None and state.report_metadata.partial:
         _lift_partial(state, state.report_metadata)
+    _charge_open(state)
     state.status = RunStatus.RUNNING
     state.abort = None
     state.parking = None
@@ -490,6 +494,33 @@ def _fell_back(state: Fold, event: ev.AgentFellBack) -> None:
     state.limits[limit.name, limit.message] = limit
 
 
+@_on(ev.ModelReserved)
+def _reserved(state: Fold, event: ev.ModelReserved) -> None:
+    state.reservations[event.reservation.call_id] = event.reservation
+
+
+@_on(ev.ModelSettled)
+def _settled(state: Fold, event: ev.ModelSettled) -> None:
+    request = state.reservations.pop(event.call_id)
+    state.usage = state.usage.charged(request, event.tokens, event.cost_usd, failed=event.failed)
+
+
+def _charge_open(state: Fold) -> None:
+    """Requests that were in flight when the run stopped may have been paid for: they stay charged."""
+    for request in state.reservations.values():
+        state.usage = state.usage.charged(request, request.tokens, request.cost_usd, failed=True)
+    state.reservations.clear()
+
+
+@_on(ev.ModelFellBack)
+def _model_fell_back(state: Fold, event: ev.ModelFellBack) -> None:
+    limit = Limit(
+        name="model",
+        message=f"For the {event.role}, {event.model} gave no usable answer and {event.next_model} was asked.",
+    )
+    state.limits[limit.name, limit.message] = limit
+
+
 @_on(ev.HookFailed)
 def _hook_failed(state: Fold, event: ev.HookFailed) -> None:
     limit = Limit(name="hook", message=f"The hook {event.hook} failed and was passed over: {event.error}")
@@ -503,18 +534,21 @@ def _limit_reached(state: Fold, event: ev.LimitReached) -> None:
 
 @_on(ev.RunParked)
 def _parked(state: Fold, event: ev.RunParked) -> None:
+    _charge_open(state)
     state.status = RunStatus.PARKED
     state.parking = event.parking
 
 
 @_on(ev.RunCompleted)
 def _completed(state: Fold, event: ev.RunCompleted) -> None:
+    _charge_open(state)
     state.status = RunStatus.COMPLETED
     state.completed_at = event.at
 
 
 @_on(ev.RunAborted)
 def _aborted(state: Fold, event: ev.RunAborted) -> None:
+    _charge_open(state)
     state.status = RunStatus.ABORTED
     state.abort = Abort(
         reason=event.reason, message=event.message, phase=event.phase, iteration=event.iteration

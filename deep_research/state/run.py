@@ -16,7 +16,6 @@ from deep_research.state.phases import (
 )
 from deep_research.state.records import (
     AgentDecision,
-    Budget,
     Citation,
     Contradiction,
     Finding,
@@ -30,8 +29,8 @@ from deep_research.state.records import (
     ReportMetadata,
     Source,
     SubQuery,
-    Usage,
 )
+from deep_research.state.spending import Budget, Reservation, Usage
 
 
 class RunOptions(Record):
@@ -74,7 +73,8 @@ class DeepResearchState(Record):
     ``phase`` is where the machine stands; ``phase_done`` says whether the phase's own work in this attempt is
     finished; ``attempt`` counts its retries in this iteration from 0; ``analyzed`` are all sources that were read,
     ``analyzed_now`` those of them that this pass of ANALYSIS read; ``refined`` is the last iteration whose gaps
-    were assessed; ``completeness`` (0 to 1) is the share of the question that the findings answer. All collections
+    were assessed; ``completeness`` (0 to 1) is the share of the question that the findings answer; ``reservations``
+    are requests to models of which no end is known: in flight, or lost with their task. All collections
     keep the order in which they rank: sub-queries by index, sources by score, those without one after them by
     (sub-query index, rank), findings by iteration and first source,
     gaps by (iteration, rank), limits by name.
@@ -109,6 +109,7 @@ class DeepResearchState(Record):
     limits: tuple[Limit, ...] = ()
     answers: dict[str, str] = Field(default_factory=dict)
     usage: Usage = Usage()
+    reservations: tuple[Reservation, ...] = ()
     duplicates_skipped: int = 0
     supervisor_retries: int = 0
     replanned: bool = False

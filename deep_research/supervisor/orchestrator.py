@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from deep_research.budget import ModelRoles, RunModels
 from deep_research.calls import Calls
 from deep_research.errors import (
     ConfigurationError,
@@ -69,8 +70,8 @@ class _Parked(Exception):  # noqa: N818 - control flow inside this module
 class SupervisorOrchestrator:
     """Walks one run through its phases. Made per run; ``phases`` and ``hooks`` may be shared.
 
-    ``fallbacks`` do a phase's work when its own agent, one that says ``falls_back``, cannot. ``elapsed`` gives
-    the seconds this process has spent on the run.
+    ``fallbacks`` do a phase's work when its own agent, one that says ``falls_back``, cannot. ``models`` are
+    for the agents that use one. ``elapsed`` gives the seconds this process has spent on the run.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class SupervisorOrchestrator:
         fallbacks: Mapping[DeepResearchPhase, Phase[Any, Any]] | None = None,
         calls: Calls | None = None,
         hook_timeout: float = 60.0,
+        models: ModelRoles | None = None,
         clock: Clock = utc_now,
         elapsed: Callable[[], float] = lambda: 0.0,
     ) -> None:
@@ -91,6 +93,8 @@ class SupervisorOrchestrator:
         self._fallbacks = fallbacks or {}
         self._calls = calls or Calls()
         self._hook_timeout = hook_timeout
+        self._roles = models
+        self._models: RunModels | None = None
         self._clock = clock
         self._elapsed = elapsed
         self._task: asyncio.Task[Any] | None = None
@@ -155,6 +159,8 @@ class SupervisorOrchestrator:
             try:
                 if self._stop is not None:
                     raise asyncio.CancelledError
+                if self._roles is not None:
+                    self._models = self._roles.of_run(journal, self._clock)
                 await self._to_the_end(journal)
             except asyncio.CancelledError:
                 if self._stop is None:
@@ -203,7 +209,7 @@ class SupervisorOrchestrator:
             if phase is DeepResearchPhase.GATHERING:
                 await self._gather(worker, journal)
             else:
-                await worker.run(journal.state, journal)
+                await worker.run(journal.state, journal, self._models)
         except WorkError as error:
             fallback = self._fallbacks.get(phase)
             if fallback is None or not getattr(worker.agent, "falls_back", False):
@@ -215,13 +221,13 @@ class SupervisorOrchestrator:
         """Gathering ends when the run's seconds are used up; the report is written from what there is."""
         cap = journal.state.options.budget.max_seconds
         if cap is None:
-            await worker.run(journal.state, journal)
+            await worker.run(journal.state, journal, self._models)
             return
         left = cap - self._elapsed()
         try:
             async with asyncio.timeout(max(0.0, left)):
                 if left > 0:
-                    await worker.run(journal.state, journal)
+                    await worker.run(journal.state, journal, self._models)
         except TimeoutError:
             left = 0.0
         skipped = tuple(s.query for s in journal.state.pending_sub_queries())

@@ -403,6 +403,19 @@ def index_speed(folder: Path) -> None:
     measure(folder, show)
 
 
+@row
+def model_calls(folder: Path) -> None:
+    from model_calls import overheads
+
+    os.environ.setdefault("ANTHROPIC_API_KEY", "any")
+    for sdk, (bare, ours) in overheads().items():
+        show(
+            f"a call to a model over the bare {sdk} SDK",
+            f"{ours - bare:+.2f} ms CPU ({ours:.2f} against {bare:.2f}, the server's in both)",
+            "3 ms",
+        )
+
+
 def main(names: list[str]) -> int:
     """Each row in a process of its own: what one leaves in memory must not slow the next."""
     for name in names or list(ROWS):

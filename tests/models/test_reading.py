@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, RootModel, field_validator
 
 from deep_research.models import lines
 from deep_research.models.reading import Unreadable, read_json, without_thoughts
@@ -151,40 +151,77 @@ def test_valid_json_hidden_in_prose_or_fences_is_found_braces_in_texts_included(
     assert read_json(hidden, Plan) == plan
 
 
-@pytest.mark.parametrize(
-    "hostile", ["{" * 200_000, "[" * 200_000, '{"a":' * 100_000, "<think>" * 50_000, "```" * 90_000]
-)
+HOSTILE = ("{" * 200_000, "[" * 200_000, '{"a":' * 100_000, "<think>" * 50_000, "```" * 90_000)
+
+
+@pytest.mark.parametrize("hostile", [*HOSTILE, '["a' * 300_000, '{"a" ' * 300_000], ids=lambda text: text[:7])
 def test_long_rows_of_openings_take_no_long_time(hostile):
     with pytest.raises(Unreadable):
         read_json(hostile, Plan)
 
 
-def test_lines_are_read_with_bullets_bold_names_blocks_and_values_over_several_lines():
-    written = """Here you are:
-**Brief**: what to
-find out
-- tags: one
-- tags: two
-* done: yes
-[items]
-1. query: first thing
-weight: 2
-[Items]
-Query: second thing
-"""
-    assert lines.read(written, Plan) == Plan(
-        brief="what to\nfind out",
-        tags=("one", "two"),
-        done=True,
-        items=[Item(query="first thing", weight=2), Item(query="second thing")],
-    )
+def test_tags_inside_the_texts_of_an_object_are_no_thoughts_wherever_the_object_stands():
+    brief = "write <think> and </think>, or only </think>"
+    text = json.dumps({"brief": brief})
+    for written in (
+        f"Here:\n```json\n{text}\n```",
+        f"<think>{{draft}}</think> So: {text}",
+        f"I think.</think>{text} Done.",
+    ):
+        assert read_json(written, Plan).brief == brief
 
 
-def test_the_instructions_name_every_field():
-    told = lines.instructions(Plan)
-    assert all(name in told for name in ("brief:", "tags:", "done:", "[items]", "query:", "weight:"))
+def test_references_and_code_before_an_object_do_not_hide_it():
+    many = "".join(f"As [{n}] says, {{x}} is [1, 2]. " for n in range(2_000))
+    assert read_json(many + TEXT, Plan) == PLAN
 
 
-def test_lines_without_a_field_are_told_so():
-    with pytest.raises(Unreadable, match="no line"):
-        lines.read("Once upon a time there was a lighthouse.", Plan)
+def test_a_draft_is_not_taken_where_the_object_that_follows_is_cut():
+    with pytest.raises(Unreadable, match="broken or cut"):
+        read_json(f'First: {{"brief": "draft"}}. Better: {TEXT[:-9]}', Plan)
+
+
+def test_what_lies_inside_a_cut_object_is_not_taken_for_it():
+    class Part(BaseModel):
+        title: str
+        parts: list["Part"] = Field(default_factory=list)
+
+    with pytest.raises(Unreadable):
+        read_json('{"title": "whole", "parts": [{"title": "a"}, {"title": "b', Part)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_what_is_no_number_in_json_is_none(number):
+    with pytest.raises(Unreadable):
+        read_json(f'{{"query": "x", "weight": {number}}}', Item)
+
+
+@pytest.mark.parametrize("around", ["{}", "```json\n{}\n```", "<think>[1] {{</think>\n{}", "```\n{}"])
+def test_a_cut_answer_that_is_nothing_but_the_object_is_taken(around):
+    assert read_json(around.replace("{}", TEXT).replace("{{", "{"), Plan, cut=True) == PLAN
+
+
+@pytest.mark.parametrize("around", ["Draft: {}", "{} and", "{} {}", "<think>x {}", "{}\n```\nBetter"])
+def test_a_cut_answer_in_which_more_may_have_been_meant_is_not(around):
+    with pytest.raises(Unreadable):
+        read_json(around.replace("{}", TEXT), Plan, cut=True)
+
+
+def test_a_validator_that_stumbles_makes_an_answer_unreadable_and_no_more():
+    class Picky(BaseModel):
+        name: str
+
+        @field_validator("name")
+        @classmethod
+        def known(cls, name):
+            return {}[name]
+
+    with pytest.raises(Unreadable, match="KeyError"):
+        read_json('{"name": "x"}', Picky)
+
+
+def test_a_list_is_read_where_one_is_wanted():
+    class Names(RootModel[list[str]]):
+        pass
+
+    assert read_json('They are: ["a", "b"].', Names).root == ["a", "b"]

@@ -9,7 +9,7 @@ import os
 import platform
 import sqlite3
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -17,9 +17,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from deep_research import __version__
-from deep_research.errors import ConfigurationError, DeepResearchError
+from deep_research.errors import DeepResearchError
 from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.check import BROKEN, NOTE, OK, Check
 from deep_research.interfaces.cli.console import Console
+from deep_research.interfaces.cli.doctor_models import models
 from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.session import setting_arguments
 from deep_research.logs import get_log, redact, redact_value
@@ -37,18 +39,8 @@ _PACKAGES = (
     "tenacity",
     "tiktoken",
 )
-OK, NOTE, BROKEN = "ok", "note", "broken"
 _MOST_SKIPPED = 20
 log = get_log("doctor")
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing looked at: ``state`` is ok, note or broken."""
-
-    name: str
-    state: str
-    detail: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +58,7 @@ def doctor(args: Namespace, console: Console) -> int:
     for found in resolved:
         for name, look in _LOOKS.items():
             checks += _checked(name, partial(look, found.settings))
+        checks += _checked("models", partial(models, found.settings, probe=args.probe))
     checks += _checked("packages", _packages)
     lines = [line for found in resolved for line in _setting_lines(found)]
     broken = any(check.state == BROKEN for check in checks)
@@ -115,10 +108,6 @@ def _settings(args: Namespace, resolved: list[ResolvedSettings]) -> Iterator[Che
     yield Check(
         "settings", OK, f"{text.count(len(found.origins), 'setting')}, {changed} not at their default"
     )
-    if args.model is not None:
-        raise ConfigurationError(
-            "This version has no agents that use a language model.", hint="Leave --model out."
-        )
 
 
 def _data_dir(settings: Settings) -> Iterator[Check]:
@@ -235,8 +224,10 @@ def _setting_lines(found: ResolvedSettings) -> Iterator[SettingLine]:
 
 
 def _plain(value: object) -> str:
-    if value is None or value == ():
+    if value is None or value in ((), {}):
         return "-"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key}={_plain(item)}" for key, item in value.items())
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)

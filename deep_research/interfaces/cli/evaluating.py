@@ -29,7 +29,7 @@ def evaluation(args: Namespace, console: Console) -> int:
     limit, jobs = _count("--limit", args.limit), _count("--jobs", args.jobs)
     if args.data is None:
         raise UsageError("--data is missing.", hint="It names the folder that holds the data sets.")
-    settings, model = _settings(args, suite)
+    settings = _settings(args, suite)
     teller = _Teller(console) if args.verbose or not (args.quiet or args.json) else None
 
     async def work() -> Figures:
@@ -42,7 +42,6 @@ def evaluation(args: Namespace, console: Console) -> int:
             jobs=jobs,
             titles=not args.no_titles,
             fresh=args.fresh,
-            model=model,
             progress=teller or (lambda _: None),
         )
 
@@ -123,14 +122,14 @@ class _Teller:
             self._console.draw("\r\x1b[K")
 
 
-def _settings(args: Namespace, suite: Suite) -> tuple[Settings, str | None]:
+def _settings(args: Namespace, suite: Suite) -> Settings:
     """The settings of the runs: those of the suite, unless an argument names another value."""
     given = engine_arguments(args)
     if "corpus" in given:
         raise UsageError("eval searches the corpus of its data set.", hint="Leave out --corpus.")
-    model, config = given.pop("model", None), given.pop("config", None)
+    config = given.pop("config", None)
     overrides = {**suite.settings, **given}
-    return load_settings(overrides=overrides, config=config, preset=given.get("preset")).settings, model
+    return load_settings(overrides=overrides, config=config, preset=given.get("preset")).settings
 
 
 def _count(flag: str, given: str | None) -> int | None:

@@ -61,7 +61,12 @@ COMMON = (
         repeats=True,
         help="Folder or file of documents to search; repeatable.",
     ),
-    Option(flag="--model", metavar="NAME", help="Language model for all agents."),
+    Option(
+        flag="--model",
+        metavar="NAME",
+        repeats=True,
+        help="Language model for all agents, as SERVICE:MODEL; the next is asked when one cannot answer.",
+    ),
     Option(
         flag="--preset",
         metavar="NAME",
@@ -158,7 +163,10 @@ COMMANDS = (
         name="doctor",
         summary="Check the installation and print every setting.",
         example="deep-research doctor --corpus docs/",
-        options=(_SAMPLE,),
+        options=(
+            _SAMPLE,
+            Option(flag="--probe", help="Ask each model something small, to see what it can do."),
+        ),
     ),
     Command(
         name="eval",

@@ -68,10 +68,7 @@ def engine_arguments(args: Namespace) -> dict[str, Any]:
     Raises `UsageError`, `ConfigurationError` without the sample corpus.
     """
     given = setting_arguments(args)
-    for name in ("model", "config"):
-        if getattr(args, name) is not None:
-            given[name] = getattr(args, name)
-    return given
+    return given | ({"config": args.config} if args.config is not None else {})
 
 
 def setting_arguments(args: Namespace) -> dict[str, Any]:
@@ -82,6 +79,7 @@ def setting_arguments(args: Namespace) -> dict[str, Any]:
         if option.dest in Settings.model_fields and not option.repeats and text is not None:
             given[option.dest] = _value(option.dest, text)
     corpus = [*args.corpus, *([sample_corpus()] if getattr(args, "sample", False) else [])]
+    given |= {"model": args.model} if args.model else {}
     return given | ({"corpus": corpus} if corpus else {})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
+from deep_research.budget import RunModels
 from deep_research.evidence.agreement import confidence, filled, merged
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions
@@ -43,7 +44,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     phase = DeepResearchPhase.ANALYSIS
     answer_type = AnalyzerOutput
 
-    async def run(self, state: DeepResearchState, journal: Journal) -> None:
+    async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         if state.phase_done:
             return
         # All batches of this pass, also those read before a crash: what remains must be what it would have been.
@@ -51,12 +52,12 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         batches = list(self._batches(s for s in state.sources if s.id not in earlier and s.content_hash))
         unread = ([s for s in batch if s.id not in state.analyzed] for batch in batches)
         await together(
-            (partial(self._unit, batch, state, journal, len(batches)) for batch in unread if batch),
+            (partial(self._unit, batch, state, journal, len(batches), models) for batch in unread if batch),
             at_once=self.limits.max_concurrent,
         )
         state = journal.state
         weighed = await off_loop(len(state.findings), _weigh, state, several=len(batches) > 1)
-        survey = await self._survey(journal.state, weighed, journal)
+        survey = await self._survey(journal.state, weighed, journal, models)
         if survey is not None:
             weighed = _with_survey(weighed, survey, state)
             found = await self._found_together(survey, state, journal)
@@ -85,7 +86,11 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         return [f for f in found if f is not None]
 
     async def _survey(
-        self, state: DeepResearchState, weighed: EvidenceWeighed, journal: Journal
+        self,
+        state: DeepResearchState,
+        weighed: EvidenceWeighed,
+        journal: Journal,
+        models: RunModels | None,
     ) -> SurveyOutput | None:
         """The agent's look at everything together, when it has one."""
         if not hasattr(self.agent, "survey") or not state.sources:
@@ -105,7 +110,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             first_look=state.first_look,
             follow_ups=state.max_sub_queries if state.iteration < state.max_iterations else 0,
         )
-        return await self.ask_also("survey", handoff, SurveyOutput)
+        return await self.ask_also("survey", handoff, SurveyOutput, models)
 
     async def _matched(self, sources: Sequence[Source], journal: Journal) -> tuple[SourceText, ...]:
         """The sources with what the searches matched of their texts, which are loaded a few at a time."""
@@ -126,11 +131,12 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         state: DeepResearchState,
         journal: Journal,
         total: int,
+        models: RunModels | None,
     ) -> None:
         journal.progress(Progress(phase=self.phase, message=f"reading {len(batch)} sources", total=total))
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
         handoff = await self.handoff(batch, state, journal)
-        answer = await self.ask(handoff)
+        answer = await self.ask(handoff, models)
         event = await off_loop(len(answer.findings), _event, answer, handoff, batch, state)
         del handoff, answer
         await journal.record(event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from deep_research.budget import RunModels
 from deep_research.errors import DeepResearchError
 from deep_research.evidence.plain import clean
 from deep_research.evidence.text import content_words
@@ -23,7 +24,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
     phase = DeepResearchPhase.GATHERING
     answer_type = GathererOutput
 
-    async def run(self, state: DeepResearchState, journal: Journal) -> None:
+    async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         pending = state.pending_sub_queries()
         allowed = _affordable(state, len(pending))
         if allowed < len(pending):
@@ -33,7 +34,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         earlier = {i for s in state.sub_queries if s.iteration < state.iteration for i in s.source_ids}
         known = frozenset(s.url for s in state.sources if s.url and s.id in earlier)
         await together(
-            (partial(self._unit, sub_query, state, known, journal) for sub_query in pending),
+            (partial(self._unit, sub_query, state, known, journal, models) for sub_query in pending),
             at_once=self.limits.max_concurrent,
         )
 
@@ -49,10 +50,11 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         state: DeepResearchState,
         known: frozenset[str],
         journal: Journal,
+        models: RunModels | None,
     ) -> None:
         journal.progress(Progress(phase=self.phase, message=sub_query.query))
         try:
-            answer = await self.ask(self.handoff(sub_query, state, known))
+            answer = await self.ask(self.handoff(sub_query, state, known), models)
         except DeepResearchError as error:
             await journal.record(SubQueryFailed(sub_query_id=sub_query.id, error=error.problem))
             return

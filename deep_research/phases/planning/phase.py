@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from deep_research.budget import RunModels
 from deep_research.errors import SearchError
 from deep_research.logs import get_log, told
 from deep_research.phases.base import Agent, Phase, WorkLimits
@@ -40,11 +41,11 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
         super().__init__(agent, limits=limits)
         self._look = look
 
-    async def run(self, state: DeepResearchState, journal: Journal) -> None:
+    async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         if state.phase_done:
             return
         look = await self._first_look(state.query)
-        answer = await self.ask(self.handoff(state, look))
+        answer = await self.ask(self.handoff(state, look), models)
         await journal.record(
             PlanMade(
                 research_brief=answer.research_brief.strip(),

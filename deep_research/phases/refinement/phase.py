@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deep_research.budget import RunModels
 from deep_research.phases.base import Phase
 from deep_research.phases.refinement.handoff import RefinerInput, RefinerOutput
 from deep_research.state import DeepResearchPhase, DeepResearchState, SubQueryStatus
@@ -13,10 +14,10 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
     phase = DeepResearchPhase.REFINEMENT
     answer_type = RefinerOutput
 
-    async def run(self, state: DeepResearchState, journal: Journal) -> None:
+    async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         if state.phase_done:
             return
-        answer = await self.ask(self.handoff(state))
+        answer = await self.ask(self.handoff(state), models)
         known = {g.id for g in state.gaps}
         recommended = answer.iteration_recommendation
         await journal.record(

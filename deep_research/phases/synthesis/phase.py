@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deep_research.budget import RunModels
 from deep_research.phases.base import Phase
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.report.render import finished
@@ -14,10 +15,10 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
     phase = DeepResearchPhase.SYNTHESIS
     answer_type = SynthesizerOutput
 
-    async def run(self, state: DeepResearchState, journal: Journal) -> None:
+    async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         if state.phase_done:
             return
-        answer = await self.ask(self.handoff(state))
+        answer = await self.ask(self.handoff(state), models)
         await journal.record(written(state, answer, writer=writer_name(self.agent)))
 
     def handoff(self, state: DeepResearchState) -> SynthesizerInput:

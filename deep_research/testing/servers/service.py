@@ -143,7 +143,8 @@ class Service:
         paid = _paid(fault, stream=asked.stream)
         charged = fault.billed if fault and fault.billed is not None else paid
         if fault and not (paid or charged):
-            served.maybe = _in_doubt(fault)
+            # An answer that is not streamed fails before it is begun, with a status that says so.
+            served.maybe = _in_doubt(fault) and fault.kind != "sse-error"
             return spoiled(Reply(), fault, wire, closing=0)
         served.maybe = True  # for a client that does not wait for the answer
         answer = await self._next_answer(served, asked)

@@ -77,7 +77,7 @@ def test_a_database_in_use_is_counted_and_left_as_it_was(plain: Cli, cli: Cli, h
         ("settings", ("--set", "max_iterations=99")),
         ("settings", ("--set", "nonsense=1")),
         ("settings", ("--config", "absent.toml")),
-        ("settings", ("--model", "some:model")),
+        ("model", ("--model", "some:model")),
         ("data directory", ("--data-dir", "file/below")),
         ("corpus", ("--corpus", "absent")),
         ("search", ("--set", "search=tavly")),

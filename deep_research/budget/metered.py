@@ -1,0 +1,207 @@
+"""The models of one run, as phases are handed them: every request is checked against the window, set aside for,
+sent, settled and written to the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from deep_research.budget.spend import Spend, unpriced
+from deep_research.budget.tokens import Counter
+from deep_research.budget.window import Window
+from deep_research.errors import AgentError, ModelError, WindowError
+from deep_research.models.base import ModelCall, ModelProvider, Reply, TokenUsage
+from deep_research.models.language import LanguageModel
+from deep_research.models.pool import ModelPool, Named
+from deep_research.models.profiles import Profile, profile_of
+from deep_research.models.retry import usage_of
+from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation
+from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress
+from deep_research.state.journal import Clock, Journal, utc_now
+
+NEARLY = 0.7  # of the window: from here on the service is asked to count, where it can and we cannot
+COUNT_SECONDS = 10.0
+LONGEST_ID = 200  # characters of the name that a service gives a request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRoles:
+    """Which models an engine uses for which role: the chain of the role, else that for all roles. ``margin`` and
+    ``runtime`` are those of `Window`."""
+
+    pool: ModelPool
+    chain: Sequence[Named] = ()
+    by_role: Mapping[ModelRole, Sequence[Named]] = field(default_factory=dict)
+    margin: float = 0.15
+    runtime: str = "direct-api"
+
+    def chain_of(self, role: ModelRole) -> Sequence[Named]:
+        return self.by_role.get(role) or self.chain
+
+    def check(self, budget: Budget) -> None:
+        """What must hold before anything is spent. Raises `ConfigurationError`."""
+        if budget.max_usd is None:
+            return
+        for model in {model for chain in (self.chain, *self.by_role.values()) for model in chain}:
+            if self.pool.profile(model).price is None:
+                raise unpriced(self.pool.provider(model).name)
+
+    def of_run(self, journal: Journal, clock: Clock = utc_now) -> RunModels:
+        return RunModels(self, journal, clock)
+
+
+class RunModels:
+    """The models of one run, on its loop."""
+
+    def __init__(self, roles: ModelRoles, journal: Journal, clock: Clock = utc_now) -> None:
+        self.roles = roles
+        self.journal = journal
+        self.spend = Spend(journal.state)
+        self._clock = clock
+
+    def model(self, role: ModelRole, phase: DeepResearchPhase) -> LanguageModel:
+        """The model of a role, whose requests are booked under that role and phase. Raises `AgentError` without one."""
+        chain = self.roles.chain_of(role)
+        if not chain:
+            raise AgentError(f"There is no model for the {role}.", hint="Give one: model=… or --model NAME.")
+
+        async def fell_back(model: str, following: str, error: ModelError) -> None:
+            await self.journal.record(
+                ModelFellBack(role=role.value, model=model, next_model=following, error=error.problem)
+            )
+
+        def waits(seconds: float, error: ModelError) -> None:
+            until = self._clock() + timedelta(seconds=seconds)
+            note = f"waiting {seconds:.0f} s: {error.problem}"
+            self.journal.progress(Progress(phase=phase, message=note, until=until))
+
+        return self.roles.pool.language_model(
+            chain, book=_RunBook(self, role, phase), on_wait=waits, on_fallback=fell_back
+        )
+
+    def window(self, model: LanguageModel, output: int) -> Window:
+        """What may be sent to a model that is to answer with ``output`` tokens at most."""
+        profile = model.profile
+        return Window.of(
+            profile.context,
+            min(output, profile.output),
+            runtime=self.roles.runtime,
+            margin=self.roles.margin,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    reservation: Reservation
+    profile: Profile
+
+
+class _RunBook:
+    """The book of one role in one phase: see `deep_research.models.retry.Book`."""
+
+    def __init__(self, run: RunModels, role: ModelRole, phase: DeepResearchPhase) -> None:
+        self._run = run
+        self._role = role
+        self._phase = phase
+
+    async def reserve(self, provider: ModelProvider, call: ModelCall) -> _Held:
+        """Raises `WindowError`, `BudgetError`, `ConfigurationError`."""
+        roles, spend = self._run.roles, self._run.spend
+        profile = profile_of(provider.name, roles.pool.profiles)
+        window = Window.of(profile.context, call.max_output, runtime=roles.runtime, margin=roles.margin)
+        bound, exact = await _bound(call, profile)
+        wanted = self._reservation(provider, call, profile, bound)
+        nearly = await _expected(call, profile) > NEARLY * window.most or bound > window.most
+        if not exact and (nearly or spend.ledger.refusal(wanted)):
+            bound = await _counted(provider, call) or bound
+            wanted = self._reservation(provider, call, profile, bound)
+        if bound > window.most:
+            raise WindowError(
+                f"A prompt of up to {bound} tokens does not fit the {window.most} that '{provider.name}' has for it.",
+                hint="Send less of it, or use a model with a larger window.",
+                model=provider.name,
+                tokens=bound,
+                limit=window.most,
+            )
+        wanted = wanted.model_copy(update={"call_id": spend.next_id()})
+        await spend.hold(wanted)
+        try:
+            await self._run.journal.record(ModelReserved(reservation=wanted))
+        except BaseException:
+            spend.lose(wanted.call_id)
+            raise
+        return _Held(wanted, profile)
+
+    def _reservation(
+        self, provider: ModelProvider, call: ModelCall, profile: Profile, bound: int
+    ) -> Reservation:
+        return Reservation(
+            call_id="",
+            role=self._role.value,
+            phase=self._phase,
+            model=provider.name,
+            input_tokens=bound,
+            output_tokens=call.max_output,
+            cost_usd=profile.price.most(bound, call.max_output) if profile.price else None,
+        )
+
+    async def settle(self, reserved: _Held, outcome: Reply | ModelError, seconds: float) -> None:
+        """What the service says that it took; where nobody knows, all that was set aside."""
+        request, price = reserved.reservation, reserved.profile.price
+        failed = isinstance(outcome, ModelError)
+        said = usage_of(outcome) if isinstance(outcome, ModelError) else outcome.usage
+        tokens = said if said.known else _at_most(said, request)
+        cost = price.of(tokens) if price else None
+        if not tokens.total:
+            cost = 0.0  # nothing was taken, so nothing is to be paid
+        self._run.spend.settle(request.call_id, tokens.total, cost)
+        await self._run.journal.record(
+            ModelSettled(
+                call_id=request.call_id,
+                outcome=outcome.verdict if isinstance(outcome, ModelError) else outcome.stop.value,
+                failed=failed,
+                tokens=tokens,
+                cost_usd=cost,
+                seconds=round(seconds, 3),
+                request_id=_request_id(outcome),
+            )
+        )
+
+    def lose(self, reserved: _Held) -> None:
+        """The request was given up. Its end is not written: the log charges it when the run ends or goes on."""
+        self._run.spend.lose(reserved.reservation.call_id)
+
+
+async def _bound(call: ModelCall, profile: Profile) -> tuple[int, bool]:
+    """How many tokens the input can be, and whether they were counted as the model does."""
+    counter = await Counter.of(profile.encoding)
+    return await counter.bound_of(call), counter.exact
+
+
+async def _expected(call: ModelCall, profile: Profile) -> int:
+    return await (await Counter.of(profile.encoding)).expected_of(call)
+
+
+async def _counted(provider: ModelProvider, call: ModelCall) -> int | None:
+    """What the service counts: asked where bytes would not do, since the prompt nearly fills the window or a cap."""
+    try:
+        return await provider.count(call.model_copy(update={"timeout": COUNT_SECONDS}))
+    except ModelError:
+        return None  # counting is a service to us; the answer will say what is wrong
+
+
+def _request_id(outcome: Reply | ModelError) -> str | None:
+    said = outcome.data.get("request_id") if isinstance(outcome, ModelError) else outcome.request_id
+    return str(said)[:LONGEST_ID] if said else None
+
+
+def _at_most(said: TokenUsage, request: Reservation) -> TokenUsage:
+    """The larger of what was said so far and what was set aside."""
+    return said.model_copy(
+        update={
+            "input": max(said.input, request.input_tokens),
+            "output": max(said.output, request.output_tokens),
+            "known": False,
+        }
+    )

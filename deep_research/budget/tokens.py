@@ -1,0 +1,125 @@
+"""Tokens of a text and of a call: how many are to be expected, and how many it can be at most.
+
+Two figures, since a wrong guess costs differently. What is *expected* decides how much is put into a prompt. The
+*bound* decides whether it may be sent and what is set aside for it, and must never be too small: that is a count with
+the model's own encoding, or else the UTF-8 bytes, of which a byte-level encoding needs at least one a token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from deep_research.logs import get_log
+from deep_research.models.base import ModelCall
+
+LOAD_SECONDS = 5.0  # an encoding that is not here by then is done without
+BYTES_A_TOKEN = 3.0  # expected of prose without an encoding: English takes 4.5, tables and JSON 2
+IN_PLACE = 20_000  # characters that are counted on the loop; more take a thread
+# Tokens that services add around what is sent, at most: for a request, for each message, for a form.
+PER_CALL, PER_MESSAGE, PER_FORM = 64, 12, 600
+
+log = get_log("tokens")
+
+
+class Encoding(Protocol):
+    def encode_ordinary(self, text: str) -> list[int]: ...
+
+
+class Encodings:
+    """Encodings by name, loaded when first asked for in a thread of their own, since loading may want the network and
+    wait for it without end. Thread-safe."""
+
+    def __init__(self, seconds: float = LOAD_SECONDS) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._loading: dict[str, threading.Thread] = {}
+        self._loaded: dict[str, Encoding] = {}
+
+    async def get(self, name: str) -> Encoding | None:
+        """The encoding, or None when it cannot be had in time. Nobody waits for it a second time."""
+        with self._lock:
+            is_first = name not in self._loading
+            if is_first:
+                thread = threading.Thread(
+                    target=self._load, args=(name,), name=f"deep-research-{name}", daemon=True
+                )
+                self._loading[name] = thread
+                thread.start()
+            thread = self._loading[name]
+        if is_first:
+            await asyncio.to_thread(thread.join, self._seconds)
+        with self._lock:
+            return self._loaded.get(name)
+
+    def _load(self, name: str) -> None:
+        try:
+            import tiktoken  # here, because importing the package must stay cheap
+
+            loaded = tiktoken.get_encoding(name)
+        except Exception as error:  # no network, no such encoding, a folder that cannot be written
+            log.info("encoding_missing", encoding=name, error=type(error).__name__)
+            return
+        with self._lock:
+            self._loaded[name] = loaded
+
+
+@functools.cache
+def encodings() -> Encodings:
+    """Those of the process: each takes a second and tens of megabytes."""
+    return Encodings()
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Counts for one model. ``encoding`` is its own, or None where there is none that can be had."""
+
+    encoding: Encoding | None = None
+
+    @classmethod
+    async def of(cls, encoding: str | None) -> Counter:
+        return cls(await encodings().get(encoding) if encoding else None)
+
+    @property
+    def exact(self) -> bool:
+        return self.encoding is not None
+
+    def expected(self, text: str) -> int:
+        """About how many tokens a text has."""
+        if self.encoding is not None:
+            return len(self.encoding.encode_ordinary(text))
+        return round(_bytes(text) / BYTES_A_TOKEN)
+
+    def bound(self, text: str) -> int:
+        """How many tokens a text has at most."""
+        return len(self.encoding.encode_ordinary(text)) if self.encoding is not None else _bytes(text)
+
+    async def bound_of(self, call: ModelCall) -> int:
+        """How many tokens a call has as input at most, what the service adds included."""
+        return await self._of(call, self.bound)
+
+    async def expected_of(self, call: ModelCall) -> int:
+        return await self._of(call, self.expected)
+
+    async def _of(self, call: ModelCall, count: Callable[[str], int]) -> int:
+        texts = _texts(call)
+        around = PER_CALL + PER_MESSAGE * (len(call.messages) + 1) + PER_FORM * (call.form is not None)
+        if self.encoding is not None and sum(map(len, texts)) > IN_PLACE:
+            return around + sum(await asyncio.to_thread(lambda: [count(text) for text in texts]))
+        return around + sum(map(count, texts))
+
+
+def _texts(call: ModelCall) -> list[str]:
+    texts = [call.system, *(message.content for message in call.messages)]
+    if call.form is not None:
+        texts += [call.form.name, call.form.description, json.dumps(call.form.json_schema)]
+    return texts
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))

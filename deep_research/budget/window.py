@@ -1,0 +1,71 @@
+"""How much of a model's window is there for what we send, and how things are put into it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from deep_research.errors import WindowError
+
+# Tokens that the environment of a call takes beside it, as the spec gives them.
+RUNTIMES = {
+    "direct-api": 10_000,
+    "gemini-cli": 20_000,
+    "codex": 30_000,
+    "cursor": 40_000,
+    "claude-code": 60_000,
+}
+# Of the window at most: ten thousand tokens of a small local model's would be all it has.
+LARGEST_OVERHEAD = {"direct-api": 0.05}
+SAFETY_MARGIN = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A model's window in tokens. ``output`` is kept for the answer, ``overhead`` for what surrounds a call, and of
+    what is left ``margin`` (a fraction) for counts that are wrong."""
+
+    context: int
+    output: int
+    overhead: int = 0
+    margin: float = SAFETY_MARGIN
+
+    @classmethod
+    def of(cls, context: int, output: int, *, runtime: str = "direct-api", margin: float) -> Window:
+        overhead = RUNTIMES[runtime]
+        if runtime in LARGEST_OVERHEAD:
+            overhead = min(overhead, int(context * LARGEST_OVERHEAD[runtime]))
+        return cls(context, min(output, context // 2), overhead, margin)
+
+    @property
+    def input(self) -> int:
+        """Tokens that may be sent by plan. The margin is for the planner alone: see ``most``."""
+        return max(0, int((self.context - self.output - self.overhead) * (1 - self.margin)))
+
+    @property
+    def most(self) -> int:
+        """Tokens that may be sent at all: what is certain to be a bound needs no margin."""
+        return max(0, self.context - self.output - self.overhead)
+
+
+def batches(sizes: Sequence[int], room: int) -> list[list[int]]:
+    """The places of the items, in their order, in as few batches as that order allows, of which each fits ``room``.
+
+    Raises `WindowError` for an item that is larger by itself: that one has to be made smaller, never cut.
+    """
+    made: list[list[int]] = []
+    left = 0
+    for place, size in enumerate(sizes):
+        if size > room:
+            raise WindowError(
+                f"An item of {size} tokens does not fit the {room} tokens that there are for it.",
+                hint="Condense it first, or use a model with a larger window.",
+                tokens=size,
+                limit=room,
+            )
+        if not made or size > left:
+            made.append([])
+            left = room
+        made[-1].append(place)
+        left -= size
+    return made

@@ -1,0 +1,219 @@
+"""What Anthropic's messages look like on the wire: requests from calls, answers from data. Pure.
+
+Nothing that comes in is trusted to have its type: what is not what it should be is passed over, or counts as absent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from deep_research.errors import ModelError
+from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.clients_errors import refused
+from deep_research.models.clients_wire import number, record, text, whole_characters
+
+MOST_MARKS = 4  # for the cache, in one request
+
+_STOPS = {
+    "end_turn": StopReason.END,
+    "stop_sequence": StopReason.END,
+    "tool_use": StopReason.END,
+    "max_tokens": StopReason.LENGTH,
+    "model_context_window_exceeded": StopReason.LENGTH,
+    "refusal": StopReason.REFUSAL,
+}
+# Errors that came with status 200 and mean one of their own; all others pass.
+_STATUSES = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "billing_error": 402,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+}
+
+
+def wishes_of(call: ModelCall) -> dict[str, Any]:
+    """What a request can do without."""
+    wishes: dict[str, Any] = {"cache_control": {"type": "ephemeral"}}
+    if call.effort is not None:
+        wishes["effort"] = call.effort.value
+    if call.form is not None and call.form.by == "tool":
+        wishes["strict"] = True
+    return wishes
+
+
+def request_of(model: str, call: ModelCall, wishes: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of ``messages.create``; without ``max_tokens``, those of ``messages.count_tokens``."""
+    mark = {name: wishes[name] for name in ("cache_control",) if name in wishes}
+    stable = [at for at, message in enumerate(call.messages) if message.stable and message.content]
+    # The last marks count: each keeps all that stands before it.
+    marked = stable[-(MOST_MARKS - bool(call.system)) :]
+    request: dict[str, Any] = {
+        "model": model,
+        "max_tokens": call.max_output,
+        "messages": [
+            {"role": message.role, "content": [_block(message.content, mark if at in marked else {})]}
+            for at, message in enumerate(call.messages)
+        ],
+    }
+    if call.system:
+        request["system"] = [_block(call.system, mark)]
+    config: dict[str, Any] = {name: wishes[name] for name in ("effort",) if name in wishes}
+    if call.form is not None and call.form.by == "schema":
+        config["format"] = {"type": "json_schema", "schema": call.form.json_schema}
+    elif call.form is not None:
+        request |= _forced(call.form, {name: wishes[name] for name in ("strict",) if name in wishes})
+    return request | ({"output_config": config} if config else {})
+
+
+def refused_in_stream(event: Mapping[str, Any], *, model: str, request_id: str | None) -> ModelError:
+    """An error that came with status 200, within a stream or in place of a message."""
+    kind = text(record(event.get("error")).get("type"))
+    return refused(_STATUSES.get(kind, 200), event, model=model, request_id=request_id)
+
+
+class Heard:
+    """An answer as it comes. A plain body is taken as a stream that came at once.
+
+    Where a tool was asked for, the text is its arguments, and ``on_text`` gets their JSON as it comes; if it was not
+    called, the text is what was said instead, all at the end.
+    """
+
+    def __init__(self, form: Form | None = None, on_text: OnText | None = None) -> None:
+        self._tool = named(form) if form is not None and form.by == "tool" else None
+        self._on_text = on_text
+        self._blocks: dict[Any, Mapping[str, Any]] = {}
+        self._pieces: defaultdict[Any, list[str]] = defaultdict(list)
+        self._called: Any = None  # the index of the block that calls the tool
+        self._usage: dict[str, Any] = {}
+        self._is_settled = False
+        self._model = ""
+        self._begun = False
+        self._stop: StopReason | None = None
+        self.request_id: str | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was said how it ended and what it cost."""
+        return self._stop is not None and self._is_settled
+
+    def take_whole(self, message: Mapping[str, Any]) -> None:
+        self._open(message)
+        for index, block in enumerate(message["content"]):
+            self._start(index, record(block))
+            self._finish(index)
+        self._settle(message, message.get("usage"))
+        self.close()
+
+    def take(self, kind: str, event: Mapping[str, Any]) -> None:
+        """One event of a stream."""
+        index = str(event.get("index"))
+        match kind:
+            case "message_start":
+                self._open(record(event.get("message")))
+            case "content_block_start":
+                self._start(index, record(event.get("content_block")))
+            case "content_block_delta":
+                delta = record(event.get("delta"))
+                self._add(index, text(delta.get("text")) or text(delta.get("partial_json")))
+            case "content_block_stop":
+                self._finish(index)
+            case "message_delta":
+                self._settle(record(event.get("delta")), event.get("usage"))
+
+    def close(self) -> None:
+        """No more will come."""
+        if self._tool is not None and self._called is None:
+            self._say(self._text())
+
+    def usage(self) -> TokenUsage | None:
+        """As told so far: what came before the end is a floor, and not known. None if there was no answer at all."""
+        if not self._begun:
+            return None
+        cached = number(self._usage.get("cache_read_input_tokens"))
+        written = number(self._usage.get("cache_creation_input_tokens"))
+        return TokenUsage(
+            input=number(self._usage.get("input_tokens")) + cached + written,
+            cached=cached,
+            written=written,
+            output=number(self._usage.get("output_tokens")),
+            reasoning=number(record(self._usage.get("output_tokens_details")).get("thinking_tokens")),
+            known=self._is_settled and "input_tokens" in self._usage,
+        )
+
+    def reply(self) -> Reply:
+        return Reply(
+            text=self._text(),
+            stop=self._stop or StopReason.INCOMPLETE,
+            usage=self.usage() or TokenUsage(known=False),
+            model=self._model,
+            request_id=self.request_id,
+        )
+
+    def _open(self, message: Mapping[str, Any]) -> None:
+        self._begun = True
+        self._model = text(message.get("model"))
+        self._note(message.get("usage"))
+
+    def _start(self, index: Any, block: Mapping[str, Any]) -> None:
+        self._blocks[index] = block
+        if block.get("type") == "tool_use" and block.get("name") == self._tool and self._called is None:
+            self._called = index
+        elif block.get("type") == "text":
+            self._add(index, text(block.get("text")))
+
+    def _add(self, index: Any, piece: str) -> None:
+        if not piece:
+            return
+        self._pieces[index].append(piece)
+        if index == self._called or (self._tool is None and self._is_text(index)):
+            self._say(piece)
+
+    def _finish(self, index: Any) -> None:
+        """The arguments of a tool stand in its block if they did not come in pieces."""
+        if index == self._called and not self._pieces[index]:
+            arguments = json.dumps(self._blocks[index].get("input", {}), ensure_ascii=False)
+            self._add(index, whole_characters(arguments))
+
+    def _settle(self, ending: Mapping[str, Any], usage: Any) -> None:
+        if reason := text(ending.get("stop_reason")):
+            self._stop = _STOPS.get(reason, StopReason.INCOMPLETE)
+        self._note(usage)
+        self._is_settled = "output_tokens" in record(usage)
+
+    def _note(self, usage: Any) -> None:
+        """Each report is of all until then; what it leaves out stays."""
+        self._usage |= {name: value for name, value in record(usage).items() if value is not None}
+
+    def _say(self, piece: str) -> None:
+        if self._on_text is not None and piece:
+            self._on_text(piece)
+
+    def _is_text(self, index: Any) -> bool:
+        return self._blocks.get(index, {}).get("type") == "text"
+
+    def _text(self) -> str:
+        if self._called is not None:
+            return "".join(self._pieces[self._called])
+        return "".join("".join(self._pieces[index]) for index in self._blocks if self._is_text(index))
+
+
+def named(form: Form) -> str:
+    """The name of a form as the service takes names of tools."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", form.name)[:64]
+
+
+def _block(content: str, mark: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "text", "text": whole_characters(content), **mark}
+
+
+def _forced(form: Form, strict: Mapping[str, Any]) -> dict[str, Any]:
+    described = {"description": form.description} if form.description else {}
+    tool = {"name": named(form), "input_schema": form.json_schema, **described, **strict}
+    choice = {"type": "tool", "name": named(form), "disable_parallel_tool_use": True}
+    return {"tools": [tool], "tool_choice": choice}

@@ -1,0 +1,46 @@
+"""An answer as it is told to who listens: in pieces, which may turn out to be void."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+OnPiece = Callable[[str | None], None]  # a piece; None: what came is void, the answer begins anew
+
+
+class Pieces:
+    """Hands on what a provider streams. What was told since the last None is, when all is done, the answer: it is said
+    to be void where a request fails after some of it came, or where an earlier answer is given in the end."""
+
+    def __init__(self, on_piece: OnPiece | None) -> None:
+        self._on_piece = on_piece
+        self._told: list[str] = []
+        self.broke: Exception | None = None  # what the listener raised
+
+    @property
+    def take(self) -> Callable[[str], None] | None:
+        """What a provider is handed; None where nobody listens, so that nothing has to be streamed."""
+        return self._take if self._on_piece is not None else None
+
+    def void(self) -> None:
+        if self._told:
+            self._told.clear()
+            self._tell(None)
+
+    def end(self, answer: str) -> None:
+        """This is the answer, whatever was told."""
+        if self._on_piece is not None and "".join(self._told) != answer:
+            self.void()
+            self._take(answer)
+
+    def _take(self, piece: str) -> None:
+        if piece:
+            self._told.append(piece)
+            self._tell(piece)
+
+    def _tell(self, piece: str | None) -> None:
+        try:
+            if self._on_piece is not None:
+                self._on_piece(piece)
+        except Exception as error:
+            self.broke = error
+            raise

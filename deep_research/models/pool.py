@@ -1,0 +1,137 @@
+"""The models of an engine by name: one provider each, and what all of the process share of them."""
+
+from __future__ import annotations
+
+import functools
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from deep_research.logs import get_log, told
+from deep_research.models.abilities import Abilities
+from deep_research.models.base import ModelProvider
+from deep_research.models.fallback import Chain, OnFallback
+from deep_research.models.language import LanguageModel, SingleModel
+from deep_research.models.limits import Gate, Gates
+from deep_research.models.probe import Probes
+from deep_research.models.profiles import Profile, profile_of
+from deep_research.models.recording import Recorder
+from deep_research.models.registry import make_model_provider, parse_name
+from deep_research.models.retry import Book, OnWait, Persistence
+
+log = get_log("models")
+
+Named = str | ModelProvider  # a model by name, or a provider that someone wrote
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What every engine of the process shares: services count requests by key, not by engine."""
+
+    gates: Gates = field(default_factory=Gates)
+    abilities: Abilities = field(default_factory=Abilities)
+
+
+@functools.cache
+def shared() -> Shared:
+    made = Shared()
+    os.register_at_fork(after_in_child=made.gates.after_fork)
+    return made
+
+
+@dataclass(slots=True, kw_only=True)
+class ModelPool:
+    """Makes language models of names. ``at_once`` and ``per_minute`` limit the requests to each service in this
+    process, a profile those to its model; ``timeout`` in seconds is the deadline of an answer; to ``record``, a file,
+    all requests are written; in ``data_dir`` it is remembered what models can do. Thread-safe."""
+
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+    at_once: int = 16
+    per_minute: float | None = None
+    record: Path | None = None
+    timeout: float = 120.0
+    data_dir: Path | None = None
+    common: Shared = field(default_factory=shared)
+    persistence: Persistence = field(default_factory=Persistence)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _made: dict[str, ModelProvider] = field(default_factory=dict)
+    _probes: Probes | None = None
+
+    @property
+    def probes(self) -> Probes:
+        with self._lock:
+            if self._probes is None:
+                self._probes = Probes(self.data_dir, self.common.abilities)
+            return self._probes
+
+    def provider(self, model: Named) -> ModelProvider:
+        """The one provider of that name. Raises `UnknownNameError`, `ConfigurationError`."""
+        if not isinstance(model, str):
+            return self._kept(f"{model.name} {id(model)}", model)
+        name = model.strip()
+        parse_name(name)
+        with self._lock:
+            known = self._made.get(name)
+        return known or self._kept(name, make_model_provider(name))
+
+    def profile(self, model: Named) -> Profile:
+        return profile_of(self.provider(model).name, self.profiles)
+
+    def language_model(
+        self,
+        chain: Sequence[Named],
+        *,
+        book: Book | None = None,
+        on_wait: OnWait | None = None,
+        on_fallback: OnFallback | None = None,
+    ) -> LanguageModel:
+        """The first of the chain, with the others behind it. ``book`` is where its requests are set down."""
+        models = [self._single(model, book, on_wait) for model in chain]
+        return models[0] if len(models) == 1 else Chain(models, on_fallback=on_fallback)
+
+    async def aclose(self) -> None:
+        """Closes what the running loop has open."""
+        with self._lock:
+            made = list(self._made.values())
+        for provider in made:
+            try:
+                await provider.aclose()
+            except Exception as error:  # of someone's own: a connection is no reason to lose a run
+                log.warning("provider_close_failed", provider=provider.name, error=told(error))
+
+    def _single(self, model: Named, book: Book | None, on_wait: OnWait | None) -> SingleModel:
+        provider = self.provider(model)
+        profile = profile_of(provider.name, self.profiles)
+        persistence = replace(
+            self.persistence, on_wait=on_wait, gates=self._gates(provider, profile), book=book
+        )
+        return SingleModel(
+            provider,
+            profile,
+            abilities=self.common.abilities,
+            persistence=persistence,
+            timeout=self.timeout,
+            probes=self.probes if provider.probed else None,
+        )
+
+    def _gates(self, provider: ModelProvider, profile: Profile) -> tuple[Gate, ...]:
+        """The model's own, then the service's: who waits for a busy model keeps no others from the service."""
+        gate = self.common.gates.gate
+        of_service = gate(provider.endpoint, at_once=self.at_once, per_minute=self.per_minute)
+        if profile.at_once is None and profile.per_minute is None:
+            return (of_service,)
+        of_model = gate(
+            f"{provider.endpoint} {provider.model}",
+            at_once=profile.at_once or self.at_once,
+            per_minute=profile.per_minute,
+        )
+        return of_model, of_service
+
+    def _kept(self, name: str, made: ModelProvider) -> ModelProvider:
+        with self._lock:
+            known = self._made.get(name)
+            if known is None:
+                known = self._made[name] = Recorder(made, self.record) if self.record else made
+            return known

@@ -1,0 +1,162 @@
+"""What a model can do, found by asking it something small at its first use, and remembered in a file.
+
+The question goes down the ladder as any other, so that what does not work is learned on a few tokens, and not on a
+prompt of thousands.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, Field, ValidationError
+
+from deep_research.errors import ModelError
+from deep_research.logs import get_log
+from deep_research.models import structured
+from deep_research.models.abilities import Abilities, Rung
+from deep_research.models.base import Message, ModelCall, ModelProvider
+from deep_research.models.retry import Persistence, Tries
+from deep_research.models.verdicts import Verdict
+from deep_research.state import Record
+
+FILE = "models.json"
+KEPT = timedelta(days=30)
+SECONDS = 30.0
+MOST_OUTPUT = 2_000  # room for the thoughts of a model that reasons
+
+log = get_log("probe")
+
+
+class Sky(BaseModel):
+    """The smallest question that shows whether fields, choices and lists come as they should."""
+
+    colour: Literal["blue", "green"] = Field(description="of a clear sky at noon")
+    seen: list[str] = Field(description="two things that may be in it")
+
+
+class Probed(Record):
+    """What was found of one model. ``rungs`` are the ways of asking for an object that were tried, with whether they
+    can be used; ``usage`` says whether the service counts tokens, ``error`` why there is no answer."""
+
+    name: str
+    at: datetime
+    rungs: dict[str, bool] = Field(default_factory=dict)
+    usage: bool = True
+    seconds: float = 0.0
+    error: str | None = None
+
+
+class Probes:
+    """The memory of what models can do, in ``folder`` if there is one. Thread-safe; a file that cannot be read or
+    written costs a question, never a run."""
+
+    def __init__(self, folder: Path | None, abilities: Abilities) -> None:
+        self._path = folder / FILE if folder else None
+        self._abilities = abilities
+        self._lock = threading.Lock()
+        self._asked: set[str] = set()
+        self._known: dict[str, Probed] | None = None
+
+    def known(self) -> dict[str, Probed]:
+        """What is remembered, by model."""
+        with self._lock:
+            if self._known is None:
+                self._known = self._read()
+                for found in self._known.values():
+                    self._teach(found)
+            return dict(self._known)
+
+    async def ensure(self, provider: ModelProvider, persistence: Persistence) -> None:
+        """Asks the model, unless it was asked before. Raises `ModelError` when it cannot be reached or refuses to
+        work: whatever else is asked of it would end in the same way."""
+        known = self.known()
+        with self._lock:
+            if provider.identity in known or provider.identity in self._asked:
+                return
+            self._asked.add(provider.identity)
+        try:
+            found = await probe(provider, self._abilities, persistence)
+        except BaseException:
+            with self._lock:
+                self._asked.discard(provider.identity)
+            raise
+        self.remember(found)
+
+    def remember(self, found: Probed) -> None:
+        with self._lock:
+            self._known = (self._known or {}) | {found.name: found}
+            self._write(self._known)
+
+    def _teach(self, found: Probed) -> None:
+        for rung, usable in found.rungs.items():
+            (self._abilities.worked if usable else self._abilities.failed)(found.name, Rung(rung))
+
+    def _read(self) -> dict[str, Probed]:
+        if self._path is None:
+            return {}
+        try:
+            held = json.loads(self._path.read_text(encoding="utf-8"))
+            read = {name: Probed.model_validate(item) for name, item in held.items()}
+            known = {name: found for name, found in read.items() if set(found.rungs) <= set(Rung)}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, AttributeError, ValidationError) as error:
+            log.info("probes_unread", error=type(error).__name__)
+            return {}
+        oldest = datetime.now(UTC) - KEPT
+        return {name: found for name, found in known.items() if found.at.astimezone(UTC) > oldest}
+
+    def _write(self, known: dict[str, Probed]) -> None:
+        if self._path is None:
+            return
+        text = json.dumps(
+            {name: item.model_dump(mode="json") for name, item in sorted(known.items())}, indent=1
+        )
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f"{FILE}-")
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(name, self._path)
+        except OSError as error:
+            log.info("probes_unwritten", error=type(error).__name__)
+
+
+async def probe(provider: ModelProvider, abilities: Abilities, persistence: Persistence) -> Probed:
+    """Asks a model something small. Raises `ModelError` unless it answers, be it badly."""
+    tries = Tries(time.monotonic() + SECONDS)
+    began = time.monotonic()
+    call = ModelCall(
+        messages=(Message(content="What colour is a clear sky at noon, and what may be seen in it?"),),
+        max_output=MOST_OUTPUT,
+    )
+    error: str | None = None
+    try:
+        await structured.ask(
+            provider,
+            call,
+            Sky,
+            tries,
+            persistence=persistence,
+            abilities=abilities,
+            most_output=MOST_OUTPUT,
+        )
+    except ModelError as problem:
+        if problem.verdict not in (Verdict.MALFORMED, Verdict.LENGTH, Verdict.REFUSAL):
+            raise
+        error = problem.problem
+    return Probed(
+        name=provider.identity,
+        at=datetime.now(UTC),
+        rungs=abilities.known().get(provider.identity, {}),
+        usage=tries.usage.known,
+        seconds=round(time.monotonic() - began, 3),
+        error=error,
+    )

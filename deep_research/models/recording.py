@@ -1,0 +1,139 @@
+"""Recording what models answer, and answering from such a record: the same run again without a model.
+
+A record is a file of JSON lines, one for each request: what was asked, and the reply or the failure. It holds prompts
+and answers as they were, and is readable by its owner alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from deep_research.errors import ConfigurationError, ModelError
+from deep_research.logs import redact
+from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, Wrapped
+from deep_research.models.verdicts import Verdict, failure
+from deep_research.state.identity import sha256_hex
+
+LARGEST = 500_000_000  # bytes of a record that is read
+
+
+class Recorder(Wrapped):
+    """Writes down each request to the provider within and what came of it. Thread-safe; raises
+    `ConfigurationError` when the file cannot be written."""
+
+    def __init__(self, inner: ModelProvider, path: Path) -> None:
+        super().__init__(inner)
+        self.path = path
+        self._gate = threading.Lock()
+        self._write({})  # now, not after an answer was paid for
+
+    async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
+        try:
+            reply = await self.inner.send(call, on_text)
+        except ModelError as error:
+            await asyncio.to_thread(self._write, self._line(call, error=_told(error)))
+            raise
+        await asyncio.to_thread(self._write, self._line(call, reply=reply.model_dump(mode="json")))
+        return reply
+
+    def _line(self, call: ModelCall, **outcome: Any) -> dict[str, Any]:
+        asked = call.model_dump(mode="json", exclude={"timeout"}, exclude_defaults=True)
+        return {"key": key_of(call), "model": self.name, "forms": self.forms, "call": asked, **outcome}
+
+    def _write(self, line: dict[str, Any]) -> None:
+        text = f"{json.dumps(line, ensure_ascii=False)}\n" if line else ""
+        try:
+            with self._gate:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+                with os.fdopen(handle, "a", encoding="utf-8", errors="replace") as file:
+                    file.write(text)
+        except OSError as error:
+            raise ConfigurationError(
+                f"The record of model answers {self.path.name} cannot be written: {error.strerror}.",
+                hint="Choose another file for record_models.",
+            ) from None
+
+
+class Replay(ModelProvider):
+    """``replay:FILE``: answers as the record says. The same question is answered with its first reply, then the
+    second, and so on, the last again and again; one that is not in the record fails. Costs nothing."""
+
+    service = "replay"
+    probed = False
+
+    def __init__(self, model: str) -> None:
+        super().__init__(model)
+        self._gate = threading.Lock()
+        self._outcomes: dict[str, list[Reply | ModelError]] = defaultdict(list)
+        self._given: dict[str, int] = defaultdict(int)
+        forms: set[str] = set()
+        for number, line in enumerate(_lines(Path(model).expanduser()), start=1):
+            try:
+                self._outcomes[line["key"]].append(_outcome(line))
+                forms.update(line["forms"])
+            except (KeyError, TypeError, AttributeError, ValidationError):
+                raise ConfigurationError(
+                    f"Line {number} of the record {Path(model).name} is no recorded answer."
+                ) from None
+        both: tuple[Literal["schema", "tool"], ...] = ("schema", "tool")
+        self.forms = tuple(form for form in both if form in forms)
+
+    async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
+        key = key_of(call)
+        with self._gate:
+            outcomes = self._outcomes.get(key, [])
+            place = self._given[key]
+            self._given[key] += 1
+        if not outcomes:
+            raise failure(
+                Verdict.FATAL,
+                "the record holds no answer to this request",
+                model=self.name,
+                hint="Record it anew: prompts or settings have changed since.",
+            )
+        outcome = outcomes[min(place, len(outcomes) - 1)]
+        if isinstance(outcome, ModelError):
+            raise outcome
+        if on_text is not None and outcome.text:
+            on_text(outcome.text)
+        return outcome
+
+
+def key_of(call: ModelCall) -> str:
+    """What makes two requests the same: what the model reads and how it is to answer. Each service has a form of
+    schemas of its own, so of a schema only the name counts."""
+    form = [call.form.by, call.form.name] if call.form else None
+    turns = [[message.role, message.content] for message in call.messages]
+    text = json.dumps([call.system, turns, form, call.temperature, call.effort], ensure_ascii=False)
+    return sha256_hex(text.encode("utf-8", "replace"))
+
+
+def _lines(path: Path) -> list[Any]:
+    try:
+        if path.stat().st_size > LARGEST:
+            raise ConfigurationError(f"The record {path.name} has more than {LARGEST} bytes.")
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+    except OSError as error:
+        raise ConfigurationError(f"The record {path.name} cannot be read: {error.strerror}.") from None
+    except ValueError:
+        raise ConfigurationError(f"The record {path.name} is not a file of JSON lines.") from None
+
+
+def _told(error: ModelError) -> dict[str, Any]:
+    return {"problem": redact(error.problem), "hint": redact(error.hint), "data": error.data}
+
+
+def _outcome(line: Any) -> Reply | ModelError:
+    if "reply" in line:
+        return Reply.model_validate(line["reply"])
+    error = line["error"]
+    return ModelError(error["problem"], hint=error["hint"], **error["data"])

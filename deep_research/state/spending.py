@@ -1,0 +1,134 @@
+"""What a run may spend, and what it spent: caps, and the books of its searches and model requests.
+
+Books are kept by adding, never by counting again: `Usage.charged` is the one place where a request is booked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from deep_research.state.phases import DeepResearchPhase
+from deep_research.state.records import Record
+
+
+class Budget(Record):
+    """Caps of one run; None means no cap. Reaching one stops gathering, and the report is written from what
+    there is. ``max_seconds`` counts the time a process spends on the run, pauses excluded; ``max_model_calls`` counts
+    requests to model services, ``max_tokens`` those of input and output together."""
+
+    max_usd: float | None = Field(default=None, ge=0)
+    max_tokens: int | None = Field(default=None, ge=0)
+    max_seconds: float | None = Field(default=None, gt=0)
+    max_model_calls: int | None = Field(default=None, ge=0)
+    max_searches: int | None = Field(default=None, ge=0)
+    max_fetches: int | None = Field(default=None, ge=0)
+    max_iterations: int | None = Field(default=None, ge=1)
+
+
+class TokenUsage(Record):
+    """Tokens as the provider counted them. ``cached`` (read) and ``written`` to a cache are part of ``input``,
+    ``reasoning`` is part of ``output``. ``known`` is false where the provider did not say."""
+
+    input: int = Field(default=0, ge=0)
+    cached: int = Field(default=0, ge=0)
+    written: int = Field(default=0, ge=0)
+    output: int = Field(default=0, ge=0)
+    reasoning: int = Field(default=0, ge=0)
+    known: bool = True
+
+    @property
+    def total(self) -> int:
+        return self.input + self.output
+
+    def __add__(self, other: TokenUsage) -> TokenUsage:
+        return TokenUsage(
+            input=self.input + other.input,
+            cached=self.cached + other.cached,
+            written=self.written + other.written,
+            output=self.output + other.output,
+            reasoning=self.reasoning + other.reasoning,
+            known=self.known and other.known,
+        )
+
+
+class Reservation(Record):
+    """What one request to a model can cost at most, set aside before it is sent: the bound of its input, the cap of
+    its output. ``cost_usd`` is None where the price is unknown."""
+
+    call_id: str
+    role: str
+    phase: DeepResearchPhase
+    model: str
+    input_tokens: int = Field(ge=0)
+    output_tokens: int = Field(ge=0)
+    cost_usd: float | None = Field(default=None, ge=0)
+
+    @property
+    def tokens(self) -> TokenUsage:
+        return TokenUsage(input=self.input_tokens, output=self.output_tokens, known=False)
+
+
+class ModelSpend(Record):
+    """What one role asked one model for in one phase. ``calls`` are requests, those that failed included;
+    ``cost_usd`` is None where a price is unknown."""
+
+    role: str
+    phase: DeepResearchPhase
+    model: str
+    calls: int = 0
+    failed: int = 0
+    tokens: TokenUsage = TokenUsage()
+    cost_usd: float | None = 0.0
+
+
+class Usage(Record):
+    """What a run spent. A search is one sub-query searched, whatever number of providers answered it. ``models`` are
+    the books by role, phase and model, and the other figures of models are their sums: requests, tokens (input
+    includes cached, output reasoning), dollars. ``cost_usd`` is None when a price is unknown. ``tokens_known`` is
+    false when a provider did not say what a request took; it is charged with the most it can have taken then."""
+
+    searches: int = 0
+    failed_searches: int = 0
+    model_calls: int = 0
+    failed_model_calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    tokens_known: bool = True
+    cost_usd: float | None = 0.0
+    models: tuple[ModelSpend, ...] = ()
+
+    def charged(
+        self, request: Reservation, tokens: TokenUsage, cost_usd: float | None, *, failed: bool
+    ) -> Usage:
+        """The books with one more request."""
+        rows = {(row.role, row.phase, row.model): row for row in self.models}
+        key = (request.role, request.phase, request.model)
+        row = rows.get(key) or ModelSpend(role=request.role, phase=request.phase, model=request.model)
+        rows[key] = row.model_copy(
+            update={
+                "calls": row.calls + 1,
+                "failed": row.failed + failed,
+                "tokens": row.tokens + tokens,
+                "cost_usd": plus(row.cost_usd, cost_usd),
+            }
+        )
+        sums: dict[str, Any] = {
+            "model_calls": self.model_calls + 1,
+            "failed_model_calls": self.failed_model_calls + failed,
+            "input_tokens": self.input_tokens + tokens.input,
+            "cached_tokens": self.cached_tokens + tokens.cached,
+            "output_tokens": self.output_tokens + tokens.output,
+            "reasoning_tokens": self.reasoning_tokens + tokens.reasoning,
+            "tokens_known": self.tokens_known and tokens.known,
+            "cost_usd": plus(self.cost_usd, cost_usd),
+        }
+        return self.model_copy(update=sums | {"models": tuple(rows[key] for key in sorted(rows))})
+
+
+def plus(one: float | None, other: float | None) -> float | None:
+    """A sum of dollars; what is unknown stays so."""
+    return None if one is None or other is None else one + other

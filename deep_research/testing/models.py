@@ -1,0 +1,135 @@
+"""Doubles for models: a provider that answers as it is told, under everything that stands above providers, and a
+language model that does, for agents. Neither sleeps.
+
+::
+
+    SingleModel(ScriptedProvider(["no JSON", '{"n": 1}']), Profile(), abilities=Abilities())
+    ScriptedModel(lambda call, answer: "seven ships")
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel
+
+from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.language import Answer
+from deep_research.models.pieces import OnPiece
+from deep_research.models.profiles import Profile
+from deep_research.testing.servers.caches import tokens
+from deep_research.testing.servers.exchange import DEFAULT_TEXT, as_json, deltas
+from deep_research.testing.servers.instances import instance
+
+__all__ = ["ScriptedModel", "ScriptedProvider"]
+
+_Object = TypeVar("_Object", bound=BaseModel)
+
+Said = str | Mapping[str, Any] | BaseModel
+Sent = Reply | Said | BaseException
+Replies = Callable[[ModelCall], Sent | Awaitable[Sent]] | Sequence[Sent]
+Values = (
+    Callable[[ModelCall, type[BaseModel] | None], Said | BaseException | Awaitable[Said | BaseException]]
+    | Sequence[Said | BaseException]
+)
+
+
+class ScriptedProvider(ModelProvider):
+    """One request, one answer of ``answers``: a sequence, the last one again and again, or a function of the call, plain
+    or coroutine. A text or data ends well and costs a token for four bytes; a `Reply` says all of it; an exception is
+    raised. ``forms`` is what the service has. ``calls`` holds what was asked, ``usage`` the sum of what was charged.
+    """
+
+    def __init__(
+        self,
+        answers: Replies = (DEFAULT_TEXT,),
+        *,
+        model: str = "model-1",
+        service: str = "scripted",
+        forms: tuple[Literal["schema", "tool"], ...] = ("schema", "tool"),
+        base_url: str = "",
+    ) -> None:
+        super().__init__(model)
+        self.service, self.forms, self.base_url = service, forms, base_url
+        self.calls: list[ModelCall] = []
+        self.usage = TokenUsage()
+        self._answers = answers
+
+    async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
+        self.calls.append(call)
+        answers = self._answers
+        sent = answers(call) if callable(answers) else answers[min(len(self.calls), len(answers)) - 1]
+        if inspect.isawaitable(sent):
+            sent = await sent
+        if isinstance(sent, BaseException):
+            raise sent
+        reply = sent if isinstance(sent, Reply) else _reply(call, _text(sent), self.name)
+        self.usage += reply.usage
+        if on_text is not None:
+            for piece in deltas(reply.text):
+                on_text(piece)
+        return reply
+
+
+class ScriptedModel:
+    """A `LanguageModel` for agents. ``answers``: a sequence, one per question, the last one again and again; a function
+    of the call and of the type that is wanted (None for a text), plain or coroutine; None for the smallest answer there
+    is. Data becomes an object of the wanted type, an exception is raised. ``calls`` holds the questions with the types,
+    ``usage`` the sum over all answers, a token for four bytes."""
+
+    def __init__(
+        self, answers: Values | None = None, *, name: str = "scripted:model-1", profile: Profile | None = None
+    ) -> None:
+        self.name = name
+        self.profile = profile or Profile(context=200_000, output=32_000)
+        self.calls: list[tuple[ModelCall, type[BaseModel] | None]] = []
+        self.usage = TokenUsage()
+        self._answers = answers
+
+    async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
+        said = _text(await self._next(call, None))
+        for piece in deltas(said) if on_piece is not None else ():
+            on_piece(piece)  # type: ignore[misc]
+        return self._answer(call, said, said)
+
+    async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
+        said = await self._next(call, answer)
+        value = said if isinstance(said, answer) else answer.model_validate_json(_text(said))
+        return self._answer(call, value, _text(said))
+
+    async def aclose(self) -> None:
+        """There is nothing to close."""
+
+    async def _next(self, call: ModelCall, wanted: type[BaseModel] | None) -> Said:
+        self.calls.append((call, wanted))
+        answers = self._answers
+        said: Any
+        if answers is None:
+            said = DEFAULT_TEXT if wanted is None else instance(wanted.model_json_schema())
+        elif callable(answers):
+            said = answers(call, wanted)
+            said = await said if inspect.isawaitable(said) else said
+        else:
+            said = answers[min(len(self.calls), len(answers)) - 1]
+        if isinstance(said, BaseException):
+            raise said
+        return said  # type: ignore[no-any-return]
+
+    def _answer(self, call: ModelCall, value: Any, said: str) -> Answer[Any]:
+        usage = _reply(call, said, self.name).usage
+        self.usage += usage
+        return Answer(value=value, stop=StopReason.END, usage=usage, requests=1, model=self.name)
+
+
+def _text(said: Any) -> str:
+    if isinstance(said, BaseModel):
+        return said.model_dump_json()
+    return said if isinstance(said, str) else as_json(said)
+
+
+def _reply(call: ModelCall, text: str, model: str) -> Reply:
+    asked = "".join([call.system, *(message.content for message in call.messages)])
+    usage = TokenUsage(input=tokens(asked), output=tokens(text))
+    return Reply(text=text, stop=StopReason.END, usage=usage, model=model)

@@ -1,0 +1,296 @@
+"""The models of a run: checked against the window, reserved, sent, settled and logged, request by request."""
+
+import asyncio
+import itertools
+from dataclasses import replace
+
+import pytest
+
+from deep_research.budget import ModelRoles
+from deep_research.errors import AgentError, BudgetError, ConfigurationError, ModelError, WindowError
+from deep_research.models import Message, ModelCall, ModelProvider, Reply, StopReason, TokenUsage
+from deep_research.models.abilities import Abilities
+from deep_research.models.limits import Gates
+from deep_research.models.pool import ModelPool, Shared
+from deep_research.models.profiles import Price, Profile
+from deep_research.models.retry import Persistence
+from deep_research.models.verdicts import Verdict, failure
+from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, ModelRole, RunOptions
+from deep_research.state.events import RunAborted, RunResumed
+from deep_research.state.phases import AbortReason
+from deep_research.testing import MemoryJournal
+
+PLANNING = DeepResearchPhase.PLANNING
+USED = TokenUsage(input=100, cached=20, output=10, reasoning=4)
+PRICE = Price(input=1.0, cached=0.5, output=10.0)
+
+
+class Provider(ModelProvider):
+    service = "test"
+
+    def __init__(self, *outcomes, model="m", counted=None):
+        super().__init__(model)
+        self.outcomes = list(outcomes)
+        self.counted = counted
+        self.counts = 0
+        self.calls = []
+
+    async def send(self, call, on_text=None):
+        self.calls.append(call)
+        outcome = self.outcomes.pop(0) if self.outcomes else "fine"
+        if callable(outcome):
+            outcome = await outcome()
+        if isinstance(outcome, Exception):
+            raise outcome
+        return Reply(text=outcome, stop=StopReason.END, usage=USED, request_id="r" * 500)
+
+    async def count(self, call):
+        self.counts += 1
+        return self.counted
+
+
+async def no_sleep(seconds):
+    pass
+
+
+def run_models(provider, *, profile=None, budget=None, **roles):
+    journal = MemoryJournal(
+        DeepResearchState(
+            research_id="deepres-000000000000", query="q", options=RunOptions(budget=budget or Budget())
+        )
+    )
+    chain = provider if isinstance(provider, list) else [provider]
+    pool = ModelPool(
+        profiles={"test:": profile or Profile(context=10_000, output=1_000, price=PRICE)},
+        common=Shared(Gates(), Abilities()),
+        persistence=Persistence(sleep=no_sleep),
+    )
+    made = ModelRoles(pool=pool, chain=chain, **roles)
+    return made.of_run(journal), journal
+
+
+def call(text="a question", output=500):
+    return ModelCall(messages=(Message(content=text),), max_output=output)
+
+
+def ask(models, *calls, role=ModelRole.PLANNER, phase=PLANNING):
+    async def journey():
+        return [await models.model(role, phase).text(each) for each in calls]
+
+    return asyncio.run(journey())
+
+
+def names(journal):
+    return [event.name for event in journal.events]
+
+
+def test_a_request_is_reserved_before_it_is_sent_and_settled_after():
+    provider = Provider()
+
+    async def look():
+        assert names(journal) == ["model.reserved"]
+        return "fine"
+
+    provider.outcomes.append(look)
+    models, journal = run_models(provider)
+    (answer,) = ask(models, call())
+    assert answer.value == "fine"
+    assert names(journal) == ["model.reserved", "model.settled"]
+    reserved, settled = journal.events
+    assert reserved.reservation.output_tokens == 500
+    assert reserved.reservation.input_tokens > len("a question")
+    assert (settled.outcome, settled.tokens, settled.failed) == ("end", USED, False)
+    assert len(settled.request_id) == 200
+    assert settled.cost_usd == pytest.approx((80 * 1.0 + 20 * 0.5 + 10 * 10.0) / 1e6)
+    assert reserved.reservation.cost_usd >= settled.cost_usd
+
+
+def test_the_books_of_a_run_are_the_sum_of_its_requests_by_role_phase_and_model():
+    models, journal = run_models(Provider())
+    ask(models, call(), call())
+    ask(models, call(), role=ModelRole.ANALYZER, phase=DeepResearchPhase.ANALYSIS)
+    usage = journal.state.usage
+    assert (usage.model_calls, usage.input_tokens, usage.cached_tokens) == (3, 300, 60)
+    assert (usage.output_tokens, usage.reasoning_tokens, usage.tokens_known) == (30, 12, True)
+    assert [(row.role, row.phase, row.calls) for row in usage.models] == [
+        ("analyzer", "analysis", 1),
+        ("planner", "planning", 2),
+    ]
+    assert usage.cost_usd == pytest.approx(sum(row.cost_usd for row in usage.models))
+    assert sum((row.tokens for row in usage.models), TokenUsage()) == USED + USED + USED
+
+
+def test_a_failed_request_that_took_nothing_costs_nothing_and_one_that_may_have_is_charged_at_its_most():
+    free = failure(Verdict.TRANSIENT, "busy", model="m")
+    maybe = failure(Verdict.TRANSIENT, "gone", model="m", maybe_billed=True)
+    models, journal = run_models(Provider(free, maybe))
+    ask(models, call())
+    settled = [event for event in journal.events if event.name == "model.settled"]
+    assert [(e.outcome, e.failed, e.tokens.total > 500) for e in settled] == [
+        ("transient", True, False),
+        ("transient", True, True),
+        ("end", False, False),
+    ]
+    assert settled[0].cost_usd == 0
+    usage = journal.state.usage
+    assert (usage.model_calls, usage.failed_model_calls, usage.tokens_known) == (3, 2, False)
+
+
+def test_what_was_said_of_a_broken_answer_is_a_floor():
+    said = TokenUsage(input=9_000, output=1, known=False)
+    models, journal = run_models(Provider(failure(Verdict.TRANSIENT, "cut", model="m", usage=said)))
+    ask(models, call())
+    tokens = journal.events[1].tokens
+    assert (tokens.input, tokens.output, tokens.known) == (9_000, 500, False)
+
+
+def test_an_unknown_price_is_unknown_and_not_zero():
+    models, journal = run_models(Provider(), profile=Profile(context=10_000))
+    ask(models, call())
+    assert journal.state.usage.cost_usd is None
+    assert journal.state.usage.models[0].cost_usd is None
+    assert journal.state.usage.input_tokens == 100
+
+
+def test_a_prompt_that_does_not_fit_the_window_is_never_sent():
+    provider = Provider()
+    models, journal = run_models(provider)
+    with pytest.raises(WindowError, match="does not fit the"):
+        ask(models, call("x" * 9_500))
+    assert not provider.calls
+    assert not journal.events
+
+
+def test_the_service_counts_what_nearly_fills_the_window():
+    provider = Provider(counted=3_000)
+    models, journal = run_models(provider)
+    ask(models, call("x" * 9_500), call("short"))
+    assert provider.counts == 1
+    assert journal.events[0].reservation.input_tokens == 3_000
+
+
+def test_the_service_counts_where_bytes_would_pass_a_cap():
+    provider = Provider(counted=150)
+    models, journal = run_models(provider, budget=Budget(max_tokens=700))
+    ask(models, call("x" * 600))
+    assert journal.events[0].reservation.input_tokens == 150
+
+
+def test_a_service_that_cannot_count_leaves_the_bound_as_it_is():
+    class Failing(Provider):
+        async def count(self, call):
+            raise failure(Verdict.TRANSIENT, "busy", model="m")
+
+    for provider in (Failing(), Provider(counted=None)):
+        models, _ = run_models(provider)
+        with pytest.raises(WindowError):
+            ask(models, call("x" * 9_500))
+
+
+def test_a_cap_stops_before_the_request_that_could_pass_it():
+    provider = Provider()
+    models, journal = run_models(provider, budget=Budget(max_model_calls=2))
+    with pytest.raises(BudgetError, match="max_model_calls"):
+        ask(models, call(), call(), call())
+    assert len(provider.calls) == 2
+    assert names(journal) == ["model.reserved", "model.settled"] * 2
+
+
+def test_a_cap_in_dollars_needs_every_price_before_anything_is_spent():
+    models, _ = run_models(Provider(), profile=Profile(context=10_000))
+    models.roles.check(Budget(max_tokens=10))
+    with pytest.raises(ConfigurationError, match="price of 'test:m' is not known"):
+        models.roles.check(Budget(max_usd=1.0))
+    priced, _ = run_models(Provider())
+    priced.roles.check(Budget(max_usd=1.0))
+
+
+def test_a_request_that_is_cancelled_stays_charged_with_what_was_set_aside():
+    forever = asyncio.Event
+
+    async def hang():
+        await forever().wait()
+
+    models, journal = run_models(Provider(hang))
+
+    async def journey():
+        task = asyncio.create_task(models.model(ModelRole.PLANNER, PLANNING).text(call()))
+        while not journal.events:
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(journey())
+    assert names(journal) == ["model.reserved"]
+    held = journal.events[0].reservation
+    assert journal.state.reservations == (held,)
+    assert models.spend.ledger.tokens == held.tokens.total  # this process knows at once
+    asyncio.run(
+        journal.record(RunAborted(reason=AbortReason.CANCELLED, message="", phase=PLANNING, iteration=1))
+    )
+    assert journal.state.usage.input_tokens == held.input_tokens  # the log when the run ends
+    assert journal.state.reservations == ()
+    asyncio.run(journal.record(RunResumed()))
+    assert journal.state.usage.model_calls == 1  # and not a second time
+
+
+def test_a_fallback_is_logged_and_told_in_the_limits():
+    first, second = Provider(failure(Verdict.FATAL, "no key", model="m"), model="one"), Provider(model="two")
+    models, journal = run_models([first, second])
+    (answer,) = ask(models, call())
+    assert answer.value == "fine"
+    assert names(journal) == [
+        "model.reserved",
+        "model.settled",
+        "model.fell_back",
+        "model.reserved",
+        "model.settled",
+    ]
+    (limit,) = journal.state.limits
+    assert limit.message == "For the planner, test:one gave no usable answer and test:two was asked."
+
+
+def test_a_wait_is_told_with_the_time_when_it_is_over():
+    busy = failure(Verdict.TRANSIENT, "too many requests", model="test:m", retry_after=20.0)
+    models, journal = run_models(Provider(busy))
+    models.roles.pool.persistence = replace(models.roles.pool.persistence, chance=lambda: 0.0)
+    # The gate would wait as well: this is about what is told.
+    models.roles.pool.common.gates.gate("test", at_once=16).clock = itertools.count(step=30).__next__
+    ask(models, call())
+    (note,) = journal.notes
+    assert note.message == "waiting 20 s: test:m: too many requests"
+    assert note.until is not None
+
+
+def test_a_role_has_its_own_chain_or_that_of_all():
+    own, shared = Provider(model="own"), Provider(model="shared")
+    models, _ = run_models(shared, by_role={ModelRole.ANALYZER: [own]})
+    assert models.model(ModelRole.ANALYZER, PLANNING).name == "test:own"
+    assert models.model(ModelRole.PLANNER, PLANNING).name == "test:shared"
+
+
+def test_a_role_without_a_model_is_told_in_one_line():
+    models, _ = run_models([])
+    with pytest.raises(AgentError, match="no model for the planner"):
+        models.model(ModelRole.PLANNER, PLANNING)
+
+
+def test_what_may_be_sent_follows_from_the_models_window():
+    models, _ = run_models(Provider(), margin=0.5)
+    window = models.window(models.model(ModelRole.PLANNER, PLANNING), 2_000)
+    assert (window.context, window.output) == (10_000, 1_000)
+    assert window.input == (10_000 - 1_000 - 500) // 2
+
+
+def test_an_error_of_the_log_passes_and_nothing_stays_set_aside():
+    provider = Provider()
+    models, journal = run_models(provider)
+
+    async def full(*events, contents=()):
+        raise ModelError("the disk is full")
+
+    journal.record = full
+    with pytest.raises(ModelError, match="the disk is full"):
+        ask(models, call())
+    assert not models.spend.ledger.held
+    assert not provider.calls

@@ -1,0 +1,147 @@
+"""Spending: a cap cannot be passed, what is unknown stays unknown, and nothing waits for ever."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deep_research.budget import Spend
+from deep_research.budget.spend import Ledger
+from deep_research.errors import BudgetError, ConfigurationError
+from deep_research.state import (
+    Budget,
+    DeepResearchPhase,
+    DeepResearchState,
+    Reservation,
+    RunOptions,
+    Usage,
+)
+
+
+def reservation(number, tokens=100, usd=0.1):
+    return Reservation(
+        call_id=f"call-{number}",
+        role="planner",
+        phase=DeepResearchPhase.PLANNING,
+        model="m",
+        input_tokens=tokens,
+        output_tokens=0,
+        cost_usd=usd,
+    )
+
+
+def state(usage=None, reservations=(), **caps):
+    return DeepResearchState(
+        query="q",
+        options=RunOptions(budget=Budget(**caps)),
+        usage=usage or Usage(),
+        reservations=reservations,
+    )
+
+
+@pytest.mark.parametrize(
+    ("caps", "cap"),
+    [
+        ({"max_usd": 0.15}, "max_usd"),
+        ({"max_tokens": 150}, "max_tokens"),
+        ({"max_model_calls": 1}, "max_model_calls"),
+    ],
+)
+def test_what_could_pass_a_cap_is_refused_with_the_figures(caps, cap):
+    async def journey():
+        spend = Spend(state(**caps))
+        await spend.hold(reservation(1))
+        spend.settle("call-1", 100, 0.1)
+        with pytest.raises(BudgetError) as caught:
+            await spend.hold(reservation(2))
+        return caught.value
+
+    error = asyncio.run(journey())
+    assert error.data["cap"] == cap
+    assert cap in error.problem
+
+
+def test_what_does_not_fit_now_waits_for_the_requests_in_flight():
+    async def journey():
+        spend = Spend(state(max_tokens=150))
+        await spend.hold(reservation(1))
+        second = asyncio.create_task(spend.hold(reservation(2)))
+        await asyncio.sleep(0)
+        assert not second.done()
+        spend.settle("call-1", 20, 0.0)  # it took less than was set aside
+        await second
+
+    asyncio.run(journey())
+
+
+def test_a_request_that_was_given_up_stays_charged():
+    async def journey():
+        spend = Spend(state(max_tokens=150))
+        await spend.hold(reservation(1))
+        waiting = asyncio.create_task(spend.hold(reservation(2)))
+        await asyncio.sleep(0)
+        spend.lose("call-1")
+        with pytest.raises(BudgetError):
+            await waiting
+        assert spend.ledger.tokens == 100
+
+    asyncio.run(journey())
+
+
+def test_a_waiting_request_can_be_cancelled():
+    async def journey():
+        spend = Spend(state(max_tokens=150))
+        await spend.hold(reservation(1))
+        waiting = asyncio.create_task(spend.hold(reservation(2)))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        spend.settle("call-1", 100, 0.1)
+        assert not spend.ledger.held
+
+    asyncio.run(journey())
+
+
+def test_a_resumed_run_goes_on_with_the_books_of_its_log():
+    used = Usage(model_calls=3, input_tokens=50, output_tokens=10, cost_usd=0.5)
+    ledger = Ledger.of(state(used, reservations=(reservation(9, tokens=40, usd=0.2),)))
+    assert (ledger.calls, ledger.tokens) == (4, 100)
+    assert ledger.cost_usd == pytest.approx(0.7)
+    assert Spend(state(used, reservations=(reservation(4),))).next_id() == "call-000005"
+
+
+def test_dollars_cannot_be_capped_where_a_price_is_unknown():
+    with pytest.raises(ConfigurationError, match="the price of 'm' is not known"):
+        Ledger(Budget(max_usd=1)).refusal(reservation(1, usd=None))
+    assert Ledger(Budget(max_tokens=1_000)).refusal(reservation(1, usd=None)) is None
+
+
+@given(
+    st.integers(0, 2_000),
+    st.lists(st.tuples(st.integers(0, 300), st.floats(0, 1)), max_size=30),
+    st.randoms(use_true_random=False),
+)
+def test_whatever_requests_take_the_cap_holds(cap, requests, chance):
+    """Each takes any part of what was set aside for it, and they end in any order."""
+
+    async def journey():
+        spend = Spend(state(max_tokens=cap))
+
+        async def one(number, most, part):
+            try:
+                await spend.hold(reservation(number, tokens=most, usd=0.0))
+            except BudgetError:
+                return
+            for _ in range(chance.randrange(4)):
+                await asyncio.sleep(0)
+            held = sum(r.tokens.total for r in spend.ledger.held.values())
+            assert spend.ledger.tokens + held <= cap
+            spend.settle(f"call-{number}", int(most * part), 0.0)
+
+        async with asyncio.timeout(10):
+            await asyncio.gather(*(one(n, most, part) for n, (most, part) in enumerate(requests)))
+        assert spend.ledger.tokens <= cap
+        assert not spend.ledger.held
+
+    asyncio.run(journey())

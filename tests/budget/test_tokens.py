@@ -1,0 +1,93 @@
+"""Counting: what is expected, what it can be at most, and an encoding that may not be there."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deep_research.budget.tokens import PER_CALL, PER_FORM, PER_MESSAGE, Counter, Encodings
+from deep_research.models import Form, Message, ModelCall
+
+
+class Words:
+    """An encoding of one token a word, and one for each character that is no letter."""
+
+    def encode_ordinary(self, text):
+        return [0] * (len(text.split()) + sum(not c.isalnum() and not c.isspace() for c in text))
+
+
+def call(text, form=None):
+    return ModelCall(messages=(Message(content=text),), form=form)
+
+
+def test_without_an_encoding_the_bytes_are_the_bound():
+    counter = Counter()
+    assert not counter.exact
+    assert counter.bound("Straße") == 7
+    assert counter.expected("a" * 300) == 100
+
+
+def test_with_the_models_own_encoding_both_are_the_count():
+    counter = Counter(Words())
+    assert counter.exact
+    assert counter.bound("three short words") == counter.expected("three short words") == 3
+
+
+@given(st.text(max_size=200))
+def test_half_a_character_is_counted_and_never_raises(text):
+    assert Counter().bound(text + "\ud800") >= len(text)
+
+
+@given(st.text(max_size=300))
+def test_the_bound_is_never_below_what_is_expected(text):
+    assert Counter().bound(text) >= Counter().expected(text)
+
+
+def test_a_call_counts_what_services_put_around_it():
+    form = Form(by="schema", name="F", json_schema={"a": 1})
+    plain, formed = (asyncio.run(Counter().bound_of(call("ab", f))) for f in (None, form))
+    assert plain == 2 + PER_CALL + 2 * PER_MESSAGE
+    assert formed == plain + PER_FORM + len("F") + len('{"a": 1}')
+
+
+def test_a_large_call_is_counted_in_a_thread():
+    where = []
+
+    class Telling(Words):
+        def encode_ordinary(self, text):
+            where.append(threading.current_thread() is threading.main_thread())
+            return super().encode_ordinary(text)
+
+    asyncio.run(Counter(Telling()).bound_of(call("word " * 10_000)))
+    asyncio.run(Counter(Telling()).bound_of(call("word")))
+    assert where == [False, False, True, True]
+
+
+def test_an_encoding_that_does_not_come_in_time_is_done_without(monkeypatch):
+    gate = threading.Event()
+
+    def slow(name):
+        gate.wait(10)
+        return Words()
+
+    monkeypatch.setattr("tiktoken.get_encoding", slow)
+    encodings = Encodings(seconds=0.05)
+    began = time.monotonic()
+    assert asyncio.run(encodings.get("o200k_base")) is None
+    assert time.monotonic() - began < 2
+    assert asyncio.run(encodings.get("o200k_base")) is None  # nobody waits again
+    gate.set()
+    encodings._loading["o200k_base"].join(5)
+    assert asyncio.run(encodings.get("o200k_base")) is not None  # it came after all
+
+
+@pytest.mark.parametrize("error", [OSError("no network"), ValueError("Unknown encoding"), KeyError("x")])
+def test_an_encoding_that_cannot_be_loaded_is_done_without(monkeypatch, error):
+    def fails(name):
+        raise error
+
+    monkeypatch.setattr("tiktoken.get_encoding", fails)
+    assert asyncio.run(Encodings().get("o200k_base")) is None

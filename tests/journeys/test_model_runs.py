@@ -1,0 +1,178 @@
+"""Runs whose planner asks a model on a real server: the books are the server's, and nothing secret stays behind."""
+
+import asyncio
+import threading
+
+import pytest
+
+from deep_research import DeepResearch, RunStatus
+from deep_research.models import Message, ModelCall
+from deep_research.phases.planning.handoff import PlannerOutput
+from deep_research.state.events import ModelReserved, ModelSettled
+from deep_research.testing import ScriptedSearch, scripted_agents
+from deep_research.testing.servers import Fault, ModelServer
+
+QUESTION = "What is known of towers?"
+CANARY = "sk-canary-5f0e1d2c3b4a59687766"
+
+
+class Planner:
+    """Plans with its model, in as many calls as it is told to make side by side."""
+
+    uses_model = True
+    deterministic = False
+
+    def __init__(self, calls=1):
+        self.calls = calls
+
+    async def __call__(self, handoff, model):
+        call = ModelCall(system="Plan.", messages=(Message(content=handoff.original_query),), max_output=300)
+        answers = await asyncio.gather(*(model.object(call, PlannerOutput) for _ in range(self.calls)))
+        return answers[0].value
+
+
+def plan(served):
+    """What is asked for: the plan, or the smallest thing that fits a probe."""
+    if "sky" in served.text:
+        return {"colour": "blue", "seen": ["the sun"]}
+    return {
+        "research_brief": "What is known of towers, old and new, and how they were built.",
+        "sub_queries": [
+            {"query": "old towers", "rationale": "r", "priority": 1},
+            {"query": "new towers", "rationale": "r", "priority": 2},
+        ],
+    }
+
+
+def engine(server, tmp_path, planner=None, **more):
+    agents = {**scripted_agents(without=["gatherer"]), "planner": planner or Planner()}
+    return DeepResearch(
+        model=f"openai-compatible:m@{server.base_url}/v1",
+        agents=agents,
+        search=[ScriptedSearch()],
+        data_dir=tmp_path,
+        **more,
+    )
+
+
+def test_the_books_of_a_run_are_the_bill_of_the_server(tmp_path):
+    faults = [Fault("429-after-0", skip=1, times=2)]
+    with ModelServer(plan, faults=faults) as server, engine(server, tmp_path, Planner(3)) as research:
+        result = research.run(QUESTION)
+        events = research.events(result.research_id)
+        stored = research.result(result.research_id)
+    assert result.status is RunStatus.COMPLETED
+    usage, bill = result.usage, server.billed
+    assert (usage.input_tokens, usage.cached_tokens) == (bill.input, bill.cached)
+    assert usage.output_tokens == bill.output
+    assert usage.model_calls == len(server.log)
+    assert usage.failed_model_calls == 2
+    reserved = [e.reservation for e in events if isinstance(e, ModelReserved)]
+    settled = [e for e in events if isinstance(e, ModelSettled)]
+    assert {r.call_id for r in reserved} == {s.call_id for s in settled}
+    assert len({r.call_id for r in reserved}) == len(reserved) == len(server.log)
+    assert sum(s.tokens.total for s in settled) == usage.input_tokens + usage.output_tokens
+    assert stored.usage == usage
+
+
+def test_the_bound_that_is_set_aside_is_never_below_the_bill(tmp_path):
+    with ModelServer(plan) as server, engine(server, tmp_path) as research:
+        result = research.run(QUESTION)
+        events = research.events(result.research_id)
+    held = {e.reservation.call_id: e.reservation for e in events if isinstance(e, ModelReserved)}
+    for settled in (e for e in events if isinstance(e, ModelSettled)):
+        assert settled.tokens.input <= held[settled.call_id].input_tokens
+        assert settled.tokens.output <= held[settled.call_id].output_tokens
+
+
+def test_the_second_run_does_not_ask_again_what_the_model_can_do(tmp_path):
+    with ModelServer(plan) as server:
+        for expected in (2, 3):
+            with engine(server, tmp_path) as research:
+                research.run(QUESTION)
+            assert len(server.log) == expected
+
+
+def test_runs_on_several_loops_share_an_engine(tmp_path):
+    with ModelServer(plan) as server, engine(server, tmp_path) as research:
+        results = []
+        threads = [
+            threading.Thread(target=lambda: results.append(asyncio.run(research.arun(QUESTION))))
+            for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        results.append(research.run(QUESTION))
+    assert [result.status for result in results] == [RunStatus.COMPLETED] * 4
+
+
+def test_a_request_in_flight_when_a_run_was_interrupted_stays_charged(tmp_path):
+    arrived = threading.Event()
+
+    async def answer(served):
+        if "sky" in served.text or arrived.is_set():
+            return plan(served)
+        arrived.set()
+        return await asyncio.Event().wait()
+
+    with ModelServer(answer) as server:
+        with engine(server, tmp_path) as research:
+            handle = research.start(QUESTION)
+            assert arrived.wait(30)
+        with engine(server, tmp_path) as research:
+            result = research.resume(handle.research_id)
+            events = research.events(result.research_id)
+    assert result.status is RunStatus.COMPLETED
+    reserved = [e.reservation for e in events if isinstance(e, ModelReserved)]
+    settled = {e.call_id for e in events if isinstance(e, ModelSettled)}
+    (lost,) = [r for r in reserved if r.call_id not in settled]
+    assert result.usage.model_calls == len(reserved) == 3
+    assert not result.usage.tokens_known
+    assert result.usage.input_tokens >= lost.input_tokens
+    assert len({r.call_id for r in reserved}) == 3
+
+
+def test_a_run_that_is_cancelled_in_a_request_ends_with_it_charged(tmp_path):
+    arrived = threading.Event()
+
+    async def answer(served):
+        if "sky" in served.text:
+            return plan(served)
+        arrived.set()
+        return await asyncio.Event().wait()
+
+    with ModelServer(answer) as server, engine(server, tmp_path) as research:
+        handle = research.start(QUESTION)
+        assert arrived.wait(30)
+        handle.cancel()
+        result = handle.result(30)
+    assert (result.status, result.reason) == (RunStatus.ABORTED, "cancelled")
+    assert result.usage.model_calls == 2
+    assert result.state.reservations == ()
+
+
+@pytest.mark.parametrize("fault", [(), ("401",), ("500",), ("html-200",), ("reset",), ("429-after-3600",)])
+def test_the_key_is_in_no_byte_that_a_run_leaves_behind(tmp_path, monkeypatch, caplog, fault):
+    monkeypatch.setenv("OPENAI_BASE_URL", "placeholder")
+    caplog.set_level("DEBUG")
+    with ModelServer(plan, faults=[Fault(kind, times=None) for kind in fault], key=CANARY) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.base_url}/v1")
+        agents = {**scripted_agents(without=["gatherer"]), "planner": Planner()}
+        with DeepResearch(
+            model="openai-compatible:m",
+            agents=agents,
+            search=[ScriptedSearch()],
+            data_dir=tmp_path,
+            record_models=tmp_path / "record.jsonl",
+            operation_timeout=5.0,
+        ) as research:
+            result = research.run(QUESTION)
+            told = [repr(event) for event in research.events(result.research_id)]
+    assert result.status is (RunStatus.ABORTED if fault else RunStatus.COMPLETED)
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert CANARY.encode() not in kept
+    assert CANARY not in result.model_dump_json() + "".join(told) + caplog.text
+    assert server.log  # it was really asked

@@ -1,0 +1,112 @@
+"""Names of models: what they mean, and one line for those that mean nothing."""
+
+import sys
+
+import pytest
+
+from deep_research.errors import ConfigurationError, UnknownNameError
+from deep_research.models import ModelProvider
+from deep_research.models.registry import SERVICES, known_services, make_model_provider, parse_name
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("anthropic:claude-x", ("anthropic", "claude-x", None)),
+        (" ollama:qwen3:8b ", ("ollama", "qwen3:8b", None)),
+        ("openai-compatible:org/m@http://h:1/v1", ("openai-compatible", "org/m", "http://h:1/v1")),
+        ("anthropic:claude@20260101", ("anthropic", "claude@20260101", None)),
+        ("openai:m@2@https://h/v1", ("openai", "m@2", "https://h/v1")),
+        ("replay:/tmp/a b.jsonl", ("replay", "/tmp/a b.jsonl", None)),
+    ],
+)
+def test_a_name_has_a_service_a_model_and_perhaps_an_address(name, parts):
+    found = parse_name(name)
+    assert (found.service, found.model, found.base_url) == parts
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("opnai:gpt-5", "Unknown model service 'opnai' in 'opnai:gpt-5'. Did you mean 'openai'?"),
+        (
+            "gpt-5-mini",
+            "'gpt-5-mini' does not say which service has the model. Did you mean 'openai:gpt-5-mini'?",
+        ),
+        ("claude-sonnet-4-5", "Did you mean 'anthropic:claude-sonnet-4-5'?"),
+        ("something", "'something' does not say which service has the model. Write it as SERVICE:MODEL."),
+        ("openai", "'openai' is a service. Say which model: openai:MODEL."),
+        ("openai:", "'openai:' names no model. Write it as openai:MODEL."),
+        ("ollama: ", "names no model."),
+        ("openai-compatible:@http://h/v1", "names no model."),
+        ("", "'' does not say which service has the model."),
+    ],
+)
+def test_a_name_that_means_nothing_is_one_line_with_what_was_meant(name, problem):
+    with pytest.raises((UnknownNameError, ConfigurationError)) as caught:
+        parse_name(name)
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_address_with_a_password_does_not_show_it():
+    with pytest.raises(UnknownNameError) as caught:
+        parse_name("opnai:m@http://me:hunter22@h/v1")
+    assert "hunter22" not in str(caught.value)
+
+
+def test_looking_a_name_up_loads_no_sdk():
+    assert {"anthropic", "openai", "ollama", "openai-compatible", "replay"} <= known_services().keys()
+    assert "deep_research.models.registry" in sys.modules
+
+
+def test_each_service_of_ours_can_be_made(monkeypatch, tmp_path):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key-of-anthropic")
+    monkeypatch.setenv("OPENAI_API_KEY", "key-of-openai")
+    (tmp_path / "record").write_text("")
+    for service in SERVICES:
+        address = "@http://127.0.0.1:9/v1" if service != "replay" else ""
+        model = str(tmp_path / "record") if service == "replay" else "m"
+        provider = make_model_provider(f"{service}:{model}{address}")
+        assert provider.name == f"{service}:{model}"
+
+
+class Point:
+    name = "house"
+
+    def __init__(self, value):
+        self.value = value
+
+
+class House(ModelProvider):
+    service = "house"
+
+    async def send(self, call, on_text=None):
+        raise NotImplementedError
+
+
+class NoProvider:
+    def __init__(self, model):
+        pass
+
+
+def test_a_package_joins_with_a_service_through_an_entry_point(monkeypatch):
+    point = Point(f"{__name__}:House")
+    monkeypatch.setitem(sys.modules, __name__, sys.modules.get(__name__) or type(sys)("m"))
+    monkeypatch.setattr(sys.modules[__name__], "House", House, raising=False)
+    monkeypatch.setattr("deep_research.models.registry.entry_points", lambda group: [point])
+    assert isinstance(make_model_provider("house:m"), House)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("no_such_module:House", "cannot be loaded"),
+        ("deep_research:NoSuchClass", "cannot be loaded"),
+        ("pathlib:Path", "gives no ModelProvider"),
+    ],
+)
+def test_a_service_that_cannot_be_loaded_is_one_line(monkeypatch, value, problem):
+    monkeypatch.setattr("deep_research.models.registry.entry_points", lambda group: [Point(value)])
+    with pytest.raises(ConfigurationError, match=problem):
+        make_model_provider("house:m")
