@@ -257,7 +257,7 @@ def test_a_wait_is_told_with_the_time_when_it_is_over():
     # The gate would wait as well: this is about what is told.
     models.roles.pool.common.gates.gate("test", at_once=16).clock = itertools.count(step=30).__next__
     ask(models, call())
-    (note,) = journal.notes
+    note = journal.notes[0]
     assert note.message == "waiting 20 s: test:m: too many requests"
     assert note.until is not None
 
@@ -277,9 +277,7 @@ def test_a_role_without_a_model_is_told_in_one_line():
 
 def test_what_may_be_sent_follows_from_the_models_window():
     models, _ = run_models(Provider(), margin=0.5)
-    window = models.window(models.model(ModelRole.PLANNER, PLANNING), 2_000)
-    assert (window.context, window.output) == (10_000, 1_000)
-    assert window.input == (10_000 - 1_000 - 500) // 2
+    assert models.model(ModelRole.PLANNER, PLANNING).room(2_000) == (10_000 - 1_000 - 500) // 2
 
 
 def test_an_error_of_the_log_passes_and_nothing_stays_set_aside():
