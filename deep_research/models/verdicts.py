@@ -151,5 +151,5 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 
 def _short(message: str) -> str:
-    line = redact(" ".join(message.split()))
+    line = redact(" ".join(message.split())).encode(errors="replace").decode()  # halves of characters
     return line if len(line) <= LONGEST_MESSAGE else f"{line[:LONGEST_MESSAGE]}…"

@@ -123,12 +123,15 @@ class Bench:
 def form_of(provider: ModelProvider, answer: type[BaseModel], by: str, name: str = "") -> Form:
     schema = provider.schema_of(answer)
     return Form(
-        by="tool" if by == "tool" else "schema", name=name or answer.__name__, json_schema=schema, description="Ships."
+        by="tool" if by == "tool" else "schema",
+        name=name or answer.__name__,
+        json_schema=schema,
+        description="Ships.",
     )
 
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something that the service does by itself."""
     async with asyncio.timeout(PATIENCE):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - it is in another thread
             await asyncio.sleep(0.002)

@@ -43,12 +43,19 @@ async def a_form_is_asked_for_by_the_services_own_means(bench: Bench) -> None:
     provider = bench.provider()
     for by in provider.forms:
         served = (await bench.send(_call(provider, by))).served[0]
-        assert (served.schema is not None, served.tool) == ((True, None) if by == "schema" else (False, "Ships"))
+        assert (served.schema is not None, served.tool) == (
+            (True, None) if by == "schema" else (False, "Ships")
+        )
 
 
 async def what_was_said_in_a_form_is_not_changed(bench: Bench) -> None:
     provider = bench.provider()
-    said = {"ships": [{"name": "«Ärmel» 👩‍👧 \u2028\\\"", "rig": "brig", "title": ""}], "count": 1, "share": 0.5, "first": None}
+    said = {
+        "ships": [{"name": '«Ärmel» 👩‍👧 \u2028\\"', "rig": "brig", "title": ""}],
+        "count": 1,
+        "share": 0.5,
+        "first": None,
+    }
     bench.server.answers = [said]
     for by in FORMS:
         for streamed in WAYS:
