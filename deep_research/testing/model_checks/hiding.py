@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import logging
 import os
@@ -10,8 +11,8 @@ import traceback
 from collections.abc import Callable
 from unittest.mock import patch
 
-from deep_research.errors import ConfigurationError
-from deep_research.testing.model_bench import KEY, WAYS, Bench
+from deep_research.errors import ConfigurationError, ModelError
+from deep_research.testing.model_bench import CALL, KEY, WAYS, Bench
 from deep_research.testing.servers import Fault
 from deep_research.testing.store_bench import expect
 
@@ -69,7 +70,9 @@ async def no_traceback_shows_the_key(bench: Bench) -> None:
     for kind in _FAILURES:
         for streamed in WAYS:
             bench.server.faults = [kind]
-            error = (await bench.send(provider=provider, streamed=streamed)).failure
+            sent = provider.send(CALL, (lambda _: None) if streamed else None)
+            (error,) = await asyncio.gather(sent, return_exceptions=True)
+            assert isinstance(error, ModelError)
             trace = traceback.TracebackException.from_exception(error, capture_locals=True)
             assert KEY not in "".join(trace.format()), kind
 
