@@ -38,7 +38,7 @@ async def a_count_is_left_in_time(bench: Bench) -> None:
     provider = bench.provider()
     if await provider.count(CALL) is None:
         return
-    bench.server.faults = [Fault("hang", path="/", times=None)]
+    bench.server.faults = [Fault("drip-headers", path="/", times=None)]
     counting = provider.count(CALL.model_copy(update={"timeout": _SECONDS}))
     (raised,) = await asyncio.gather(asyncio.wait_for(counting, _SECONDS * 20), return_exceptions=True)
     assert isinstance(raised, ModelError), f"{raised!r} in place of a ModelError"
