@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from deep_research.models.base import Message, StopReason
-from deep_research.testing.model_bench import CALL, MODEL, WAYS, Bench
+from deep_research.testing.model_bench import CALL, MODEL, WAYS, Bench, until
 from deep_research.testing.servers import Answer, Fault
 
 SAID = "The keeper of the light wrote it down: seven ships passed, and none of them was seen again."
@@ -159,13 +159,16 @@ async def an_answer_that_was_cut_is_incomplete(bench: Bench) -> None:
 
 
 async def what_the_listener_raises_is_its_own(bench: Bench) -> None:
-    """And the provider goes on to work."""
+    """The stream is closed, and the provider goes on to work."""
     provider = bench.provider()
     trouble = ValueError("the listener's")
+    bench.server.faults = [Fault("sse-slow", interval=0.02)]
 
     def listen(_: str) -> None:
         raise trouble
 
     (raised,) = await asyncio.gather(provider.send(CALL, listen), return_exceptions=True)
     assert raised is trouble
+    await until(lambda: bench.server.connections == 0)
+    bench.server.faults = []
     assert (await bench.send(streamed=True)).answer.text

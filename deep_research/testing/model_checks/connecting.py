@@ -84,6 +84,7 @@ def a_loop_that_was_closed_without_a_word_is_no_harm(bench: Bench) -> None:
             asyncio.run(bench.send(provider=provider))
         asyncio.run(_used(bench, provider))
         gc.collect()
+        asyncio.run(until(lambda: bench.server.connections == 0))
     assert len(bench.server.log) == 4
 
 
