@@ -25,6 +25,7 @@
     │   └── ContentMissingError     a saved text that the store does not hold
     ├── WorkError                   a unit of work failed
     │   ├── SearchError             a search provider failed
+    │   ├── FetchError              a page cannot be had, or may not be fetched
     │   ├── ModelError              a language model gave no usable answer; ``verdict`` says what that means
     │   ├── WindowError             what is to be sent does not fit the model's window
     │   ├── BudgetError             a request would pass a cap of the run
@@ -188,6 +189,12 @@ class WorkError(DeepResearchError):
 
 class SearchError(WorkError):
     code = "search"
+
+
+class FetchError(WorkError):
+    """``data`` has ``url``, and ``refused`` where it may not be fetched."""
+
+    code = "fetch"
 
 
 class ModelError(WorkError):
