@@ -60,7 +60,9 @@ class DeepResearchError(Exception):
         self.problem = one_line(problem)
         self.hint = one_line(hint)
         self.data: dict[str, Any] = data
-        super().__init__(f"{self.problem} {self.hint}".strip())
+        # What services say does not always end as a sentence does.
+        stop = "." if self.hint and self.problem and self.problem[-1] not in ".!?:;…" else ""
+        super().__init__(f"{self.problem}{stop} {self.hint}".strip())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.problem, self.hint, self.data)
