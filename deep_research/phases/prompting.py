@@ -29,7 +29,7 @@ RULES = (
 OF_FORM = 1_400  # tokens: the schema of an answer, and what services put around it
 AROUND = 100  # tokens: the mark, and what services put around messages
 # Of the room of a message, what may be taken by things that are there for context.
-OF_QUESTION, OF_OWNER, OF_ADVICE = 0.25, 0.12, 0.12
+OF_QUESTION, OF_OWNER, OF_ADVICE, OF_BRIEF = 0.25, 0.12, 0.12, 0.08
 # What looks like a line of ours. Shifts, streams and the prompts of Python sessions stay as they are: they are quoted.
 _FENCE = re.compile(r"<{2,}([^<>\n]{0,300})>{2,}|<{2,}(?=[ \t]*[0-9a-fA-F]{8})")
 
@@ -182,6 +182,13 @@ def opening(message: Message, handoff: Handoff) -> None:
     """The question, and what the owner of the run and the supervisor want of the agent."""
     message.add(f"Question: {message.within(handoff.original_query, OF_QUESTION, 'the question')}")
     wishes(message, handoff)
+
+
+def brief(message: Message, research_brief: str | None) -> None:
+    """What the planner made of the question."""
+    if research_brief:
+        said = message.within(one_line(research_brief), OF_BRIEF, "the research brief")
+        message.add(f"How it is looked into: {one_line(said)}")
 
 
 def wishes(message: Message, handoff: Handoff) -> None:

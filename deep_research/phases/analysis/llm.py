@@ -27,6 +27,7 @@ from deep_research.phases.prompting import (
     RULES,
     Aliases,
     Message,
+    brief,
     in_window,
     listed,
     manner,
@@ -166,8 +167,7 @@ def _told(handoff: AnalyzerInput, room: int) -> Message:
 def _with_sources(handoff: AnalyzerInput, room: int, allowance: int) -> Message:
     message = Message(room)
     opening(message, handoff)
-    if handoff.research_brief:
-        message.add(f"How it is looked into: {one_line(handoff.research_brief)}")
+    brief(message, handoff.research_brief)
     queries = message.lines([one_line(s.query) for s in handoff.sub_queries], OF_BESIDE, "the searches")
     if queries:
         message.add(f"What was searched for:\n{listed(queries)}")

@@ -10,7 +10,7 @@ from deep_research.errors import ModelError
 from deep_research.evidence.plain import clean
 from deep_research.models.language import LanguageModel
 from deep_research.models.verdicts import Verdict, failure
-from deep_research.phases.prompting import Aliases, Message, listed, one_line, opening, size_of
+from deep_research.phases.prompting import Aliases, Message, brief, listed, one_line, opening, size_of
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.render import escaped
 from deep_research.state import ConfidenceLevel, Finding, Limit
@@ -94,8 +94,7 @@ def given(handoff: SynthesizerInput, *, room: int) -> Given:
 
 def told(handoff: SynthesizerInput, material: Given, message: Message) -> None:
     """The findings and what is to be known beside them."""
-    if handoff.research_brief:
-        message.add(f"How it was looked into: {one_line(handoff.research_brief)}")
+    brief(message, handoff.research_brief)
     message.add("What was found:")
     message.material("findings", "\n".join(material.line(f) for f in material.findings))
     beside(handoff, material, message)
