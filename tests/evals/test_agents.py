@@ -94,12 +94,16 @@ def test_a_finding_with_an_invented_quote_costs_citations_and_coverage():
 def test_what_must_not_be_said_counts_as_a_fact():
     case = CASES["read-what-does-not-bear"]
     state = case.journal().state
-    assert measured(case, state)["coverage"] == pytest.approx(2 / 3)  # it says nothing, so nothing wrong either
+    assert measured(case, state)["coverage"] == pytest.approx(
+        2 / 3
+    )  # it says nothing, so nothing wrong either
 
 
 def test_repetition_is_the_share_of_sentences_that_were_said_before():
     said = "The tower was lit in the year 1811 on the reef."
-    assert repetition(f"{said} It stands on red sandstone far from any harbour. {said}") == pytest.approx(1 / 3)
+    assert repetition(f"{said} It stands on red sandstone far from any harbour. {said}") == pytest.approx(
+        1 / 3
+    )
     assert repetition("") == 0.0
 
 
