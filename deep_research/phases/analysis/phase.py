@@ -287,7 +287,7 @@ def _finding(
         quotes=tuple(q for q in found if q is not None),
         sub_query_id=item.sub_query_id,
         relevance=item.relevance,
-        iteration=state.iteration,
+        iteration=item.iteration or state.iteration,
     )
 
 
