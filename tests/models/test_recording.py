@@ -112,6 +112,8 @@ def test_a_record_that_cannot_be_written_is_told_before_anything_is_paid_for(tmp
         ("[]\n", "Line 1"),
         ('{"key": "k", "forms": [], "reply": {"text": 1}}\n', "Line 1"),
         ('{"key": "k", "forms": [], "error": {"problem": "p"}}\n', "Line 1"),
+        ('{"key": "k", "forms": [], "window": [1], "reply": {}}\n', "Line 1"),
+        ('{"key": "k", "forms": [], "window": [-1, "x"], "reply": {}}\n', "Line 1"),
     ],
 )
 def test_a_file_that_is_no_record_is_one_line(tmp_path, text, problem):

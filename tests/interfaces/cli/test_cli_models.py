@@ -128,7 +128,7 @@ def test_doctor_shows_no_key_and_fits_eighty_columns(
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.base_url)
     server.faults = [Fault("401", times=None, message=f"invalid x-api-key {KEY}")]
-    done = plain("doctor", "--probe", "--model", "anthropic:claude-sonnet-4-5")
+    done = plain("doctor", "--probe", "--model", "anthropic:claude-haiku-4-5")
     assert done.code == 1
     assert server.log
     assert KEY not in done.out + done.err
