@@ -45,7 +45,7 @@ class Recorder(Wrapped):
 
     def _line(self, call: ModelCall, **outcome: Any) -> dict[str, Any]:
         asked = call.model_dump(mode="json", exclude={"timeout"}, exclude_defaults=True)
-        told = {"model": self.name, "forms": self.forms, "window": self.window}
+        told = {"model": self.name, "window": self.window}
         return {"key": key_of(call), **told, "call": asked, **outcome}
 
     def _write(self, line: dict[str, Any]) -> None:
@@ -81,7 +81,8 @@ class Replay(ModelProvider):
         for number, line in enumerate(_lines(Path(model).expanduser()), start=1):
             try:
                 self._outcomes[line["key"]].append(_outcome(line))
-                forms.update(line["forms"])
+                if form := line["call"].get("form"):
+                    forms.add(form["by"])  # what was never asked for would not be found
                 if line.get("window") is not None:
                     windows.append(_window(line["window"]))
             except (KeyError, TypeError, ValueError, AttributeError):
