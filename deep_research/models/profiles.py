@@ -70,12 +70,16 @@ class Profile(Record):
     as_of: date | None = None
 
 
-def profile_of(name: str, own: Mapping[str, Profile] | None = None) -> Profile:
+def profile_of(
+    name: str, own: Mapping[str, Profile] | None = None, *, window: tuple[int, int] | None = None
+) -> Profile:
     """The profile of ``service:model``: of the longest name that it begins with, and over it what the user's own of the
     longest such name says. A price is that of the model itself and its dated versions: what a variant costs
-    (``…-pro``) is unknown."""
+    (``…-pro``) is unknown. ``window`` is what the provider itself knows of it: it goes over ours."""
     ours, theirs = _nearest(name, built_in()), _nearest(name, own or {})
     profile = ours or Profile()
+    if window is not None:
+        profile = profile.model_copy(update={"context": window[0], "output": window[1]})
     if theirs is None:
         return profile
     said = {field: getattr(theirs, field) for field in theirs.model_fields_set}
