@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
+
+from pydantic import BaseModel
 
 from deep_research.budget import ModelRoles
 from deep_research.models import Message, ModelCall
 from deep_research.models.pool import ModelPool
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 from deep_research.testing import MemoryJournal
-from deep_research.testing.servers import ModelServer
+from deep_research.testing.servers import ModelServer, Served
 
 CALLS, ROUNDS = 100, 7
+KINDS = ("both streamed", "both an object", "ours streamed, theirs plain")
 PROMPT = "What is known of the towers that stood here? " * 100
 ANSWER = "Seven towers stood here. " * 40
 
@@ -32,50 +35,88 @@ async def _cpu(one: Callable[[], Awaitable[Any]]) -> float:
     return statistics.median(rounds)
 
 
-async def _ours(name: str) -> float:
+class Towers(BaseModel):
+    """An answer with a shape; its schema is made outside of what is measured."""
+
+    names: list[str]
+    number: int
+
+
+DATA = {"names": ["north tower", "south tower"] * 40, "number": 80}
+SCHEMA = {
+    "type": "object",
+    "properties": {"names": {"type": "array", "items": {"type": "string"}}, "number": {"type": "integer"}},
+    "required": ["names", "number"],
+    "additionalProperties": False,
+}
+ASKED: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 1_000}
+
+
+async def _ours(name: str) -> tuple[float, float, float]:
+    """A text, streamed as all texts of runs are, an object, and that text again."""
     pool = ModelPool()
     journal = MemoryJournal(DeepResearchState(query="q"))
     models = ModelRoles(pool=pool, chain=[name]).of_run(journal)
     model = models.model(ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS)
     call = ModelCall(messages=(Message(content=PROMPT),), max_output=1_000)
     try:
-        return await _cpu(lambda: model.text(call))
+        text = await _cpu(lambda: model.text(call))
+        return text, await _cpu(lambda: model.object(call, Towers)), text
     finally:
         await pool.aclose()
 
 
-async def _openai(url: str) -> float:
+def _answer(served: Served) -> Any:
+    if "clear sky" in served.text:  # what a model can do is asked once, before anything is measured
+        return {"colour": "blue", "seen": ["the sun"]}
+    return DATA if served.schema else ANSWER
+
+
+async def _heard(stream: Awaitable[AsyncIterator[Any]]) -> None:
+    async for _ in await stream:
+        pass
+
+
+async def _openai(url: str) -> tuple[float, float, float]:
     import openai
 
+    form = {"type": "json_schema", "json_schema": {"name": "Towers", "strict": True, "schema": SCHEMA}}
     async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0) as client:
-        return await _cpu(
-            lambda: client.chat.completions.create(
-                model="m", messages=[{"role": "user", "content": PROMPT}], max_tokens=1_000
-            )
+        create: Any = client.chat.completions.create
+        usage = {"include_usage": True}
+        return (
+            await _cpu(lambda: _heard(create(**ASKED, stream=True, stream_options=usage))),
+            await _cpu(lambda: create(**ASKED, response_format=form)),
+            await _cpu(lambda: create(**ASKED)),
         )
 
 
-async def _anthropic(url: str) -> float:
+async def _anthropic(url: str) -> tuple[float, float, float]:
     import anthropic
 
+    form = {"format": {"type": "json_schema", "schema": SCHEMA}}
     async with anthropic.AsyncAnthropic(base_url=url, api_key="any", max_retries=0) as client:
-        return await _cpu(
-            lambda: client.messages.create(
-                model="m", messages=[{"role": "user", "content": PROMPT}], max_tokens=1_000
-            )
+        create: Any = client.messages.create
+        return (
+            await _cpu(lambda: _heard(create(**ASKED, stream=True))),
+            await _cpu(lambda: create(**ASKED, output_config=form)),
+            await _cpu(lambda: create(**ASKED)),
         )
 
 
 def overheads() -> dict[str, tuple[float, float]]:
-    """For each SDK the milliseconds of CPU of a bare call, and of ours with its books."""
+    """For each SDK the milliseconds of CPU of a bare call, and of ours with its books: of the same kind, since a stream
+    costs more than a body, whoever reads it; and last of a text as runs ask for it over a plain call, which is what
+    listening costs whoever does not listen."""
     found = {}
-    with ModelServer([ANSWER]) as server:
-        found["openai"] = (
-            asyncio.run(_openai(server.base_url)),
-            asyncio.run(_ours(f"openai-compatible:m@{server.base_url}/v1")),
-        )
-        found["anthropic"] = (
-            asyncio.run(_anthropic(server.base_url)),
-            asyncio.run(_ours(f"anthropic:m@{server.base_url}")),
-        )
+    with ModelServer(_answer) as server:
+        url = server.base_url
+        pairs = {
+            "openai": (_openai, f"openai-compatible:m@{url}/v1"),
+            "anthropic": (_anthropic, f"anthropic:m@{url}"),
+        }
+        for sdk, (bare, name) in pairs.items():
+            figures = zip(asyncio.run(bare(url)), asyncio.run(_ours(name)), strict=True)
+            for kind, (theirs, own) in zip(KINDS, figures, strict=True):
+                found[f"{sdk} SDK, {kind}"] = (theirs, own)
     return found

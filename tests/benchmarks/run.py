@@ -455,7 +455,7 @@ def model_calls(folder: Path) -> None:
     os.environ.setdefault("ANTHROPIC_API_KEY", "any")
     for sdk, (bare, ours) in overheads().items():
         show(
-            f"a call to a model over the bare {sdk} SDK",
+            f"a call to a model over the bare {sdk}",
             f"{ours - bare:+.2f} ms CPU ({ours:.2f} against {bare:.2f}, the server's in both)",
             "3 ms",
         )
