@@ -400,8 +400,9 @@ def critical_path(folder: Path) -> None:
 @row
 def model_path(folder: Path) -> None:
     """The agents that think with a model, each answer taking a second, each search 0.3 s, four sub-queries."""
-    from deep_research import DeepResearch
     from workload import Planning, Search
+
+    from deep_research import DeepResearch
 
     async def once(name: str, queries: int, seconds: float, **fields: Any) -> tuple[float, Any, Planning]:
         model = Planning(queries, seconds)
