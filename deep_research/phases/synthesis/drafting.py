@@ -17,6 +17,12 @@ SHORTEST = 100  # characters of a report
 OF_ROOM = 0.8  # for findings; the rest is for what stands around them
 LONGEST_QUOTE = 300  # characters of a quote beside its finding
 _REFERENCE = re.compile(r"[ \t]*\[((?:F\d{1,4})(?:\s*[,;]\s*F\d{1,4})*)\]", re.IGNORECASE)
+# What looks like a reference and is none: numbers are given by code, and other names are not to be referred to.
+_FORGED = re.compile(
+    r"(?P<code>^```.*?^```|`[^`\n]*`)"
+    r"|(?<=[\w.,;:!?)”\"'*])[ \t]*\[(?:\^\w{1,20}|[SG]?[1-9]\d{0,3}(?:\s*[,;–-]\s*[SG]?[1-9]\d{0,3})*)\](?![(\[])",
+    re.MULTILINE | re.DOTALL,
+)
 _TITLE = re.compile(r"\A\s*#[ \t]+(.+?)[ \t#]*(?:\n|\Z)")
 _HEADING = re.compile(r"^##[ \t]+\S", re.MULTILINE)
 _OWN_REFERENCES = re.compile(
@@ -138,7 +144,8 @@ def body_of(written: str) -> str:
 
 
 def with_ids(body: str, material: Given) -> tuple[str, int]:
-    """Names of findings become their ids; names that were not given go. The number of references that stand."""
+    """Names of findings become their ids; names that were not given go, and so do numbers that look like references.
+    The number of references that stand."""
     count = 0
 
     def ids(match: re.Match[str]) -> str:
@@ -147,6 +154,7 @@ def with_ids(body: str, material: Given) -> tuple[str, int]:
         count += len(found)
         return f" [{', '.join(found)}]" if found else ""
 
+    body = _FORGED.sub(lambda match: match["code"] or "", body)
     return _REFERENCE.sub(ids, body), count
 
 
