@@ -57,7 +57,8 @@ class Echoes:
 
     def cleared(self, value: _T) -> _T:
         """The value with all texts in it, however deep, `without` echoes."""
-        return _walked(value, self.without)
+        cleared: _T = _walked(value, self.without)
+        return cleared
 
     def without(self, text: str) -> str:
         """The text with ``[…]`` in place of what it repeats."""

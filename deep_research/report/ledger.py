@@ -13,8 +13,7 @@ from deep_research.state import Citation, Finding, Source
 
 _ID = r"(?:find|src)-[0-9a-f]{12}"
 MARK = re.compile(rf"[ \t]*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
-
-_ENDS = re.compile(r"[.,;?)]*(?:\s|\Z)")
+_ENDS = re.compile(rf"[.,;?)]*(?:\s|\Z)|\[{_ID}")
 
 
 class Ledger:
