@@ -59,6 +59,7 @@ _THINKING: dict[DeepResearchPhase, Callable[[], Any]] = {
     DeepResearchPhase.SYNTHESIS: LLMSynthesizer,
     DeepResearchPhase.REFINEMENT: LLMRefiner,
 }
+_SIMPLE = (ModelRole.ANALYZER, ModelRole.SUPERVISOR)  # much text and small questions
 _EXTRACTIVE: dict[DeepResearchPhase, Callable[[], Any]] = {
     DeepResearchPhase.PLANNING: ExtractivePlanner,
     DeepResearchPhase.ANALYSIS: ExtractiveAnalyzer,
@@ -217,9 +218,12 @@ def make_models(
         ModelRole(role): names for role, names in settings.models.items()
     }
     by_role |= {ModelRole(role): _chain(given) for role, given in models.items()}
+    chain = settings.model if model is None else _chain(model)
+    if settings.economy and chain and (cheaper := pool.profile(chain[0]).cheaper):
+        by_role = dict.fromkeys(_SIMPLE, (cheaper, *chain)) | by_role
     return ModelRoles(
         pool=pool,
-        chain=settings.model if model is None else _chain(model),
+        chain=chain,
         by_role=by_role,
         margin=settings.token_safety_margin,
         runtime=settings.runtime,
@@ -246,7 +250,7 @@ def _used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase[Any, Any]]
     """A model that nobody asks would be a mistake that costs nothing and surprises."""
     users = {ModelRole(p.role.value) for p in phases.values() if getattr(p.agent, "uses_model", False)}
     asked = users | ({ModelRole.SUPERVISOR} if settings.reflection != "never" else set())
-    idle = [role.value for role in roles.by_role if role not in asked]
+    idle = [role.value for role in roles.by_role if role not in asked and role not in _SIMPLE]
     if idle:
         raise ConfigurationError(
             f"Nothing asks the model of the {idle[0]}.",

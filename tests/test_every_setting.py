@@ -14,10 +14,11 @@ import pytest
 from deep_research import DeepResearch, SearchProvider, SearchResult, SupervisorHooks
 from deep_research.errors import ConfigurationError, InvalidQuestionError, UnknownNameError
 from deep_research.models import Message, ModelCall
+from deep_research.models.verdicts import Verdict, failure
 from deep_research.settings import Settings
-from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 from deep_research.store import MemoryStore, SQLiteStore
-from deep_research.testing import MemoryJournal, ScriptedAgent, ScriptedSearch, scripted_agents
+from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
+from deep_research.testing.reading import ReadingModel, reading
 from deep_research.testing.servers import ModelServer
 
 QUESTION = "What is known of towers?"
@@ -336,22 +337,75 @@ def requests_to_a_service_in_a_minute(tmp_path):
 
 @shows("token_safety_margin")
 def what_is_left_free_of_a_window(tmp_path):
-    planner = ModelPlanner()
+    rooms = []
     for margin in (0.0, 0.5):
-        with (
-            model_server() as (_, name),
-            DeepResearch(
-                model=name.format("m"),
-                agents={"planner": planner},
-                data_dir=tmp_path,
-                store="memory",
-                token_safety_margin=margin,
-            ) as research,
-        ):
-            window = research._parts.models.of_run(MemoryJournal(DeepResearchState(query="q")))
-            model = window.model(ModelRole.PLANNER, DeepResearchPhase.PLANNING)
-            room = window.window(model, 100)
-            assert room.input == int(room.most * (1 - margin))
+        planner = ModelPlanner()
+        with model_server() as (_, name):
+            with_model(tmp_path, planner, model=name.format("m"), token_safety_margin=margin)
+        rooms.append(planner.model.room(100))
+    assert rooms[1] == rooms[0] // 2
+
+
+def researched(tmp_path, **fields):
+    """A run of the agents that think with a model, over one document; and what the model was asked."""
+    (tmp_path / "corpus").mkdir(exist_ok=True)
+    (tmp_path / "corpus" / "towers.md").write_text(
+        "# Towers\n\nThe old tower of the town was built of grey stone in the year 1312.\n"
+    )
+    model = fields.pop("reading", None) or ReadingModel()
+    with DeepResearch(
+        model=[model], corpus=tmp_path / "corpus", data_dir=tmp_path / "data", store="memory", **fields
+    ) as research:
+        return research.run("When was the old tower of the town built?"), model
+
+
+def asked_of(model, start):
+    return [call.messages[-1].content for call in model.calls if call.system.startswith(start)]
+
+
+@shows("language")
+def language_of_a_report(tmp_path):
+    _, model = researched(tmp_path, language="Portuguese")
+    assert "Write in Portuguese." in asked_of(model, "You write the report")[0]
+
+
+@shows("audience")
+def audience_of_a_report(tmp_path):
+    _, model = researched(tmp_path, audience="children")
+    assert "Write for children." in asked_of(model, "You write the report")[0]
+
+
+@shows("reflection")
+def when_the_supervisor_thinks(tmp_path):
+    for when, thinks in (("never", False), ("on_failure", False), ("always", True)):
+        _, model = researched(tmp_path, reflection=when)
+        assert bool(asked_of(model, "You supervise")) == thinks
+
+
+class Gone(ReadingModel):
+    """Cannot be reached."""
+
+    async def send(self, call, on_text=None):
+        raise failure(Verdict.PARK, "come back later", model=self.name, retry_after=3_600.0)
+
+
+@shows("on_outage")
+def what_is_done_without_a_model(tmp_path):
+    for choice, status in (("park", "parked"), ("extractive", "completed")):
+        result, _ = researched(tmp_path, reading=Gone(), on_outage=choice)
+        assert result.status == status
+    assert "extractive" in result.report_metadata.writer
+
+
+@shows("economy")
+def the_cheaper_model_where_it_is_enough(tmp_path):
+    profiles = tmp_path / "models.toml"
+    for economy, asked in ((False, {"big"}), (True, {"big", "small"})):
+        with ModelServer(lambda served: reading(served.text, served.schema)) as server:
+            name = f"openai-compatible:{{}}@{server.base_url}/v1"
+            profiles.write_text(f'["openai-compatible:big"]\ncheaper = "{name.format("small")}"\n')
+            researched(tmp_path, reading=name.format("big"), model_file=profiles, economy=economy)
+            assert {served.model for served in server.log} == asked
 
 
 @shows("runtime")

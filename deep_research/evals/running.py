@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,7 +80,7 @@ async def evaluate(
     if not questions:
         raise UsageError(f"{dataset.questions} has no question for {suite.name}.")
     home = settings.data_dir / FOLDER
-    index = build_index(dataset.corpus, home / "corpora", titles=titles)
+    index = await asyncio.to_thread(build_index, dataset.corpus, home / "corpora", titles=titles)
     parts = (
         suite.name,
         str(titles),
@@ -116,7 +117,7 @@ async def evaluate(
         suite=suite.name,
         titles=titles,
         jobs=jobs,
-        sets=_by_set(answered, suite.measuring(dataset)),
+        sets=await asyncio.to_thread(lambda: _by_set(answered, suite.measuring(dataset))),
         errors={name: outcome.error for name, outcome in sorted(failed.items())},
     )
 

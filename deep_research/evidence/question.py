@@ -14,7 +14,7 @@ MAX_NAMES = 4
 KNOWN = 0.2  # what being borne by a document adds to a name's weight, when the names are ordered
 UNKNOWN_WORD = 0.5  # how telling a word is of which no corpus knows
 LOOKED_AT = 400  # characters of a question that say its kind
-BROAD_WORDS = 60  # of meaning: a question this long asks for a survey of its subject
+BROAD = 40  # distinct words of meaning that make a question a broad request: one for a survey of its subject
 
 _POSSESSIVE = re.compile(r"['’]s$")
 _ASKING = r"who|whom|whose|what|when|where|which|why|how|does|do|did|is|are|was|were|can|could|should|will"
@@ -75,11 +75,16 @@ _PATTERNS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern i
 
 
 def kind_of(question: str) -> QuestionKind:
-    """The first kind whose signs the question shows; a long text asks for a survey."""
-    if len(content_words(question)) > BROAD_WORDS:
+    """The first kind whose signs the question shows; a broad request asks for a survey."""
+    if is_broad(question):
         return QuestionKind.SURVEY
     head = question[:LOOKED_AT]
     return next((kind for kind, pattern in _PATTERNS if pattern.search(head)), QuestionKind.FACT)
+
+
+def is_broad(request: str) -> bool:
+    """Whether it is too long to be answered by a sentence."""
+    return len(question_terms(request)) >= BROAD
 
 
 def parts(question: str) -> list[str]:

@@ -16,18 +16,23 @@ MAX_SENTENCES = 3
 MAX_QUOTE_CHARS = 480
 MIN_QUOTE_CHARS = 25
 MAX_TERM_CHARS = 120
-_OPENS_BACKWARD = re.compile(
-    r"(?:he|she|it|they|his|her|its|their|this|these|that|those|such|however|also|but|and)\b", re.IGNORECASE
-)
+_BACK = r"he|she|it|they|his|her|its|their|this|these|that|those|such|the same"
+_BEFORE_BACK = r"(?:in|on|at|by|from|since|until|after|before|for|of) (?:\d{4},? )?"  # "In 1543 it …"
+_OPENS_BACKWARD = re.compile(rf"(?:(?:{_BEFORE_BACK})?(?:{_BACK})|however|also|but|and)\b", re.IGNORECASE)
 _RULE = re.compile(r"([-=~^*_#])\1{3}")  # what underlines a heading or parts sections
+_YEAR = re.compile(r"\b1\d{3}\b|\b20\d\d\b")
 _PROSE = re.compile(r"[^\W\d_]{2,}")
 # What an answer to each kind of question tends to hold.
 _ITEM = r"(?:[^\s.;:,]+ ){0,5}[^\s.;:,]+"
+_LIST = rf"{_ITEM}(?:, {_ITEM}){{1,12}},? and {_ITEM}"
+_REASON = r"(?i:\b(?:because|since|due to|so that|owing to|cause[ds]?)\b)"
+_MONEY = r"[$£€¥]\s?\d|\d[\d,.]* (?:(?:thousand|million|billion) )?(?:pounds|dollars|euros|francs|marks|guineas|cents)\b"
 _COUNT = "two|three|four|five|six|seven|eight|nine|ten|several|\\d+"
 _EXPECTED = tuple(
     (re.compile(rf"\b(?:{asking})\b", re.IGNORECASE), re.compile(answer))
     for asking, answer in (
         ("when|which year|what year|what date|how old", r"\b1\d{3}\b|\b20\d\d\b"),
+        (r"how much\b.*\b(?:costs?|paid|pay|price)\b|\b(?:price|expenses?|costs?) of", _MONEY),
         (
             "how (?:tall|high|long|far|deep|wide)|height|length",
             r"\d[\s\u00a0-]?(?:m|km|cm|mm|ft|feet|foot|metres?|meters?|miles?|years?|days?|hours?|minutes?|seconds?)\b",
@@ -35,18 +40,21 @@ _EXPECTED = tuple(
         ("how (?:many|much|old|fast|heavy)", r"\d"),
         (
             rf"(?:which|what) (?:{_COUNT})|(?:list|name) the|(?:which|what) (?:are|were) the",
-            rf"{_ITEM}(?:, {_ITEM}){{1,12}},? and {_ITEM}",
+            _LIST,
         ),
         (
             "(?:what|which) (?:kind|type|sort|name)|what \\w+ (?:is|are|was|were) called",
             r"(?i:\b(?:called|named|known as|kinds?|types?|sorts?)\b)",
         ),
-        ("why", r"(?i:\b(?:because|since|due to|so that|owing to|cause[ds]?)\b)"),
+        ("why", _REASON),
         ("who(?:se|m)?", r"\b[A-Z][\w'’-]+ [A-Z][\w'’-]+"),
     )
 )
 
 
+EXPLAINING_SENTENCES = 6  # of a quote that explains
+MOST_BEFORE = 2  # sentences that a quote takes along for what it points back to
+ANSWERS = 0.15  # for holding what is expected of an answer, beside a word of the question
 EXPLAINED = re.compile(r"(?i:\bhow\b|\bworks?\b|\bworking\b|\bmechanism\b|\bprinciple\b|\bsteps\b)")
 _HOW = re.compile(r"\bhow (?:do|does|did|is|are|was|were|can|to)\b", re.IGNORECASE)
 _WORKING = frozenset(stem(w) for w in ["work", "working", "mechanism", "principle", "steps"])
@@ -82,11 +90,17 @@ def best_quote(
             named = headers(text, span.start, span.end) if " | " in text[span.start : span.end] else ()
             under.append(above | stems_of(" ".join(named)) if named else above)
     held = [stems_of(text[s.start : s.end]) for s in spans]
+    answering = [
+        (stands_apart(expected) or bool(own & weights.keys())) and fits(expected, text[s.start : s.end])
+        for s, own in zip(spans, held, strict=True)
+    ]
     total = sum(weights.values())
     best: tuple[float, int, int] | None = None
     for first in range(len(spans)):
         present: set[str] = set()
-        for last in range(first, min(first + MAX_SENTENCES, len(spans))):
+        explains = expected is EXPLAINED and under[first] >= weights.keys()
+        most = EXPLAINING_SENTENCES if explains else MAX_SENTENCES
+        for last in range(first, min(first + most, len(spans))):
             length = spans[last].end - spans[first].start
             apart = last > first and not (
                 _flows(text, spans[last - 1], spans[last]) and under[last] == under[first]
@@ -96,10 +110,11 @@ def best_quote(
             present |= held[last]
             # What the title says need not be said again; what the sentences say themselves counts a little more.
             said = present | context | under[first]
-            value = (weight_of(weights, said) + 0.2 * weight_of(weights, present)) / total
+            itself = total if explains else weight_of(weights, present)
+            value = (weight_of(weights, said) + 0.2 * itself) / total
             longer = LONGER if under[first] >= weights.keys() else -LONGER  # an explanation takes its time
             value += longer * (last - first) - 0.0001 * length
-            value += 0.15 * fits(expected, text[spans[first].start : spans[last].end])
+            value += ANSWERS * any(answering[first : last + 1])
             value -= 0.3 * _is_scrap(text, spans[first], spans[last])
             value -= 0.3 * (not _is_enough(text[spans[first].start : spans[last].end]))
             if best is None or value > best[0] + 1e-9:
@@ -107,8 +122,16 @@ def best_quote(
     if best is None:
         return None
     _, first, last = best
-    leans = _OPENS_BACKWARD.match(text, spans[first].start)
-    if leans and first and _flows(text, spans[first - 1], spans[first]) and under[first - 1] == under[first]:
+    dated = {word for word in under[first] - context - weights.keys() if _YEAR.fullmatch(word)}
+    pointed = False
+    for _ in range(MOST_BEFORE):
+        points = not pointed and _OPENS_BACKWARD.match(text, spans[first].start) is not None
+        leans = points or _is_undated(text, spans[first], spans[last], dated)
+        pointed = pointed or points
+        if not (leans and first and _flows(text, spans[first - 1], spans[first])):
+            break
+        if under[first - 1] != under[first]:
+            break
         first -= 1
     start, end = _term(text, spans[first].start), spans[last].end
     good = _is_enough(text[start:end]) and not _is_scrap(text, spans[first], spans[last])
@@ -125,6 +148,11 @@ def _above(heading: str, weights: Mapping[str, float], expected: re.Pattern[str]
     return frozenset(said)
 
 
+def _is_undated(text: str, first: Span, last: Span, years: set[str]) -> bool:
+    """Whether a quote speaks of a thing that its heading dates, in ``years`` that it does not tell."""
+    return bool(years) and years.isdisjoint(_YEAR.findall(text, first.start, last.end))
+
+
 def _is_enough(piece: str) -> bool:
     """Whether a quote says something by itself."""
     return len(piece) >= MIN_QUOTE_CHARS and len(_PROSE.findall(piece)) >= 4
@@ -132,8 +160,8 @@ def _is_enough(piece: str) -> bool:
 
 def _term(text: str, start: int) -> int:
     """Where the term begins that the sentence at ``start`` describes, when it is the description of an entry in a
-    list of definitions (the term on a line of its own, then "- "); else ``start``."""
-    if not text.endswith("- ", 0, start):
+    list of definitions (the term is a paragraph of one line, then "- "); else ``start``."""
+    if not text.endswith("\n\n- ", 0, start):
         return start
     end = len(text[max(0, start - MAX_TERM_CHARS - 8) : start - 2].rstrip()) + max(
         0, start - MAX_TERM_CHARS - 8
@@ -141,7 +169,7 @@ def _term(text: str, start: int) -> int:
     begin = text.rfind("\n", 0, end) + 1
     line = text[begin:end]
     is_term = 0 < len(line) <= MAX_TERM_CHARS and line[0] not in "#-|*`~" and line[-1] not in ".!?:;,"
-    return begin if is_term else start
+    return begin if is_term and (not begin or text.endswith("\n\n", 0, begin)) else start
 
 
 def readable(text: str, start: int = 0, end: int | None = None) -> str:
@@ -208,6 +236,11 @@ def expected_answer(query: str) -> re.Pattern[str] | None:
 
 def fits(expected: re.Pattern[str] | None, text: str) -> bool:
     return expected is not None and expected is not EXPLAINED and expected.search(text) is not None
+
+
+def stands_apart(expected: re.Pattern[str] | None) -> bool:
+    """Whether what is expected is often said in words of its own: a reason, a list."""
+    return expected is not None and expected.pattern in (_LIST, _REASON)
 
 
 def weight_of(weights: Mapping[str, float], present: set[str]) -> float:

@@ -29,9 +29,9 @@ NEGATIONS = frozenset(
 # Words that say what kind of answer is wanted, not what it is about.
 ASKING_WORDS = frozenset(
     WORD.findall(
-        """answer compare compared comparison difference describe explain kind kinds long man many mean name named
-        names number person people place purpose reason several sort thing found missing things times type types way
-        ways woman work works year years"""
+        """answer compare compared comparison difference describe explain happen happened kind kinds long man many mean
+        name named names number person people place purpose reason several sort thing found missing things times type
+        types way ways woman work works year years"""
     )
 )
 # Forms and near-synonyms that a stemmer does not bring together. The first word stands for its row.
@@ -45,10 +45,11 @@ _ROWS = """
     write wrote written author
     begin began begun start started
     make made
-    die died death dead
+    die died death dead drowned
     bear born birth
     design designed designer engineer architect
-    cost costs price
+    cost costs price expense expenses
+    vanish vanished disappear disappeared
     father son daughter parent
     invent invented inventor invention
     find found

@@ -18,6 +18,7 @@ from deep_research.errors import ConfigurationError, ModelError
 from deep_research.models.anthropic_wire import Heard, refused_in_stream, request_of, wishes_of
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply
 from deep_research.models.clients import (
+    CREDENTIAL_HEADERS,
     LONGEST_CONNECT,
     PerLoop,
     checked_url,
@@ -45,7 +46,7 @@ URL_VARIABLE = "ANTHROPIC_BASE_URL"
 HEADERS_VARIABLE = "ANTHROPIC_CUSTOM_HEADERS"
 OWN_URL = "https://api.anthropic.com"
 
-_CREDENTIALS = frozenset(("authorization", "x-api-key"))
+_EVERYWHERE = ("all://", "http://", "https://")
 
 
 class AnthropicMessages(ModelProvider):
@@ -154,11 +155,16 @@ class AnthropicMessages(ModelProvider):
         heard.close()
 
     def _client(self) -> anthropic.AsyncAnthropic:
+        is_here = is_loopback(self.base_url)
         own = anthropic.DefaultAsyncHttpxClient(
-            verify=tls(), follow_redirects=False, trust_env=not is_loopback(self.base_url)
+            verify=tls(),
+            follow_redirects=False,
+            trust_env=not is_here,
+            # The SDK's client looks for proxies by itself, whatever ``trust_env`` says.
+            mounts=dict.fromkeys(_EVERYWHERE) if is_here else {},
         )
         key, hidden = self._key.get_secret_value(), cast("str", anthropic.Omit())
-        others = [name for name in header_names(HEADERS_VARIABLE) if name.lower() in _CREDENTIALS]
+        others = [name for name in header_names(HEADERS_VARIABLE) if name.lower() in CREDENTIAL_HEADERS]
         return anthropic.AsyncAnthropic(
             api_key=key,
             base_url=self.base_url,

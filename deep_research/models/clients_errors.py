@@ -20,6 +20,7 @@ _FOREIGN = frozenset(
 )
 # What SDKs run into over answers that they did not expect.
 _STUMBLES = (RuntimeError, AssertionError, AttributeError, LookupError, ValueError)
+_LONGEST_CODE = 100  # characters
 _NEVER_SENT = frozenset(
     ("ConnectError", "ConnectTimeout", "PoolTimeout", "ConnectionRefusedError", "gaierror")
 )
@@ -81,7 +82,7 @@ def refused(
     *,
     model: str,
     headers: Mapping[str, str] | None = None,
-    code: Any = None,
+    code: str | None = None,
     request_id: str | None = None,
     usage: TokenUsage | None = None,
 ) -> ModelError:
@@ -93,7 +94,7 @@ def refused(
         )
     message, told = said(body)
     error = from_status(
-        status, message, model=model, code=str(code or told), headers=headers, request_id=request_id
+        status, message, model=model, code=code or told, headers=headers, request_id=request_id
     )
     if usage is not None and usage.known:
         error.data |= {"usage": usage.model_dump(), "maybe_billed": False}
@@ -117,7 +118,10 @@ def said(body: Any) -> tuple[str, str]:
         details = body.get("details")
         exact = details.get("error_code") if isinstance(details, Mapping) else None
         code = exact or body.get("code") or body.get("type")
-        return (message if isinstance(message, str) else ""), str(code or "")
+        known = str(code) if isinstance(code, str | int) else ""
+        return (message if isinstance(message, str) else ""), known[:_LONGEST_CODE].encode(
+            errors="replace"
+        ).decode()
     return "", ""
 
 

@@ -17,7 +17,15 @@ from pydantic import BaseModel, SecretStr
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Form, ModelCall, ModelProvider, OnText, Reply
-from deep_research.models.clients import LONGEST_CONNECT, PerLoop, deadline, header_names, is_loopback, tls
+from deep_research.models.clients import (
+    CREDENTIAL_HEADERS,
+    LONGEST_CONNECT,
+    PerLoop,
+    deadline,
+    header_names,
+    is_loopback,
+    tls,
+)
 from deep_research.models.clients_errors import Wishes
 from deep_research.models.clients_wire import Body, is_stream, opened, whole
 
@@ -52,7 +60,9 @@ class OpenAIService(ModelProvider):
         super().__init__(model)
         self.base_url = base_url
         self._key = SecretStr(key)
-        self._hidden = (*_OWN_HEADERS, *header_names(HEADERS_VARIABLE)) if is_stranger else ()
+        others = header_names(HEADERS_VARIABLE)
+        credentials = [name for name in others if name.lower() in CREDENTIAL_HEADERS]
+        self._hidden = (*_OWN_HEADERS, *others) if is_stranger else credentials
         self._wishes = wishes
         self._clients = PerLoop(self._client, openai.AsyncOpenAI.close)
 

@@ -113,25 +113,26 @@ class OpenAIChat(OpenAIService):
         heard = _Heard()
         async with aclosing(events(body, model=self.name)) as stream:
             async for chunk in stream:
-                for piece in heard.take(self._checked(chunk, body), "delta"):
+                for piece in heard.take(self._checked(chunk, body, begun=heard.begun), "delta"):
                     on_text(piece)
         return heard.reply(request_id(body))
 
-    def _checked(self, came: Any, body: Body) -> Mapping[str, Any]:
-        """The data, unless it is an error: routers send those of the services behind them with status 200."""
+    def _checked(self, came: Any, body: Body, *, begun: bool = False) -> Mapping[str, Any]:
+        """The data, unless it is an error: routers send those of the services behind them with status 200, and in the
+        middle of answers too, where a status that costs nothing elsewhere has cost what came before."""
         data = record(came)
         choice = next(iter(records(data.get("choices"))), {})
         error = data.get("error") or choice.get("error")
         if error:
             code = record(error).get("code")
             status = code if isinstance(code, int) and 400 <= code < 600 else 200
-            raise refused(
-                status,
-                {"error": error},
-                model=self.name,
-                request_id=request_id(body),
-                usage=_usage(data.get("usage")),
+            usage = _usage(data.get("usage"))
+            failed = refused(
+                status, {"error": error}, model=self.name, request_id=request_id(body), usage=usage
             )
+            if begun and not usage.known:
+                failed.data |= {"usage": usage.model_dump(), "maybe_billed": True}
+            raise failed
         return data
 
 

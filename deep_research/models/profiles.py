@@ -49,14 +49,15 @@ class Price(Record):
 
 class Profile(Record):
     """``context`` is the window in tokens, ``output`` the longest answer. ``forms`` overrides what the service is
-    believed to have. ``price`` None is unknown; ``as_of`` is when it was looked up. ``at_once`` and
-    ``per_minute`` limit the requests of this process to the model."""
+    believed to have. ``price`` None is unknown; ``as_of`` is when it was looked up. ``cheaper`` names a sibling that
+    is enough for simple work. ``at_once`` and ``per_minute`` limit the requests of this process to the model."""
 
     context: int = Field(default=SMALLEST, ge=512)
     output: int = Field(default=SMALLEST // 2, ge=16)
     encoding: str | None = None
     forms: tuple[Literal["schema", "tool"], ...] | None = None
     price: Price | None = None
+    cheaper: str | None = None
     at_once: int | None = Field(default=None, ge=1)
     per_minute: float | None = Field(default=None, gt=0)
     as_of: date | None = None

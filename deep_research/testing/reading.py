@@ -6,10 +6,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
+from deep_research.testing.servers.instances import instance
 
 _BLOCK = re.compile(
     r"^<<(?P<mark>[0-9a-f]{16}) (?P<label>(?!end>>)[^>\n]*)>>\n(?P<body>.*?)\n<<(?P=mark) end>>", re.S | re.M
@@ -48,11 +49,16 @@ class ReadingModel(ModelProvider):
 
     def answer(self, call: ModelCall) -> str:
         """The text of the answer, JSON where a form is asked for."""
-        said = call.messages[-1].content
-        if call.form is None:
-            return written(said)
-        make = _OBJECTS.get(call.form.name)
-        return json.dumps(make(said) if make else {}, ensure_ascii=False)
+        return reading(call.messages[-1].content, call.form.json_schema if call.form else None)
+
+
+def reading(said: str, schema: Mapping[str, Any] | None) -> str:
+    """The answer to a prompt: a text, or JSON for a schema, which is told by the fields it has."""
+    if schema is None:
+        return written(said)
+    fields = schema.get("properties") or {}
+    make = next((make for field, make in _OBJECTS.items() if field in fields), None)
+    return json.dumps(make(said) if make else instance(dict(schema)), ensure_ascii=False)
 
 
 def question_of(said: str) -> str:
@@ -156,14 +162,15 @@ def framed(said: str) -> dict[str, Any]:
     }
 
 
+# By a field that only this object has.
 _OBJECTS: dict[str, Callable[[str], dict[str, Any]]] = {
-    "Plan": planned,
-    "Reading": read,
-    "Merge": lambda _: {"same": [], "settled_gaps": [], "completeness": 0.8, "suggested_queries": []},
-    "Judgement": judged,
-    "Outline": outlined,
-    "Frame": framed,
-    "Reflection": lambda _: {
+    "sub_queries": planned,
+    "quality_updates": read,
+    "same": lambda _: {"same": [], "settled_gaps": [], "completeness": 0.8, "suggested_queries": []},
+    "gap_analysis": judged,
+    "sections": outlined,
+    "open": framed,
+    "quality_assessment": lambda _: {
         "action": "proceed",
         "rationale": "It will do.",
         "quality_assessment": {"score": 7, "strengths": [], "weaknesses": []},

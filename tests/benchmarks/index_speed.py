@@ -1,6 +1,6 @@
 """How fast the corpus index is, beside plain FTS5 on the same texts.
 
-With ``DEEP_RESEARCH_EVAL_DATA`` set to a folder that holds ``wiki-multihop/corpus.jsonl`` these texts are indexed,
+With ``BENCHMARK_DATA`` set to a folder that holds ``wiki-multihop/corpus.jsonl`` these texts are indexed,
 repeated under other names for the large size; otherwise texts of the same length from a seeded Zipf vocabulary.
 """
 
@@ -115,7 +115,7 @@ def _spread(took: list[float]) -> tuple[float, float]:
 
 def _data() -> tuple[list[Text], list[str]]:
     """Texts and raw questions: real ones when there are some."""
-    given = os.environ.get("DEEP_RESEARCH_EVAL_DATA")
+    given = os.environ.get("BENCHMARK_DATA")
     place = Path(given) / "wiki-multihop" if given else None
     if place is None or not (place / "corpus.jsonl").is_file():
         return _generated()

@@ -156,7 +156,7 @@ def test_a_prompt_that_does_not_fit_the_window_is_never_sent():
     provider = Provider()
     models, journal = run_models(provider)
     with pytest.raises(WindowError, match="does not fit the"):
-        ask(models, call("x" * 9_500))
+        ask(models, call("x" * 30_000))
     assert not provider.calls
     assert not journal.events
 
@@ -164,7 +164,7 @@ def test_a_prompt_that_does_not_fit_the_window_is_never_sent():
 def test_the_service_counts_what_nearly_fills_the_window():
     provider = Provider(counted=3_000)
     models, journal = run_models(provider)
-    ask(models, call("x" * 9_500), call("short"))
+    ask(models, call("x" * 20_000), call("short"))
     assert provider.counts == 1
     assert journal.events[0].reservation.input_tokens == 3_000
 
@@ -184,7 +184,7 @@ def test_a_service_that_cannot_count_leaves_the_bound_as_it_is():
     for provider in (Failing(), Provider(counted=None)):
         models, _ = run_models(provider)
         with pytest.raises(WindowError):
-            ask(models, call("x" * 9_500))
+            ask(models, call("x" * 30_000))
 
 
 def test_a_cap_stops_before_the_request_that_could_pass_it():
@@ -257,7 +257,7 @@ def test_a_wait_is_told_with_the_time_when_it_is_over():
     # The gate would wait as well: this is about what is told.
     models.roles.pool.common.gates.gate("test", at_once=16).clock = itertools.count(step=30).__next__
     ask(models, call())
-    (note,) = journal.notes
+    note = journal.notes[0]
     assert note.message == "waiting 20 s: test:m: too many requests"
     assert note.until is not None
 
@@ -277,9 +277,7 @@ def test_a_role_without_a_model_is_told_in_one_line():
 
 def test_what_may_be_sent_follows_from_the_models_window():
     models, _ = run_models(Provider(), margin=0.5)
-    window = models.window(models.model(ModelRole.PLANNER, PLANNING), 2_000)
-    assert (window.context, window.output) == (10_000, 1_000)
-    assert window.input == (10_000 - 1_000 - 500) // 2
+    assert models.model(ModelRole.PLANNER, PLANNING).room(2_000) == (10_000 - 1_000 - 500) // 2
 
 
 def test_an_error_of_the_log_passes_and_nothing_stays_set_aside():

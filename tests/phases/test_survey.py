@@ -100,7 +100,10 @@ def test_a_part_without_a_finding_is_a_gap_that_names_the_missing_words():
     )
     findings = (said("Harbour was directed by Ann Mole.", FILM),)
     (gap,) = surveyed(FILM, question=question, queries=queries, findings=findings).gaps
-    assert gap.description == "Not found: what did the film cost Harbour (film, cost)"
+    assert (
+        gap.description
+        == "Not found: what did the film cost Harbour. Nothing was found about “film” or “cost”."
+    )
 
 
 def test_a_question_that_nothing_answers_is_a_gap_as_a_whole():
@@ -109,7 +112,7 @@ def test_a_question_that_nothing_answers_is_a_gap_as_a_whole():
 
 
 def test_a_gap_that_would_not_be_named_again_is_addressed():
-    gap = Gap(id="gap-1", description="Not found: born (Harbour)")
+    gap = Gap(id="gap-1", description="Nothing was found about “born” of Harbour.")
     findings = (
         said("Harbour is a film of 1950. Its director was Ann Mole.", FILM),
         said("Ann Mole was born in Ghent in 1901.", PERSON),

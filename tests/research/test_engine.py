@@ -212,7 +212,6 @@ def test_a_budget_of_the_engine_holds_for_every_run(tmp_path):
         ({"hooks": print}, ConfigurationError, "SupervisorHooks"),
         ({"store": "sqlit"}, SettingsError, "'sqlite', 'memory'"),
         ({"config": "absent.toml"}, SettingsError, "absent.toml"),
-        ({"model": "ollama:any"}, ConfigurationError, "No agent uses the language model"),
         ({"model": "olama:any"}, UnknownNameError, "Did you mean 'ollama'"),
         ({"model": [3]}, ConfigurationError, "3 is no model"),
         ({"models": {"planer": "ollama:any"}}, UnknownNameError, "Did you mean 'planner'"),

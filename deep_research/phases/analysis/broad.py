@@ -15,11 +15,9 @@ from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quoting import is_statement, readable
 from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
-from deep_research.evidence.text import question_terms
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
 
-LONG = 40  # distinct content words that make a request broad
 SOURCES = 40  # of the nearest, from which sentences are chosen
 NEAR = 0.25  # of the best source's score, for a source to be one of them
 NEAR_LATER = 0.5  # of what was found before, for the sources of a later round
@@ -30,10 +28,6 @@ PER_SOURCE = 4
 ROOM = 2_000  # words of findings: more than most reports hold
 MIN_WORDS, MAX_WORDS = 8, 45
 SCALE = 80.0  # from the value of a choice to a relevance
-
-
-def is_broad(request: str) -> bool:
-    return len(question_terms(request)) >= LONG
 
 
 def broad_findings(

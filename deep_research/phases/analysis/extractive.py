@@ -17,9 +17,17 @@ from dataclasses import dataclass, field
 from deep_research.evidence.agreement import filled
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.names import asked_names
-from deep_research.evidence.question import QuestionKind, is_own, kind_of, parts
-from deep_research.evidence.quoting import best_quote, expected_answer, fits, readable
+from deep_research.evidence.question import QuestionKind, is_broad, is_own, kind_of, parts
+from deep_research.evidence.quoting import (
+    best_quote,
+    expected_answer,
+    fits,
+    readable,
+    stands_apart,
+    weight_of,
+)
 from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities, scan, stems_of
+from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.text import (
     NAME_WEIGHT,
     STOP_WORDS,
@@ -28,7 +36,7 @@ from deep_research.evidence.text import (
     coverage,
     question_terms,
 )
-from deep_research.phases.analysis.broad import broad_findings, is_broad
+from deep_research.phases.analysis.broad import broad_findings
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedQuote,
@@ -46,6 +54,7 @@ MIN_NAMED = 0.3  # of the names that are asked about
 MIN_LED = 0.5  # of what the question asks, for what a follow-up found about another name
 MIN_ASKED_NAMES = 0.6  # of them, by all findings together
 MIN_PART = 0.4  # of a question of several parts, when one of them is answered
+BESIDES = 0.3  # of what the best finding says of the question besides its names
 ROW_PENALTY = 0.1  # a row of a table reads worse than a sentence that says the same
 FINDINGS_PER_ASPECT = 6
 FINDINGS_PER_SOURCE = 3
@@ -163,6 +172,7 @@ def _answers(aspect: Aspect, weights: Mapping[str, float], batch: _Batch) -> Ite
             if finding is not None:
                 drawn.append(finding)
     drawn.sort(key=lambda f: -f.relevance)
+    drawn = _to_the_point(drawn, aspect, weights, batch)
     per_source: Counter[str] = Counter()
     kept = 0
     for finding in drawn if drawn and _reach(drawn[0], weights, batch) >= MIN_COVERAGE else ():
@@ -171,6 +181,21 @@ def _answers(aspect: Aspect, weights: Mapping[str, float], batch: _Batch) -> Ite
             kept += 1
             per_source[source_id] += 1
             yield finding
+
+
+def _to_the_point(
+    drawn: list[AnalyzedFinding], aspect: Aspect, weights: Mapping[str, float], batch: _Batch
+) -> list[AnalyzedFinding]:
+    """Without the findings that have the right names and hardly a word of what is asked besides, where the best has
+    more; what is expected of an answer may stand for those words."""
+    besides = {term: weight for term, weight in weights.items() if aspect.weights[term] < NAME_WEIGHT}
+    expected = expected_answer(aspect.query)
+
+    def says(finding: AnalyzedFinding) -> float:
+        return weight_of(besides, stems_of(unlabelled(finding.content)) | _title(finding, batch))
+
+    least = BESIDES * says(drawn[0]) if drawn else 0.0
+    return [f for f in drawn if says(f) >= least or (stands_apart(expected) and fits(expected, f.content))]
 
 
 def _promise(passage: Passage, weights: Mapping[str, float], batch: _Batch) -> float:

@@ -25,6 +25,7 @@ SETTLED = 0.95  # of the question held by sources that belong together, for no w
 MIN_MISSING = 0.2  # of the question's weight without any finding, to count as a gap
 SURE = 0.7  # of the question held by sources that belong together, for words found here and there to be an answer
 PREFIX = "Not found: "
+NOTHING = "Nothing was found about "
 APART = "Found only in pieces that no source ties together: "
 
 
@@ -47,10 +48,12 @@ def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:
         return (_gap(handoff.original_query, 1, said),)
     found: list[AnalyzedGap] = []
     for name, lacking in trails.unmet:
-        unsaid = [word for word in lacking if together.isdisjoint(related(stem(word)))]
+        unsaid = [
+            word for word in lacking if word not in ASKING_WORDS and together.isdisjoint(related(stem(word)))
+        ]
         if unsaid:
-            of = f" ({spelled(handoff.original_query, name)[0]})" if name else ""
-            found.append(AnalyzedGap(description=f"{PREFIX}{', '.join(unsaid)}{of}", priority=2))
+            of = f" of {spelled(handoff.original_query, name)[0]}" if name else ""
+            found.append(AnalyzedGap(description=f"{NOTHING}{_either(unsaid)}{of}.", priority=2))
     if not found and trails.held < SURE:
         found.append(AnalyzedGap(description=f"{APART}{handoff.original_query}", priority=2))
     return tuple(found)
@@ -99,5 +102,13 @@ def _gap(query: str, priority: int, said: Sequence[set[str]]) -> AnalyzedGap:
         for w in dict.fromkeys(content_words(query))
         if stem(w) not in present and w.casefold() not in ASKING_WORDS | COMPARING
     ]
-    wanted = f" ({', '.join(missing)})" if said and missing else ""
-    return AnalyzedGap(description=f"{PREFIX}{query}{wanted}", priority=priority)
+    if not said or not missing:
+        return AnalyzedGap(description=f"{PREFIX}{query}", priority=priority)
+    end = "" if query[-1:] in ".?!" else "."
+    return AnalyzedGap(description=f"{PREFIX}{query}{end} {NOTHING}{_either(missing)}.", priority=priority)
+
+
+def _either(words: Sequence[str]) -> str:
+    """Words of the question, as quoted in a sentence that denies them all."""
+    quoted = [f"“{word}”" for word in words]
+    return f"{', '.join(quoted[:-1])} or {quoted[-1]}" if len(quoted) > 1 else quoted[0]

@@ -18,7 +18,7 @@ def validate_analysis(state: DeepResearchState) -> ValidationResult:
     if not count:
         blocking.append("No finding answers the question.")
     elif count < MIN_FINDINGS:
-        issues.append(f"Only {count} of at least {MIN_FINDINGS} wanted findings was drawn.")
+        issues.append("Only one finding speaks to the question.")
     if count and not strong:
         issues.append("No finding is of high confidence.")
     cited = {source_id for f in state.findings for source_id in f.source_ids}

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 from deep_research.evidence.chains import chain
 from deep_research.evidence.entries import Item, asked
 from deep_research.evidence.names import key, runs
-from deep_research.evidence.question import question_names
+from deep_research.evidence.question import is_broad, question_names
 from deep_research.evidence.trails import Lead, Trails, follow
-from deep_research.phases.analysis.broad import is_broad
 from deep_research.phases.analysis.chained import CATEGORY, chained
 from deep_research.phases.analysis.gaps import gaps
 from deep_research.phases.analysis.handoff import (

@@ -16,14 +16,14 @@ from deep_research.phases.base import off_loop
 from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.paragraphs import paragraphs
-from deep_research.phases.synthesis.statements import Statement, statements, within
+from deep_research.phases.synthesis.statements import Statement, says_nothing, statements, within
 from deep_research.report.render import escaped
 
 SUMMARY_STATEMENTS = 4
 SUMMARY_SHARE = 0.3  # of the wanted length
 NEAR = 0.8  # of the best statement's relevance, for another in the summary that answers no part of its own
 MAX_TITLE = 200
-MAX_GAP_WORDS = 24
+MAX_GAP_WORDS = 36
 MORE = "Further findings"
 MAX_HEADING = 80
 _TABLES = {"": "Side by side", "Year": "Over the years", "Source": "Published figures"}
@@ -50,7 +50,8 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         blocks.append(f"*{notice}*")
     blocks += ["## Summary", *paragraphs(summary, best_first=True), *beside]
     blocks += _sections(handoff, rest)
-    blocks += _limits(handoff, left_out=len(told) - len(kept))
+    debris = sum(map(says_nothing, handoff.findings))
+    blocks += _limits(handoff, left_out=len(told) - len(kept), debris=debris)
     return "\n\n".join(blocks)
 
 
@@ -173,11 +174,13 @@ def _cell(text: str) -> str:
     return escaped(text).replace("|", "\\|")
 
 
-def _limits(handoff: SynthesizerInput, *, left_out: int) -> list[str]:
+def _limits(handoff: SynthesizerInput, *, left_out: int, debris: int) -> list[str]:
     lines = [f"- {escaped(_gap(gap.description))}" for gap in handoff.gaps if not gap.addressed]
     lines += [f"- {escaped(limit.message)}" for limit in handoff.limits]
     if left_out:
         lines.append(f"- {left_out} further findings are left out to keep the wanted length.")
+    if debris:
+        lines.append(f"- Findings left out because they are captions, notices or markup: {debris}.")
     lines.append(
         "- This report was put together without a language model: its sentences are taken word for word"
         " from the sources, but for a linking word such as “However” at the beginning."

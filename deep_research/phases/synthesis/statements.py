@@ -49,14 +49,15 @@ class Statement:
 
 
 def statements(findings: Iterable[Finding]) -> list[Statement]:
-    """The findings, most relevant first; what one before says already is added to that as a repeat."""
+    """The findings that say something, most relevant first; what one before says already is added to that as a
+    repeat."""
     kept: list[Statement] = []
     sizes: list[int] = []
     holding: dict[str, list[int]] = defaultdict(list)
     for finding in sorted(findings, key=_rank):
-        said = unlabelled(finding.content)
-        if is_debris(said):
+        if says_nothing(finding):
             continue
+        said = unlabelled(finding.content)
         stems = set(content_stems(said))
         shared = Counter(place for stem in stems for place in holding[stem])
         for place, count in sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:4]:
@@ -69,6 +70,11 @@ def statements(findings: Iterable[Finding]) -> list[Statement]:
             sizes.append(len(stems))
             kept.append(Statement(finding, []))
     return kept
+
+
+def says_nothing(finding: Finding) -> bool:
+    """Whether a finding is of what belongs to the page, such as a caption or a notice."""
+    return is_debris(unlabelled(finding.content))
 
 
 def _rank(finding: Finding) -> tuple[float, int]:

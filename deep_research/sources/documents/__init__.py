@@ -2,8 +2,8 @@
 
 from deep_research.sources.documents.corpus import LocalCorpus
 from deep_research.sources.documents.files import Skipped
+from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
-from deep_research.sources.documents.lookup import Hit
 from deep_research.sources.documents.readers import Document, read_document
 
 __all__ = ["CorpusIndex", "Document", "Hit", "IndexReport", "LocalCorpus", "Skipped", "read_document"]

@@ -17,9 +17,9 @@ from typing import NamedTuple
 from deep_research.errors import CorpusError, SearchError
 from deep_research.sources.documents.dense import WIDER, DenseStage
 from deep_research.sources.documents.files import SUFFIXES, CorpusFolder, Skipped, printable, real_path
+from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
 from deep_research.sources.documents.links import TITLES
-from deep_research.sources.documents.lookup import Hit
 from deep_research.sources.documents.plaintext import one_line
 from deep_research.sources.documents.readers import MAX_TEXT_BYTES
 from deep_research.sources.documents.terms import query_terms

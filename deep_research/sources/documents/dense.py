@@ -13,7 +13,7 @@ from typing import Any
 
 from deep_research.errors import ConfigurationError, SearchError
 from deep_research.logs import told
-from deep_research.sources.documents.lookup import Hit
+from deep_research.sources.documents.hits import Hit
 from deep_research.state.identity import sha256_hex
 
 WIDER = 4  # candidates looked at for each hit wanted

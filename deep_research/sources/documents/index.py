@@ -12,8 +12,10 @@ from deep_research.errors import CorpusError, SearchError
 from deep_research.evidence.language import ENGLISH, language_of
 from deep_research.sources.documents.database import CorpusDatabase, is_damage
 from deep_research.sources.documents.files import CorpusFolder, Skipped
+from deep_research.sources.documents.frequencies import Statistics, count
+from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.links import first_look, with_links
-from deep_research.sources.documents.lookup import Hit, Statistics, count, look_up
+from deep_research.sources.documents.lookup import look_up
 from deep_research.sources.documents.names import Register
 from deep_research.sources.documents.readers import Document
 from deep_research.sources.documents.terms import query_terms

@@ -14,7 +14,8 @@ from math import sqrt
 
 from deep_research.evidence.relations import related
 from deep_research.evidence.text import STOP_WORDS, StemFinder, stem, words
-from deep_research.sources.documents.lookup import Hit, look_up
+from deep_research.sources.documents.hits import Hit
+from deep_research.sources.documents.lookup import look_up
 from deep_research.sources.documents.names import (
     MAX_BEARERS,
     Reading,

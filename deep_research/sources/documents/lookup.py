@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import date
-from math import log
 from typing import NamedTuple
 
-from deep_research.evidence.language import ENGLISH
+from deep_research.sources.documents.frequencies import Statistics, count, frequencies, languages_of
+from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.terms import coverage, covered, match_expression, path_words, stem
-from deep_research.state import Mention, Span
-from deep_research.state.identity import sha256_hex
+from deep_research.state import Span
 
 PASSAGES_PER_HIT = 4
 SMALL_CORPUS = 200  # passages
-_COMMON_SHARE = 0.1
-_COMMON_PASSAGES = 1_000
 _NAME_WEIGHT = 0.1  # of a word in the path or the date, against 1 in the text
 _MANY = 8_000  # passages that further terms would add to those to be scored
 _PART_SHARE = 0.2  # of the weight of all terms, that the common ones may have to be looked for apart
@@ -65,60 +61,6 @@ ORDER BY best.score, d.path LIMIT ?
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
-    """A document that was found. ``passages`` are its best spans of ``text``, best first; ``score`` is BM25
-    of the first of them, a little more for words in path and date, larger is better, not above 0 when only
-    these have any; ``relevance`` is the share (0 to 1) of the query's weight that one of them covers together with its
-    headings and the title; ``mentions`` are the most telling names in them; ``via`` is the title of the document that
-    names this one, when that is why it is here."""
-
-    path: str
-    title: str
-    text: str
-    snapshot_hash: str
-    published: date | None
-    passages: tuple[Span, ...]
-    score: float
-    relevance: float
-    mentions: tuple[Mention, ...] = ()
-    via: str = ""
-
-    @property
-    def content_hash(self) -> str:
-        """The sha256 (hex) of the text."""
-        return sha256_hex(self.text.encode())
-
-    @property
-    def matched(self) -> str:
-        """What the search matched: the text of the passages."""
-        return "\n".join(self.text[span.start : span.end] for span in self.passages)
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """In how many of ``total`` passages each term occurs."""
-
-    total: int
-    frequencies: Mapping[str, int]
-
-    def rare(self, terms: Sequence[str]) -> list[str]:
-        """The terms without those that very many passages have: these take most of the time of a search and
-        change its order hardly at all."""
-        common = max(_COMMON_PASSAGES, self.total * _COMMON_SHARE)
-        return [term for term in terms if self.frequencies[term] <= common]
-
-    def weights(self, terms: Iterable[str]) -> dict[str, float]:
-        """What each distinct term tells: its inverse document frequency, most for one that no passage has."""
-        counts = {term: min(self.frequencies.get(term, 0), self.total) for term in terms}
-        return {term: log(1 + (self.total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
-
-    def __add__(self, other: Statistics) -> Statistics:
-        terms = self.frequencies.keys() | other.frequencies.keys()
-        summed = {t: self.frequencies.get(t, 0) + other.frequencies.get(t, 0) for t in terms}
-        return Statistics(self.total + other.total, summed)
-
-
 class _Found(NamedTuple):
     document: int
     path: str
@@ -155,7 +97,7 @@ def look_up(
     An ``english`` query is not looked for by the stems of other languages. ``pooled`` replaces the index's own
     statistics in the relevance. Raises `sqlite3.Error`.
     """
-    languages = () if english else _languages(connection)
+    languages = () if english else languages_of(connection)
     own = count(connection, terms, languages)
     weighted = (pooled or own).weights(terms)
     present = [term for term in terms if own.frequencies[term]]
@@ -171,32 +113,6 @@ def look_up(
     if len(best) < limit and look.paths_tell:
         hits += _only_by_path(look, own.total, {passages[0].document for passages in best}, limit - len(best))
     return hits
-
-
-def count(
-    connection: sqlite3.Connection, terms: Iterable[str], languages: Sequence[str] | None = None
-) -> Statistics:
-    """How often the terms occur, stems of the corpus's languages counted too. Raises `sqlite3.Error`."""
-    if languages is None:
-        languages = _languages(connection)
-    (total,) = connection.execute("SELECT passages FROM totals").fetchone()
-    return Statistics(total, _frequencies(connection, "words", terms, languages))
-
-
-def _frequencies(
-    connection: sqlite3.Connection, table: str, terms: Iterable[str], languages: Sequence[str]
-) -> dict[str, int]:
-    counting = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"  # noqa: S608 - one of our two tables
-    return {
-        term: connection.execute(counting, (match_expression((term,), languages),)).fetchone()[0]
-        for term in set(terms)
-    }
-
-
-def _languages(connection: sqlite3.Connection) -> tuple[str, ...]:
-    """Those of the documents, besides English."""
-    held = connection.execute("SELECT code FROM languages WHERE documents > 0 ORDER BY code")
-    return tuple(code for (code,) in held if code != ENGLISH)
 
 
 class _Look:
@@ -280,9 +196,9 @@ class _Look:
 
 def _only_by_path(look: _Look, total: int, found: Set[int], limit: int) -> list[Hit]:
     """Documents that only their path or date speaks for. None of the query's weight is in their texts."""
-    frequencies = _frequencies(look.connection, "paths", look.weighted, ())
-    present = [term for term in look.weighted if frequencies[term]]
-    terms = Statistics(total, frequencies).rare(present) or present
+    said_by = frequencies(look.connection, "paths", look.weighted, ())
+    present = [term for term in look.weighted if said_by[term]]
+    terms = Statistics(total, said_by).rare(present) or present
     if not terms:
         return []
     rows = look.connection.execute(_NAMED, (match_expression(terms), limit + len(found) + len(look.exclude)))

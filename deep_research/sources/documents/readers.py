@@ -116,10 +116,10 @@ def _read_html(raw: bytes) -> tuple[str, str, date | None]:
 
 
 def _read_text(text: str) -> tuple[str, str, date | None]:
-    """A short first line that stands alone is the title."""
+    """A short first line that stands alone, or is in capitals, is the title."""
     stripped = text.strip("\n").rstrip()
     first, _, rest = stripped.lstrip().partition("\n")
-    alone = not rest.split("\n", 1)[0].strip(" \t=-~*")
+    alone = first.isupper() or not rest.split("\n", 1)[0].strip(" \t=-~*")
     titled = len(first) <= 120 and alone and bool(rest) and not first.rstrip().endswith((".", ":", ",", ";"))
     return first.strip("#=*- \t") if titled else "", stripped, None
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from deep_research.testing.servers.caches import PrefixCache
 from deep_research.testing.servers.exchange import Served, Usage
 from deep_research.testing.servers.faults import Fault, Schedule
-from deep_research.testing.servers.http import Connection
+from deep_research.testing.servers.http import Connection, Reply
 from deep_research.testing.servers.service import ABILITIES, Answers, Service, billed, known_abilities
 
 _SECONDS_TO_START = 10
@@ -32,7 +32,7 @@ class ModelServer:
     do, of "schema", "tools", "json", "stream", "usage" and "count"; what it cannot it refuses, but what is in
     ``ignores`` it overhears, and answers in prose. ``key``: the only one it accepts. ``models`` and ``context``: what
     its lists of models say. ``cache_from``: tokens below which a prompt is not cached.
-    The first four may be set anew at any time.
+    The first four, and ``canned``, may be set anew at any time.
 
     ``log`` holds what was asked and what it cost, ``most_at_once`` the largest number of requests in work.
     """
@@ -65,6 +65,7 @@ class ModelServer:
         self._stopping: asyncio.Event | None = None
         self._started = threading.Event()
         self._port = 0
+        self._accepted = 0
 
     @property
     def base_url(self) -> str:
@@ -87,6 +88,20 @@ class ModelServer:
     def connections(self) -> int:
         """How many are open now."""
         return len(self._connections)
+
+    @property
+    def accepted(self) -> int:
+        """How many connections there have been in all."""
+        return self._accepted
+
+    @property
+    def canned(self) -> Reply | None:
+        """What is sent whatever is asked, if anything."""
+        return self._service.canned
+
+    @canned.setter
+    def canned(self, reply: Reply | None) -> None:
+        self._service.canned = reply
 
     @property
     def answers(self) -> Answers | None:
@@ -121,7 +136,7 @@ class ModelServer:
         self._service.schedule = Schedule(faults)
 
     def clear(self) -> None:
-        """Forget the log, the faults and the caches; a sequence of answers begins anew."""
+        """Forget the log, the faults, the caches and what is canned; a sequence of answers begins anew."""
         self._service.clear()
 
     def start(self) -> ModelServer:
@@ -158,12 +173,14 @@ class ModelServer:
         finally:
             self._started.set()
 
+    def _connection(self) -> Connection:
+        self._accepted += 1
+        return Connection(self._service.handle, self._connections)
+
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
-        server = await self._loop.create_server(
-            lambda: Connection(self._service.handle, self._connections), "127.0.0.1", 0, backlog=512
-        )
+        server = await self._loop.create_server(self._connection, "127.0.0.1", 0, backlog=512)
         self._port = server.sockets[0].getsockname()[1]
         self._started.set()
         await self._stopping.wait()

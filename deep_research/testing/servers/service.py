@@ -46,7 +46,8 @@ _KEPT_HEADERS = ("authorization", "x-api-key", "user-agent")
 
 @dataclass(slots=True)
 class Service:
-    """Everything about a server but its socket. ``troubles``: what answering raised, in most cases the ``answers``."""
+    """Everything about a server but its socket. ``troubles``: what answering raised, in most cases the ``answers``.
+    ``canned``: what is sent whatever is asked."""
 
     answers: Answers | None = None
     schedule: Schedule = field(default_factory=Schedule)
@@ -59,12 +60,14 @@ class Service:
     log: list[Served] = field(default_factory=list)
     troubles: list[Exception] = field(default_factory=list)
     most_at_once: int = 0
+    canned: Reply | None = None
     _in_flight: int = 0
     _answered: int = 0
 
     def clear(self) -> None:
         """As if nothing had been asked yet, and nothing were to go wrong."""
         self.log, self.schedule, self.most_at_once, self._answered = [], Schedule(), 0, 0
+        self.canned = None
         self.cache.clear()
 
     async def handle(self, request: Request) -> Reply:
@@ -86,6 +89,8 @@ class Service:
         return reply
 
     async def _reply(self, request: Request, served: Served) -> Reply:
+        if self.canned is not None:
+            return self.canned
         path = request.path
         wire = _GENERATING.get(path) or _COUNTING.get(path) or _wire_of(request)
         try:

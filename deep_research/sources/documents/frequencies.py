@@ -1,0 +1,65 @@
+"""How often words occur in an open index, and what that makes them tell."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+
+from deep_research.evidence.language import ENGLISH
+from deep_research.sources.documents.terms import match_expression
+
+_COMMON_SHARE = 0.1
+_COMMON_PASSAGES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """In how many of ``total`` passages each term occurs."""
+
+    total: int
+    frequencies: Mapping[str, int]
+
+    def rare(self, terms: Sequence[str]) -> list[str]:
+        """The terms without those that very many passages have: these take most of the time of a search and
+        change its order hardly at all."""
+        common = max(_COMMON_PASSAGES, self.total * _COMMON_SHARE)
+        return [term for term in terms if self.frequencies[term] <= common]
+
+    def weights(self, terms: Iterable[str]) -> dict[str, float]:
+        """What each distinct term tells: its inverse document frequency, most for one that no passage has."""
+        counts = {term: min(self.frequencies.get(term, 0), self.total) for term in terms}
+        return {term: log(1 + (self.total - count + 0.5) / (count + 0.5)) for term, count in counts.items()}
+
+    def __add__(self, other: Statistics) -> Statistics:
+        terms = self.frequencies.keys() | other.frequencies.keys()
+        summed = {t: self.frequencies.get(t, 0) + other.frequencies.get(t, 0) for t in terms}
+        return Statistics(self.total + other.total, summed)
+
+
+def count(
+    connection: sqlite3.Connection, terms: Iterable[str], languages: Sequence[str] | None = None
+) -> Statistics:
+    """How often the terms occur, stems of the corpus's languages counted too. Raises `sqlite3.Error`."""
+    if languages is None:
+        languages = languages_of(connection)
+    (total,) = connection.execute("SELECT passages FROM totals").fetchone()
+    return Statistics(total, frequencies(connection, "words", terms, languages))
+
+
+def frequencies(
+    connection: sqlite3.Connection, table: str, terms: Iterable[str], languages: Sequence[str]
+) -> dict[str, int]:
+    """In how many rows of ``table`` each term occurs. Raises `sqlite3.Error`."""
+    counting = f"SELECT count(*) FROM {table} WHERE {table} MATCH ?"  # noqa: S608 - one of our two tables
+    return {
+        term: connection.execute(counting, (match_expression((term,), languages),)).fetchone()[0]
+        for term in set(terms)
+    }
+
+
+def languages_of(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """Those of the documents, besides English."""
+    held = connection.execute("SELECT code FROM languages WHERE documents > 0 ORDER BY code")
+    return tuple(code for (code,) in held if code != ENGLISH)

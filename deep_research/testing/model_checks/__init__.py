@@ -1,0 +1,1 @@
+"""What every model provider must do, one function a promise. `model_suite` gathers them."""

@@ -1,0 +1,111 @@
+"""Deadlines hold however slowly a service is, and who goes away leaves nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+
+from deep_research.errors import ModelError
+from deep_research.models.verdicts import Verdict
+from deep_research.testing.model_bench import CALL, WAYS, Bench, until
+from deep_research.testing.servers import Fault
+
+_SECONDS = 0.25
+_GRACE = 0.1
+_TRIES = 3  # on a busy machine a timer of ours may be late without the provider's doing
+
+
+async def a_service_that_hangs_is_left_in_time(bench: Bench) -> None:
+    await _in_time(bench, Fault("hang", times=None))
+
+
+async def a_body_that_drips_is_left_in_time(bench: Bench) -> None:
+    await _in_time(bench, Fault("drip-body", times=None))
+
+
+async def headers_that_drip_are_left_in_time(bench: Bench) -> None:
+    await _in_time(bench, Fault("drip-headers", times=None))
+
+
+async def a_stream_that_stops_is_left_in_time(bench: Bench) -> None:
+    await _in_time(bench, Fault("sse-hang", times=None))
+
+
+async def a_slow_stream_is_left_in_time(bench: Bench) -> None:
+    await _in_time(bench, Fault("sse-slow", times=None, interval=0.1))
+
+
+async def a_count_is_left_in_time(bench: Bench) -> None:
+    provider = bench.provider()
+    if await provider.count(CALL) is None:
+        return
+    bench.server.faults = [Fault("drip-headers", path="/", times=None)]
+    counting = provider.count(CALL.model_copy(update={"timeout": _SECONDS}))
+    (raised,) = await asyncio.gather(asyncio.wait_for(counting, _SECONDS * 20), return_exceptions=True)
+    assert isinstance(raised, ModelError), f"{raised!r} in place of a ModelError"
+    assert raised.verdict == Verdict.TRANSIENT
+
+
+async def a_deadline_of_the_caller_is_the_callers(bench: Bench) -> None:
+    """It is no `ModelError`, but the `TimeoutError` that the caller waits for."""
+    bench.server.faults = [Fault("hang", times=None)]
+    for streamed in WAYS:
+        try:
+            async with asyncio.timeout(0.1):
+                await bench.send(streamed=streamed)
+        except TimeoutError:
+            continue
+        raise AssertionError("the caller's deadline was not heard")
+
+
+async def who_cancels_closes_the_connection(bench: Bench) -> None:
+    for kind in ("hang", "sse-hang", "drip-body"):
+        for streamed in WAYS:
+            bench.server.faults = [Fault(kind)]
+            before = len(bench.server.log)
+            task = asyncio.create_task(bench.send(streamed=streamed))
+            await until(lambda before=before: len(bench.server.log) > before)  # type: ignore[misc]
+            assert task.cancel()
+            results = await asyncio.gather(task, return_exceptions=True)
+            assert isinstance(results[0], asyncio.CancelledError)
+            await until(lambda: bench.server.connections == 0)
+            assert (await bench.send(streamed=streamed)).answer.text
+            assert len(bench.server.log) == before + 2
+
+
+async def who_stops_listening_to_a_stream_closes_it(bench: Bench) -> None:
+    """Cancelled in the middle of the text."""
+    provider = bench.provider()
+    bench.server.faults = [Fault("sse-slow", interval=0.01)]
+    heard = asyncio.Event()
+    task = asyncio.create_task(provider.send(CALL, lambda _: heard.set()))
+    await asyncio.wait_for(heard.wait(), CALL.timeout)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert task.cancelled()
+    await until(lambda: bench.server.connections == 0)
+    assert (await bench.send(streamed=True)).answer.text
+
+
+async def _in_time(bench: Bench, fault: Fault) -> None:
+    bench.server.faults = [fault]
+    call = CALL.model_copy(update={"timeout": _SECONDS})
+    await bench.send(CALL.model_copy(update={"timeout": 0.05}))  # makes the client, which takes its time
+    for streamed in WAYS:
+        lateness = []
+        for _ in range(_TRIES):
+            loop = asyncio.get_running_loop()
+            due: asyncio.Future[float] = loop.create_future()
+            loop.call_later(_SECONDS, lambda due=due, loop=loop: due.set_result(loop.time()))  # type: ignore[misc]
+            outcome = await bench.send(call, streamed=streamed)
+            ended = loop.time()
+            assert outcome.failure.verdict == Verdict.TRANSIENT
+            assert outcome.failure.data["maybe_billed"]
+            assert not outcome.usage.known
+            assert len(outcome.served) == 1
+            lateness.append(ended - await due)
+            if lateness[-1] < _GRACE:
+                break
+        assert min(lateness) < _GRACE, f"{min(lateness):.3f} s late"
+    await until(lambda: bench.server.connections == 0)
+    bench.server.faults = []
+    assert (await bench.send()).answer.text

@@ -1,0 +1,93 @@
+"""The conformance suite of model providers: one item a promise, for any that speaks a format of `ModelServer`.
+
+::
+
+    SUBJECT = Subject(make=lambda url, key: MyProvider(MODEL, base_url=url + "/v1", api_key=key))
+
+    @pytest.mark.parametrize("check", checks_for(SUBJECT), ids=str)
+    def test_my_provider(check: Check) -> None:
+        with Bench(SUBJECT) as bench:
+            check(bench)
+
+What a service cannot do for what it is, the subject names in ``lacks``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+from deep_research.testing.model_bench import KEY, MODEL, Ability, Bench, Subject
+from deep_research.testing.model_checks import (
+    answering,
+    connecting,
+    counting,
+    failing,
+    forming,
+    hiding,
+    refusing,
+    requesting,
+    timing,
+)
+
+__all__ = ["KEY", "MODEL", "MODEL_CHECKS", "Ability", "Bench", "Check", "Subject", "checks_for"]
+
+_NEEDS: dict[Callable[[Bench], object], frozenset[Ability]] = {
+    answering.a_refusal_is_told: frozenset({Ability.REFUSAL}),
+    counting.a_stable_beginning_is_read_from_the_cache: frozenset({Ability.CACHE}),
+    counting.a_stream_that_breaks_says_what_the_prompt_cost: frozenset({Ability.FLOOR}),
+    hiding.without_a_key_nothing_is_made: frozenset({Ability.KEY}),
+    refusing.a_limit_that_no_waiting_lifts_is_fatal: frozenset({Ability.CODES}),
+    refusing.the_code_of_a_prompt_that_is_too_long_is_known: frozenset({Ability.CODES}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One promise. Call it with a `Bench`; it raises `AssertionError`, or what should not be raised, if it is not
+    kept."""
+
+    name: str
+    run: Callable[[Bench], object]
+    needs: frozenset[Ability] = frozenset()
+
+    def __call__(self, bench: Bench) -> None:
+        if inspect.iscoroutinefunction(self.run):
+            bench.on_a_loop(self.run)
+        else:
+            self.run(bench)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _of(module: ModuleType) -> Iterator[Check]:
+    for name, function in vars(module).items():
+        if name.startswith("_") or getattr(function, "__module__", "") != module.__name__:
+            continue
+        if list(getattr(function, "__annotations__", {})) == ["bench", "return"]:
+            yield Check(name, function, _NEEDS.get(function, frozenset()))
+
+
+MODEL_CHECKS: tuple[Check, ...] = tuple(
+    check
+    for module in (
+        answering,
+        forming,
+        counting,
+        requesting,
+        refusing,
+        failing,
+        timing,
+        connecting,
+        hiding,
+    )
+    for check in _of(module)
+)
+
+
+def checks_for(subject: Subject) -> list[Check]:
+    """The checks that a provider has to pass."""
+    return [check for check in MODEL_CHECKS if not check.needs & subject.lacks]
