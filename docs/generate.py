@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import tomllib
 from collections.abc import Sequence
@@ -185,12 +186,22 @@ def readme_page() -> str:
     return f"{opening}```text\n{report.strip()}\n```{rest.partition('```')[2]}"
 
 
+def model_report_page() -> str:
+    """The report that a person's answers make."""
+    from handwritten import report
+
+    return report()
+
+
 PAGES = {
+    "examples/cape-hatteras-with-a-model.md": model_report_page,
     "../README.md": readme_page,
     "settings.md": settings_page,
     "cli.md": command_line_page,
     "architecture.md": architecture_page,
 }
+
+sys.path.insert(0, str(HERE))
 
 if __name__ == "__main__":
     for page, write in PAGES.items():

@@ -103,12 +103,14 @@ def contradictions(findings: Iterable[Finding]) -> tuple[Contradiction, ...]:
         for mark in sorted(_marks(finding.content)):
             groups[mark].append(finding)
     found: dict[str, Contradiction] = {}
+    seen: set[tuple[str, str]] = set()
     for group in groups.values():
         for a, b in combinations(group[:MAX_PER_GROUP], 2):
-            if set(a.source_ids) & set(b.source_ids):
+            if (a.id, b.id) in seen:
                 continue
-            key = contradiction_id((a.id, b.id))
-            if key not in found and (conflict := compared(a.content, b.content)):
+            seen.add((a.id, b.id))
+            if not set(a.source_ids) & set(b.source_ids) and (conflict := compared(a.content, b.content)):
+                key = contradiction_id((a.id, b.id))
                 found[key] = Contradiction(
                     id=key,
                     description=f"The sources give different {conflict.about}:"

@@ -14,6 +14,9 @@ ENOUGH = 12  # words, below which two texts may be alike by chance
 def voices(sources: Iterable[Source], quotes: Sequence[Quote] = ()) -> list[list[Source]]:
     """The sources in groups that speak with one voice: the same text under two addresses, a text that is nearly
     the same, or one long sentence word for word in both."""
+    sources = list(sources)
+    if len(sources) < 2:
+        return [sources] if sources else []
     said: dict[str, set[tuple[str, ...]]] = {}
     for quote in quotes:
         tokens = tuple(WORD.findall(quote.quote.lower()))

@@ -12,7 +12,7 @@ from deep_research.research import ResearchResult
 _ADVICE = {
     "cancelled": ("Go on with:", True),
     "timeout": ("Go on with:", True),
-    "budget": ("Ask again with a higher --max-searches or --max-seconds.", False),
+    "budget": ("Ask again with a higher cap.", False),
     "no_evidence": ("Ask in other words, or give more documents with --corpus.", False),
     "config": ("Correct the setting, then:", True),
     "error": ("Try again with:", True),
@@ -44,20 +44,40 @@ def _words(session: Session, result: ResearchResult) -> tuple[str, str]:
         case "aborted":
             return _aborted(result, resume)
         case "parked":
-            said = f"Parked: the run waits for {result.message or 'an answer'}."
-            return (f"{said} Answer with:", f"{resume} --answer TEXT") if resume else (said, "")
+            said = f"Parked: the run waits for {text.ended(result.message or 'an answer')}"
+            return _parked(result, said, resume) if resume else (said, "")
         case "interrupted":
             return f"Interrupted, with {_counts(result)} so far. Go on with:", resume
         case _:
             return f"{result.status.capitalize()}, with {_counts(result)} so far.", ""
 
 
+def _parked(result: ResearchResult, said: str, resume: str) -> tuple[str, str]:
+    """A run that a hook parked wants an answer; one that waits for a service wants time."""
+    until = result.state.parking.until if result.state.parking else None
+    if until is None:
+        return f"{said} Answer with:", f"{resume} --answer TEXT"
+    return f"{said} Go on after {until.astimezone():%H:%M on %d %B} with:", resume
+
+
 def _completed(session: Session, result: ResearchResult) -> tuple[str, str]:
     written = f" Report in {session.args.out}." if session.args.out else ""
     show = session.again("show", result.research_id)
-    if not show:
-        return f"Completed: {_counts(result)}.{written}", ""
-    return f"Completed: {_counts(result)}.{written} Show it again with:", show
+    done = f"Completed: {_counts(result)}.{_spent(result)}{written}"
+    return (f"{done} Show it again with:", show) if show else (done, "")
+
+
+def _spent(result: ResearchResult) -> str:
+    """What models took, if any was asked."""
+    usage = result.usage
+    if not usage.model_calls:
+        return ""
+    price = "price unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+    most = "" if usage.tokens_known else " at most"
+    return (
+        f" {text.count(usage.model_calls, 'request')} to models,{most} {usage.input_tokens:,} tokens in and"
+        f" {usage.output_tokens:,} out, {price}."
+    )
 
 
 def _aborted(result: ResearchResult, resume: str) -> tuple[str, str]:

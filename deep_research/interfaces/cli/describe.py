@@ -57,6 +57,23 @@ def _decision(event: ev.Event) -> str:
             return f"{event.role}: {event.error}"
         case ev.HookFailed():
             return f"{event.hook}: {event.error}"
+        case _:
+            return _asked(event)
+
+
+def _asked(event: ev.Event) -> str:
+    """What was asked of models, and how a run ends."""
+    match event:
+        case ev.ModelReserved():
+            request = event.reservation
+            return f"{request.call_id} {request.role}: {request.model}"
+        case ev.ModelSettled():
+            took = f"{event.tokens.input:,} tokens in, {event.tokens.output:,} out"
+            return f"{event.call_id} {event.outcome}: {took}, {event.seconds:.1f} s"
+        case ev.ModelFellBack():
+            return (
+                f"{event.role}: {event.model} gave nothing usable, {event.next_model} is asked: {event.error}"
+            )
         case ev.LimitReached():
             return event.limit.message
         case ev.RunParked():

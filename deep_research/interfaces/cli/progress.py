@@ -86,6 +86,10 @@ class Lines(Watching):
         if said:
             self._console.note(text.line(said))
 
+    def noted(self, note: ev.Progress) -> None:
+        if note.until is not None:
+            self._console.note(text.line(note.message))
+
     def _said(self, event: ev.Event) -> str:
         match event:
             case ev.RunCreated() | ev.RunResumed():
@@ -98,7 +102,13 @@ class Lines(Watching):
                 return f"{self._query(event.sub_query_id)}: failed: {event.error}"
             case ev.PhaseEnded():
                 return f"{event.phase}: {outcome(self.fold, event.phase)}"
-            case ev.PhaseRetried() | ev.LimitReached() | ev.AgentFellBack() | ev.HookFailed():
+            case (
+                ev.PhaseRetried()
+                | ev.LimitReached()
+                | ev.AgentFellBack()
+                | ev.ModelFellBack()
+                | ev.HookFailed()
+            ):
                 return f"{event.name}: {gist(event)}"
             case ev.IterationStarted():
                 return gist(event)
@@ -160,6 +170,7 @@ class Live(Watching):
         self._marks = Marks() if "utf" in (sys.stderr.encoding or "").lower() else ASCII
         self._colours = not os.environ.get("NO_COLOR")
         self._searching: set[str] = set()
+        self._waiting: ev.Progress | None = None
         self._started = time.monotonic()
         self._turn = 0
         self._drawn: list[str] = []
@@ -178,10 +189,14 @@ class Live(Watching):
         self._drawn = []
 
     def noted(self, note: ev.Progress) -> None:
-        if note.phase is DeepResearchPhase.GATHERING and note.until is None and note.message:
+        if note.until is not None:
+            self._waiting = note
+        elif note.phase is DeepResearchPhase.GATHERING and note.message:
             self._searching.add(note.message)
 
     def happened(self, event: ev.Event) -> None:
+        if isinstance(event, ev.ModelReserved):  # it is asked again
+            self._waiting = None
         self._draw()
 
     async def _tick(self) -> None:
@@ -205,6 +220,7 @@ class Live(Watching):
             lines=lines - 1,
             marks=self._marks,
             turn=self._turn,
+            waiting=self._waiting.message if self._waiting else "",
         )
         if rows != self._drawn:
             body = "".join(f"\x1b[2K{self._coloured(row)}\n" for row in rows)
@@ -221,12 +237,20 @@ class Live(Watching):
 
 
 def picture(
-    fold: Fold, searching: set[str], *, seconds: float, columns: int, lines: int, marks: Marks, turn: int
+    fold: Fold,
+    searching: set[str],
+    *,
+    seconds: float,
+    columns: int,
+    lines: int,
+    marks: Marks,
+    turn: int,
+    waiting: str = "",
 ) -> list[str]:
     """The rows of the picture, none wider and all together no higher than the terminal."""
     going = marks.turns[turn % len(marks.turns)]
     clock = f"{int(seconds) // 60}:{int(seconds) % 60:02}"
-    head = f"Iteration {fold.iteration}, {clock}"
+    head = f"Iteration {fold.iteration}, {clock}" + (f", {text.line(waiting)}" if waiting else "")
     queries = _query_rows(fold, searching, marks, going, max(0, lines - 1 - len(_PHASES)))
     rows = [head]
     for place, phase in enumerate(_PHASES):

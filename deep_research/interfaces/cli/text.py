@@ -105,3 +105,8 @@ def size(stream: TextIO) -> os.terminal_size:
 def _number(variable: str) -> int:
     value = os.environ.get(variable, "")
     return int(value) if value.isdecimal() else 0
+
+
+def ended(text: str) -> str:
+    """With a full stop at its end, unless it has a mark there."""
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
