@@ -7,7 +7,7 @@ Found is what is repeated word by word. A model that translates or encodes what 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -74,12 +74,12 @@ class Echoes:
             for secret in self._secrets
             for at in re.finditer(re.escape(secret), text, re.IGNORECASE)
         ]
-        places = [(match.group().casefold(), match.start(), match.end()) for match in _WORD.finditer(text)]
+        places = list(_WORD.finditer(text))
+        words = [match.group().casefold() for match in places]
         for length, rows in self._rows.items():
-            for at in range(len(places) - length + 1):
-                row = tuple(word for word, _, _ in places[at : at + length])
+            for at, row in enumerate(_in_rows(words, length)):
                 if row in rows and not self._was_shown(row):
-                    found.append((places[at][1], places[at + length - 1][2]))
+                    found.append((places[at].start(), places[at + length - 1].end()))
         return _joined(found)
 
     def _was_shown(self, row: tuple[str, ...]) -> bool:
@@ -127,8 +127,12 @@ class Stream:
 
 @lru_cache(maxsize=64)
 def _rows(text: str, length: int) -> frozenset[tuple[str, ...]]:
-    words = [word.casefold() for word in _WORD.findall(text)]
-    return frozenset(zip(*(words[at:] for at in range(length)), strict=False))
+    return frozenset(_in_rows([word.casefold() for word in _WORD.findall(text)], length))
+
+
+def _in_rows(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
+    """Each run of so many words."""
+    return zip(*(words[at:] for at in range(length)), strict=False)
 
 
 def _secrets(text: str) -> list[str]:

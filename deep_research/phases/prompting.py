@@ -100,7 +100,7 @@ def wishes(handoff: Handoff) -> str:
     if handoff.system_prompt:
         parts.append(f"The owner of this research says:\n{handoff.system_prompt}")
     if handoff.guidance:
-        parts.append(f"Advice for this step, the latest last:\n{listed(handoff.guidance)}")
+        parts.append(f"Advice for this step, the latest last:\n{listed(map(one_line, handoff.guidance))}")
     return "\n\n".join(parts)
 
 

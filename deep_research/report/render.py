@@ -55,7 +55,9 @@ def finished(
     """The report with numbered references, its metadata and its citations. An empty draft stays empty."""
     body = safe(draft.strip(), {s.url for s in sources if s.url})
     ledger = Ledger(findings, sources)
-    body = _ID.sub("…", ledger.number(body)).strip()  # an id in the midst of a sentence tells a reader nothing
+    body = _ID.sub(
+        "…", ledger.number(body)
+    ).strip()  # an id in the midst of a sentence tells a reader nothing
     references = "\n".join(f"{number}. {reference(source)}" for number, source in ledger.sources)
     report = f"{body}\n\n## {REFERENCES}\n\n{references}\n" if references else body
     metadata = ReportMetadata(

@@ -8,10 +8,37 @@ from deep_research.report.render import escaped, finished, reference
 from deep_research.state import ConfidenceLevel, Finding, Quote, Source
 
 OK = "https://ok.example/page"
-EVIL = ("http://evil.example/p", "//evil.example/p", "javascript:alert(1)", "data:text/html,x", "http&colon;//e.x")
+EVIL = (
+    "http://evil.example/p",
+    "//evil.example/p",
+    "javascript:alert(1)",
+    "data:text/html,x",
+    "http&colon;//e.x",
+)
 FIND = "find-000000000001"
 PARTS = (
-    *("[", "]", "(", ")", "<", ">", "!", "\\", ":", "`", "\n", "\n\n", "> ", "- ", "1. ", " ", "x", '"', "&lt;", "|"),
+    *(
+        "[",
+        "]",
+        "(",
+        ")",
+        "<",
+        ">",
+        "!",
+        "\\",
+        ":",
+        "`",
+        "\n",
+        "\n\n",
+        "> ",
+        "- ",
+        "1. ",
+        " ",
+        "x",
+        '"',
+        "&lt;",
+        "|",
+    ),
     *("[r]: ", "![r]", "[r]", "](", "]:", "<img src=", "<!--", "</a>", "www", ".evil.example", "\0"),
     *(f"[{FIND}]", "[find-ffffffffffff]", FIND, "[1]: ", "[1]", OK, f"[a]({OK})", f"<{OK}>", *EVIL),
 )
@@ -50,7 +77,9 @@ def test_no_draft_leads_anywhere_but_to_a_source(draft):
 @given(DRAFTS)
 def test_no_text_from_outside_leads_anywhere(text):
     assert live(escaped(text)) == []
-    assert {item for item in live(reference(SOURCE.model_copy(update={"title": text}))) if item[1] != OK} == set()
+    assert {
+        item for item in live(reference(SOURCE.model_copy(update={"title": text}))) if item[1] != OK
+    } == set()
 
 
 @settings(max_examples=300, deadline=None)

@@ -77,8 +77,12 @@ def _snippet(p: str) -> tuple[Files, Found]:
     spaced = f"{FACT} {p} {HARMLESS}"
     found = [
         SearchResult(address=f"https://found.example/?q={quote(p)}", title=p, snippet=p, text=spaced),
-        SearchResult(address="javascript:alert(1)", title=f"[{p}](javascript:alert(1))", snippet=p, text=FACT),
-        SearchResult(address=f"https://found.example/a b<img>[x]({p})", title=f"\\\\<img src=x> {p}", text=FACT),
+        SearchResult(
+            address="javascript:alert(1)", title=f"[{p}](javascript:alert(1))", snippet=p, text=FACT
+        ),
+        SearchResult(
+            address=f"https://found.example/a b<img>[x]({p})", title=f"\\\\<img src=x> {p}", text=FACT
+        ),
     ]
     return {}, found
 
@@ -103,7 +107,9 @@ PLACEMENTS: Mapping[str, Callable[[str], tuple[Files, Found]]] = {
         [],
     ),
     "metadata": lambda p: (
-        {"north.md": f"---\ntitle: {json.dumps(p)}\nauthor: {json.dumps(p)}\n---\n\n# North\n\n{FACT} {HARMLESS}\n"},
+        {
+            "north.md": f"---\ntitle: {json.dumps(p)}\nauthor: {json.dumps(p)}\n---\n\n# North\n\n{FACT} {HARMLESS}\n"
+        },
         [],
     ),
     "snippet": _snippet,

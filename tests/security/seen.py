@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.sources.search import SearchResult
-from deep_research.state.events import RunCreated
+from deep_research.state.events import PhaseStarted, RunCreated
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.reading import ReadingModel
 
@@ -48,10 +48,10 @@ def looked_at(
     folder: Path,
     found: list[SearchResult],
     *,
-    model: ReadingModel | None = None,
+    model: ReadingModel,
     **settings: Any,
 ) -> Seen:
-    model, search = model, ScriptedSearch(lambda request: found)
+    search = ScriptedSearch(lambda request: found)
 
     async def watched(research: DeepResearch) -> Seen:
         told = [event async for event in research.stream(QUESTION, system_prompt=WISHES)]
@@ -61,7 +61,12 @@ def looked_at(
         texts = {h: await research.atext(h) for h in {q.content_hash for q in quotes}}
         return Seen(result, told, model, [r.query for r in search.requests], texts)
 
-    options = {"store": "memory", "max_iterations": 2, "max_sub_queries": 2, "reflection": "always"} | settings
+    options = {
+        "store": "memory",
+        "max_iterations": 2,
+        "max_sub_queries": 2,
+        "reflection": "always",
+    } | settings
     with DeepResearch(
         model=model, corpus=folder, search=[search], data_dir=folder.parent / "data", **options
     ) as research:
@@ -83,10 +88,14 @@ def completed(seen: Seen) -> str:
 
 
 def _left(seen: Seen) -> str:
-    """Everything that the run left or told, but the options that it was started with."""
+    """Everything that the run left or told, but the options that it was started with and where they are noted as
+    what the planner was handed."""
     kept = seen.result.model_dump(mode="json")
-    del kept["state"]["options"]
-    events = [repr(event) for event in seen.told if not isinstance(event, RunCreated)]
+    del kept["state"]["options"], kept["decisions"][0]["inputs"]["system_prompt"]
+    created, dispatched, *others = seen.told
+    assert isinstance(created, RunCreated)
+    assert isinstance(dispatched, PhaseStarted)
+    events = [repr(event) for event in others]
     stream = "".join(getattr(event, "text", "") or "" for event in seen.told)
     return "\n".join([json.dumps(kept, ensure_ascii=False), *events, stream, *seen.queries])
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
+from deep_research.evidence.agreement import numbers
+from deep_research.evidence.text import content_stems
 from deep_research.models.base import Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
@@ -13,6 +15,7 @@ from deep_research.state import Finding
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included
 MOST_FINDINGS = 150  # that are compared, the best; further ones stand as they are
+IN_COMMON = 0.3  # of the words of the shorter of two findings that are said to be the same
 
 SYSTEM = f"""\
 Several readers have read different sources for one question and written down findings (F1, F2 …) and gaps \
@@ -67,9 +70,10 @@ async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel
     for group in groups:
         fresh = [finding for finding in group if finding.id not in taken]
         taken |= {finding.id for finding in fresh}
-        if len(fresh) > 1:
-            joined.append(_one(fresh))
-            dropped += [finding.id for finding in fresh[1:]]
+        alike = [finding for finding in fresh if _can_be_same(fresh[0], finding)]
+        if len(alike) > 1:
+            joined.append(_one(alike))
+            dropped += [finding.id for finding in alike[1:]]
     return looked.model_copy(
         update={
             "findings": tuple(joined),
@@ -82,6 +86,16 @@ async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel
             ],
         }
     )
+
+
+def _can_be_same(one: Finding, other: Finding) -> bool:
+    """Whether it is to be believed that two findings say the same: a page may have asked for it. Other figures, or
+    hardly a word in common, and they stand as they are."""
+    a, b = numbers(one.content), numbers(other.content)
+    if a and b and a.isdisjoint(b):
+        return False
+    said, also = set(content_stems(one.content)), set(content_stems(other.content))
+    return len(said & also) >= IN_COMMON * min(len(said), len(also))
 
 
 def _one(group: list[Finding]) -> AnalyzedFinding:

@@ -8,7 +8,7 @@ from deep_research.models.base import Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
-from deep_research.phases.prompting import RULES, Message, listed, manner, output_for, wishes
+from deep_research.phases.prompting import RULES, Message, listed, manner, one_line, output_for, wishes
 from deep_research.state import FirstLook
 
 MOST_OUTPUT = 2_500  # tokens, thoughts included
@@ -67,7 +67,9 @@ class LLMPlanner:
             )
             message.material("first look", seen(handoff.first_look))
         if handoff.asked:
-            message.add(f"These were searched already; search for something else:\n{listed(handoff.asked)}")
+            message.add(
+                f"These were searched already; search for something else:\n{listed(map(one_line, handoff.asked))}"
+            )
         message.add(f"Plan at least 2 and at most {handoff.max_sub_queries} searches. {manner(handoff)}")
         call = ModelCall(
             system=SYSTEM,

@@ -64,7 +64,7 @@ class LLMSynthesizer:
         return SynthesizerOutput(report=with_notes(report, handoff, material))
 
     async def _at_once(self, handoff: SynthesizerInput, material: Given, model: LanguageModel) -> str:
-        problem = ""
+        problem = why = ""
         for _ in range(2):
             message = Message()
             message.add(f"Question: {handoff.original_query}")
@@ -83,12 +83,14 @@ class LLMSynthesizer:
             answer = await model.text(call)
             draft = Draft.of(answer.value, handoff.original_query, material)
             if answer.stop is not StopReason.END:
+                why = "the draft was cut off"
                 problem = f"The last draft was cut off. Keep to {handoff.words} words."
             elif not draft.problem:
                 return draft.text
             else:
+                why = f"the draft cannot be used: {draft.problem.rstrip('.')}"
                 problem = f"The last draft cannot be used: {draft.problem} Write the whole report again."
-        raise unusable(model, problem)
+        raise unusable(model, why)
 
 
 def unusable(model: LanguageModel, problem: str) -> ModelError:
