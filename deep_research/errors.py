@@ -25,6 +25,7 @@
     │   └── ContentMissingError     a saved text that the store does not hold
     ├── WorkError                   a unit of work failed
     │   ├── SearchError             a search provider failed
+    │   ├── FetchError              a page cannot be had, or may not be fetched
     │   ├── ModelError              a language model gave no usable answer; ``verdict`` says what that means
     │   ├── WindowError             what is to be sent does not fit the model's window
     │   ├── BudgetError             a request would pass a cap of the run
@@ -59,7 +60,9 @@ class DeepResearchError(Exception):
         self.problem = one_line(problem)
         self.hint = one_line(hint)
         self.data: dict[str, Any] = data
-        super().__init__(f"{self.problem} {self.hint}".strip())
+        # What services say does not always end as a sentence does.
+        stop = "." if self.hint and self.problem and self.problem[-1] not in ".!?:;…" else ""
+        super().__init__(f"{self.problem}{stop} {self.hint}".strip())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.problem, self.hint, self.data)
@@ -188,6 +191,12 @@ class WorkError(DeepResearchError):
 
 class SearchError(WorkError):
     code = "search"
+
+
+class FetchError(WorkError):
+    """``data`` has ``url``, and ``refused`` where it may not be fetched."""
+
+    code = "fetch"
 
 
 class ModelError(WorkError):

@@ -3,6 +3,7 @@ sent, settled and written to the log."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -14,13 +15,14 @@ from deep_research.budget.spend import Spend, unpriced
 from deep_research.budget.tokens import Counter
 from deep_research.budget.window import Window
 from deep_research.errors import AgentError, ModelError, WindowError
+from deep_research.logs import get_log, told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, TokenUsage
 from deep_research.models.echoes import Echoes, Stream
 from deep_research.models.language import Answer, LanguageModel
 from deep_research.models.pieces import OnPiece
 from deep_research.models.pool import ModelPool, Named
 from deep_research.models.profiles import Profile, profile_of
-from deep_research.models.retry import usage_of
+from deep_research.models.retry import GRACE, usage_of
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation
 from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written
 from deep_research.state.journal import Clock, Journal, utc_now
@@ -30,6 +32,7 @@ _Object = TypeVar("_Object", bound=BaseModel)
 NEARLY = 0.7  # of the window: from here on the service is asked to count, where it can and we cannot
 COUNT_SECONDS = 10.0
 LONGEST_ID = 200  # characters of the name that a service gives a request
+log = get_log("metered")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,9 +161,10 @@ class _RunBook:
         roles, spend = self._run.roles, self._run.spend
         profile = profile_of(provider.name, roles.pool.profiles)
         window = Window.of(profile.context, call.max_output, runtime=roles.runtime, margin=roles.margin)
-        bound, exact = await _bound(call, profile)
+        counter = await Counter.of(profile.encoding)
+        bound, exact = await counter.bound_of(call), counter.exact
         wanted = self._reservation(provider, call, profile, bound)
-        expected = await _expected(call, profile)
+        expected = bound if exact else await counter.expected_of(call)
         nearly = expected > NEARLY * window.most
         if not exact and (nearly or spend.ledger.refusal(wanted)):
             counted = await _counted(provider, call)
@@ -176,14 +180,13 @@ class _RunBook:
                 tokens=likely,
                 limit=window.most,
             )
-        wanted = wanted.model_copy(update={"call_id": spend.next_id()})
-        await spend.hold(wanted)
+        held = await spend.hold(wanted)
         try:
-            await self._run.journal.record(ModelReserved(reservation=wanted))
+            await self._run.journal.record(ModelReserved(reservation=held))
         except BaseException:
-            spend.lose(wanted.call_id)
+            spend.lose(held.call_id)
             raise
-        return _Held(wanted, profile)
+        return _Held(held, profile)
 
     def _reservation(
         self, provider: ModelProvider, call: ModelCall, profile: Profile, bound: int
@@ -225,22 +228,16 @@ class _RunBook:
         self._run.spend.lose(reserved.reservation.call_id)
 
 
-async def _bound(call: ModelCall, profile: Profile) -> tuple[int, bool]:
-    """How many tokens the input can be, and whether they were counted as the model does."""
-    counter = await Counter.of(profile.encoding)
-    return await counter.bound_of(call), counter.exact
-
-
-async def _expected(call: ModelCall, profile: Profile) -> int:
-    return await (await Counter.of(profile.encoding)).expected_of(call)
-
-
 async def _counted(provider: ModelProvider, call: ModelCall) -> int | None:
-    """What the service counts: asked where bytes would not do, since the prompt nearly fills the window or a cap."""
+    """What the service counts: asked where bytes would not do, since the prompt nearly fills the window or a cap.
+    Counting is a service to us: whatever goes wrong with it, the answer will say what is wrong."""
     try:
-        return await provider.count(call.model_copy(update={"timeout": COUNT_SECONDS}))
-    except ModelError:
-        return None  # counting is a service to us; the answer will say what is wrong
+        async with asyncio.timeout(COUNT_SECONDS + GRACE):
+            counted: object = await provider.count(call.model_copy(update={"timeout": COUNT_SECONDS}))
+    except Exception as error:  # anyone may write a provider
+        log.info("count_failed", provider=provider.name, error=told(error))
+        return None
+    return counted if isinstance(counted, int) and counted > 0 else None
 
 
 def _request_id(outcome: Reply | ModelError) -> str | None:

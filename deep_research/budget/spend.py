@@ -90,18 +90,18 @@ class Spend:
         self._count = state.usage.model_calls + len(state.reservations)
         self._waiting: set[asyncio.Future[None]] = set()
 
-    def next_id(self) -> str:
-        self._count += 1
-        return f"call-{self._count:06}"
-
-    async def hold(self, wanted: Reservation) -> None:
-        """Sets aside. What does not fit now waits for the requests in flight, which may take less than was set aside
-        for them. Raises `BudgetError` when it does not fit even then."""
+    async def hold(self, wanted: Reservation) -> Reservation:
+        """Sets aside, and gives it back with its id. What does not fit now waits for the requests in flight, which may
+        take less than was set aside for them. Raises `BudgetError` when it does not fit even then."""
         while (refusal := self.ledger.refusal(wanted)) is not None:
             if not self.ledger.held:
                 raise refusal
             await self._change()
-        self.ledger.held[wanted.call_id] = wanted
+        # What was refused gets no number: a resumed run counts on from the requests that its log has.
+        self._count += 1
+        held = wanted.model_copy(update={"call_id": f"call-{self._count:06}"})
+        self.ledger.held[held.call_id] = held
+        return held
 
     def settle(self, call_id: str, tokens: int, cost_usd: float | None) -> None:
         self.ledger.held.pop(call_id, None)

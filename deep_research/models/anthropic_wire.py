@@ -14,7 +14,7 @@ from typing import Any
 from deep_research.errors import ModelError
 from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.clients_errors import refused
-from deep_research.models.clients_wire import number, record, text, whole_characters
+from deep_research.models.clients_wire import is_count, number, record, text, whole_characters
 
 MOST_MARKS = 4  # for the cache, in one request
 
@@ -143,7 +143,7 @@ class Heard:
             written=written,
             output=number(self._usage.get("output_tokens")),
             reasoning=number(record(self._usage.get("output_tokens_details")).get("thinking_tokens")),
-            known=self._is_settled and "input_tokens" in self._usage,
+            known=self._is_settled and is_count(self._usage.get("input_tokens")),
         )
 
     def reply(self) -> Reply:
@@ -184,7 +184,7 @@ class Heard:
         if reason := text(ending.get("stop_reason")):
             self._stop = _STOPS.get(reason, StopReason.INCOMPLETE)
         self._note(usage)
-        self._is_settled = "output_tokens" in record(usage)
+        self._is_settled = is_count(record(usage).get("output_tokens"))
 
     def _note(self, usage: Any) -> None:
         """Each report is of all until then; what it leaves out stays."""

@@ -85,7 +85,7 @@ def header_names(variable: str) -> list[str]:
 
 
 def checked_url(url: str, *, of: str) -> str:
-    """The address if it can be one, without a slash at its end."""
+    """The address if it can be one, without a slash at its end. It is shown and stored, so no secret may be in it."""
     try:
         parts = urlsplit(url.strip())
         _ = parts.port
@@ -94,6 +94,11 @@ def checked_url(url: str, *, of: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(
             f"The base URL of {of} is no http(s) address.", hint="It looks like http://127.0.0.1:8000/v1."
+        )
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise ConfigurationError(
+            f"The base URL of {of} holds more than an address.",
+            hint="Leave out user, password and query: a key is given by its variable, which is never stored.",
         )
     return url.strip().rstrip("/")
 

@@ -16,6 +16,7 @@ from deep_research.models.base import ModelCall
 from deep_research.models.clients_errors import foreign_errors, malformed
 
 MOST_BYTES = 32 * 1024 * 1024  # of one answer; a longer one is no answer
+MOST_TOKENS = 1_000_000_000  # of one request; a larger figure is none
 _SECONDS_TO_DRAIN = 0.1
 
 
@@ -139,8 +140,14 @@ def text(value: Any) -> str:
     return whole_characters(value) if isinstance(value, str) else ""
 
 
+def is_count(value: Any) -> bool:
+    """Whether a service said how many: null, a text or a figure that nothing has is not said."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+
+
 def number(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    found: int = value if is_count(value) else 0
+    return found
 
 
 def whole_characters(value: str) -> str:

@@ -105,7 +105,7 @@ class SingleModel:
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
         """An object. What a model can do that nothing is known of is found out first, with a small question."""
         if self._probes is not None and self.profile.forms is None:
-            await self._probes.ensure(self.provider, self._persistence)
+            await self._probes.ensure(self.provider, self.profile, self._persistence, seconds=self._timeout)
         tries = self._tries(call)
         failed: ModelError | None = None
         try:

@@ -29,6 +29,7 @@ from deep_research.models.clients_errors import Wishes, foreign_errors, malforme
 from deep_research.models.clients_wire import (
     Body,
     drain,
+    is_count,
     is_stream,
     json_lines,
     number,
@@ -170,7 +171,7 @@ class Ollama(ModelProvider):
             usage=TokenUsage(
                 input=number(last.get("prompt_eval_count")),
                 output=number(last.get("eval_count")),
-                known="prompt_eval_count" in last,
+                known=is_count(last.get("prompt_eval_count")) and is_count(last.get("eval_count", 0)),
             ),
             model=text(last.get("model")),
         )

@@ -19,6 +19,7 @@ from deep_research.models.clients_wire import (
     Body,
     drain,
     events,
+    is_count,
     number,
     record,
     records,
@@ -213,5 +214,5 @@ def _usage(data: Any) -> TokenUsage:
         written=number(taken.get("cache_write_tokens")),
         output=number(data.get("output_tokens")),
         reasoning=number(given.get("reasoning_tokens")),
-        known="input_tokens" in data and "output_tokens" in data,
+        known=is_count(data.get("input_tokens")) and is_count(data.get("output_tokens")),
     )

@@ -19,6 +19,7 @@ from deep_research.models.clients_errors import Wishes, malformed, refused
 from deep_research.models.clients_wire import (
     Body,
     events,
+    is_count,
     number,
     record,
     records,
@@ -211,5 +212,5 @@ def _usage(data: Any) -> TokenUsage:
         written=number(taken.get("cache_write_tokens")),
         output=number(data.get("completion_tokens")),
         reasoning=number(given.get("reasoning_tokens")),
-        known="prompt_tokens" in data and "completion_tokens" in data,
+        known=is_count(data.get("prompt_tokens")) and is_count(data.get("completion_tokens")),
     )

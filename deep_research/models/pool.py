@@ -18,7 +18,7 @@ from deep_research.models.limits import Gate, Gates
 from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile, profile_of
 from deep_research.models.recording import Recorder
-from deep_research.models.registry import make_model_provider, parse_name
+from deep_research.models.registry import make_model_provider
 from deep_research.models.retry import Book, OnWait, Persistence
 
 log = get_log("models")
@@ -71,7 +71,6 @@ class ModelPool:
         if not isinstance(model, str):
             return self._kept(f"{model.name} {id(model)}", model)
         name = model.strip()
-        parse_name(name)
         with self._lock:
             known = self._made.get(name)
         return known or self._kept(name, make_model_provider(name))

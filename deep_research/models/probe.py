@@ -15,20 +15,21 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from deep_research.errors import ModelError
 from deep_research.logs import get_log
 from deep_research.models import structured
 from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Message, ModelCall, ModelProvider
+from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence, Tries
 from deep_research.models.verdicts import Verdict
 from deep_research.state import Record
 
 FILE = "models.json"
 KEPT = timedelta(days=30)
-SECONDS = 30.0
+SECONDS = 120.0  # servers on this machine load a model when it is first asked
 MOST_OUTPUT = 2_000  # room for the thoughts of a model that reasons
 
 log = get_log("probe")
@@ -49,7 +50,7 @@ class Probed(Record):
     at: datetime
     rungs: dict[str, bool] = Field(default_factory=dict)
     usage: bool = True
-    seconds: float = 0.0
+    seconds: float = Field(default=0.0, allow_inf_nan=False)
     error: str | None = None
 
 
@@ -73,7 +74,14 @@ class Probes:
                     self._teach(found)
             return dict(self._known)
 
-    async def ensure(self, provider: ModelProvider, persistence: Persistence) -> None:
+    async def ensure(
+        self,
+        provider: ModelProvider,
+        profile: Profile,
+        persistence: Persistence,
+        *,
+        seconds: float = SECONDS,
+    ) -> None:
         """Asks the model, unless it was asked before. Raises `ModelError` when it cannot be reached or refuses to
         work: whatever else is asked of it would end in the same way."""
         known = self.known()
@@ -82,7 +90,7 @@ class Probes:
                 return
             self._asked.add(provider.identity)
         try:
-            found = await probe(provider, self._abilities, persistence)
+            found = await probe(provider, profile, self._abilities, persistence, seconds=seconds)
         except BaseException:
             with self._lock:
                 self._asked.discard(provider.identity)
@@ -91,7 +99,8 @@ class Probes:
 
     def remember(self, found: Probed) -> None:
         with self._lock:
-            self._known = (self._known or {}) | {found.name: found}
+            # What was found now stands, without what was known before; other models' entries are kept.
+            self._known = (self._read() if self._known is None else self._known) | {found.name: found}
             self._write(self._known)
 
     def _teach(self, found: Probed) -> None:
@@ -101,17 +110,20 @@ class Probes:
     def _read(self) -> dict[str, Probed]:
         if self._path is None:
             return {}
+        now = datetime.now(UTC)
         try:
             held = json.loads(self._path.read_text(encoding="utf-8"))
-            read = {name: Probed.model_validate(item) for name, item in held.items()}
-            known = {name: found for name, found in read.items() if set(found.rungs) <= set(Rung)}
+            read = [Probed.model_validate({**item, "name": name}) for name, item in held.items()]
+            return {
+                found.name: found
+                for found in read
+                if set(found.rungs) <= set(Rung) and now - KEPT < found.at.astimezone(UTC) < now + KEPT
+            }
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, AttributeError, ValidationError) as error:
+        except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             log.info("probes_unread", error=type(error).__name__)
             return {}
-        oldest = datetime.now(UTC) - KEPT
-        return {name: found for name, found in known.items() if found.at.astimezone(UTC) > oldest}
 
     def _write(self, known: dict[str, Probed]) -> None:
         if self._path is None:
@@ -122,20 +134,34 @@ class Probes:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=f"{FILE}-")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(name, self._path)
-        except OSError as error:
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    file.write(text)
+                os.replace(name, self._path)
+            except BaseException:
+                os.unlink(name)
+                raise
+        except (OSError, ValueError) as error:
             log.info("probes_unwritten", error=type(error).__name__)
 
 
-async def probe(provider: ModelProvider, abilities: Abilities, persistence: Persistence) -> Probed:
-    """Asks a model something small. Raises `ModelError` unless it answers, be it badly."""
-    tries = Tries(time.monotonic() + SECONDS)
+async def probe(
+    provider: ModelProvider,
+    profile: Profile,
+    abilities: Abilities,
+    persistence: Persistence,
+    *,
+    seconds: float = SECONDS,
+) -> Probed:
+    """Asks a model something small, within its profile: a server that is told another window than later would load
+    the model twice. Raises `ModelError` unless it answers, be it badly."""
     began = time.monotonic()
+    tries = Tries(began + seconds)
+    most = min(MOST_OUTPUT, profile.output)
     call = ModelCall(
         messages=(Message(content="What colour is a clear sky at noon, and what may be seen in it?"),),
-        max_output=MOST_OUTPUT,
+        max_output=most,
+        context=profile.context,
     )
     error: str | None = None
     try:
@@ -146,7 +172,8 @@ async def probe(provider: ModelProvider, abilities: Abilities, persistence: Pers
             tries,
             persistence=persistence,
             abilities=abilities,
-            most_output=MOST_OUTPUT,
+            most_output=most,
+            forms=profile.forms,
         )
     except ModelError as problem:
         if problem.verdict not in (Verdict.MALFORMED, Verdict.LENGTH, Verdict.REFUSAL):

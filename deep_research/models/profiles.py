@@ -105,7 +105,7 @@ def read_profiles(path: Path) -> Mapping[str, Profile]:
     """A user's file of the same form. Raises `SettingsError`."""
     try:
         return _profiles(tomllib.loads(path.read_text(encoding="utf-8")), str(path.name))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise SettingsError(f"The model file {path.name} cannot be read: {reason}.") from None
 
@@ -123,5 +123,6 @@ def _profiles(data: Mapping[str, Any], where: str) -> Mapping[str, Profile]:
             first = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else None
             place = ".".join(map(str, first["loc"])) if first else "it"
             why = first["msg"] if first else "is no table"
-            raise SettingsError(f"The model '{name}' in {where} is not usable: {place}: {why}.") from None
+            shown = name if name.isprintable() else ascii(name)[1:-1]
+            raise SettingsError(f"The model '{shown}' in {where} is not usable: {place}: {why}.") from None
     return found

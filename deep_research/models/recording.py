@@ -123,10 +123,11 @@ def _lines(path: Path) -> list[Any]:
     try:
         if path.stat().st_size > LARGEST:
             raise ConfigurationError(f"The record {path.name} has more than {LARGEST} bytes.")
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+        # At line feeds alone: texts hold other characters at which lines could be split.
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
     except OSError as error:
         raise ConfigurationError(f"The record {path.name} cannot be read: {error.strerror}.") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ConfigurationError(f"The record {path.name} is not a file of JSON lines.") from None
 
 

@@ -25,7 +25,11 @@ SERVICES: dict[str, str] = {
     "openai-compatible": "deep_research.models.openai_chat:OpenAIChat",
     "replay": "deep_research.models.recording:Replay",
 }
-_URL = re.compile(r"@(?=https?://)")
+_URL = re.compile(r"@(?=[A-Za-z][A-Za-z0-9+.-]*://)")
+# What is meant for an address, and has no http:// before it.
+_BARE_URL = re.compile(
+    r"@((?:localhost|[\w.-]+:\d{1,5}|\[[0-9a-fA-F:]+\]|[\w-]+(?:\.[\w-]+)+(?=/))(?:[:/].*)?)$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,13 @@ def known_services() -> dict[str, str]:
 def parse_name(name: str, services: Mapping[str, str] | None = None) -> ModelName:
     """The parts of a name. Raises `UnknownNameError`, `ConfigurationError`."""
     services = known_services() if services is None else services
-    service, colon, rest = name.strip().partition(":")
+    name = name.strip()
+    if not name.isprintable():
+        raise ConfigurationError(
+            f"The model name '{ascii(redact(name))[1:-1]}' has characters that no name has.",
+            hint="Write it as SERVICE:MODEL.",
+        )
+    service, colon, rest = name.partition(":")
     if not colon or not rest.strip():
         raise _incomplete(redact(name), services)
     if service not in services:
@@ -56,6 +66,11 @@ def parse_name(name: str, services: Mapping[str, str] | None = None) -> ModelNam
     model, *url = _URL.split(rest.strip(), maxsplit=1)
     if not model:
         raise _incomplete(redact(name), services)
+    if service != "replay" and not url and (bare := _BARE_URL.search(model)):
+        raise ConfigurationError(
+            f"The address in '{redact(name)}' does not say how to get there.",
+            hint=f"Write '{service}:{redact(model[: bare.start()])}@http://{redact(bare.group(1))}'.",
+        )
     return ModelName(service, model, url[0] if url else None)
 
 

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel
 
 from deep_research.errors import ModelError
+from deep_research.logs import get_log, told
 from deep_research.models import lines
 from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, StopReason
@@ -23,6 +24,8 @@ _T = TypeVar("_T", bound=BaseModel)
 
 LONGEST_ECHO = 4_000  # characters of an unusable answer that are shown to the model again
 _NOT_THIS_WAY = (400, 404, 405, 415, 422, 501)  # what a service answers that does not know a form
+
+log = get_log("structured")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,13 @@ class _Ladder(Generic[_T]):
 
     async def climb(self, rung: Rung, call: ModelCall) -> Found[_T] | None:
         """The object, or None where this rung gives none. Raises `ModelError` where no other will either."""
-        shaped = _shaped(rung, call, self.answer, self.provider)
+        try:
+            shaped = _shaped(rung, call, self.answer, self.provider)
+        except Exception as error:  # no service's schemas know every type; that says nothing of the model
+            if rung not in (Rung.SCHEMA, Rung.TOOL):
+                raise
+            log.info("schema_not_made", provider=self.provider.name, error=told(error))
+            return None
         answered = False
         while self.tries.left > 0:
             if self.problem is not None and self.tries.seconds <= 0:

@@ -20,10 +20,12 @@ from deep_research.state import (
     AgentRole,
     DeepResearchPhase,
     DeepResearchState,
+    Limit,
     ModelRole,
     Record,
     SubQuery,
 )
+from deep_research.state.events import LimitReached
 from deep_research.state.journal import Journal
 
 _In_contra = TypeVar("_In_contra", contravariant=True)
@@ -184,6 +186,11 @@ def _checked(answer: Any, wanted: type[_Answer], role: AgentRole) -> _Answer:
             hint="See docs/agents.md for what each agent returns.",
             role=role.value,
         ) from None
+
+
+def noted(notes: Iterable[str]) -> list[LimitReached]:
+    """What an agent could only do in part, as limits of the run."""
+    return [LimitReached(limit=Limit(name="window", message=note)) for note in notes]
 
 
 SMALL_WORK = 40  # items that take well under a millisecond: a thread would cost more than the work

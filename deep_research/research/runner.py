@@ -320,9 +320,6 @@ class Runner:
         with self._gate:
             if self._active.get(lane.run_id) is active:
                 del self._active[lane.run_id]
-            is_last = not any(other.loop is active.loop for other in self._active.values())
-        if is_last and not self._lasting():
-            await self._parts.models.pool.aclose()
         # The last word let go of the run. After anything else, a failed write above all, this does: or else the
         # heartbeat would hold for ever what nobody works on.
         try:
@@ -330,6 +327,18 @@ class Runner:
                 await asyncio.shield(asyncio.to_thread(self._release, lane))
         finally:
             active.gone.set_result(None)
+            await self._close_connections(active.loop)
+
+    async def _close_connections(self, loop: asyncio.AbstractEventLoop) -> None:
+        """With the last run on a loop that is not ours, for nobody tells when that one ends. The run is over and let
+        go of: nothing here may keep or lose it."""
+        with self._gate:
+            is_last = not any(other.loop is loop for other in self._active.values())
+        if is_last and not self._lasting():
+            try:
+                await asyncio.wait_for(self._parts.models.pool.aclose(), RELEASE_WAIT)
+            except TimeoutError:
+                log.warning("connections_left_open")
 
     def _release(self, lane: Lane) -> None:
         try:

@@ -121,7 +121,7 @@ class EvidenceWeighed(Event):
     """All batches were put together. ``findings`` and ``gaps`` are those that changed, by id; ``dropped`` are
     findings that became part of another, or that do not answer after all; ``contradictions`` are all that are
     known. ``scores`` are those of sources by id, ``completeness`` (0 to 1) is the share of the question that the
-    findings answer."""
+    findings answer. ``unknown_ids`` counts ids that the agent named and was never given."""
 
     type: Literal["evidence.weighed"] = "evidence.weighed"
     findings: tuple[Finding, ...] = ()
@@ -130,6 +130,7 @@ class EvidenceWeighed(Event):
     contradictions: tuple[Contradiction, ...] = ()
     scores: dict[str, float] = Field(default_factory=dict)
     completeness: float | None = None
+    unknown_ids: int = 0
 
 
 class ReportWritten(Event):
@@ -140,12 +141,14 @@ class ReportWritten(Event):
 
 
 class GapsAssessed(Event):
-    """The refiner's judgement, and the follow-up sub-queries a next iteration would search."""
+    """The refiner's judgement, and the follow-up sub-queries a next iteration would search. ``unknown_ids`` counts ids
+    that it named and was never given."""
 
     type: Literal["gaps.assessed"] = "gaps.assessed"
     gap_analysis: tuple[GapAnalysis, ...]
     recommendation: IterationRecommendation
     report_improvements: tuple[str, ...] = ()
+    unknown_ids: int = 0
 
 
 class PhaseEnded(Event):

@@ -415,6 +415,7 @@ def _weighed(state: Fold, event: ev.EvidenceWeighed) -> None:
         state.sources[source_id] = state.sources[source_id].model_copy(update={"score": score})
     if event.completeness is not None:
         state.completeness = event.completeness
+    state.unknown_ids += event.unknown_ids
     state.phase_done = True
 
 
@@ -433,6 +434,7 @@ def _gaps_assessed(state: Fold, event: ev.GapsAssessed) -> None:
     state.recommendation = event.recommendation
     state.report_improvements = event.report_improvements
     state.refined = state.iteration
+    state.unknown_ids += event.unknown_ids
     state.phase_done = True
 
 

@@ -41,9 +41,10 @@ def limit_of(error: WorkError) -> Limit | None:
         return None
     name = str(error.data.get("cap", "budget"))
     cap, used = error.data.get("limit"), error.data.get("used")
+    of = f" of {cap:,.10g}" if isinstance(cap, int | float) else ""
     return Limit(
         name=name,
-        message=f"The cap {name} of {cap:g} was reached; what was left to do was done without a model.",
+        message=f"The cap {name}{of} was reached; what was left to do was done without a model.",
         cap=cap,
         used=used,
     )

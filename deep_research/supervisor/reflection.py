@@ -10,11 +10,23 @@ from pydantic import BaseModel, Field
 from deep_research.models.base import Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
-from deep_research.phases.prompting import RULES, Message, listed, one_line
+from deep_research.phases.prompting import (
+    OF_ADVICE,
+    OF_OWNER,
+    OF_QUESTION,
+    RULES,
+    Message,
+    listed,
+    one_line,
+    output_for,
+    room_for,
+    shortened,
+)
 from deep_research.state import AgentDecision, DeepResearchPhase, DeepResearchState, ValidationResult
 
 MOST_OUTPUT = 1_500  # tokens, thoughts included
-MOST_SHOWN = 40  # findings, sources or sub-queries
+MOST_SHOWN, MOST_REPORT = 3_000, 3_000  # tokens of findings, sources or sub-queries; of the report
+OF_RESULT = 0.4  # of the room, at most
 
 SYSTEM = f"""\
 You supervise a piece of research that goes through planning, gathering, analysis, synthesis and \
@@ -46,19 +58,27 @@ async def reflect(
     state: DeepResearchState, phase: DeepResearchPhase, validation: ValidationResult, model: LanguageModel
 ) -> Reflection:
     """What the supervisor's model thinks of a finished phase. Raises `WorkError`."""
-    message = Message()
-    message.add(f"Question: {state.query}")
+    output = output_for(model, MOST_OUTPUT)
+    message = Message(room_for(model, output, SYSTEM))
+    message.add(f"Question: {message.within(state.query, OF_QUESTION, 'the question')}")
+    if state.options.system_prompt:
+        said = message.within(state.options.system_prompt, OF_OWNER, "the instructions of the owner")
+        message.add(f"The owner of this research says:\n{said}")
     message.add(f"Phase: {phase.value}, round {state.iteration} of {state.max_iterations}.")
     message.add(reflection_prompt(state, phase))
     if validation.issues:
-        message.add(f"The gate found:\n{listed(validation.issues)}")
+        issues = message.lines([one_line(issue) for issue in validation.issues], OF_ADVICE, "the issues")
+        message.add(f"The gate found:\n{listed(issues)}")
     label, lines = _shown(state, phase)
-    if lines:
-        message.material(label, listed(map(one_line, lines[:MOST_SHOWN])))
+    if phase is DeepResearchPhase.SYNTHESIS and state.report:
+        message.material("report", shortened(state.report, min(MOST_REPORT, int(message.room * OF_RESULT))))
+    elif lines:
+        least = min(OF_RESULT, MOST_SHOWN / max(1, message.room))
+        message.material(label, listed(message.lines([one_line(line) for line in lines], least, label)))
     call = ModelCall(
         system=SYSTEM,
         messages=(Turn(content=str(message)),),
-        max_output=MOST_OUTPUT,
+        max_output=output,
         effort=Effort.LOW,
         nonce=message.mark,
     )
@@ -90,7 +110,7 @@ def _shown(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[str, lis
             findings = [f"{f.confidence.value}: {f.content}" for f in state.findings]
             return "findings and gaps", findings + [f"gap: {g.description}" for g in state.unresolved_gaps()]
         case DeepResearchPhase.SYNTHESIS:
-            return "report", [(state.report or "")[:6_000]]
+            return "report", []
         case DeepResearchPhase.REFINEMENT:
             return "gaps", [g.description for g in state.unresolved_gaps()]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 
 from deep_research.budget import RunModels
-from deep_research.errors import ConfigurationError, StoreError, WorkError
+from deep_research.errors import RunStateError, StopResearch, StoreError
 from deep_research.logs import get_log, told
 from deep_research.models.language import LanguageModel
 from deep_research.state import DeepResearchPhase, ModelRole, RunStatus, SupervisorAction
@@ -63,7 +63,9 @@ class Thinking:
         state = journal.state
         try:
             thought = await reflect(state, review.phase, review.validation, model)
-        except (WorkError, ConfigurationError) as error:
+        except (StoreError, StopResearch):
+            raise
+        except Exception as error:  # a provider may be anybody's
             log.warning("no_reflection", error=told(error))
             return None
         decision = reflected(thought, review.phase, state.iteration, self._clock())
@@ -80,5 +82,8 @@ class Thinking:
             if state.phase is not _ORDER[-1]:
                 following = _ORDER[_ORDER.index(state.phase) + 1]
                 await journal.record(given(following, state.iteration, thought.guidance.strip(), ORIGIN))
-        except StoreError as error:  # the phase beside it meets the same, and is the one to tell
+        except (
+            StoreError,
+            RunStateError,
+        ) as error:  # the phase beside it meets the same, and is the one to tell
             log.warning("no_reflection", error=told(error))

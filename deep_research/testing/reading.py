@@ -166,7 +166,7 @@ def framed(said: str) -> dict[str, Any]:
 _OBJECTS: dict[str, Callable[[str], dict[str, Any]]] = {
     "sub_queries": planned,
     "quality_updates": read,
-    "same": lambda _: {"same": [], "settled_gaps": [], "completeness": 0.8, "suggested_queries": []},
+    "same": lambda _: {"same": [], "filled_gaps": [], "same_gaps": [], "completeness": 0.8},
     "gap_analysis": judged,
     "sections": outlined,
     "open": framed,

@@ -176,6 +176,31 @@ def test_the_service_counts_where_bytes_would_pass_a_cap():
     assert journal.events[0].reservation.input_tokens == 150
 
 
+@pytest.mark.parametrize("counted", [ValueError("own bug"), "many", -3, 0, None])
+def test_whatever_a_provider_of_ones_own_counts_the_run_goes_on(counted):
+    class Own(Provider):
+        async def count(self, call):
+            if isinstance(counted, Exception):
+                raise counted
+            return counted
+
+    models, journal = run_models(Own())
+    ask(models, call("x" * 20_000))
+    assert journal.events[0].reservation.input_tokens > 20_000
+
+
+def test_a_provider_that_counts_without_end_is_left(monkeypatch):
+    monkeypatch.setattr("deep_research.budget.metered.COUNT_SECONDS", 0.01)
+
+    class Hanging(Provider):
+        async def count(self, call):
+            await asyncio.Event().wait()
+
+    models, journal = run_models(Hanging())
+    ask(models, call("x" * 20_000))
+    assert journal.state.usage.model_calls == 1
+
+
 def test_a_service_that_cannot_count_leaves_the_bound_as_it_is():
     class Failing(Provider):
         async def count(self, call):

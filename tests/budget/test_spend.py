@@ -52,7 +52,7 @@ def test_what_could_pass_a_cap_is_refused_with_the_figures(caps, cap):
     async def journey():
         spend = Spend(state(**caps))
         await spend.hold(reservation(1))
-        spend.settle("call-1", 100, 0.1)
+        spend.settle("call-000001", 100, 0.1)
         with pytest.raises(BudgetError) as caught:
             await spend.hold(reservation(2))
         return caught.value
@@ -69,7 +69,7 @@ def test_what_does_not_fit_now_waits_for_the_requests_in_flight():
         second = asyncio.create_task(spend.hold(reservation(2)))
         await asyncio.sleep(0)
         assert not second.done()
-        spend.settle("call-1", 20, 0.0)  # it took less than was set aside
+        spend.settle("call-000001", 20, 0.0)  # it took less than was set aside
         await second
 
     asyncio.run(journey())
@@ -81,7 +81,7 @@ def test_a_request_that_was_given_up_stays_charged():
         await spend.hold(reservation(1))
         waiting = asyncio.create_task(spend.hold(reservation(2)))
         await asyncio.sleep(0)
-        spend.lose("call-1")
+        spend.lose("call-000001")
         with pytest.raises(BudgetError):
             await waiting
         assert spend.ledger.tokens == 100
@@ -97,7 +97,7 @@ def test_a_waiting_request_can_be_cancelled():
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        spend.settle("call-1", 100, 0.1)
+        spend.settle("call-000001", 100, 0.1)
         assert not spend.ledger.held
 
     asyncio.run(journey())
@@ -108,7 +108,26 @@ def test_a_resumed_run_goes_on_with_the_books_of_its_log():
     ledger = Ledger.of(state(used, reservations=(reservation(9, tokens=40, usd=0.2),)))
     assert (ledger.calls, ledger.tokens) == (4, 100)
     assert ledger.cost_usd == pytest.approx(0.7)
-    assert Spend(state(used, reservations=(reservation(4),))).next_id() == "call-000005"
+
+    async def journey():
+        return await Spend(state(used, reservations=(reservation(4),))).hold(reservation(1))
+
+    assert asyncio.run(journey()).call_id == "call-000005"
+
+
+def test_what_was_refused_takes_no_number_so_that_none_is_given_twice_after_a_resumption():
+    async def journey():
+        spend = Spend(state(max_tokens=250))
+        held = [await spend.hold(reservation(1))]
+        spend.settle("call-000001", 100, 0.1)
+        with pytest.raises(BudgetError):
+            await spend.hold(reservation(2, tokens=200))
+        held.append(await spend.hold(reservation(3)))
+        resumed = Spend(state(Usage(model_calls=2, input_tokens=200), max_tokens=1_000))
+        held.append(await resumed.hold(reservation(4)))
+        return [each.call_id for each in held]
+
+    assert asyncio.run(journey()) == ["call-000001", "call-000002", "call-000003"]
 
 
 def test_dollars_cannot_be_capped_where_a_price_is_unknown():
@@ -130,14 +149,14 @@ def test_whatever_requests_take_the_cap_holds(cap, requests, chance):
 
         async def one(number, most, part):
             try:
-                await spend.hold(reservation(number, tokens=most, usd=0.0))
+                own = await spend.hold(reservation(number, tokens=most, usd=0.0))
             except BudgetError:
                 return
             for _ in range(chance.randrange(4)):
                 await asyncio.sleep(0)
             held = sum(r.tokens.total for r in spend.ledger.held.values())
             assert spend.ledger.tokens + held <= cap
-            spend.settle(f"call-{number}", int(most * part), 0.0)
+            spend.settle(own.call_id, int(most * part), 0.0)
 
         async with asyncio.timeout(10):
             await asyncio.gather(*(one(n, most, part) for n, (most, part) in enumerate(requests)))

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ from deep_research.models import Message, ModelCall
 from deep_research.phases.planning.handoff import PlannerOutput
 from deep_research.state.events import ModelReserved, ModelSettled
 from deep_research.testing import ScriptedSearch, scripted_agents
+from deep_research.testing.models import ScriptedProvider
 from deep_research.testing.servers import Fault, ModelServer
 
 QUESTION = "What is known of towers?"
@@ -177,3 +179,50 @@ def test_the_key_is_in_no_byte_that_a_run_leaves_behind(tmp_path, monkeypatch, c
     assert CANARY.encode() not in kept
     assert CANARY not in result.model_dump_json() + "".join(told) + caplog.text
     assert server.log  # it was really asked
+
+
+class Unclosed(ScriptedProvider):
+    """A provider of someone's own that never lets go of its connections."""
+
+    async def aclose(self):
+        await asyncio.Event().wait()
+
+
+def test_connections_that_do_not_close_keep_no_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("deep_research.research.runner.RELEASE_WAIT", 0.01)
+    agents = {**scripted_agents(without=["gatherer"]), "planner": Planner()}
+    provider = Unclosed(lambda call: plan(SimpleNamespace(text=call.messages[-1].content.lower())))
+    research = DeepResearch(model=provider, agents=agents, search=[ScriptedSearch()], data_dir=tmp_path)
+
+    async def journey():
+        async with asyncio.timeout(30):
+            return await research.arun(QUESTION)
+
+    assert asyncio.run(journey()).status is RunStatus.COMPLETED
+
+
+def test_a_run_whose_connections_hang_at_its_cancellation_is_let_go_of_first(tmp_path):
+    arrived = threading.Event()
+
+    async def answer(call):
+        if "sky" in call.messages[-1].content:
+            return plan(SimpleNamespace(text="sky"))
+        arrived.set()
+        return await asyncio.Event().wait()
+
+    agents = {**scripted_agents(without=["gatherer"]), "planner": Planner()}
+    research = DeepResearch(
+        model=Unclosed(answer), agents=agents, search=[ScriptedSearch()], data_dir=tmp_path
+    )
+
+    async def journey():
+        task = asyncio.create_task(research.arun(QUESTION))
+        await asyncio.to_thread(arrived.wait, 30)
+        task.cancel()
+        await asyncio.wait({task}, timeout=0.5)
+        task.cancel()  # whoever waits has no more patience
+        await asyncio.wait({task}, timeout=30)
+        (run,) = await research.alist()
+        return run
+
+    assert asyncio.run(journey()).status is RunStatus.INTERRUPTED

@@ -367,3 +367,18 @@ def test_no_bytes_as_answers_raise_anything_but_a_model_error_out_of_the_ladder(
     answer, came, *_ = unit(schedule, 0.0, "object")
     assert isinstance(answer, ModelError) or isinstance(answer.value, Plan)
     assert len(came) <= 4
+
+
+def test_a_type_that_no_service_can_be_told_is_asked_for_in_another_way(model_of, call):
+    class Odd(ScriptedProvider):
+        def schema_of(self, answer):
+            raise ValueError("this type has no schema here")
+
+    abilities = Abilities()
+    provider = Odd([TEXT])
+    model = SingleModel(provider, Profile(), abilities=abilities)
+    answer = asyncio.run(model.object(call, Plan))
+    assert (answer.value, answer.rung) == (PLAN, Rung.JSON)
+    assert (
+        abilities.rungs(provider.identity, provider.forms)[0] is Rung.SCHEMA
+    )  # it says nothing of the model

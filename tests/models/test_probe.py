@@ -11,6 +11,7 @@ from deep_research.errors import ModelError
 from deep_research.models import ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.probe import FILE, KEPT, Probes
+from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
 from deep_research.models.verdicts import Verdict, failure
 
@@ -48,7 +49,7 @@ async def no_sleep(seconds):
 def ensure(probes, *providers):
     async def journey():
         await asyncio.gather(
-            *(probes.ensure(provider, Persistence(sleep=no_sleep)) for provider in providers)
+            *(probes.ensure(provider, Profile(), Persistence(sleep=no_sleep)) for provider in providers)
         )
 
     asyncio.run(journey())
@@ -86,7 +87,15 @@ def test_what_was_found_long_ago_is_asked_anew(tmp_path):
     assert later.asked == 1
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"m": 1}', '{"m": {"name": "m"}}', "\x00", '{"m": null}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "[]", "{", '{"m": 1}', '{"m": {"name": "m"}}', "\x00", '{"m": null}', "[" * 200_000),
+        '{"m": {"name": "m", "at": "0001-01-01T00:00:00"}}',
+        '{"m": {"name": "m", "at": "9999-12-31T23:59:59-14:00"}}',
+        '{"m": {"name": "m", "at": "2026-01-01T00:00:00Z", "rungs": {"none of ours": true}}}',
+    ],
+)
 def test_a_file_that_is_damaged_costs_a_question_and_no_run(tmp_path, text):
     (tmp_path / FILE).write_text(text)
     server = Server(lambda call: SKY)
@@ -126,3 +135,51 @@ def test_a_model_that_cannot_be_reached_is_asked_again_the_next_time(tmp_path, v
             ensure(probes, server)
     assert server.asked == 2 * (4 if verdict is Verdict.TRANSIENT else 1)
     assert probes.known() == {}
+
+
+def test_what_is_found_of_one_model_keeps_what_is_known_of_others(tmp_path):
+    other = Server(lambda call: SKY)
+    other.base_url = "http://127.0.0.1:2"
+    ensure(Probes(tmp_path, Abilities()), other)
+    found = Probes(tmp_path, Abilities()).known()[other.identity]
+    Probes(tmp_path, Abilities()).remember(found.model_copy(update={"name": "test:another"}))
+    assert Probes(tmp_path, Abilities()).known().keys() == {other.identity, "test:another"}
+
+
+def test_what_is_dated_far_ahead_is_asked_anew(tmp_path):
+    ensure(Probes(tmp_path, Abilities()), Server(lambda call: SKY))
+    held = json.loads((tmp_path / FILE).read_text())
+    for item in held.values():
+        item["at"] = (datetime.now(UTC) + KEPT + timedelta(days=1)).isoformat()
+    (tmp_path / FILE).write_text(json.dumps(held))
+    assert Probes(tmp_path, Abilities()).known() == {}
+
+
+def test_the_question_keeps_to_the_profile_so_that_no_server_loads_its_model_twice():
+    asked = []
+
+    def answer(call):
+        asked.append((call.context, call.max_output))
+        return SKY
+
+    profile = Profile(context=32_768, output=500)
+    asyncio.run(Probes(None, Abilities()).ensure(Server(answer), profile, Persistence(sleep=no_sleep)))
+    assert asked == [(32_768, 500)]
+
+
+def test_a_model_that_loads_slowly_has_the_time_of_any_answer():
+    asked = []
+
+    def answer(call):
+        asked.append(call.timeout)
+        return SKY
+
+    probes = Probes(None, Abilities())
+    asyncio.run(probes.ensure(Server(answer), Profile(), Persistence(sleep=no_sleep), seconds=300.0))
+    assert 290 < asked[0] <= 300
+
+
+def test_a_file_that_cannot_be_put_in_its_place_leaves_nothing_behind(tmp_path):
+    (tmp_path / FILE).mkdir()
+    ensure(Probes(tmp_path, Abilities()), Server(lambda call: SKY))
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]

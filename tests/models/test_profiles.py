@@ -98,3 +98,18 @@ def test_a_users_file_that_is_wrong_says_where(tmp_path, text, says):
 def test_a_users_file_that_is_not_there_says_so(tmp_path):
     with pytest.raises(SettingsError, match="No such file"):
         read_profiles(tmp_path / "none.toml")
+
+
+def test_a_model_file_that_is_nested_without_end_is_one_line(tmp_path):
+    path = tmp_path / "models.toml"
+    path.write_text("a = " + "[" * 100_000)
+    with pytest.raises(SettingsError, match="cannot be read"):
+        read_profiles(path)
+
+
+def test_a_name_in_a_model_file_is_told_without_what_a_terminal_would_obey(tmp_path):
+    path = tmp_path / "models.toml"
+    path.write_text('["\\u001b[31mx"]\ncontext = 1\n')
+    with pytest.raises(SettingsError) as caught:
+        read_profiles(path)
+    assert str(caught.value).isprintable()

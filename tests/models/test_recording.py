@@ -121,3 +121,18 @@ def test_a_file_that_is_no_record_is_one_line(tmp_path, text, problem):
     with pytest.raises(ConfigurationError) as caught:
         Replay(str(path))
     assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\x85", "\x0c", "\x1e", "\r"])
+def test_a_text_with_any_line_separator_is_replayed_as_it_was(tmp_path, character):
+    path, text = tmp_path / "record.jsonl", f"one{character}two"
+    send(Recorder(Counting(text), path), call(text))
+    (reply,) = send(Replay(str(path)), call(text))
+    assert reply.text == text
+
+
+def test_a_record_that_is_nested_without_end_is_one_line(tmp_path):
+    path = tmp_path / "record.jsonl"
+    path.write_text("[" * 200_000)
+    with pytest.raises(ConfigurationError, match="is not a file of JSON lines"):
+        Replay(str(path))

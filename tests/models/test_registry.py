@@ -18,6 +18,10 @@ from deep_research.models.registry import SERVICES, known_services, make_model_p
         ("anthropic:claude@20260101", ("anthropic", "claude@20260101", None)),
         ("openai:m@2@https://h/v1", ("openai", "m@2", "https://h/v1")),
         ("replay:/tmp/a b.jsonl", ("replay", "/tmp/a b.jsonl", None)),
+        ("replay:a@b.c/d.jsonl", ("replay", "a@b.c/d.jsonl", None)),
+        ("ollama:m@sha256:0123456789abcdef", ("ollama", "m@sha256:0123456789abcdef", None)),
+        ("openai:m@v1.2", ("openai", "m@v1.2", None)),
+        ("ollama:m@ftp://h", ("ollama", "m", "ftp://h")),
     ],
 )
 def test_a_name_has_a_service_a_model_and_perhaps_an_address(name, parts):
@@ -40,6 +44,13 @@ def test_a_name_has_a_service_a_model_and_perhaps_an_address(name, parts):
         ("ollama: ", "names no model."),
         ("openai-compatible:@http://h/v1", "names no model."),
         ("", "'' does not say which service has the model."),
+        ("ollama:a\x1b[31mb\nc", "'ollama:a\\x1b[31mb\\nc' has characters that no name has."),
+        (
+            "openai-compatible:m@localhost:8000/v1",
+            "does not say how to get there. Write 'openai-compatible:m@http://localhost:8000/v1'.",
+        ),
+        ("ollama:qwen3:8b@10.0.0.7:11434", "Write 'ollama:qwen3:8b@http://10.0.0.7:11434'."),
+        ("ollama:m@gpu.example.com/api", "Write 'ollama:m@http://gpu.example.com/api'."),
     ],
 )
 def test_a_name_that_means_nothing_is_one_line_with_what_was_meant(name, problem):
@@ -53,6 +64,22 @@ def test_an_address_with_a_password_does_not_show_it():
     with pytest.raises(UnknownNameError) as caught:
         parse_name("opnai:m@http://me:hunter22@h/v1")
     assert "hunter22" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://me:hunter22@h/v1", "http://hunter22@h/v1", "http://h/v1?key=hunter22", "http://h/v1#hunter22"],
+)
+@pytest.mark.parametrize("service", ["ollama", "openai-compatible"])
+def test_an_address_holds_no_secret_since_it_is_shown_and_stored(service, url):
+    with pytest.raises(ConfigurationError, match="holds more than an address") as caught:
+        make_model_provider(f"{service}:m@{url}")
+    assert "hunter22" not in str(caught.value)
+
+
+def test_what_is_no_web_address_is_no_address():
+    with pytest.raises(ConfigurationError, match="is no http"):
+        make_model_provider("ollama:m@ftp://h")
 
 
 def test_looking_a_name_up_loads_no_sdk():

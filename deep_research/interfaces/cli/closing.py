@@ -7,16 +7,17 @@ import sys
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.session import Session
 from deep_research.research import ResearchResult
+from deep_research.state import Budget
 
 # What to do about an aborted run, and whether the command that takes it up again follows.
 _ADVICE = {
     "cancelled": ("Go on with:", True),
     "timeout": ("Go on with:", True),
-    "budget": ("Ask again with a higher cap.", False),
     "no_evidence": ("Ask in other words, or give more documents with --corpus.", False),
     "config": ("Correct the setting, then:", True),
     "error": ("Try again with:", True),
 }
+_CAP_FLAGS = {"max_searches": "--max-searches", "max_seconds": "--max-seconds"}
 _MOST_GAPS = 10
 
 
@@ -44,51 +45,62 @@ def _words(session: Session, result: ResearchResult) -> tuple[str, str]:
         case "aborted":
             return _aborted(result, resume)
         case "parked":
-            said = f"Parked: the run waits for {text.ended(result.message or 'an answer')}"
-            return _parked(result, said, resume) if resume else (said, "")
+            return _parked(result, resume)
         case "interrupted":
             return f"Interrupted, with {_counts(result)} so far. Go on with:", resume
         case _:
             return f"{result.status.capitalize()}, with {_counts(result)} so far.", ""
 
 
-def _parked(result: ResearchResult, said: str, resume: str) -> tuple[str, str]:
-    """A run that a hook parked wants an answer; one that waits for a service wants time."""
-    until = result.state.parking.until if result.state.parking else None
-    if until is None:
-        return f"{said} Answer with:", f"{resume} --answer TEXT"
-    return f"{said} Go on after {until.astimezone():%H:%M on %d %B} with:", resume
+def _parked(result: ResearchResult, resume: str) -> tuple[str, str]:
+    """A hook waits for an answer; a service that could not be reached waits for nobody."""
+    parking = result.state.parking
+    said = f"Parked: the run waits for {result.message or 'an answer'}"
+    said = said if said.endswith(".") else f"{said}."
+    if not resume:
+        return said, ""
+    if parking is not None and parking.pause_id is None:
+        when = f" from {parking.until.astimezone():%H:%M} on" if parking.until else " later"
+        return f"{said} Go on{when} with:", resume
+    return f"{said} Answer with:", f"{resume} --answer TEXT"
 
 
 def _completed(session: Session, result: ResearchResult) -> tuple[str, str]:
-    written = f" Report in {session.args.out}." if session.args.out else ""
+    said = f"Completed: {_counts(result)}.{_spent(result)}"
+    said += f" Report in {session.args.out}." if session.args.out else ""
     show = session.again("show", result.research_id)
-    done = f"Completed: {_counts(result)}.{_spent(result)}{written}"
-    return (f"{done} Show it again with:", show) if show else (done, "")
-
-
-def _spent(result: ResearchResult) -> str:
-    """What models took, if any was asked."""
-    usage = result.usage
-    if not usage.model_calls:
-        return ""
-    price = "price unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
-    most = "" if usage.tokens_known else " at most"
-    return (
-        f" {text.count(usage.model_calls, 'request')} to models,{most} {usage.input_tokens:,} tokens in and"
-        f" {usage.output_tokens:,} out, {price}."
-    )
+    return (f"{said} Show it again with:", show) if show else (said, "")
 
 
 def _aborted(result: ResearchResult, resume: str) -> tuple[str, str]:
     partial = f" A partial report was written from {_counts(result)}." if result.report else ""
     said = f"Aborted ({result.reason}): {result.message or ''}{partial}"
     advice, resumable = _ADVICE.get(result.reason or "", ("", False))
+    if result.reason == "budget":
+        advice = _raise_of(result)
     if resumable and not resume:
         return said, ""
     return f"{said} {advice}" + (
         "" if resumable else f" (run {result.research_id})"
     ), resume if resumable else ""
+
+
+def _raise_of(result: ResearchResult) -> str:
+    """Which caps were reached, as they are given at the prompt."""
+    named = dict.fromkeys(limit.name for limit in result.limits if limit.name in Budget.model_fields)
+    flags = [_CAP_FLAGS.get(name, f"--set {name}=N") for name in named]
+    return f"Ask again with a higher {' and '.join(flags or _CAP_FLAGS.values())}."
+
+
+def _spent(result: ResearchResult) -> str:
+    """What models took, where one was asked."""
+    usage = result.usage
+    if not usage.model_calls:
+        return ""
+    tokens = usage.input_tokens + usage.output_tokens
+    cost = "price unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+    at_most = "" if usage.tokens_known else "at most "
+    return f" {text.count(usage.model_calls, 'request')} to models, {at_most}{tokens:,} tokens, {cost}."
 
 
 def _counts(result: ResearchResult) -> str:

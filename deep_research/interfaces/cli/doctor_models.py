@@ -69,7 +69,10 @@ async def _asked(pool: ModelPool, name: str) -> None:
 
     provider = pool.provider(name)
     try:
-        pool.probes.remember(await probe(provider, pool.common.abilities, Persistence()))
+        found = await probe(
+            provider, pool.profile(name), pool.common.abilities, Persistence(), seconds=pool.timeout
+        )
+        pool.probes.remember(found)
     finally:
         await pool.aclose()
 

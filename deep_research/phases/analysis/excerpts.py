@@ -9,43 +9,62 @@ from deep_research.state import Span
 
 OMITTED = "[…]"
 _OPENING = 0.2  # of the room
-_AROUND = 400  # characters taken along before and after a match, at first
-_ENDS = ("\n\n", ". ", "\n", " ")
+_AROUND = (1_600, 800, 400)  # characters taken along before and after a match, as many as there is room for
+_ENDS = ("\n\n", ". ", "。", "\n", " ")
+_TRIMMED = 300  # characters at most that are given up at an end, so that no half sentence stands there
 
 
 def excerpt(text: str, matched: Sequence[Span], room: int) -> str:
     """At most about ``room`` characters of ``text``, whole sentences where there are any; all of it if it fits."""
     if len(text) <= room:
         return text
-    spans = [(0, int(room * _OPENING) if matched else room)]
-    left = room - spans[0][1]
-    for span in matched:
-        if left <= 0:
-            break
-        start, end = max(0, span.start - _AROUND), min(len(text), span.end + _AROUND, span.start + left)
-        spans.append((start, end))
-        left -= end - start
-    joined = _joined(spans)
-    pieces = [_whole_sentences(text, start, end) for start, end in joined]
+    spans = [(0, room)]
+    if matched:
+        opening = int(room * _OPENING)
+        around = next((a for a in _AROUND if _sum(_around(text, matched, a, opening)) <= room), _AROUND[-1])
+        kept = list(matched)
+        while len(kept) > 1 and _sum(_around(text, kept, around, opening)) > room:
+            kept.pop()  # the best come first
+        spans = _fitted(_around(text, kept, around, opening), room)
+    pieces = [_whole_sentences(text, start, end) for start, end in spans]
     shown = f"\n{OMITTED}\n".join(piece for piece in pieces if piece)
-    return shown if joined[-1][1] >= len(text) else f"{shown}\n{OMITTED}"
+    return shown if spans[-1][1] >= len(text) else f"{shown}\n{OMITTED}"
 
 
-def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """In order, those that touch as one."""
-    made: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if made and start <= made[-1][1]:
-            made[-1] = (made[-1][0], max(made[-1][1], end))
+def _around(text: str, matched: Sequence[Span], around: int, opening: int) -> list[tuple[int, int]]:
+    """The opening and the matches with so much around them, in order, those that touch as one."""
+    spans = [(0, opening)]
+    for start, end in sorted(
+        (max(0, span.start - around), min(len(text), span.end + around)) for span in matched
+    ):
+        if start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], end))
         else:
-            made.append((start, end))
-    return made
+            spans.append((start, end))
+    return spans
+
+
+def _fitted(spans: list[tuple[int, int]], room: int) -> list[tuple[int, int]]:
+    """As much of the spans, from the first on, as there is room for."""
+    kept: list[tuple[int, int]] = []
+    for start, end in spans:
+        if room > 0:
+            kept.append((start, min(end, start + room)))
+        room -= end - start
+    return kept
+
+
+def _sum(spans: Sequence[tuple[int, int]]) -> int:
+    return sum(end - start for start, end in spans)
 
 
 def _whole_sentences(text: str, start: int, end: int) -> str:
-    """The span without the half sentences at its ends, if something is left of it."""
+    """The span without the half sentences at its ends, where they end near by."""
+    trimmed = min(_TRIMMED, (end - start) // 4)
     if start > 0:
-        start = next((at + len(mark) for mark in _ENDS if (at := text.find(mark, start, end)) >= 0), start)
+        start = next(
+            (at + len(mark) for mark in _ENDS if (at := text.find(mark, start, start + trimmed)) >= 0), start
+        )
     if end < len(text):
-        end = next((at + 1 for mark in _ENDS if (at := text.rfind(mark, start, end)) > start), end)
+        end = next((at + 1 for mark in _ENDS if (at := text.rfind(mark, end - trimmed, end)) >= 0), end)
     return text[start:end].strip()

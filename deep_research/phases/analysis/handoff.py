@@ -77,7 +77,7 @@ class AnalyzedGap(Record):
 
 class AnalyzerOutput(Record):
     """``quoted`` says that every finding rests on quotes: one of which none is found in its source is left out.
-    ``unknown`` counts ids that were named and never given."""
+    ``unknown`` counts ids that were named and never given. ``notes`` are what a reader of the report should know."""
 
     findings: tuple[AnalyzedFinding, ...] = ()
     gaps: tuple[AnalyzedGap, ...] = ()
@@ -85,11 +85,13 @@ class AnalyzerOutput(Record):
     addressed_gap_ids: tuple[str, ...] = ()
     quoted: bool = False
     unknown: int = 0
+    notes: tuple[str, ...] = ()
 
 
 class SurveyInput(Handoff):
     """All sources of the run once every batch of an iteration was read; ``content`` is what the searches matched of
-    each. ``findings`` and ``gaps`` are those that stand; ``follow_ups`` is how many more queries may be proposed."""
+    each. ``findings`` and ``gaps`` are those that stand, drawn in ``readings`` batches; ``follow_ups`` is how many more
+    queries may be proposed."""
 
     sub_queries: tuple[SubQuery, ...] = ()
     sources: tuple[SourceText, ...] = ()
@@ -97,6 +99,7 @@ class SurveyInput(Handoff):
     gaps: tuple[Gap, ...] = ()
     first_look: FirstLook | None = None
     follow_ups: int = 0
+    readings: int = 1
 
 
 class SurveyOutput(Record):
@@ -104,7 +107,7 @@ class SurveyOutput(Record):
     ``addressed_gap_ids`` old ones that are none any more; ``follow_ups`` are queries that
     may fill the open gaps, best first; ``completeness`` (0 to 1) is the share of the question that is answered.
     ``findings`` are what only shows when sources are read together, ``dropped`` the ids of those that no longer
-    stand."""
+    stand. ``unknown`` counts ids that were named and never given; ``notes`` are what a reader should know."""
 
     findings: tuple[AnalyzedFinding, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -113,3 +116,5 @@ class SurveyOutput(Record):
     addressed_gap_ids: tuple[str, ...] = ()
     follow_ups: tuple[str, ...] = ()
     completeness: float = Field(default=0.0, ge=0, le=1)
+    unknown: int = 0
+    notes: tuple[str, ...] = ()

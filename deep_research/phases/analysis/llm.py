@@ -6,12 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from deep_research.budget.tokens import Counter
-from deep_research.errors import ModelError, WindowError
 from deep_research.models.base import Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
-from deep_research.models.verdicts import is_too_long
 from deep_research.phases.analysis.excerpts import excerpt
 from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import (
@@ -26,14 +23,19 @@ from deep_research.phases.analysis.handoff import (
 )
 from deep_research.phases.analysis.merging import merge
 from deep_research.phases.prompting import (
+    OF_QUESTION,
     RULES,
     Aliases,
     Message,
+    brief,
+    in_window,
+    listed,
     manner,
     one_line,
+    opening,
     output_for,
     room_for,
-    wishes,
+    size_of,
 )
 from deep_research.state import ConfidenceLevel, QualityUpdate, SourceQuality
 
@@ -44,6 +46,9 @@ MOST_GAPS = 3  # of a reading
 MOST_GAP_QUERIES = 3
 LONGEST_GAP = 1_000  # characters
 LEAST_CHARS = 400  # of a source, below which reading it is no use
+AROUND_SOURCE = 250  # characters of what stands around a source
+LONGEST_TITLE = 300  # characters
+OF_BESIDE = 0.08  # of the room, for each of the things that stand beside the sources
 _CHARS_A_TOKEN = 3
 
 SYSTEM = f"""\
@@ -55,7 +60,7 @@ the source: with the names, figures, units and dates it is about. For each findi
 - the sources that carry it, by name;
 - for each of them a quote: the words of the source from which the finding follows, copied letter by \
 letter from it, one to three sentences, nothing left out and nothing added. A finding whose quote is not \
-found in its source is thrown away;
+found in its source is thrown away. […] stands where a part of a long source is left out: no quote reaches across it;
 - how sure it is. low: one weak source. medium: one source with authority, or several that may copy each \
 other. high: several sources with authority that do not;
 - a short theme that findings of the same kind share.
@@ -115,79 +120,92 @@ class LLMAnalyzer:
     falls_back = True
     name = "analyzer"
     source_chars = SOURCE_CHARS
+    source_extra = AROUND_SOURCE
 
     def __init__(self) -> None:
         self._extractive = ExtractiveAnalyzer()
 
-    def batch_chars(self, model: LanguageModel) -> int:
-        """Characters of the sources that are read in one call."""
+    def batch_chars(self, model: LanguageModel, question: str = "") -> int:
+        """Characters of the sources that are read in one call about ``question``."""
         room = room_for(model, output_for(model, MOST_OUTPUT), SYSTEM)
+        room -= min(size_of(question), int(room * OF_QUESTION))
         return max(LEAST_CHARS, min(BATCH_CHARS, int(room * _CHARS_A_TOKEN * 0.7)))
 
     async def __call__(self, handoff: AnalyzerInput, model: LanguageModel) -> AnalyzerOutput:
-        allowance = self.source_chars
-        try:
-            return await self._read(handoff, model, allowance)
-        except (WindowError, ModelError) as error:
-            if isinstance(error, ModelError) and not is_too_long(error):
-                raise
-        return await self._read(handoff, model, allowance // 3)  # once
+        output = output_for(model, MOST_OUTPUT)
+
+        async def send(message: Message) -> AnalyzerOutput:
+            call = ModelCall(
+                system=SYSTEM,
+                messages=(Turn(content=str(message)),),
+                max_output=output,
+                effort=Effort.LOW,
+                nonce=message.mark,
+            )
+            reading = (await model.object(call, Reading)).value
+            read = _output(reading, handoff)
+            return read.model_copy(update={"notes": message.notes(self.name)})
+
+        return await in_window(room_for(model, output, SYSTEM), lambda room: _told(handoff, room), send)
 
     async def survey(self, handoff: SurveyInput, model: LanguageModel) -> SurveyOutput:
         """Order and coverage by code; what several readings have in common by the model."""
         surveyed = await self._extractive.survey(handoff)
         looked = surveyed.model_copy(
-            update={"findings": (), "dropped": (), "gaps": (), "addressed_gap_ids": ()}
+            update={"findings": (), "dropped": (), "gaps": (), "addressed_gap_ids": (), "follow_ups": ()}
         )
-        if sum(len(s.content) for s in handoff.sources) <= self.batch_chars(model):
-            return looked.model_copy(update={"follow_ups": ()})
-        return await merge(handoff, looked, model)
-
-    async def _read(self, handoff: AnalyzerInput, model: LanguageModel, allowance: int) -> AnalyzerOutput:
-        sources = Aliases("S", [s.id for s in handoff.sources])
-        gaps = Aliases("G", [g.id for g in handoff.open_gaps])
-        message, room = Message(), room_for(model, output_for(model, MOST_OUTPUT), SYSTEM)
-        told = _told(handoff, sources, gaps, message, allowance)
-        while Counter().expected(told) > room and allowance > LEAST_CHARS:
-            allowance = max(LEAST_CHARS, int(allowance * 0.8 * room / Counter().expected(told)))
-            message = Message()
-            told = _told(handoff, sources, gaps, message, allowance)
-        call = ModelCall(
-            system=SYSTEM,
-            messages=(Turn(content=told),),
-            max_output=output_for(model, MOST_OUTPUT),
-            effort=Effort.LOW,
-            nonce=message.mark,
-        )
-        reading = (await model.object(call, Reading)).value
-        return _output(reading, sources, gaps, handoff)
+        return await merge(handoff, looked, model) if handoff.readings > 1 else looked
 
 
-def _told(handoff: AnalyzerInput, sources: Aliases, gaps: Aliases, message: Message, allowance: int) -> str:
-    message.add(f"Question: {handoff.original_query}")
-    if handoff.research_brief:
-        message.add(f"How it is looked into: {one_line(handoff.research_brief)}")
-    message.add(wishes(handoff))
+def _told(handoff: AnalyzerInput, room: int) -> Message:
+    """The sources with as much of each as there is room for."""
+    allowance = SOURCE_CHARS
+    while True:
+        message = _with_sources(handoff, room, allowance)
+        if message.size <= room or allowance <= LEAST_CHARS:
+            return message
+        allowance = max(LEAST_CHARS, int(min(allowance * 0.9, allowance * 0.95 * room / message.size)))
+
+
+def _with_sources(handoff: AnalyzerInput, room: int, allowance: int) -> Message:
+    message = Message(room)
+    opening(message, handoff)
+    brief(message, handoff.research_brief)
+    queries = message.lines([one_line(s.query) for s in handoff.sub_queries], OF_BESIDE, "the searches")
+    if queries:
+        message.add(f"What was searched for:\n{listed(queries)}")
     if handoff.open_gaps:
-        lines = [f"{gaps.names[g.id]}: {one_line(g.description)}" for g in handoff.open_gaps]
+        names = Aliases("G", [g.id for g in handoff.open_gaps]).names
+        gaps = [f"{names[g.id]}: {one_line(g.description)}" for g in handoff.open_gaps]
         message.add("Earlier gaps; say which of them these sources fill:")
-        message.material("gaps", "\n".join(lines))
+        message.material("gaps", "\n".join(message.lines(gaps, OF_BESIDE, "earlier gaps")))
+    if handoff.findings:
+        known = [one_line(f.content) for f in handoff.findings]
+        message.add(
+            "Known from earlier rounds; write it again only where these sources carry it too or contradict it:"
+        )
+        message.material("known", listed(message.lines(known, OF_BESIDE, "earlier findings")))
+    names = Aliases("S", [s.id for s in handoff.sources]).names
     for source in handoff.sources:
-        message.material(f"source {sources.names[source.id]}", _shown(source, allowance))
+        message.material(f"source {names[source.id]}", _shown(source, allowance))
+        if len(source.content) > allowance:
+            message.shortened["long sources"] = None
     message.add(f"Read these {len(handoff.sources)} sources. {manner(handoff)} Quotes stay in theirs.")
-    return str(message)
+    return message
 
 
 def _shown(source: SourceText, allowance: int) -> str:
-    about = [f"Title: {one_line(source.title)}"]
+    about = [f"Title: {one_line(source.title)[:LONGEST_TITLE]}"]
     if source.url:
-        about.append(f"Address: {one_line(source.url)}")
+        about.append(f"Address: {one_line(source.url)[:LONGEST_TITLE]}")
     if source.published:
         about.append(f"Date: {source.published.isoformat()}")
     return "\n".join([*about, "", excerpt(source.content, source.passages, allowance)])
 
 
-def _output(reading: Reading, sources: Aliases, gaps: Aliases, handoff: AnalyzerInput) -> AnalyzerOutput:
+def _output(reading: Reading, handoff: AnalyzerInput) -> AnalyzerOutput:
+    sources = Aliases("S", [s.id for s in handoff.sources])
+    gaps = Aliases("G", [g.id for g in handoff.open_gaps])
     by_sub_query = {s.id: s.sub_query_id for s in handoff.sources}
     findings = []
     for item in reading.findings:

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
+from deep_research.errors import ModelError, WindowError
 from deep_research.evidence.agreement import numbers
-from deep_research.evidence.text import content_stems
+from deep_research.evidence.text import NEGATIONS, content_stems, words
 from deep_research.models.base import Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
+from deep_research.models.verdicts import Verdict, is_too_long
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SurveyInput, SurveyOutput
-from deep_research.phases.prompting import RULES, Aliases, Message, one_line, output_for, wishes
+from deep_research.phases.prompting import (
+    RULES,
+    Aliases,
+    Message,
+    in_window,
+    manner,
+    one_line,
+    opening,
+    output_for,
+    room_for,
+)
 from deep_research.state import Finding
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included
 MOST_FINDINGS = 150  # that are compared, the best; further ones stand as they are
 IN_COMMON = 0.3  # of the words of the shorter of two findings that are said to be the same
+_OUTAGES = (Verdict.TRANSIENT, Verdict.PARK, Verdict.FATAL)  # these say nothing of the answer
 
 SYSTEM = f"""\
 Several readers have read different sources for one question and written down findings (F1, F2 …) and gaps \
@@ -23,7 +36,7 @@ Several readers have read different sources for one question and written down fi
 - Which findings say the same thing? Two say the same if a report that has one gains nothing from the \
 other: the same subject, the same figures, the same claim. Findings that agree only in part, or contradict \
 each other, are not the same.
-- Which gaps are none, since a finding fills them, and which are named twice?
+- Which gaps are none, since a finding fills them? Which are the same gap in other words?
 - How much of the question do the findings answer, from 0 (nothing) to 1 (all that can be wanted)?
 - Which searches, at most three, would do most for what is still missing? Each stands by itself.
 
@@ -34,68 +47,105 @@ class Merge(BaseModel):
     same: list[list[str]] = Field(
         default_factory=list, description="groups of findings that say the same, the best worded first"
     )
-    settled_gaps: list[str] = Field(default_factory=list, description="gaps that are filled or named twice")
+    filled_gaps: list[str] = Field(default_factory=list, description="gaps that a finding fills")
+    same_gaps: list[list[str]] = Field(
+        default_factory=list, description="groups of gaps that are one, the best worded first"
+    )
     completeness: float = Field(default=0.0, ge=0, le=1)
     suggested_queries: list[str] = Field(default_factory=list)
 
 
 async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel) -> SurveyOutput:
-    """``looked`` with what the model makes of all findings and gaps."""
-    findings = handoff.findings[:MOST_FINDINGS]
-    open_gaps = [gap for gap in handoff.gaps if not gap.addressed]
-    if not findings:
+    """``looked`` with what the model makes of all findings and gaps. Where nothing usable comes of it the findings stand
+    as they are: nothing is lost but that something may be said twice. Raises `BudgetError` and what an outage raises.
+    """
+    if not handoff.findings:
         return looked
-    named, gaps = Aliases("F", [f.id for f in findings]), Aliases("G", [g.id for g in open_gaps])
-    message = Message()
-    message.add(f"Question: {handoff.original_query}")
-    message.add(wishes(handoff))
-    lines = [f"{named.names[f.id]}: {one_line(f.content)}" for f in findings]
-    message.material("findings", "\n".join(lines))
-    if open_gaps:
-        message.material(
-            "gaps", "\n".join(f"{gaps.names[g.id]}: {one_line(g.description)}" for g in open_gaps)
+    output = output_for(model, MOST_OUTPUT)
+
+    async def send(message: _Asked) -> SurveyOutput:
+        call = ModelCall(
+            system=SYSTEM,
+            messages=(Turn(content=str(message)),),
+            max_output=output,
+            effort=Effort.LOW,
+            nonce=message.mark,
         )
-    call = ModelCall(
-        system=SYSTEM,
-        messages=(Turn(content=str(message)),),
-        max_output=output_for(model, MOST_OUTPUT),
-        effort=Effort.LOW,
-        nonce=message.mark,
-    )
-    merged = (await model.object(call, Merge)).value
-    by_id = {f.id: f for f in findings}
-    groups = [[by_id[i] for i in named.all(group)] for group in merged.same]
-    settled = gaps.all(merged.settled_gaps)
+        merged = (await model.object(call, Merge)).value
+        return _merged(merged, message, handoff, looked)
+
+    try:
+        return await in_window(room_for(model, output, SYSTEM), lambda room: _Asked(handoff, room), send)
+    except (ModelError, WindowError) as error:
+        if isinstance(error, ModelError) and error.verdict in _OUTAGES and not is_too_long(error):
+            raise
+        return looked
+
+
+class _Asked(Message):
+    """The message, with the findings and gaps that it has names for: those that fit, the first in rank."""
+
+    def __init__(self, handoff: SurveyInput, room: int) -> None:
+        super().__init__(room)
+        opening(self, handoff)
+        findings = handoff.findings[:MOST_FINDINGS]
+        self.named = Aliases("F", [f.id for f in findings])
+        self.material("findings", "\n".join(self._listed(self.named, [f.content for f in findings], 0.6)))
+        open_gaps = [gap for gap in handoff.gaps if not gap.addressed]
+        self.gaps = Aliases("G", [g.id for g in open_gaps])
+        if open_gaps:
+            self.material("gaps", "\n".join(self._listed(self.gaps, [g.description for g in open_gaps], 0.2)))
+        self.add(f"Name at most {min(3, handoff.follow_ups)} further searches. {manner(handoff)}")
+
+    def _listed(self, aliases: Aliases, texts: list[str], share: float) -> list[str]:
+        named = [
+            f"{name}: {one_line(text)}" for name, text in zip(aliases.names.values(), texts, strict=True)
+        ]
+        return self.lines(named, share, "the findings when they were compared")
+
+
+def _merged(merged: Merge, asked: _Asked, handoff: SurveyInput, looked: SurveyOutput) -> SurveyOutput:
+    by_id = {f.id: f for f in handoff.findings}
     joined, dropped, taken = [], [], set[str]()
-    for group in groups:
-        fresh = [finding for finding in group if finding.id not in taken]
+    for group in merged.same:
+        members = [by_id[i] for i in asked.named.all(group) if i not in taken]
+        fresh = [f for f in members if _says_no_more(f, than=members[0])]
         taken |= {finding.id for finding in fresh}
-        alike = [finding for finding in fresh if _can_be_same(fresh[0], finding)]
-        if len(alike) > 1:
-            joined.append(_one(alike))
-            dropped += [finding.id for finding in alike[1:]]
+        if len(fresh) > 1:
+            joined.append(_one(fresh))
+            dropped += [finding.id for finding in fresh[1:]]
+    settled = list(asked.gaps.all(merged.filled_gaps))
+    for group in merged.same_gaps:
+        settled += [i for i in asked.gaps.all(group)[1:] if i not in settled]
     return looked.model_copy(
         update={
             "findings": tuple(joined),
             "dropped": tuple(dropped),
-            # A gap that is said to be named twice may be so with another that goes too: one of them stays.
-            "addressed_gap_ids": settled if len(settled) < len(open_gaps) else settled[1:],
+            "addressed_gap_ids": tuple(settled),
             "completeness": merged.completeness,
             "follow_ups": tuple(query for query in merged.suggested_queries if query.strip())[
                 : handoff.follow_ups
             ],
+            "unknown": asked.named.unknown + asked.gaps.unknown,
+            "notes": asked.notes("analyzer"),
         }
     )
 
 
-def _can_be_same(one: Finding, other: Finding) -> bool:
-    """Whether it is to be believed that two findings say the same: a page may have asked for it. Other figures, or
-    hardly a word in common, and they stand as they are."""
-    a, b = numbers(one.content), numbers(other.content)
-    if a and b and a.isdisjoint(b):
-        return False
-    said, also = set(content_stems(one.content)), set(content_stems(other.content))
+def _says_no_more(finding: Finding, *, than: Finding) -> bool:
+    """Whatever a model says, figures do not get lost, and a denial is not what it denies."""
+    one, other = finding.content, than.content
+    return numbers(one) <= numbers(other) and _denies(one) is _denies(other) and _are_near(one, other)
+
+
+def _are_near(one: str, other: str) -> bool:
+    """Whether they have words in common: a page may ask for anything to be taken for the same."""
+    said, also = set(content_stems(one)), set(content_stems(other))
     return len(said & also) >= IN_COMMON * min(len(said), len(also))
+
+
+def _denies(text: str) -> bool:
+    return any(word.casefold() in NEGATIONS for word in words(text))
 
 
 def _one(group: list[Finding]) -> AnalyzedFinding:

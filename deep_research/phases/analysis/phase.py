@@ -18,7 +18,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.phases.base import Phase, off_loop, shared, together
+from deep_research.phases.base import Phase, noted, off_loop, shared, together
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -27,13 +27,14 @@ from deep_research.state import (
     QualityUpdate,
     Source,
 )
-from deep_research.state.events import EvidenceWeighed, Progress, SourcesAnalyzed
+from deep_research.state.events import Event, EvidenceWeighed, Progress, SourcesAnalyzed
 from deep_research.state.identity import finding_id, gap_id
 from deep_research.state.journal import Journal
 
 SURVEYED = 200  # sources that are looked at together, the best by what is known of them
 OPENING = 2_400  # characters of a source without matched passages
 MATCHED = 10_000  # characters of a source's matched passages
+LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
 GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
 
 
@@ -50,7 +51,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         # All batches of this pass, also those read before a crash: what remains must be what it would have been.
         earlier = state.analyzed - state.analyzed_now
         unread_before = (s for s in state.sources if s.id not in earlier and s.content_hash)
-        batches = list(self._batches(unread_before, models))
+        batches = list(self._batches(unread_before, state.query, models))
         unread = ([s for s in batch if s.id not in state.analyzed] for batch in batches)
         await together(
             (partial(self._unit, batch, state, journal, len(batches), models) for batch in unread if batch),
@@ -58,9 +59,13 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         )
         state = journal.state
         weighed = await off_loop(len(state.findings), _weigh, state, several=len(batches) > 1)
-        survey = await self._survey(journal.state, weighed, journal, models)
+        # What was found in earlier rounds, or before a retry, was not read together with this.
+        readings = len(batches) + bool(earlier)
+        survey = await self._survey(journal.state, weighed, readings, journal, models)
+        notes: list[Event] = []
         if survey is not None:
             weighed = _with_survey(weighed, survey, state)
+            notes += noted(survey.notes)
             found = await self._found_together(survey, state, journal)
             fresh = {f.id for f in found}
             known = {f.id for f in state.findings} - set(weighed.dropped)
@@ -71,7 +76,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
                     "dropped": (*weighed.dropped, *dropped),
                 }
             )
-        await journal.record(weighed)
+        await journal.record(weighed, *notes)
 
     async def _found_together(
         self, survey: SurveyOutput, state: DeepResearchState, journal: Journal
@@ -90,6 +95,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         self,
         state: DeepResearchState,
         weighed: EvidenceWeighed,
+        readings: int,
         journal: Journal,
         models: RunModels | None,
     ) -> SurveyOutput | None:
@@ -106,6 +112,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             gaps=tuple(changed.get(g.id, g) for g in state.gaps),
             first_look=state.first_look,
             follow_ups=state.max_sub_queries if state.iteration < state.max_iterations else 0,
+            readings=readings,
         )
         return await self.ask_also("survey", handoff, SurveyOutput, models)
 
@@ -118,12 +125,15 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             matched += [_with_text(s, _passages(s, text)) for s, text in zip(batch, texts, strict=True)]
         return tuple(matched)
 
-    def _batches(self, sources: Iterable[Source], models: RunModels | None) -> Iterable[tuple[Source, ...]]:
-        """An agent may set its own ``batch_bytes``; or, if it uses a model, ``batch_chars`` by the model's window, of
-        which a source takes at most ``source_chars``."""
+    def _batches(
+        self, sources: Iterable[Source], question: str, models: RunModels | None
+    ) -> Iterable[tuple[Source, ...]]:
+        """An agent may set its own ``batch_bytes``; or, if it uses a model, ``batch_chars`` by the model's window and the
+        question, of which a source takes at most ``source_chars``, and ``source_extra`` for what stands around it."""
         if hasattr(self.agent, "batch_chars"):
-            room = self.agent.batch_chars(self._model(models))
-            return _batched(sources, room, most=getattr(self.agent, "source_chars", room))
+            room = self.agent.batch_chars(self._model(models), question)
+            most, extra = getattr(self.agent, "source_chars", room), getattr(self.agent, "source_extra", 0)
+            return _batched(sources, room, most=most, extra=extra)
         return _batched(sources, int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes)))
 
     async def _unit(
@@ -139,8 +149,9 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         handoff = await self.handoff(batch, state, journal)
         answer = await self.ask(handoff, models)
         event = await off_loop(len(answer.findings), _event, answer, handoff, batch, state)
+        notes = noted(answer.notes)
         del handoff, answer
-        await journal.record(event)
+        await journal.record(event, *notes)
 
     async def handoff(
         self, batch: Sequence[Source], state: DeepResearchState, journal: Journal
@@ -159,13 +170,13 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
 
 
 def _batched(
-    sources: Iterable[Source], room: int, *, most: int | None = None
+    sources: Iterable[Source], room: int, *, most: int | None = None, extra: int = 0
 ) -> Iterable[tuple[Source, ...]]:
-    """The sources in order, in batches as large as ``room`` allows; each counts with ``most`` at most."""
+    """The sources in order, in batches as large as ``room`` allows; each counts with ``most`` and ``extra`` at most."""
     batch: list[Source] = []
     size = 0
     for source in sources:
-        length = source.length if most is None else min(source.length, most)
+        length = extra + (source.length if most is None else min(source.length, most))
         if batch and size + length > room:
             yield tuple(batch)
             batch, size = [], 0
@@ -256,7 +267,7 @@ def _finding(
     ``quoted``, only a source whose quote was found does."""
     content = " ".join(item.content.split())
     source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in given)
-    if not content or not source_ids:
+    if not content or not source_ids or (quoted and len(content) > LONGEST_FINDING):
         return None
     located = (
         locate(
@@ -329,5 +340,6 @@ def _with_survey(weighed: EvidenceWeighed, survey: SurveyOutput, state: DeepRese
             "gaps": tuple(changed.values()),
             "scores": {key: score for key, score in survey.scores.items() if key in known},
             "completeness": survey.completeness,
+            "unknown_ids": survey.unknown,
         }
     )

@@ -26,5 +26,8 @@ class PlannedQuery(Record):
 
 
 class PlannerOutput(Record):
+    """``notes`` are what a reader of the report should know, such as that the question did not fit the window."""
+
     research_brief: str
     sub_queries: tuple[PlannedQuery, ...]
+    notes: tuple[str, ...] = ()

@@ -8,12 +8,24 @@ from deep_research.models.base import Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
-from deep_research.phases.prompting import RULES, Message, listed, manner, one_line, output_for, wishes
+from deep_research.phases.prompting import (
+    RULES,
+    Message,
+    in_window,
+    listed,
+    manner,
+    one_line,
+    output_for,
+    room_for,
+    wishes,
+)
 from deep_research.state import FirstLook
 
 MOST_OUTPUT = 2_500  # tokens, thoughts included
 MOST_TITLES = 20
 MOST_NAMES = 30
+OF_LOOK, OF_ASKED = 0.2, 0.15  # of the room
+LONGEST_QUERY = 400  # characters; no service searches for more
 
 SYSTEM = f"""\
 You plan research. You are given a question and work out what has to be found so that it can be answered \
@@ -58,37 +70,61 @@ class LLMPlanner:
     name = "planner"
 
     async def __call__(self, handoff: PlannerInput, model: LanguageModel) -> PlannerOutput:
-        message = Message()
-        message.add(f"Question: {handoff.original_query}")
-        message.add(wishes(handoff))
-        if handoff.first_look is not None:
-            message.add(
-                "The documents that will be searched were looked at once. What they have of the question:"
+        output = output_for(model, MOST_OUTPUT)
+
+        async def send(message: Message) -> PlannerOutput:
+            call = ModelCall(
+                system=SYSTEM,
+                messages=(Turn(content=str(message)),),
+                max_output=output,
+                effort=Effort.LOW,
+                nonce=message.mark,
             )
-            message.material("first look", seen(handoff.first_look))
-        if handoff.asked:
-            message.add(
-                f"These were searched already; search for something else:\n{listed(map(one_line, handoff.asked))}"
+            plan = (await model.object(call, Plan)).value
+            return PlannerOutput(
+                research_brief=plan.research_brief,
+                sub_queries=_planned(plan, handoff),
+                notes=message.notes(self.name),
             )
-        message.add(f"Plan at least 2 and at most {handoff.max_sub_queries} searches. {manner(handoff)}")
-        call = ModelCall(
-            system=SYSTEM,
-            messages=(Turn(content=str(message)),),
-            max_output=output_for(model, MOST_OUTPUT),
-            effort=Effort.LOW,
-            nonce=message.mark,
+
+        return await in_window(room_for(model, output, SYSTEM), lambda room: _told(handoff, room), send)
+
+
+def _told(handoff: PlannerInput, room: int) -> Message:
+    """The question gets all the room that what stands beside it leaves."""
+    beside = Message(room)
+    wishes(beside, handoff)
+    if handoff.first_look is not None:
+        beside.add("The documents that will be searched were looked at once. What they have of the question:")
+        beside.material("first look", beside.within(seen(handoff.first_look), OF_LOOK, "the first look"))
+    if handoff.asked:
+        asked = beside.lines([one_line(query) for query in handoff.asked], OF_ASKED, "earlier searches")
+        beside.add(f"These were searched already; search for something else:\n{listed(asked)}")
+    beside.add(f"Plan at least 2 and at most {handoff.max_sub_queries} searches. {manner(handoff)}")
+    left = max(0, room - beside.size) / max(1, room)
+    beside.lead(f"Question: {beside.within(handoff.original_query, left, 'the question')}")
+    return beside
+
+
+def _planned(plan: Plan, handoff: PlannerInput) -> tuple[PlannedQuery, ...]:
+    """The most important first, each once, none that was made before."""
+    asked = {_key(query) for query in handoff.asked}
+    distinct: dict[str, PlannedSearch] = {}
+    for item in sorted(plan.sub_queries, key=lambda item: item.priority):
+        if _key(item.query) and _key(item.query) not in asked:
+            distinct.setdefault(_key(item.query), item)
+    return tuple(
+        PlannedQuery(
+            query=" ".join(item.query.split())[:LONGEST_QUERY],
+            rationale=item.rationale,
+            priority=max(1, item.priority),
         )
-        plan = (await model.object(call, Plan)).value
-        wanted = sorted(plan.sub_queries, key=lambda item: item.priority)
-        distinct = {" ".join(item.query.lower().split()): item for item in reversed(wanted)}
-        return PlannerOutput(
-            research_brief=plan.research_brief,
-            sub_queries=tuple(
-                PlannedQuery(query=item.query, rationale=item.rationale, priority=max(1, item.priority))
-                for item in reversed(distinct.values())
-                if item.query.strip()
-            )[: handoff.max_sub_queries],
-        )
+        for item in list(distinct.values())[: handoff.max_sub_queries]
+    )
+
+
+def _key(query: str) -> str:
+    return " ".join(query.lower().split())
 
 
 def seen(look: FirstLook) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from deep_research.budget import RunModels
 from deep_research.errors import SearchError
 from deep_research.logs import get_log, told
-from deep_research.phases.base import Agent, Phase, WorkLimits, shared
+from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
 from deep_research.state import (
     DeepResearchPhase,
@@ -51,7 +51,8 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
                 research_brief=answer.research_brief.strip(),
                 sub_queries=numbered(answer.sub_queries, state),
                 first_look=look,
-            )
+            ),
+            *noted(answer.notes),
         )
 
     async def _first_look(self, question: str) -> FirstLook | None:

@@ -28,12 +28,15 @@ class FlatFollowUp(Record):
 
 
 class RefinerOutput(Record):
-    """Follow-up queries stand under their gap; a flat list with gap ids is accepted too."""
+    """Follow-up queries stand under their gap; a flat list with gap ids is accepted too. ``unknown`` counts ids that
+    were named and never given; ``notes`` are what a reader of the report should know."""
 
     gap_analysis: tuple[GapAnalysis, ...] = ()
     iteration_recommendation: IterationRecommendation
     report_improvements: tuple[str, ...] = ()
     follow_up_queries: tuple[FlatFollowUp, ...] = ()
+    unknown: int = 0
+    notes: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _nest(self) -> RefinerOutput:

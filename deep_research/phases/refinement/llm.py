@@ -13,22 +13,28 @@ from deep_research.phases.prompting import (
     RULES,
     Aliases,
     Message,
+    in_window,
     listed,
     manner,
     one_line,
+    opening,
     output_for,
-    wishes,
+    room_for,
+    shortened,
 )
 from deep_research.phases.refinement.handoff import RefinerInput, RefinerOutput
+from deep_research.report.render import REFERENCES
 from deep_research.state import ConfidenceLevel, FollowUpQuery, GapAnalysis, IterationRecommendation
 
 MOST_OUTPUT = 2_500  # tokens, thoughts included
-EXCERPT = 4_000  # characters of the report's beginning that are read again, fewer in a small window
-MOST_ASKED = 60
+MOST_REPORT = 3_000  # tokens of the report that are read again, its beginning and its end
+OF_REPORT, OF_GAPS, OF_ASKED = 0.25, 0.12, 0.1  # of the room
+LONGEST_QUERY = 400  # characters; no service searches for more
 
 SYSTEM = f"""\
 You judge what is missing in a piece of research, and whether looking further is worth it. You are given \
-the question, the beginning of the report, and the gaps that are open, each with a name such as G1.
+the question, the report (of a long one the beginning and the end), and the gaps that are open, each with a \
+name such as G1.
 
 For each gap say how much the answer suffers from it (critical, moderate or minor), whether a search can \
 be expected to fill it, and which searches would. A search stands by itself, names things in full, and is \
@@ -77,63 +83,87 @@ class LLMRefiner:
     name = "refiner"
 
     async def __call__(self, handoff: RefinerInput, model: LanguageModel) -> RefinerOutput:
-        gaps = Aliases("G", [gap.id for gap in handoff.gaps])
-        message = Message()
-        call = ModelCall(
-            system=SYSTEM,
-            messages=(Turn(content=_told(handoff, gaps, message, min(EXCERPT, model.profile.context // 4))),),
-            max_output=output_for(model, MOST_OUTPUT),
-            effort=Effort.LOW,
-            nonce=message.mark,
-        )
-        judgement = (await model.object(call, Judgement)).value
-        asked = {" ".join(query.lower().split()) for query in handoff.asked}
-        return RefinerOutput(
-            gap_analysis=tuple(
-                GapAnalysis(
-                    gap_id=gap_id,
-                    severity=item.severity,
-                    addressable=item.addressable,
-                    follow_up_queries=tuple(
-                        FollowUpQuery(query=q.query, expected_contribution=q.expected_contribution)
-                        for q in item.follow_up_queries
-                        if q.query.strip() and " ".join(q.query.lower().split()) not in asked
-                    ),
+        output = output_for(model, MOST_OUTPUT)
+
+        async def send(message: Message) -> RefinerOutput:
+            call = ModelCall(
+                system=SYSTEM,
+                messages=(Turn(content=str(message)),),
+                max_output=output,
+                effort=Effort.LOW,
+                nonce=message.mark,
+            )
+            judgement = (await model.object(call, Judgement)).value
+            return _output(judgement, handoff).model_copy(update={"notes": message.notes(self.name)})
+
+        return await in_window(room_for(model, output, SYSTEM), lambda room: _told(handoff, room), send)
+
+
+def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
+    gaps = Aliases("G", [gap.id for gap in handoff.gaps])
+    seen = {_key(query) for query in handoff.asked}
+    assessed: dict[str, GapAnalysis] = {}
+    for item in judgement.gap_analysis:
+        gap_id = gaps.id(item.gap_id)
+        if gap_id is None or gap_id in assessed:
+            continue
+        fresh = [q for q in item.follow_up_queries if _key(q.query) and _key(q.query) not in seen]
+        seen |= {_key(q.query) for q in fresh}
+        assessed[gap_id] = GapAnalysis(
+            gap_id=gap_id,
+            severity=item.severity,
+            addressable=item.addressable,
+            follow_up_queries=tuple(
+                FollowUpQuery(
+                    query=" ".join(q.query.split())[:LONGEST_QUERY],
+                    expected_contribution=q.expected_contribution,
                 )
-                for item in judgement.gap_analysis
-                if (gap_id := gaps.id(item.gap_id)) is not None
+                for q in fresh
             ),
-            iteration_recommendation=IterationRecommendation(
-                should_iterate=judgement.iteration_recommendation.should_iterate,
-                rationale=judgement.iteration_recommendation.rationale,
-                priority_gaps=gaps.all(judgement.iteration_recommendation.priority_gaps),
-            ),
-            report_improvements=tuple(item for item in judgement.report_improvements if item.strip()),
         )
+    recommended = judgement.iteration_recommendation
+    return RefinerOutput(
+        gap_analysis=tuple(assessed.values()),
+        iteration_recommendation=IterationRecommendation(
+            should_iterate=recommended.should_iterate,
+            rationale=recommended.rationale,
+            priority_gaps=gaps.all(recommended.priority_gaps),
+        ),
+        report_improvements=tuple(item for item in judgement.report_improvements if item.strip()),
+        unknown=gaps.unknown,
+    )
 
 
-def _told(handoff: RefinerInput, gaps: Aliases, message: Message, excerpt: int) -> str:
+def _key(query: str) -> str:
+    return " ".join(query.lower().split())
+
+
+def _told(handoff: RefinerInput, room: int) -> Message:
+    message = Message(room)
     high = sum(f.confidence in (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED) for f in handoff.findings)
-    message.add(f"Question: {handoff.original_query}")
-    message.add(wishes(handoff))
+    opening(message, handoff)
     message.add(
         f"Round {handoff.iteration} of {handoff.max_iterations}; {handoff.remaining_iterations} are left."
         f" Sources: {handoff.source_count}. Findings: {len(handoff.findings)}, {high} of them of high confidence."
     )
     if handoff.report:
-        cut = " (its beginning)" if len(handoff.report) > excerpt else ""
-        message.add(f"The report as it is{cut}:")
-        message.material("report", handoff.report[:excerpt])
+        message.add("The report as it is:")
+        # The list of references at its end is put in by code.
+        report = handoff.report.partition(f"\n## {REFERENCES}\n")[0]
+        message.material("report", shortened(report, min(MOST_REPORT, int(room * OF_REPORT))))
+    names = Aliases("G", [gap.id for gap in handoff.gaps]).names
     lines = []
-    for gap in handoff.gaps:
+    for gap in sorted(handoff.gaps, key=lambda gap: gap.priority):
         ideas = "; ".join(one_line(query) for query in gap.suggested_queries)
         lines.append(
-            f"{gaps.names[gap.id]} (priority {gap.priority}): {one_line(gap.description)}"
+            f"{names[gap.id]} (priority {gap.priority}): {one_line(gap.description)}"
             + (f" Ideas: {ideas}" if ideas else "")
         )
     message.add("The open gaps:")
-    message.material("gaps", "\n".join(lines))
+    message.material("gaps", "\n".join(message.lines(lines, OF_GAPS, "the gaps")))
     if handoff.asked:
-        message.add(f"Searched already:\n{listed(one_line(q) for q in handoff.asked[-MOST_ASKED:])}")
+        latest = [one_line(query) for query in reversed(handoff.asked)]
+        asked = message.lines(latest, OF_ASKED, "earlier searches")
+        message.add(f"Searched already, the latest first:\n{listed(asked)}")
     message.add(manner(handoff))
-    return str(message)
+    return message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deep_research.budget import RunModels
-from deep_research.phases.base import Phase, shared
+from deep_research.phases.base import Phase, noted, shared
 from deep_research.phases.refinement.handoff import RefinerInput, RefinerOutput
 from deep_research.state import DeepResearchPhase, DeepResearchState, SubQueryStatus
 from deep_research.state.events import GapsAssessed
@@ -27,7 +27,9 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
                     update={"priority_gaps": tuple(i for i in recommended.priority_gaps if i in known)}
                 ),
                 report_improvements=answer.report_improvements,
-            )
+                unknown_ids=answer.unknown,
+            ),
+            *noted(answer.notes),
         )
 
     def handoff(self, state: DeepResearchState) -> RefinerInput:

@@ -3,44 +3,72 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from deep_research.budget.tokens import Counter
+from deep_research.errors import ModelError
 from deep_research.evidence.plain import clean
-from deep_research.phases.prompting import Aliases, Message, listed, one_line
+from deep_research.models.base import StopReason
+from deep_research.models.language import Answer, LanguageModel
+from deep_research.models.verdicts import Verdict, failure
+from deep_research.phases.prompting import Aliases, Message, brief, listed, one_line, opening, size_of
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.render import escaped
-from deep_research.state import Finding
+from deep_research.state import ConfidenceLevel, Finding, Limit
 
 LONGEST_TITLE = 120  # characters
 SHORTEST = 100  # characters of a report
-OF_ROOM = 0.8  # for findings; the rest is for what stands around them
+OF_BESIDE = 0.06  # of the room, for each of the things that stand beside the findings
+_SURE = (
+    ConfidenceLevel.CONFIRMED,
+    ConfidenceLevel.HIGH,
+    ConfidenceLevel.MEDIUM,
+    ConfidenceLevel.LOW,
+    ConfidenceLevel.SPECULATION,
+)
 LONGEST_QUOTE = 300  # characters of a quote beside its finding
-_REFERENCE = re.compile(r"[ \t]*\[((?:F\d{1,4})(?:\s*[,;]\s*F\d{1,4})*)\]", re.IGNORECASE)
+# Names as they are asked for, and as some write them all the same: [F1 and F2], [F1-F3], 【F1】, [**F1**], (F1).
+_NAME = r"\**F\d{1,4}\**"
+_NAMES = rf"\s*(?:findings?\s+)?({_NAME}(?:(?:\s*[,;&–-]\s*|\s+and\s+){_NAME})*)\s*"
+_REFERENCE = re.compile(rf"[ \t]*[\[【]{_NAMES}[\]】]", re.IGNORECASE)
 # What looks like a reference and is none: numbers are given by code, and other names are not to be referred to.
 _FORGED = re.compile(
     r"(?P<code>^```.*?^```|`[^`\n]*`)"
     r"|(?<=[\w.,;:!?)”\"'*])[ \t]*\[(?:\^\w{1,20}|[SG]?[1-9]\d{0,3}(?:\s*[,;–-]\s*[SG]?[1-9]\d{0,3})*)\](?![(\[])",
     re.MULTILINE | re.DOTALL,
 )
-_TITLE = re.compile(r"\A\s*#[ \t]+(.+?)[ \t#]*(?:\n|\Z)")
+_ROUND = re.compile(rf"[ \t]*\({_NAMES}\)", re.IGNORECASE)
+_RANGE = re.compile(r"F(\d{1,4})\**\s*[–-]\s*\**F(\d{1,4})", re.IGNORECASE)
+MOST_IN_RANGE = 20
+_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_MARKED = re.compile(r"^.*<<[0-9a-f]{16} [^>\n]{0,80}>>.*\n?", re.MULTILINE)
+_TITLE = re.compile(r"^#[ \t]+(.+?)[ \t#]*(?:\n|\Z)", re.MULTILINE)
+LONGEST_PREFACE = 300  # characters before the title: "Here is the report"
+_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 _HEADING = re.compile(r"^##[ \t]+\S", re.MULTILINE)
+# A list of references of its own, up to the next heading: numbers and the list are put in by code.
 _OWN_REFERENCES = re.compile(
-    r"^##+[ \t]*(?:references|sources|bibliography|works cited|citations)[ \t:]*\n.*\Z",
+    r"^(?:#{1,6}[ \t]*|\*\*)(?:references|sources|source list|bibliography|works cited|citations|quellen"
+    r"|literatur(?:verzeichnis)?|quellenverzeichnis|références|bibliographie|fuentes|referencias|bibliografía"
+    r"|fonti|referências|источники|参考文献|参考资料)[ \t:*]*\n.*?(?=^#{1,6}[ \t]|\Z)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
-_FENCED = re.compile(r"\A\s*```(?:markdown|md)?[ \t]*\n(.*?)\n```\s*\Z", re.DOTALL | re.IGNORECASE)
-_TOLD = ("agent", "model", "analyzer", "sources")
-_CUT = re.compile(r"[\w,;:(–-]\s*\Z")
+_FENCED = re.compile(
+    r"\A(.{0,300}?)^```(?:markdown|md)?[ \t]*\n(.*?)\n```\s*\Z", re.DOTALL | re.IGNORECASE | re.MULTILINE
+)
+# Limits that the engine tells itself; the others are for the model to weigh.
+_TOLD = ("agent", "model", "analyzer", "sources", "window", "evidence")
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The findings that a model is given, by name, and how many there was no room for."""
+    """The findings that a model is given, by name, and how many there was no room for. ``room`` is how many tokens the
+    message has."""
 
     findings: tuple[Finding, ...]
     names: Aliases
     left_out: int = 0
+    room: int = 0
 
     def line(self, finding: Finding) -> str:
         voices = len(finding.source_ids)
@@ -55,49 +83,54 @@ class Given:
 
 
 def given(handoff: SynthesizerInput, *, room: int) -> Given:
-    """As many findings as there is room for, those of the earliest rank first."""
-    all_names = Aliases("F", [f.id for f in handoff.findings])
-    everything = Given(handoff.findings, all_names)
-    counter, left = Counter(), int(room * OF_ROOM)
-    kept = []
-    for finding in handoff.findings:
-        left -= counter.expected(everything.line(finding)) + 1
+    """As many findings as there is room for: the surest, and of those the first in rank; in their own order."""
+    everything = Given(handoff.findings, Aliases("F", [f.id for f in handoff.findings]))
+    around = Message(room)
+    opening(around, handoff)
+    told(handoff, Given((), Aliases("F", ())), around)
+    left = room - around.size - int(room * OF_BESIDE)
+    kept = set()
+    for finding in sorted(handoff.findings, key=lambda f: _SURE.index(f.confidence)):
+        left -= size_of(everything.line(finding)) + 2
         if left < 0:
             break
-        kept.append(finding)
-    names = Aliases("F", [f.id for f in kept])
-    return Given(tuple(kept), names, left_out=len(handoff.findings) - len(kept))
+        kept.add(finding.id)
+    findings = tuple(f for f in handoff.findings if f.id in kept)
+    names = Aliases("F", [f.id for f in findings])
+    return Given(findings, names, left_out=len(handoff.findings) - len(findings), room=room)
 
 
 def told(handoff: SynthesizerInput, material: Given, message: Message) -> None:
     """The findings and what is to be known beside them."""
-    if handoff.research_brief:
-        message.add(f"How it was looked into: {one_line(handoff.research_brief)}")
+    brief(message, handoff.research_brief)
     message.add("What was found:")
     message.material("findings", "\n".join(material.line(f) for f in material.findings))
     beside(handoff, material, message)
     if handoff.improvements:
-        message.add(
-            f"What was said of the last version; write it better:\n{listed(map(one_line, handoff.improvements))}"
-        )
+        better = message.lines([one_line(i) for i in handoff.improvements], OF_BESIDE, "improvements")
+        message.add(f"What was said of the last version; write it better:\n{listed(better)}")
 
 
 def beside(handoff: SynthesizerInput, material: Given, message: Message) -> None:
-    """Contradictions, gaps and limits."""
+    """Contradictions, gaps, and the limits that are the model's to tell."""
     names = material.names.names
     conflicts = [
-        f"{', '.join(names[i] for i in c.finding_ids if i in names)}: {one_line(c.description)}"
+        f"{', '.join(known)}: {one_line(c.description)}"
         for c in handoff.contradictions
+        if len(known := [names[i] for i in c.finding_ids if i in names]) > 1
     ]
     if conflicts:
         message.add("What contradicts itself:")
-        message.material("contradictions", "\n".join(conflicts))
-    gaps = [one_line(gap.description) for gap in handoff.gaps if not gap.addressed]
+        message.material(
+            "contradictions", "\n".join(message.lines(conflicts, OF_BESIDE, "the contradictions"))
+        )
+    gaps = [one_line(g.description) for g in handoff.gaps if not g.addressed]
     if gaps:
         message.add("What was not found:")
-        message.material("gaps", listed(gaps))
-    if handoff.limits:
-        message.add(f"Limits of the research:\n{listed(one_line(limit.message) for limit in handoff.limits)}")
+        message.material("gaps", listed(message.lines(gaps, OF_BESIDE, "the gaps")))
+    limits = [one_line(limit.message) for limit in handoff.limits if not _is_told(limit)]
+    if limits:
+        message.add(f"Limits:\n{listed(message.lines(limits, OF_BESIDE, 'the limits'))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,37 +143,36 @@ class Draft:
     @classmethod
     def of(cls, written: str, question: str, material: Given) -> Draft:
         body = body_of(written)
-        title = _TITLE.match(body)
-        heading = one_line(title.group(1)) if title else " ".join(question.split())
-        if title:
+        title = _TITLE.search(body)
+        if title and title.start() <= LONGEST_PREFACE and not _HEADING.search(body[: title.start()]):
+            heading = one_line(_REFERENCE.sub("", title.group(1)))
             body = body[title.end() :]
-        body, references = with_ids(body, material)
+        else:
+            heading = one_line(question)
+        body, references = with_ids(_demoted(body), material)
         if len(heading) > LONGEST_TITLE:
             heading = f"{heading[:LONGEST_TITLE].rsplit(' ', 1)[0]} …"
         text = f"# {escaped(heading)}\n\n{body.strip()}\n"
         return cls(text, _problem(body, references))
 
 
-def with_notes(report: str, handoff: SynthesizerInput, material: Given) -> str:
+def with_notes(report: str, handoff: SynthesizerInput, more: Sequence[str] = ()) -> str:
     """The report with what the engine has to say of itself: what was left out, and who did not do his work."""
-    notes = [
-        escaped(limit.message)
-        for limit in handoff.limits
-        if limit.name in _TOLD or limit.name.startswith("max_")
-    ]
-    if material.left_out:
-        notes.append(
-            f"{material.left_out} findings were left out, since they did not fit the model's window."
-        )
+    said = [limit.message for limit in handoff.limits if _is_told(limit)]
+    notes = list(dict.fromkeys(escaped(note) for note in (*said, *more)))
     return f"{report.rstrip()}\n\n## Limits of this research\n\n{listed(notes)}\n" if notes else report
 
 
+def _is_told(limit: Limit) -> bool:
+    return limit.name in _TOLD or limit.name.startswith("max_")
+
+
 def body_of(written: str) -> str:
-    """The text without a fence around it, and without a list of references of its own."""
-    body = clean(written).strip()
+    """The text without thoughts before it, a fence around it, marks of ours, and a list of references of its own."""
+    body = _MARKED.sub("", _THOUGHTS.sub("", clean(written))).strip()
     if fenced := _FENCED.match(body):
-        body = fenced.group(1)
-    return _OWN_REFERENCES.sub("", body).strip()
+        body = fenced.group(2)
+    return _OWN_REFERENCES.sub("", f"{body}\n").strip()
 
 
 def with_ids(body: str, material: Given) -> tuple[str, int]:
@@ -150,12 +182,34 @@ def with_ids(body: str, material: Given) -> tuple[str, int]:
 
     def ids(match: re.Match[str]) -> str:
         nonlocal count
-        found = material.names.all(re.findall(r"F\d+", match.group(1), re.IGNORECASE))
+        found = material.names.all(
+            re.findall(r"F\d+", _RANGE.sub(_counted_out, match.group(1)), re.IGNORECASE)
+        )
         count += len(found)
         return f" [{', '.join(found)}]" if found else ""
 
     body = _FORGED.sub(lambda match: match["code"] or "", body)
-    return _REFERENCE.sub(ids, body), count
+    body = "\n".join(_REFERENCE.sub("" if _is_heading(line) else ids, line) for line in body.split("\n"))
+    # Round brackets may be anything, unless there are no others.
+    return (body if count else _ROUND.sub(ids, body)), count
+
+
+def _is_heading(line: str) -> bool:
+    return line.startswith("#")  # it refers to nothing
+
+
+def _demoted(body: str) -> str:
+    """With one title alone: further ones are sections. Comments in code stay what they are."""
+    code, lines = False, []
+    for line in body.split("\n"):
+        code ^= line.startswith("```")
+        lines.append(f"#{line}" if line.startswith("# ") and not code else line)
+    return "\n".join(lines)
+
+
+def _counted_out(match: re.Match[str]) -> str:
+    first, last = int(match.group(1)), int(match.group(2))
+    return ", ".join(f"F{n}" for n in range(first, min(last, first + MOST_IN_RANGE) + 1))
 
 
 def _problem(body: str, references: int) -> str:
@@ -171,6 +225,34 @@ def _problem(body: str, references: int) -> str:
 
 
 def is_cut(text: str) -> bool:
-    """Whether a text ends in the middle of a sentence."""
-    last = text.rstrip().rsplit("\n", 1)[-1]
-    return bool(_CUT.search(last)) and not last.startswith(("#", "|", "-", "*", "[")) and len(last) > 40
+    """Whether a text ends in the middle of a sentence. Scripts without capitals have ends of their own."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines or lines[-1].startswith("|"):
+        return False
+    *before, last = lines
+    if last.startswith("#"):
+        return True
+    is_item = bool(_ITEM.match(last))
+    others = [line for line in before if line[0] not in "#|" and bool(_ITEM.match(line)) is is_item]
+    if not _breaks_off(last):
+        return False
+    # Who ends all other lines with a mark did not mean to end here.
+    ended = sum(not _breaks_off(line) for line in others)
+    return ended * 2 > len(others) if others else len(last) > 40 and not is_item
+
+
+def _breaks_off(line: str) -> bool:
+    last = line.rstrip()[-1]
+    return last in ",;:(–-" or last.islower()
+
+
+def complete(answer: Answer[str], model: LanguageModel) -> bool:
+    """Whether a text came to its own end. One that the wire cut, however often it was asked for, is an outage: raises
+    `ModelError`."""
+    if answer.stop is StopReason.INCOMPLETE:
+        raise failure(Verdict.TRANSIENT, "the answer was cut off each time", model=model.name)
+    return answer.stop is StopReason.END
+
+
+def unusable(model: LanguageModel, problem: str) -> ModelError:
+    return failure(Verdict.MALFORMED, problem, model=model.name)

@@ -27,6 +27,9 @@ class SynthesizerInput(Handoff):
 
 class SynthesizerOutput(Record):
     """A report in Markdown that refers to findings as ``[find-…]`` and to sources as ``[src-…]``. Numbers and
-    the list of references are put in by the phase."""
+    the list of references are put in by the phase. ``unknown`` counts references to what was never given; ``notes`` are
+    what a reader should know."""
 
     report: str
+    unknown: int = 0
+    notes: tuple[str, ...] = ()

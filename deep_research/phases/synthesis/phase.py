@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from deep_research.budget import RunModels
-from deep_research.phases.base import Phase, shared
+from deep_research.phases.base import Phase, noted, shared
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.report.render import finished
-from deep_research.state import DeepResearchPhase, DeepResearchState
+from deep_research.state import DeepResearchPhase, DeepResearchState, Limit
 from deep_research.state.events import ReportWritten
 from deep_research.state.journal import Journal
 
@@ -19,7 +19,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         if state.phase_done:
             return
         answer = await self.ask(self.handoff(state), models)
-        await journal.record(written(state, answer, writer=writer_name(self.agent)))
+        await journal.record(written(state, answer, writer=writer_name(self.agent)), *noted(answer.notes))
 
     def handoff(self, state: DeepResearchState) -> SynthesizerInput:
         return synthesizer_input(state)
@@ -40,7 +40,7 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
         gaps=state.gaps,
         contradictions=state.contradictions,
         sources=tuple(s for s in state.sources if s.id in cited),
-        limits=state.limits,
+        limits=(*state.limits, *_unfounded(state)),
         improvements=state.report_improvements,
         words=state.options.report_words,
     )
@@ -53,7 +53,20 @@ def written(
     report, metadata, citations = finished(
         answer.report, state.findings, state.sources, writer=writer, partial=partial
     )
+    removed = metadata.removed_references + answer.unknown
+    metadata = metadata.model_copy(update={"removed_references": removed})
     return ReportWritten(report=report, metadata=metadata, citations=citations)
+
+
+def _unfounded(state: DeepResearchState) -> tuple[Limit, ...]:
+    """Findings that were thrown away are no secret."""
+    if not state.unfounded:
+        return ()
+    findings = "finding was" if state.unfounded == 1 else "findings were"
+    message = (
+        f"{state.unfounded} {findings} left out, since what they quoted stands in none of their sources."
+    )
+    return (Limit(name="evidence", message=message),)
 
 
 def writer_name(agent: object) -> str:

@@ -1,127 +1,135 @@
-"""Language models at the prompt: a run with one, what it took, how it waits, and what `doctor` says of it."""
+"""Language models at the prompt: what is said when they are there, and when they are not."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from cli_double import QUESTION, Done
 
-from deep_research.testing.reading import reading
 from deep_research.testing.servers import Fault, ModelServer
 
-Cli = Callable[..., Any]
-QUESTION = "When was the old tower of the town built?"
-
-
-def answer(served: Any) -> str:
-    return reading(served.text, served.schema)
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> str:
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    (folder / "towers.md").write_text(
-        "# Towers\n\nThe old tower of the town was built of grey stone in the year 1312.\n"
-    )
-    return str(folder)
+Cli = Callable[..., Done]
+DEAD = "http://127.0.0.1:9"  # the port of nobody
+KEY = "sk-canary-0a1b2c3d4e5f6071"
 
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with ModelServer(answer) as server:
-        yield server
+    with ModelServer() as running:
+        yield running
 
 
-def name_of(server: ModelServer) -> str:
-    return f"openai-compatible:m@{server.base_url}/v1"
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for service in ("ANTHROPIC", "OPENAI"):
+        for part in ("API_KEY", "BASE_URL"):
+            monkeypatch.delenv(f"{service}_{part}", raising=False)
 
 
-def test_a_run_with_a_model_says_what_it_took(plain: Cli, corpus: str, server: ModelServer) -> None:
-    done = plain("run", QUESTION, "--corpus", corpus, "--model", name_of(server))
-    assert done.code == 0
-    assert "1312 [1]" in done.out
-    assert "without a language model" not in done.out
-    last = done.err.splitlines()[-1]
-    asked = len(server.log)
-    assert re.search(rf"{asked} requests to models, [\d,]+ tokens in and [\d,]+ out, price unknown\.", last)
-
-
-def test_its_events_say_what_was_asked_of_whom(plain: Cli, corpus: str, server: ModelServer) -> None:
-    run = plain("run", QUESTION, "--corpus", corpus, "--model", name_of(server), "--json")
-    assert run.json["usage"]["model_calls"] == len(server.log)
-    told = plain("events", run.json["research_id"]).out
-    assert "call-000001 planner: openai-compatible:m" in told
-    assert re.search(r"model\.settled +call-000001 end: [\d,]+ tokens in", told)
-
-
-def test_an_outage_parks_the_run_and_resume_finishes_it(plain: Cli, corpus: str) -> None:
-    with ModelServer(answer, faults=[Fault("429-after-3600", times=None)]) as busy:
-        done = plain("run", QUESTION, "--corpus", corpus, "--model", name_of(busy))
-    assert done.code == 4
-    last = done.err.splitlines()[-1]
-    assert last.startswith("Parked: the run waits for a language model: openai-compatible:m: ")
-    assert re.search(r"Go on after \d\d:\d\d on \d\d \w+ with: deep-research resume ", last)
-    run_id = re.search(r"deepres-[0-9a-f]{12}", last)
-    assert run_id is not None
-    with ModelServer(answer) as well:
-        done = plain("resume", run_id[0], "--corpus", corpus, "--model", name_of(well), "--json")
-    assert (done.code, done.json["status"]) == (0, "completed")
-
-
-def test_a_refused_key_aborts_with_what_to_do(plain: Cli, corpus: str) -> None:
-    with ModelServer(answer, faults=[Fault("401", times=None)]) as strict:
-        done = plain("run", QUESTION, "--corpus", corpus, "--model", name_of(strict))
-    assert done.code == 1
-    assert "Aborted (config): openai-compatible:m: " in done.err
-    assert "Correct the setting, then: deep-research resume" in done.err
-
-
-def test_the_second_model_is_asked_when_the_first_cannot(
-    plain: Cli, corpus: str, server: ModelServer
-) -> None:
-    with ModelServer(answer, faults=[Fault("529", times=None)], models=["first"]) as busy:
-        first = f"openai-compatible:first@{busy.base_url}/v1"
-        options = ("--set", "operation_timeout=5", "--json")
-        done = plain(
-            "run", QUESTION, "--corpus", corpus, "--model", first, "--model", name_of(server), *options
-        )
-    assert done.json["status"] == "completed"
-    assert any("openai-compatible:m was asked" in limit["message"] for limit in done.json["limits"])
-
-
-def test_doctor_asks_a_model_what_it_can_do_and_remembers_it(plain: Cli, server: ModelServer) -> None:
-    def lines(*more: str) -> list[str]:
-        checks = json.loads(plain("doctor", "--model", name_of(server), "--json", *more).out)["checks"]
-        return [check["detail"] for check in checks if check["name"] == "model"]
-
-    assert "not asked yet; doctor --probe asks it" in lines()[-1]
-    assert "answers by schema" in lines("--probe")[-1]
-    asked = len(server.log)
-    assert "answers by schema" in lines()[-1]
-    assert len(server.log) == asked
+def models(done: Done) -> list[dict[str, str]]:
+    return [check for check in done.json["checks"] if check["name"] == "model"]
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("model", "said"),
     [
-        ("gpt-5-mini", "Did you mean 'openai:gpt-5-mini'?"),
+        ("anthropic:claude-sonnet-4-5", "No API key for Anthropic: ANTHROPIC_API_KEY is not set."),
         ("openai:gpt-5", "No API key for OpenAI: OPENAI_API_KEY is not set."),
-        ("anthropic:x", "No API key for Anthropic: ANTHROPIC_API_KEY is not set."),
-        ("openai-compatible:m", "No base URL"),
-        ("replay:absent.jsonl", "The record absent.jsonl cannot be read"),
+        ("antropic:x", "Unknown model service 'antropic' in 'antropic:x'. Did you mean 'anthropic'?"),
+        ("openai-compatible:m@127.0.0.1:8000/v1", "Write 'openai-compatible:m@http://127.0.0.1:8000/v1'."),
+        (
+            "openai-compatible:m@http://me:pw@h/v1",
+            "The base URL of openai-compatible holds more than an address.",
+        ),
+        ("ollama:a\x1b[31mb", "has characters that no name has."),
     ],
 )
-def test_a_model_that_cannot_be_used_is_one_line_before_anything_starts(
-    plain: Cli, corpus: str, monkeypatch: pytest.MonkeyPatch, name: str, said: str
+def test_a_model_that_cannot_be_used_is_told_before_anything_is_started(
+    plain: Cli, home: Path, model: str, said: str
 ) -> None:
-    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(variable, raising=False)
-    done = plain("run", QUESTION, "--corpus", corpus, "--model", name)
-    assert done.code in (1, 2)
+    done = plain("run", QUESTION, "--sample", "--model", model)
+    assert (done.code, done.out) == (2, "")
     assert said in done.err
-    assert len(done.err.splitlines()) == 1
+    assert done.err.count("\n") == 1
+    assert done.err.rstrip("\n").isprintable()
+    assert not home.exists()
+
+
+def test_a_server_that_does_not_run_parks_the_run_and_the_hint_can_be_typed(plain: Cli) -> None:
+    done = plain("run", QUESTION, "--sample", "--model", f"ollama:m@{DEAD}")
+    assert done.code == 4
+    last = done.err.splitlines()[-1]
+    assert (
+        "Parked: the run waits for a language model: ollama:m: the service cannot be reached. Go on from "
+        in last
+    )
+    assert "--answer" not in last
+    assert " with: deep-research resume deepres-" in last
+
+
+def test_a_wrong_address_is_a_matter_of_settings(plain: Cli, server: ModelServer) -> None:
+    done = plain("run", QUESTION, "--sample", "--model", f"openai-compatible:m@{server.base_url}/wrong")
+    assert done.code == 1
+    assert "Check the model's name and the base URL." in done.err.splitlines()[-1]
+
+
+def test_the_cap_that_was_reached_is_the_one_to_raise(plain: Cli, server: ModelServer) -> None:
+    model = f"openai-compatible:m@{server.base_url}/v1"
+    done = plain("run", QUESTION, "--sample", "--model", model, "--set", "max_model_calls=2")
+    assert done.code == 3
+    assert "Ask again with a higher --set max_model_calls=N." in done.err
+
+
+def test_a_completed_run_says_what_its_models_took(plain: Cli, server: ModelServer) -> None:
+    server.faults = [Fault("500", times=None)]
+    model = f"openai-compatible:m@{server.base_url}/v1"
+    outage = ("--set", "on_outage=extractive", "--set", "reflection=never")
+    done = plain("run", "Who built the Bell Rock?", "--sample", "--model", model, *outage)
+    assert done.code == 0
+    assert " requests to models, at most " in done.err.splitlines()[-1]
+    assert ", price unknown. Show it again with:" in done.err.splitlines()[-1]
+
+
+def test_doctor_asks_each_model_and_remembers_it_beside_the_others(
+    plain: Cli, server: ModelServer, home: Path
+) -> None:
+    names = [f"openai-compatible:m@{server.base_url}/v1", f"ollama:m@{server.base_url}"]
+    for name in names:
+        done = plain("doctor", "--json", "--probe", "--model", name)
+        known, found = models(done)
+        assert (done.code, known["state"], found["state"]) == (0, "ok", "ok")
+        assert ": answers by schema (asked " in found["detail"]
+    assert json.loads((home / "models.json").read_text()).keys() == set(names)
+    asked = len(server.log)
+    done = plain("doctor", "--json", "--model", names[0])
+    assert ": answers by schema (asked " in models(done)[1]["detail"]
+    assert len(server.log) == asked
+
+
+def test_doctor_says_of_a_model_that_was_not_asked_how_to_ask_it(plain: Cli, home: Path) -> None:
+    done = plain("doctor", "--json", "--model", f"ollama:m@{DEAD}")
+    assert [check["state"] for check in models(done)] == ["ok", "note"]
+    assert models(done)[1]["detail"].endswith("not asked yet; doctor --probe asks it")
+    assert not home.exists()
+
+
+def test_doctor_tells_a_service_that_is_not_there_in_two_sentences(plain: Cli) -> None:
+    done = plain("doctor", "--json", "--probe", "--model", f"ollama:m@{DEAD}")
+    assert done.code == 1
+    assert models(done)[1]["detail"] == "ollama:m: the service cannot be reached. Is it running?"
+
+
+def test_doctor_shows_no_key_and_fits_eighty_columns(
+    plain: Cli, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.base_url)
+    server.faults = [Fault("401", times=None, message=f"invalid x-api-key {KEY}")]
+    done = plain("doctor", "--probe", "--model", "anthropic:claude-sonnet-4-5")
+    assert done.code == 1
+    assert server.log
+    assert KEY not in done.out + done.err
+    assert all(len(line) <= 80 for line in done.out.splitlines())

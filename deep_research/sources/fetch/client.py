@@ -1,0 +1,184 @@
+"""Fetching one page: GET alone, redirects looked at one by one, and bounds on time, bytes and what is unpacked."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import ssl
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from urllib.parse import urljoin
+
+import httpcore
+
+from deep_research.errors import FetchError
+from deep_research.sources.fetch.guard import GuardedBackend, Refused, Target, target_of
+
+AGENT = "deep-research (+https://pypi.org/project/deep-research/)"
+REDIRECTS = (301, 302, 303, 307, 308)
+_KEPT = ("content-type", "last-modified", "etag", "date", "content-language", "x-robots-tag", "retry-after")
+_CHUNK = 65_536
+_MOST_HEADER_BYTES = 16_384
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    """Seconds for all of it, bytes of the body when unpacked and as sent, and redirects followed."""
+
+    seconds: float = 30.0
+    bytes: int = 10_000_000
+    redirects: int = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """What came: ``url`` is where it was found in the end, ``headers`` are those that matter, lower case."""
+
+    url: str
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def media_type(self) -> str:
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+@functools.cache
+def _tls() -> ssl.SSLContext:
+    import httpx
+
+    return httpx.create_ssl_context(trust_env=False)
+
+
+class Fetcher:
+    """Fetches pages. No cookies, no keys, no proxy of the environment, and no connection is kept: what one page's server
+    does cannot touch the next. Usable from several loops."""
+
+    def __init__(
+        self, *, limits: FetchLimits | None = None, backend: GuardedBackend | None = None, agent: str = AGENT
+    ) -> None:
+        self.limits = limits or FetchLimits()
+        self._backend = backend or GuardedBackend()
+        self._agent = agent
+
+    async def fetch(self, url: str, *, headers: Mapping[str, str] | None = None) -> Fetched:
+        """The page at ``url``, whatever its status. Raises `FetchError` when it cannot be had or may not."""
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                return await self._follow(url, headers or {})
+        except TimeoutError:
+            raise FetchError(f"No whole answer within {self.limits.seconds:g} s.", url=url) from None
+        except Refused as refusal:
+            raise FetchError(f"Not fetched: {refusal}.", url=url, refused=True) from None
+        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError) as error:
+            raise FetchError(f"Not reached ({type(error).__name__}).", url=url) from None
+        except (httpcore.UnsupportedProtocol, zlib.error, ValueError, RuntimeError) as error:
+            raise FetchError(f"The answer cannot be read ({type(error).__name__}).", url=url) from None
+
+    async def _follow(self, url: str, headers: Mapping[str, str]) -> Fetched:
+        target = target_of(url.partition("#")[0])
+        for _ in range(self.limits.redirects + 1):
+            page, location = await self._one(target, headers)
+            if location is None:
+                return page
+            # A redirect from https to http would give away what the first was asked for.
+            following = target_of(urljoin(target.url, location).partition("#")[0])
+            if target.scheme == "https" and following.scheme == "http":
+                raise Refused("a redirect leaves https")
+            target = following
+        raise Refused(f"more than {self.limits.redirects} redirects")
+
+    async def _one(self, target: Target, headers: Mapping[str, str]) -> tuple[Fetched, str | None]:
+        """One request, and where it leads on to, if it does."""
+        request = httpcore.Request(
+            "GET",
+            target.url,
+            headers=self._headers(target, headers),
+            extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), self.limits.seconds)},
+        )
+        async with httpcore.AsyncConnectionPool(
+            ssl_context=_tls(),
+            max_connections=1,
+            max_keepalive_connections=0,
+            network_backend=self._backend,
+        ) as pool:
+            response = await pool.handle_async_request(request)
+            try:
+                told = _told(response.headers)
+                location = told.pop("location", None) if response.status in REDIRECTS else None
+                if location is not None:
+                    return Fetched(url=target.url, status=response.status, body=b"", headers=told), location
+                encoding = told.pop("content-encoding", "")
+                told.pop("location", None)
+                stream = response.aiter_stream()
+                async with aclosing(_unpacked(stream, encoding, self.limits.bytes)) as pieces:
+                    body = b"".join([piece async for piece in pieces])
+                return Fetched(url=target.url, status=response.status, body=body, headers=told), None
+            finally:
+                await response.aclose()
+
+    def _headers(self, target: Target, more: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+        host = f"[{target.host}]" if ":" in target.host else target.host
+        own = {
+            "host": host,
+            "user-agent": self._agent,
+            "accept": "text/html,application/xhtml+xml,application/pdf,text/plain;q=0.9,*/*;q=0.5",
+            "accept-language": "en,*;q=0.5",
+            # Others unpack without a bound, or cannot be unpacked piece by piece.
+            "accept-encoding": "gzip, deflate",
+            "connection": "close",
+        }
+        return [(name.encode("ascii"), value.encode("latin-1")) for name, value in {**own, **more}.items()]
+
+
+def _told(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The headers that matter, the first of each name."""
+    told: dict[str, str] = {}
+    for name, value in headers:
+        key = name.decode("latin-1").lower()
+        if key in (*_KEPT, "location", "content-encoding"):
+            told.setdefault(key, value.decode("latin-1")[:_MOST_HEADER_BYTES])
+    return told
+
+
+async def _unpacked(stream: AsyncIterator[bytes], encoding: str, most: int) -> AsyncGenerator[bytes]:
+    """The body piece by piece, unpacked within its bound. Raises `Refused`."""
+    named = encoding.strip().lower()
+    if named in ("", "identity"):
+        unpack = None
+    elif named in ("gzip", "x-gzip"):
+        unpack = zlib.decompressobj(16 + zlib.MAX_WBITS)
+    elif named == "deflate":
+        unpack = zlib.decompressobj()
+    else:
+        raise Refused("the body is packed in a way that was not asked for")
+    size = sent = 0
+    async for piece in stream:
+        sent += len(piece)
+        if sent > most:
+            raise Refused(f"the body is longer than {most:,} bytes")
+        if unpack is None:
+            yield piece
+            continue
+        rest = piece
+        while rest:
+            out = unpack.decompress(rest, _CHUNK)
+            size += len(out)
+            if size > most:
+                raise Refused(f"the unpacked body is longer than {most:,} bytes")
+            if out:
+                yield out
+            rest = unpack.unconsumed_tail
+            if not out and not rest:
+                break
+            await asyncio.sleep(0)  # a bomb must not hold the loop
+    if unpack is not None:
+        tail = unpack.flush(_CHUNK)
+        if size + len(tail) > most:
+            raise Refused(f"the unpacked body is longer than {most:,} bytes")
+        if not unpack.eof:
+            raise ValueError("the packed body breaks off")
+        yield tail

@@ -1,0 +1,218 @@
+"""Which addresses may be fetched: public ones, whatever a name, a redirect or a resolver says.
+
+The check that counts is made where a connection is made: every address that a name resolves to must be public, and the
+connection goes to the one that was checked, so that a second answer of a resolver changes nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpcore
+
+LONGEST_URL = 2_048
+PORTS = {"http": 80, "https": 443}
+
+IPAddress = IPv4Address | IPv6Address
+Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
+
+# What the standard library calls global and is none of ours: special uses, anycast relays, and services of clouds that
+# answer at an address of the public net.
+_NEVER = tuple(
+    ip_network(net)
+    for net in (
+        "0.0.0.0/8",
+        "100.64.0.0/10",
+        "168.63.129.16/32",  # a cloud's agent
+        "192.0.0.0/24",
+        "192.0.2.0/24",
+        "192.31.196.0/24",
+        "192.52.193.0/24",
+        "192.88.99.0/24",
+        "192.175.48.0/24",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+        "224.0.0.0/3",
+        "::/8",
+        "100::/64",
+        "2001::/23",
+        "2001:db8::/32",
+        "2620:4f:8000::/48",
+        "3fff::/20",
+        "5f00::/16",
+        "fc00::/6",
+    )
+)
+# Addresses of version 4 that stand inside of one of version 6: (network, bits to the right of them).
+_CARRIERS = (
+    (ip_network("::ffff:0:0/96"), 0),  # mapped
+    (ip_network("::ffff:0:0:0/96"), 0),  # translated
+    (ip_network("::/96"), 0),  # compatible
+    (ip_network("64:ff9b::/96"), 0),  # NAT64
+    (ip_network("2002::/16"), 80),  # 6to4
+)
+_LOCAL_NAT64 = ip_network("64:ff9b:1::/48")
+_LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
+_HOST = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*\Z")
+_NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
+_LOCAL_NAMES = frozenset(
+    ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "arpa", "onion")
+) | {"invalid", "test", "example"}
+
+
+class Refused(Exception):  # noqa: N818 - a verdict, raised where a connection would be made
+    """An address that may not be fetched; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A checked URL in its parts. ``host`` is an ASCII name or an address without brackets."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}{self.path}"
+
+
+def target_of(url: str) -> Target:
+    """The parts of a URL that may be fetched, as far as it shows from itself. Raises `Refused`."""
+    if not url or len(url) > LONGEST_URL:
+        raise Refused(f"the address is empty or longer than {LONGEST_URL} characters")
+    if any(ord(c) <= 0x20 or ord(c) == 0x7F or c in '\\"<>^`{|}' for c in url):
+        raise Refused("the address has characters that no address has")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise Refused("the address cannot be read") from None
+    scheme = parts.scheme.lower()
+    if scheme not in PORTS:
+        raise Refused("only http and https are fetched")
+    if "@" in parts.netloc or "%" in parts.netloc:
+        raise Refused("the address hides its host")
+    if port is not None and port != PORTS[scheme]:
+        raise Refused("only the ports 80 and 443 are fetched")
+    host = _host(parts.hostname or "")
+    path = parts.path or "/"
+    return Target(scheme, host, PORTS[scheme], f"{path}?{parts.query}" if parts.query else path)
+
+
+def _host(given: str) -> str:
+    if ":" in given:
+        try:
+            address = ip_address(given)
+        except ValueError:
+            raise Refused("the host is no address") from None
+        if not is_public(address):
+            raise Refused("the host is no public address")
+        return str(address)
+    host = given
+    if not host.isascii():
+        try:
+            host = host.encode("idna").decode("ascii")
+        except UnicodeError:
+            raise Refused("the host is no name") from None
+    host = host.lower().rstrip(".")
+    if not _HOST.match(host):
+        raise Refused("the host is no name")
+    labels = host.split(".")
+    if _NUMBER.match(labels[-1]):
+        # Anything that ends with a number is an address to a resolver, in whatever notation.
+        try:
+            address = IPv4Address(host)
+        except ValueError:
+            raise Refused("the host is an address in disguise") from None
+        if not is_public(address):
+            raise Refused("the host is no public address")
+        return str(address)
+    if len(labels) < 2 or labels[-1] in _LOCAL_NAMES:
+        raise Refused("the host is a local name")
+    return host
+
+
+def is_public(address: IPAddress | str) -> bool:
+    """Whether an address belongs to one host on the public net, and so does every address that it carries."""
+    try:
+        address = ip_address(address) if isinstance(address, str) else address
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address):
+        if address.scope_id or address in _LOCAL_NAT64:
+            return False
+        carried = _carried(address)
+        if carried is not None:
+            return is_public(carried) and address in ip_network("64:ff9b::/96")
+    if any(address in net for net in _NEVER if net.version == address.version):
+        return False
+    return address.is_global and not address.is_multicast and not address.is_reserved
+
+
+def _carried(address: IPv6Address) -> IPv4Address | None:
+    for net, shift in _CARRIERS:
+        if address in net:
+            return IPv4Address((int(address) >> shift) & 0xFFFFFFFF)
+    return None
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """All addresses of a name, as the system knows them."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+class GuardedBackend(httpcore.AsyncNetworkBackend):
+    """Connects to public addresses alone. ``resolver`` and what makes the connections may be replaced in tests."""
+
+    def __init__(
+        self, resolver: Resolver = resolve, *, backend: httpcore.AsyncNetworkBackend | None = None
+    ) -> None:
+        self._resolver = resolver
+        self._backend = backend or httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        try:
+            addresses = await asyncio.wait_for(self._resolver(host, port), timeout)
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(f"the name is not known: {type(error).__name__}") from None
+        except TimeoutError:
+            raise httpcore.ConnectTimeout("the name was not found in time") from None
+        if not addresses:
+            raise httpcore.ConnectError("the name has no address")
+        # All of them: whoever mixes one of ours among public ones means us.
+        if not all(map(is_public, addresses)):
+            raise Refused("the name leads to an address that is not public")
+        failure: Exception = httpcore.ConnectError("no address answered")
+        for address in addresses[:4]:
+            try:
+                return await self._backend.connect_tcp(address, port, timeout, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
+    ) -> httpcore.AsyncNetworkStream:
+        raise Refused("no socket of this machine is connected to")
+
+    async def sleep(self, seconds: float) -> None:
+        await self._backend.sleep(seconds)

@@ -1,0 +1,125 @@
+"""Runs that are too large for a window: a thousand sources, a question of three pages, models with small windows."""
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from deep_research import DeepResearch, RunStatus, SearchResult
+from deep_research.testing import ScriptedSearch
+from deep_research.testing.doubles import page
+from deep_research.testing.reading import ReadingModel
+
+QUESTION = "What is known of the keepers and their lights?"
+PAGES = (
+    "Say of every tower that is named who kept its light, and when, and what was seen at night from it. "
+    * 150
+)
+
+
+class Planning(ReadingModel):
+    """Plans as many searches as it may."""
+
+    def __init__(self, searches):
+        super().__init__()
+        self.searches = searches
+
+    def answer(self, call):
+        text = super().answer(call)
+        if "sub_queries" not in text[:200] and '"research_brief"' not in text[:40]:
+            return text
+        plan = json.loads(text)
+        plan["sub_queries"] = [
+            {"query": f"keepers of light number {n}", "rationale": "", "priority": 1}
+            for n in range(self.searches)
+        ]
+        return json.dumps(plan)
+
+
+def tokens(call):
+    form = json.dumps(call.form.json_schema) if call.form else ""
+    texts = [call.system, form, *(message.content for message in call.messages)]
+    return sum(len(text.encode()) for text in texts) / 3
+
+
+def researched(tmp_path, model, *, window, sources, question=QUESTION, size=20_000, **more):
+    profiles = tmp_path / f"models-{window}.toml"
+    profiles.write_text(f'["reading:m"]\ncontext = {window}\noutput = {window // 4}\n')
+    each = 50
+
+    def found(request):
+        texts = [page(request.query, n, size=size) for n in range(each)]
+        return [
+            SearchResult(address=f"{request.query}/{n}", title=f"Page {n}", text=text)
+            for n, text in enumerate(texts)
+        ]
+
+    with DeepResearch(
+        model=model,
+        search=[ScriptedSearch(found)],
+        data_dir=tmp_path / f"{window}-{sources}",
+        model_file=profiles,
+        max_sub_queries=max(2, sources // each),
+        max_sources_per_query=min(each, sources),
+        max_iterations=1,
+        **more,
+    ) as research:
+        clock = time.process_time()
+        result = asyncio.run(research.arun(question))
+    return result, time.process_time() - clock
+
+
+@pytest.mark.parametrize("window", [32_768, 200_000])
+def test_a_thousand_sources_are_read_and_every_prompt_fits_the_window(tmp_path, window):
+    model = Planning(20)
+    result, _ = researched(tmp_path, model, window=window, sources=1_000)
+    assert result.status is RunStatus.COMPLETED
+    assert len(result.sources) == 1_000
+    assert result.report_metadata.writer == "synthesizer"
+    for call in model.calls:
+        assert tokens(call) + call.max_output <= window
+    said = " ".join(limit.message for limit in result.limits)
+    assert "a part of long sources" in said
+    assert said.count("a part of") == result.report.split("## Limits")[1].count("a part of")
+
+
+def test_the_time_of_a_run_grows_with_its_sources_and_no_faster(tmp_path):
+    took = {}
+    for sources in (200, 800):
+        result, took[sources] = researched(
+            tmp_path, Planning(sources // 50), window=32_768, sources=sources, size=6_000
+        )
+        assert len(result.sources) == sources
+    assert took[800] < 8 * took[200]  # four times as much, with room for a busy machine
+
+
+@pytest.mark.parametrize("window", [8_192, 16_384, 32_768, 200_000])
+def test_a_question_of_three_pages_fits_every_prompt_or_is_shortened_visibly(tmp_path, window):
+    model = Planning(3)
+    result, _ = researched(
+        tmp_path, model, window=window, sources=30, question=PAGES, size=3_000, reflection="always"
+    )
+    assert result.status is RunStatus.COMPLETED
+    assert result.report_metadata.writer == "synthesizer"
+    for call in model.calls:
+        assert tokens(call) + call.max_output <= window
+        asked = call.messages[-1].content
+        assert PAGES.strip() in asked or "characters are left out here" in asked
+    given_in_part = {limit.message for limit in result.limits if "a part of the question" in limit.message}
+    assert bool(given_in_part) is (window < 100_000)
+    planned, *_, read = [
+        call.messages[0].content.split("Question: ")[1].split("\n\n")[0]
+        for call in model.calls
+        if call.messages[0].content.count("Plan at least") or "Read these" in call.messages[0].content
+    ]
+    assert len(planned) >= len(read)
+
+
+def test_findings_without_room_are_left_out_by_weight_and_the_report_says_so(tmp_path):
+    model = Planning(4)
+    result, _ = researched(tmp_path, model, window=8_192, sources=150, size=1_500)
+    assert result.status is RunStatus.COMPLETED
+    assert "Findings of less weight were left out of the report for want of room." in result.report
+    for call in model.calls:
+        assert tokens(call) + call.max_output <= 8_192

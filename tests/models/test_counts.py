@@ -1,0 +1,46 @@
+"""Figures that services give of what a request took: what is none is unknown, and never zero."""
+
+import pytest
+
+from deep_research.models import anthropic_wire, openai, openai_chat
+from deep_research.models.ollama import Ollama
+from deep_research.models.profiles import Price
+
+
+def chat(given, out):
+    return openai_chat._usage({"prompt_tokens": given, "completion_tokens": out})
+
+
+def responses(given, out):
+    return openai._usage({"input_tokens": given, "output_tokens": out})
+
+
+def anthropic(given, out):
+    heard = anthropic_wire.Heard()
+    usage = {"input_tokens": given, "output_tokens": out}
+    heard.take_whole({"content": [], "stop_reason": "end_turn", "usage": usage})
+    return heard.usage()
+
+
+def ollama(given, out):
+    line = {"message": {"content": "x"}, "done": True, "prompt_eval_count": given, "eval_count": out}
+    return Ollama("m")._reply([line]).usage
+
+
+SERVICES = [chat, responses, anthropic, ollama]
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize("wrong", [None, "12", True, -1, 1.5, float("inf"), [], {}, 10**400])
+def test_a_figure_that_is_none_is_unknown_and_costs_no_error(service, wrong):
+    for given, out in ((wrong, 5), (5, wrong), (wrong, wrong)):
+        usage = service(given, out)
+        assert not usage.known
+        assert Price(input=1.0, output=1.0).of(usage) <= 1e-5
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_figure_is_taken_as_it_is_zero_included(service):
+    for given, out in ((7, 5), (7, 0), (0, 5)):
+        usage = service(given, out)
+        assert (usage.input, usage.output, usage.known) == (given, out, True)

@@ -1,0 +1,137 @@
+"""Nothing but the public net is connected to, judged by what is connected to and not by what is said."""
+
+import asyncio
+import sys
+
+import httpcore
+import pytest
+from hostile_urls import PUBLIC_4, PUBLIC_6, hostile, public
+
+from deep_research.errors import FetchError
+from deep_research.sources.fetch import Fetcher, FetchLimits, Refused, is_public, target_of
+from deep_research.sources.fetch.guard import GuardedBackend
+
+CONNECTED = []
+
+
+def _heard(event, args):
+    if event == "socket.connect":
+        CONNECTED.append(args[1])
+
+
+sys.addaudithook(_heard)  # hooks cannot be taken away: it only writes down
+
+
+@pytest.fixture
+def connected():
+    """What was connected to from now on."""
+    CONNECTED.clear()
+    return CONNECTED
+
+
+def answers(*addresses):
+    async def resolver(host, port):
+        return addresses
+
+    return resolver
+
+
+class Nowhere(httpcore.AsyncNetworkBackend):
+    """Writes down what it would connect to."""
+
+    def __init__(self):
+        self.asked = []
+
+    async def connect_tcp(self, host, port, timeout=None, local_address=None, socket_options=None):
+        self.asked.append((host, port))
+        raise httpcore.ConnectError("nowhere")
+
+
+def fetch(url, resolver=None, backend=None):
+    guarded = GuardedBackend(resolver or answers("127.0.0.1"), backend=backend)
+    fetcher = Fetcher(limits=FetchLimits(seconds=5.0), backend=guarded)
+    return asyncio.run(fetcher.fetch(url))
+
+
+def test_there_are_enough_hostile_addresses():
+    assert len(hostile()) >= 400
+    assert len(public()) >= 30
+
+
+@pytest.mark.parametrize("chunk", range(8))
+def test_no_hostile_address_is_connected_to(chunk, connected):
+    """Whatever a name resolves to is this machine: a name that gets through is seen."""
+    for url in hostile()[chunk::8]:
+        with pytest.raises(FetchError):
+            fetch(url)
+    assert [address for address in connected if not isinstance(address, str | bytes)] == []
+
+
+@pytest.mark.parametrize("url", public())
+def test_a_public_address_is_not_refused(url):
+    target_of(url.partition("#")[0])
+    nowhere = Nowhere()
+    with pytest.raises(FetchError, match="Not reached"):
+        fetch(url, answers(*PUBLIC_4[:1]), nowhere)
+    assert nowhere.asked[0][1] in (80, 443)
+    assert is_public(nowhere.asked[0][0])
+
+
+@pytest.mark.parametrize("address", [*PUBLIC_4, *PUBLIC_6])
+def test_public_addresses_are_public(address):
+    assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "mixed",
+    [
+        ("127.0.0.1",),
+        (PUBLIC_4[0], "127.0.0.1"),
+        ("10.0.0.1", PUBLIC_4[0]),
+        (PUBLIC_6[0], "::1"),
+        ("::ffff:127.0.0.1",),
+        (PUBLIC_4[0], "fe80::1%eth0"),
+        ("169.254.169.254", PUBLIC_4[0]),
+        (PUBLIC_4[0], "not an address"),
+    ],
+)
+def test_a_name_with_any_address_of_ours_is_refused(mixed, connected):
+    with pytest.raises(FetchError, match="not public"):
+        fetch("http://site.org/", answers(*mixed))
+    assert connected == []
+
+
+def test_the_connection_goes_to_the_address_that_was_checked():
+    """A resolver that answers otherwise the second time is not asked a second time."""
+    turns = iter([PUBLIC_4[:1], ("127.0.0.1",)])
+    nowhere = Nowhere()
+
+    async def rebinding(host, port):
+        return next(turns)
+
+    with pytest.raises(FetchError):
+        fetch("http://site.org/", rebinding, nowhere)
+    assert nowhere.asked == [(PUBLIC_4[0], 80)]
+
+
+def test_the_hook_hears_a_connection(connected):
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(server.getsockname()).close()
+    assert connected
+
+
+def test_no_socket_of_this_machine_is_connected_to():
+    with pytest.raises(Refused):
+        asyncio.run(GuardedBackend().connect_unix_socket("/run/docker.sock"))
+
+
+def test_a_name_that_is_not_found_in_time_is_given_up():
+    async def slow(host, port):
+        await asyncio.Event().wait()
+
+    guarded = GuardedBackend(slow)
+    fetcher = Fetcher(limits=FetchLimits(seconds=0.1), backend=guarded)
+    with pytest.raises(FetchError):
+        asyncio.run(fetcher.fetch("http://site.org/"))
