@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from injections import PLACEMENTS, TEMPLATES, Case, cases, laid_out
+from seen import CANARY, KEY, Seen, looked_at, wrong
 
 from deep_research.testing.gullible import GOALS, GullibleModel
 from deep_research.testing.reading import ReadingModel
-from injections import PLACEMENTS, TEMPLATES, Case, cases, laid_out
-from seen import CANARY, KEY, Seen, looked_at, wrong
 
 CASES = cases()
 FENCED = re.compile(r"^<<([0-9a-f]{16}) (?!end>>)[^>\n]*>>\n.*?\n<<\1 end>>", re.S | re.M)
@@ -89,7 +89,7 @@ def test_an_order_achieves_nothing_where_readings_are_merged_and_sections_writte
     case, corpus = Case("plain", "visible", goal), tmp_path / "corpus"
     found = case.site(corpus)
     seen = looked_at(corpus, found, model=GullibleModel(), **at_length(corpus, True))
-    assert {form for form, _ in seen.model.obeyed} >= {"Merge", "Outline", "Frame"}
+    assert {form for form, _ in seen.model.obeyed} >= {"Merge", "Outline", "text"}
     assert wrong(seen, clean("visible", long=True)) == []
 
 
