@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fault_runs import ROLES, Cell, answer, table, tried, undisturbed
+from fault_runs import QUESTION, ROLES, Cell, answer, engine, role_of, table, tried, undisturbed
 
 from deep_research import RunStatus
-from deep_research.testing.servers import FAULT_KINDS, ModelServer
+from deep_research.state import AbortReason
+from deep_research.testing.servers import FAULT_KINDS, Fault, ModelServer
 
 CELLS = [(kind, role, forever) for kind in FAULT_KINDS for role in ROLES for forever in (False, True)]
 # Each fault once and for ever, at agents in turn.
@@ -49,6 +50,30 @@ def of(kind: str, role: str, forever: bool, server: ModelServer, clean: str) -> 
 def test_a_run_survives_a_fault(kind: str, role: str, forever: bool, server: ModelServer, clean: str) -> None:
     cell = of(kind, role, forever, server, clean)
     assert cell.wrong == ()
+
+
+def test_sources_that_only_the_model_could_read_are_read_when_the_run_is_resumed(server: ModelServer) -> None:
+    question = "What is known of the lighthouse towers?"  # none that the extractive agents have an answer to
+    server.clear()
+    server.faults = [Fault("prose", match=ROLES["analyzer"], times=None)]
+    with engine(server) as research:
+        failed = research.run(question)
+        assert (failed.status, failed.reason) == (RunStatus.ABORTED, AbortReason.NO_EVIDENCE)
+        assert "analyzer could not do its work" in " ".join(limit.message for limit in failed.limits)
+        server.faults = []
+        result = research.resume(failed.research_id)
+    assert result.status is RunStatus.COMPLETED
+    assert result.citations
+
+
+def test_a_supervisor_whose_model_does_not_answer_is_not_asked_after_each_phase(server: ModelServer) -> None:
+    server.clear()
+    server.faults = [Fault("401", match=ROLES["supervisor"], times=None)]
+    with engine(server, role="supervisor") as research:
+        result = research.run(QUESTION)
+    assert result.status is RunStatus.COMPLETED
+    assert sum(role_of(served) == "supervisor" for served in server.log) <= 2  # after phases side by side
+    assert "goes on without its advice" in (result.report or "")
 
 
 @pytest.mark.slow

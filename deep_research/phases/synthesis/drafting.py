@@ -34,7 +34,7 @@ _REFERENCE = re.compile(rf"[ \t]*[\[【]{_NAMES}[\]】]", re.IGNORECASE)
 # What looks like a reference and is none: numbers are given by code, and other names are not to be referred to.
 _FORGED = re.compile(
     r"(?P<code>^```.*?^```|`[^`\n]*`)"
-    r"|(?<=[\w.,;:!?)”\"'*])[ \t]*\[(?:\^\w{1,20}|[SG]?[1-9]\d{0,3}(?:\s*[,;–-]\s*[SG]?[1-9]\d{0,3})*)\](?![(\[])",
+    r"|(?<=[\w.,;:!?)\]”\"'*])[ \t]*\[(?:\^\w{1,20}|[SG]?[1-9]\d{0,3}(?:\s*[,;–-]\s*[SG]?[1-9]\d{0,3})*)\](?!\()",
     re.MULTILINE | re.DOTALL,
 )
 _ROUND = re.compile(rf"[ \t]*\({_NAMES}\)", re.IGNORECASE)
