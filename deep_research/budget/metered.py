@@ -21,7 +21,7 @@ from deep_research.models.echoes import Echoes, Stream
 from deep_research.models.language import Answer, LanguageModel
 from deep_research.models.pieces import OnPiece
 from deep_research.models.pool import ModelPool, Named
-from deep_research.models.profiles import Profile, profile_of
+from deep_research.models.profiles import Profile
 from deep_research.models.retry import GRACE, usage_of
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation
 from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written
@@ -159,7 +159,7 @@ class _RunBook:
     async def reserve(self, provider: ModelProvider, call: ModelCall) -> _Held:
         """Raises `WindowError`, `BudgetError`, `ConfigurationError`."""
         roles, spend = self._run.roles, self._run.spend
-        profile = profile_of(provider.name, roles.pool.profiles)
+        profile = roles.pool.profile_of(provider)
         window = Window.of(profile.context, call.max_output, runtime=roles.runtime, margin=roles.margin)
         counter = await Counter.of(profile.encoding)
         bound, exact = await counter.bound_of(call), counter.exact

@@ -90,6 +90,9 @@ class ModelProvider(ABC):
     probed: bool = True  # whether it has to be found out what the model can do
     base_url: str = ""  # where the service is, if it can be in more than one place
     forms: tuple[Literal["schema", "tool"], ...] = ()  # what the service has, best first
+    window: tuple[int, int] | None = (
+        None  # the tokens of it and of the longest answer, if the provider itself knows
+    )
 
     def __init__(self, model: str) -> None:
         self.model = model
@@ -136,6 +139,7 @@ class Wrapped(ModelProvider):
         self.forms = inner.forms
         self.base_url = inner.base_url
         self.probed = inner.probed
+        self.window = inner.window
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         return await self.inner.send(call, on_text)

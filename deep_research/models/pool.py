@@ -76,7 +76,10 @@ class ModelPool:
         return known or self._kept(name, make_model_provider(name))
 
     def profile(self, model: Named) -> Profile:
-        return profile_of(self.provider(model).name, self.profiles)
+        return self.profile_of(self.provider(model))
+
+    def profile_of(self, provider: ModelProvider) -> Profile:
+        return profile_of(provider.name, self.profiles, window=provider.window)
 
     def language_model(
         self,
@@ -102,7 +105,7 @@ class ModelPool:
 
     def _single(self, model: Named, book: Book | None, on_wait: OnWait | None) -> SingleModel:
         provider = self.provider(model)
-        profile = profile_of(provider.name, self.profiles)
+        profile = self.profile_of(provider)
         persistence = replace(
             self.persistence, on_wait=on_wait, gates=self._gates(provider, profile), book=book
         )
@@ -132,5 +135,10 @@ class ModelPool:
         with self._lock:
             known = self._made.get(name)
             if known is None:
-                known = self._made[name] = Recorder(made, self.record) if self.record else made
+                known = self._made[name] = self._recorded(made) if self.record else made
             return known
+
+    def _recorded(self, made: ModelProvider) -> ModelProvider:
+        assert self.record is not None
+        profile = self.profile_of(made)
+        return Recorder(made, self.record, window=(profile.context, profile.output))

@@ -24,14 +24,19 @@ _DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d\d-\d\d|latest)(?:-v\d+(?::\d+)?)?")
 
 
 class Price(Record):
-    """US dollars for a million tokens. Cached and written input cost as much as other input unless it says else."""
+    """US dollars for a million tokens. Cached and written input cost as much as other input unless it says else.
+    A request with more than ``long`` tokens of input is charged by ``beyond``, all of it."""
 
     input: float = Field(ge=0, allow_inf_nan=False)
     output: float = Field(ge=0, allow_inf_nan=False)
     cached: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     written: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    long: int | None = Field(default=None, ge=1)
+    beyond: Price | None = None
 
     def of(self, usage: TokenUsage) -> float:
+        if self.beyond is not None and self.long is not None and usage.input > self.long:
+            return self.beyond.of(usage)
         # Services have been seen to count what was cached on top of the input.
         plain = max(0, usage.input - usage.cached - usage.written)
         cached = self.input if self.cached is None else self.cached
@@ -43,6 +48,8 @@ class Price(Record):
 
     def most(self, input_tokens: int, output_tokens: int) -> float:
         """What a request can cost at most."""
+        if self.beyond is not None and self.long is not None and input_tokens > self.long:
+            return self.beyond.most(input_tokens, output_tokens)
         dearest = max(self.input, self.written or 0.0, self.cached or 0.0)
         return (input_tokens * dearest + output_tokens * self.output) / _MILLION
 
@@ -63,12 +70,16 @@ class Profile(Record):
     as_of: date | None = None
 
 
-def profile_of(name: str, own: Mapping[str, Profile] | None = None) -> Profile:
+def profile_of(
+    name: str, own: Mapping[str, Profile] | None = None, *, window: tuple[int, int] | None = None
+) -> Profile:
     """The profile of ``service:model``: of the longest name that it begins with, and over it what the user's own of the
     longest such name says. A price is that of the model itself and its dated versions: what a variant costs
-    (``…-pro``) is unknown."""
+    (``…-pro``) is unknown. ``window`` is what the provider itself knows of it: it goes over ours."""
     ours, theirs = _nearest(name, built_in()), _nearest(name, own or {})
     profile = ours or Profile()
+    if window is not None:
+        profile = profile.model_copy(update={"context": window[0], "output": window[1]})
     if theirs is None:
         return profile
     said = {field: getattr(theirs, field) for field in theirs.model_fields_set}

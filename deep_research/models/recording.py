@@ -14,8 +14,6 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
-
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.logs import redact
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, Wrapped
@@ -29,8 +27,9 @@ class Recorder(Wrapped):
     """Writes down each request to the provider within and what came of it. Thread-safe; raises
     `ConfigurationError` when the file cannot be written."""
 
-    def __init__(self, inner: ModelProvider, path: Path) -> None:
+    def __init__(self, inner: ModelProvider, path: Path, *, window: tuple[int, int] | None = None) -> None:
         super().__init__(inner)
+        self.window = window or inner.window
         self.path = path
         self._gate = threading.Lock()
         self._write({})  # now, not after an answer was paid for
@@ -46,7 +45,8 @@ class Recorder(Wrapped):
 
     def _line(self, call: ModelCall, **outcome: Any) -> dict[str, Any]:
         asked = call.model_dump(mode="json", exclude={"timeout"}, exclude_defaults=True)
-        return {"key": key_of(call), "model": self.name, "forms": self.forms, "call": asked, **outcome}
+        told = {"model": self.name, "window": self.window}
+        return {"key": key_of(call), **told, "call": asked, **outcome}
 
     def _write(self, line: dict[str, Any]) -> None:
         text = f"{json.dumps(line, ensure_ascii=False)}\n" if line else ""
@@ -65,7 +65,8 @@ class Recorder(Wrapped):
 
 class Replay(ModelProvider):
     """``replay:FILE``: answers as the record says. The same question is answered with its first reply, then the
-    second, and so on, the last again and again; one that is not in the record fails. Costs nothing."""
+    second, and so on, the last again and again; one that is not in the record fails. Costs nothing. The window is that
+    of the recorded models, the smallest of several: what is put into a prompt goes by it."""
 
     service = "replay"
     probed = False
@@ -76,16 +77,22 @@ class Replay(ModelProvider):
         self._outcomes: dict[str, list[Reply | ModelError]] = defaultdict(list)
         self._given: dict[str, int] = defaultdict(int)
         forms: set[str] = set()
+        windows: list[tuple[int, int]] = []
         for number, line in enumerate(_lines(Path(model).expanduser()), start=1):
             try:
                 self._outcomes[line["key"]].append(_outcome(line))
-                forms.update(line["forms"])
-            except (KeyError, TypeError, AttributeError, ValidationError):
+                if form := line["call"].get("form"):
+                    forms.add(form["by"])  # what was never asked for would not be found
+                if line.get("window") is not None:
+                    windows.append(_window(line["window"]))
+            except (KeyError, TypeError, ValueError, AttributeError):
                 raise ConfigurationError(
                     f"Line {number} of the record {Path(model).name} is no recorded answer."
                 ) from None
         both: tuple[Literal["schema", "tool"], ...] = ("schema", "tool")
         self.forms = tuple(form for form in both if form in forms)
+        if windows:
+            self.window = min(context for context, _ in windows), min(output for _, output in windows)
 
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         key = key_of(call)
@@ -99,6 +106,7 @@ class Replay(ModelProvider):
                 "the record holds no answer to this request",
                 model=self.name,
                 hint="Record it anew: prompts or settings have changed since.",
+                status=400 if call.form else None,  # it may hold one in another form
             )
         outcome = outcomes[min(place, len(outcomes) - 1)]
         if isinstance(outcome, ModelError):
@@ -117,6 +125,13 @@ def key_of(call: ModelCall) -> str:
     if call.nonce:
         text = text.replace(call.nonce, "nonce")
     return sha256_hex(text.encode("utf-8", "replace"))
+
+
+def _window(held: Any) -> tuple[int, int]:
+    context, output = held
+    if not (isinstance(context, int) and isinstance(output, int) and context >= 512 and output >= 16):
+        raise ValueError("no window")
+    return context, output
 
 
 def _lines(path: Path) -> list[Any]:

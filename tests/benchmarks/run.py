@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -394,6 +395,50 @@ def critical_path(folder: Path) -> None:
         show("wall over the critical path, 1 s agents", f"{wall / 3.3:.3f}x", "1.05x")
 
     asyncio.run(measure())
+
+
+@row
+def model_path(folder: Path) -> None:
+    """The agents that think with a model, each answer taking a second, each search 0.3 s, four sub-queries."""
+    from workload import Planning, Search
+
+    from deep_research import DeepResearch
+
+    async def once(name: str, queries: int, seconds: float, **fields: Any) -> tuple[float, Any, Planning]:
+        model = Planning(queries, seconds)
+        async with DeepResearch(
+            model=[model], data_dir=folder / name, max_sub_queries=queries, **fields
+        ) as research:
+            started = time.perf_counter()
+            result = await research.arun("How did the keepers of a lighthouse record wind and weather?")
+        assert result.status == "completed", result.reason
+        assert result.report_metadata.writer == "synthesizer", result.limits
+        return time.perf_counter() - started, result, model
+
+    def spent(result: Any, model: Planning) -> str:
+        return f"{len(model.calls)} calls, {result.usage.input_tokens:,} tokens in"
+
+    def large(name: str) -> Path:
+        path = folder / f"{name}.toml"
+        path.write_text('["reading:m"]\ncontext = 200000\noutput = 32000\n')
+        return path
+
+    async def everything() -> None:
+        search = [Search(5, 2_000, 0.3)]
+        wall, _, _ = await once("four", 4, 1.0, search=search, max_iterations=1, model_file=large("four"))
+        critical = 1.0 + 0.3 + 1.0 + 1.0  # plan, search, read, write
+        show("wall over the critical path, 1 s models", f"{wall / critical:.3f}x", "1.05x")
+        _, result, model = await once(
+            "standard", 5, 0.0, search=[Search(5, 2_000)], model_file=large("standard")
+        )
+        show("  5 sub-queries x 5 sources x 2 KB", spent(result, model), "3 calls, 41,000 tokens (others)")
+        corpus = Path(__file__).resolve().parents[2] / "docs" / "examples" / "corpus"
+        _, result, model = await once("corpus", 5, 0.0, corpus=corpus, model_file=large("corpus"))
+        show(f"  the sample corpus, {len(result.sources)} sources", spent(result, model), "the same")
+        small = await once("small", 5, 0.0, search=[Search(5, 2_000)])
+        show("  5 x 5 x 2 KB, window of 8,192 tokens", spent(*small[1:]), "-")
+
+    asyncio.run(everything())
 
 
 @row

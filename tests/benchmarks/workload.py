@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from deep_research.phases.planning import PlannedQuery, PlannerOutput
 from deep_research.phases.refinement import RefinerOutput
 from deep_research.phases.synthesis import SynthesizerOutput
 from deep_research.state import FollowUpQuery, GapAnalysis, IterationRecommendation
+from deep_research.testing.reading import ReadingModel
 
 FILLER = "The keeper of the light wrote down the wind, the weather and the ships that passed. "
 
@@ -37,6 +39,23 @@ class Search(SearchProvider):
             )
             for n in range(self._sources)
         ]
+
+
+class Planning(ReadingModel):
+    """Reads what it is asked, and plans as many searches as it may."""
+
+    def __init__(self, queries: int, seconds: float) -> None:
+        super().__init__(seconds=seconds)
+        self._queries = queries
+
+    def answer(self, call: Any) -> str:
+        text = super().answer(call)
+        if call.form is None or call.form.name != "Plan":
+            return text
+        searches = [
+            {"query": f"keepers of the lighthouse record wind weather part {n}"} for n in range(self._queries)
+        ]
+        return json.dumps({**json.loads(text), "sub_queries": searches})
 
 
 class Planner:

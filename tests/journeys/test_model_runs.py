@@ -1,17 +1,22 @@
 """Runs whose planner asks a model on a real server: the books are the server's, and nothing secret stays behind."""
 
 import asyncio
+import json
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from deep_research import DeepResearch, RunStatus
 from deep_research.models import Message, ModelCall
+from deep_research.models.pool import ModelPool
+from deep_research.models.probe import Sky
 from deep_research.phases.planning.handoff import PlannerOutput
 from deep_research.state.events import ModelReserved, ModelSettled
 from deep_research.testing import ScriptedSearch, scripted_agents
 from deep_research.testing.models import ScriptedProvider
+from deep_research.testing.reading import reading
 from deep_research.testing.servers import Fault, ModelServer
 
 QUESTION = "What is known of towers?"
@@ -226,3 +231,42 @@ def test_a_run_whose_connections_hang_at_its_cancellation_is_let_go_of_first(tmp
         return run
 
     assert asyncio.run(journey()).status is RunStatus.INTERRUPTED
+
+
+CORPUS = Path(__file__).parents[2] / "docs" / "examples" / "corpus"
+KEEPERS = "Who kept the light at Boston, and what became of him?"
+
+
+def answered(served):
+    """As a good model would, from what stands in the prompt; small questions of probes with the smallest answer."""
+    if "sky" in served.text:
+        return {"colour": "blue", "seen": ["the sun"]}
+    said = served.messages[-1]["content"]
+    told = said.partition("JSON schema:\n")[2]
+    return reading(said, served.schema or (json.loads(told) if told else None))
+
+
+async def probed(name):
+    pool = ModelPool()
+    await pool.language_model([name]).object(ModelCall(messages=(Message(content="sky"),)), Sky)
+    await pool.aclose()
+
+
+@pytest.mark.parametrize("abilities", [{"schema", "tools", "json", "stream", "usage"}, {"stream", "usage"}])
+def test_a_recorded_run_is_replayed_to_the_same_report_without_a_request(tmp_path, abilities):
+    record = tmp_path / "answers.jsonl"
+    own = {"corpus": CORPUS, "store": "memory"}
+    with ModelServer(answered, abilities=abilities) as server:
+        name = f"openai-compatible:m@{server.base_url}/v1"
+        asyncio.run(probed(name))  # what the model cannot do is known before the record begins
+        with DeepResearch(model=name, record_models=record, **own) as research:
+            first = research.run(KEEPERS)
+        asked = len(server.log)
+        with DeepResearch(model=f"replay:{record}", **own) as research:
+            again = research.run(KEEPERS)
+        assert len(server.log) == asked
+    assert first.status is RunStatus.COMPLETED
+    assert again.status is RunStatus.COMPLETED, again.message
+    assert first.usage.model_calls > 3
+    assert again.report == first.report
+    assert again.usage.cost_usd == 0

@@ -23,7 +23,7 @@ def test_a_dated_version_costs_what_the_model_costs(name):
     assert profile_of(name).price == built_in()["openai:gpt-5"].price
 
 
-@pytest.mark.parametrize("name", ["openai:gpt-5-pro", "openai:gpt-5.2", "openai:gpt-4o-audio-preview"])
+@pytest.mark.parametrize("name", ["openai:gpt-5-pro", "openai:gpt-5.3-codex", "openai:gpt-4o-audio-preview"])
 def test_what_a_variant_costs_is_unknown_and_its_window_that_of_the_family(name):
     profile = profile_of(name)
     assert (profile.price, profile.as_of) == (None, None)

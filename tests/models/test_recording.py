@@ -43,7 +43,7 @@ def test_a_record_gives_the_same_replies_again(tmp_path):
     recorder = Recorder(Counting("one", "two", "three"), path)
     said = send(recorder, call("a"), call("b"), call("a"))
     replay = Replay(str(path))
-    assert replay.forms == ("schema",)
+    assert replay.forms == ()  # nobody asked for one
     assert send(replay, call("a"), call("b"), call("a")) == said
     assert send(replay, call("a"))[0].text == "three"  # the last one, again and again
 
@@ -110,8 +110,10 @@ def test_a_record_that_cannot_be_written_is_told_before_anything_is_paid_for(tmp
         ("no json", "is not a file of JSON lines"),
         ('{"key": "k"}\n', "Line 1 of the record record.jsonl is no recorded answer"),
         ("[]\n", "Line 1"),
-        ('{"key": "k", "forms": [], "reply": {"text": 1}}\n', "Line 1"),
-        ('{"key": "k", "forms": [], "error": {"problem": "p"}}\n', "Line 1"),
+        ('{"key": "k", "call": {}, "reply": {"text": 1}}\n', "Line 1"),
+        ('{"key": "k", "call": {}, "error": {"problem": "p"}}\n', "Line 1"),
+        ('{"key": "k", "call": {}, "window": [1], "reply": {}}\n', "Line 1"),
+        ('{"key": "k", "call": {}, "window": [-1, "x"], "reply": {}}\n', "Line 1"),
     ],
 )
 def test_a_file_that_is_no_record_is_one_line(tmp_path, text, problem):

@@ -37,7 +37,7 @@ def test_a_name_has_a_service_a_model_and_perhaps_an_address(name, parts):
             "gpt-5-mini",
             "'gpt-5-mini' does not say which service has the model. Did you mean 'openai:gpt-5-mini'?",
         ),
-        ("claude-sonnet-4-5", "Did you mean 'anthropic:claude-sonnet-4-5'?"),
+        ("claude-sonnet-5-5", "Did you mean 'anthropic:claude-sonnet-5-5'?"),
         ("something", "'something' does not say which service has the model. Write it as SERVICE:MODEL."),
         ("openai", "'openai' is a service. Say which model: openai:MODEL."),
         ("openai:", "'openai:' names no model. Write it as openai:MODEL."),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from deep_research.errors import UsageError
-from deep_research.evals import Figures, Progress, Suite, evaluate, suite_named
+from deep_research.evals import Figures, Progress, Suite, agents, evaluate, suite_named
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.exits import Exit
@@ -20,20 +20,26 @@ from deep_research.interfaces.cli.signals import Signals
 from deep_research.settings import Settings, load_settings
 
 _EVERY = 10.0  # seconds between lines of progress where nothing is redrawn
-_DIGITS = {"mean": 1, "p50": 2, "p95": 2}  # by the end of a figure's name; others have three
+_DIGITS = {"tokens": 0, "mean": 1, "p50": 2, "p95": 2}  # by the end of a figure's name; others have three
 
 
 def evaluation(args: Namespace, console: Console) -> int:
     """Carries out an evaluation and prints its figures. Exit code 1 when a run failed. Raises `Interrupted`."""
-    suite = suite_named(args.name)
+    suite = None if args.name == agents.NAME else suite_named(args.name)
     limit, jobs = _count("--limit", args.limit), _count("--jobs", args.jobs)
-    if args.data is None:
+    if suite is None and (args.data is not None or args.no_titles or args.fresh):
+        raise UsageError("eval agents takes no data sets.", hint="Its cases come with the package.")
+    if suite is not None and args.data is None:
         raise UsageError("--data is missing.", hint="It names the folder that holds the data sets.")
     settings = _settings(args, suite)
     teller = _Teller(console) if args.verbose or not (args.quiet or args.json) else None
 
+    told = teller or (lambda _: None)
+
     async def work() -> Figures:
         signals.attach()
+        if suite is None:
+            return await agents.evaluate_agents(settings, limit=limit, jobs=jobs, progress=told)
         return await evaluate(
             suite,
             Path(args.data),
@@ -42,7 +48,7 @@ def evaluation(args: Namespace, console: Console) -> int:
             jobs=jobs,
             titles=not args.no_titles,
             fresh=args.fresh,
-            progress=teller or (lambda _: None),
+            progress=told,
         )
 
     with Signals() as signals:
@@ -90,7 +96,7 @@ def as_table(figures: Figures, columns: int = text.COLUMNS) -> list[str]:
         head = "".join(f"  {name:>{_width(name)}}" for name in part)
         lines += ([""] if lines else []) + [f"{figures.suite:<{first}}{head}"]
         for metric in metrics:
-            cells = (f"  {_shown(metric, figures.sets[name][metric]):>{_width(name)}}" for name in part)
+            cells = (f"  {_cell(metric, figures.sets[name]):>{_width(name)}}" for name in part)
             lines.append(f"{metric:<{first}}{''.join(cells)}")
     return lines
 
@@ -122,13 +128,13 @@ class _Teller:
             self._console.draw("\r\x1b[K")
 
 
-def _settings(args: Namespace, suite: Suite) -> Settings:
-    """The settings of the runs: those of the suite, unless an argument names another value."""
+def _settings(args: Namespace, suite: Suite | None) -> Settings:
+    """The settings of the runs: those of the suite, if there is one, unless an argument names another value."""
     given = engine_arguments(args)
     if "corpus" in given:
         raise UsageError("eval searches the corpus of its data set.", hint="Leave out --corpus.")
     config = given.pop("config", None)
-    overrides = {**suite.settings, **given}
+    overrides = {**(suite.settings if suite else {}), **given}
     return load_settings(overrides=overrides, config=config, preset=given.get("preset")).settings
 
 
@@ -142,6 +148,11 @@ def _count(flag: str, given: str | None) -> int | None:
 
 def _width(name: str) -> int:
     return max(9, text.width(name))
+
+
+def _cell(metric: str, values: Mapping[str, float]) -> str:
+    """A figure may say nothing of a set."""
+    return _shown(metric, values[metric]) if metric in values else "-"
 
 
 def _shown(metric: str, value: float) -> str:

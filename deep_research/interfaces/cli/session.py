@@ -5,19 +5,15 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from deep_research.errors import ConfigurationError, UsageError
+from deep_research.errors import UsageError
 from deep_research.interfaces.cli.console import CommandError, Console
 from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.options import BY_NAME, COMMON, PROGRAM
 from deep_research.research import DeepResearch
 from deep_research.settings import Settings, setting_from_text
-
-# Inside an installed package, else beside the one in a checkout; as with the presets, the inside wins.
-_PACKAGE = Path(__file__).resolve().parents[2]
-_SAMPLES = (_PACKAGE / "data" / "corpus", _PACKAGE.parent / "docs" / "examples" / "corpus")
+from deep_research.sources.documents.sample import sample_corpus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,16 +77,6 @@ def setting_arguments(args: Namespace) -> dict[str, Any]:
     corpus = [*args.corpus, *([sample_corpus()] if getattr(args, "sample", False) else [])]
     given |= {"model": args.model} if args.model else {}
     return given | ({"corpus": corpus} if corpus else {})
-
-
-def sample_corpus() -> str:
-    """The folder of the sample documents. Raises `ConfigurationError` when it was not installed."""
-    for folder in _SAMPLES:
-        if folder.is_dir():
-            return str(folder)
-    raise ConfigurationError(
-        "The sample documents are not installed.", hint="Reinstall the package, or use --corpus PATH."
-    )
 
 
 def _pair(pair: str) -> tuple[str, Any]:

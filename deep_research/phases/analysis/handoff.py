@@ -60,6 +60,8 @@ class AnalyzedQuote(Record):
 
 
 class AnalyzedFinding(Record):
+    """``iteration`` is that of an earlier finding whose place it takes; None is this one."""
+
     content: str
     confidence: ConfidenceLevel = ConfidenceLevel.LOW
     source_ids: tuple[str, ...]
@@ -67,6 +69,7 @@ class AnalyzedFinding(Record):
     quotes: tuple[AnalyzedQuote, ...] = ()
     sub_query_id: str | None = None
     relevance: float = 0.0
+    iteration: int | None = None
 
 
 class AnalyzedGap(Record):

@@ -162,4 +162,5 @@ def _one(group: list[Finding]) -> AnalyzedFinding:
         quotes=tuple(quotes),
         sub_query_id=first.sub_query_id,
         relevance=max(f.relevance for f in group),
+        iteration=min(f.iteration for f in group),
     )

@@ -294,7 +294,7 @@ def _finding(
         quotes=quotes,
         sub_query_id=item.sub_query_id,
         relevance=item.relevance,
-        iteration=state.iteration,
+        iteration=item.iteration or state.iteration,
     )
 
 

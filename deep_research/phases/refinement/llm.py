@@ -107,8 +107,11 @@ def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
         gap_id = gaps.id(item.gap_id)
         if gap_id is None or gap_id in assessed:
             continue
-        fresh = [q for q in item.follow_up_queries if _key(q.query) and _key(q.query) not in seen]
-        seen |= {_key(q.query) for q in fresh}
+        fresh = []
+        for search in item.follow_up_queries:
+            if _key(search.query) and _key(search.query) not in seen:
+                fresh.append(search)
+                seen.add(_key(search.query))
         assessed[gap_id] = GapAnalysis(
             gap_id=gap_id,
             severity=item.severity,

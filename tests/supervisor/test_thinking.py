@@ -1,0 +1,174 @@
+"""The supervisor's own model: when it thinks, where its advice goes, and that nobody waits for it or fails by it."""
+
+import asyncio
+import json
+
+import pytest
+
+from deep_research import DeepResearch, RunStatus, SupervisorHooks
+from deep_research.errors import BudgetError
+from deep_research.models.verdicts import Verdict, failure
+from deep_research.state.events import DecisionMade, GuidanceGiven, PhaseStarted
+from deep_research.testing import ScriptedSearch
+from deep_research.testing.reading import ReadingModel
+
+QUESTION = "What is said about the tower of the reef?"
+ADVICE = "Look at figures first."  # what the reading model always advises
+
+
+class Reader(ReadingModel):
+    """``blocked`` times its plan is none; ``reflecting`` is awaited, or raised, when the supervisor is asked."""
+
+    def __init__(self, *, blocked=0, reflecting=None):
+        super().__init__()
+        self.blocked, self.reflecting = blocked, reflecting
+
+    async def send(self, call, on_text=None):
+        if call.system.startswith("You supervise"):
+            if isinstance(self.reflecting, BaseException):
+                self.calls.append(call)
+                raise self.reflecting
+            if self.reflecting is not None:
+                await self.reflecting()
+        return await super().send(call, on_text)
+
+    def answer(self, call):
+        text = super().answer(call)
+        if call.system.startswith("You plan research") and self.blocked > 0:
+            self.blocked -= 1
+            plan = json.loads(text)
+            return json.dumps({**plan, "sub_queries": [{"query": " "}]})
+        return text
+
+    def asked(self, start):
+        return [call.messages[-1].content for call in self.calls if call.system.startswith(start)]
+
+
+def researched(tmp_path, model, **fields):
+    with DeepResearch(
+        model=[model], search=[ScriptedSearch()], data_dir=tmp_path, store="memory", **fields
+    ) as research:
+        result = research.run(QUESTION)
+        return result, research.events(result.research_id)
+
+
+def test_never_means_never(tmp_path):
+    model = Reader(blocked=1)
+    result, _ = researched(tmp_path, model, reflection="never")
+    assert result.status is RunStatus.COMPLETED
+    assert model.asked("You supervise") == []
+
+
+def test_on_failure_its_advice_reaches_the_next_attempt(tmp_path):
+    model = Reader(blocked=1)
+    result, events = researched(tmp_path, model, reflection="on_failure")
+    assert result.status is RunStatus.COMPLETED
+    (reflected,) = model.asked("You supervise")
+    assert "The plan has no sub-query." in reflected
+    first, second = model.asked("You plan research")
+    assert ADVICE not in first
+    assert ADVICE in second
+    (made,) = [e for e in events if isinstance(e, DecisionMade) and e.decision.action == "reflect"]
+    assert made.decision.outputs["guidance"] == ADVICE
+
+
+def test_on_failure_nobody_is_asked_where_nothing_failed(tmp_path):
+    model = Reader()
+    researched(tmp_path, model, reflection="on_failure")
+    assert model.asked("You supervise") == []
+
+
+def test_always_its_advice_reaches_a_later_phase(tmp_path):
+    model = Reader()
+    result, events = researched(tmp_path, model, reflection="always")
+    assert result.status is RunStatus.COMPLETED
+    assert len(model.asked("You supervise")) >= 3
+    given = {
+        e.guidance.phase for e in events if isinstance(e, GuidanceGiven) and e.guidance.origin == "supervisor"
+    }
+    assert given
+    assert ADVICE in model.asked("You write the report")[0]
+
+
+def test_what_the_owner_wants_reaches_the_supervisor(tmp_path):
+    model = Reader()
+    researched(tmp_path, model, reflection="always", system_prompt="We are a museum.")
+    assert all("We are a museum." in said for said in model.asked("You supervise"))
+    assert all(QUESTION in said for said in model.asked("You supervise"))
+
+
+def test_where_the_gate_passed_the_next_phase_does_not_wait_for_it(tmp_path):
+    """The supervisor does not answer before the report is asked for: a run that waited would never end."""
+    written = asyncio.Event()
+
+    class Waits(Reader):
+        async def send(self, call, on_text=None):
+            if call.system.startswith("You write the report"):
+                written.set()
+            if call.system.startswith("You supervise"):
+                await asyncio.wait_for(written.wait(), 20)
+            return await super().send(call, on_text)
+
+    model = Waits()
+    result, events = researched(tmp_path, model, reflection="always")
+    assert result.status is RunStatus.COMPLETED
+    assert [e.phase for e in events if isinstance(e, PhaseStarted)][-1] == "synthesis"
+    assert len(model.asked("You supervise")) == 4
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        failure(Verdict.PARK, "come back tomorrow", model="m", retry_after=3_600),
+        failure(Verdict.FATAL, "no such model", model="m", status=404),
+        failure(Verdict.REFUSAL, "no", model="m"),
+        BudgetError("The cap was reached."),
+        ZeroDivisionError("a provider of one's own"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+@pytest.mark.parametrize("when", ["always", "on_failure"])
+def test_its_failure_harms_nothing(tmp_path, error, when):
+    model = Reader(blocked=1, reflecting=error)
+    result, _ = researched(tmp_path, model, reflection=when)
+    assert result.status is RunStatus.COMPLETED
+    assert result.report_metadata.writer == "synthesizer"
+    assert model.asked("You supervise")
+
+
+def test_a_run_that_ends_does_not_wait_for_advice_that_nobody_can_use(tmp_path):
+    async def never():
+        await asyncio.Event().wait()
+
+    def stop(state, phase):
+        if phase == "analysis":
+            from deep_research import StopResearch
+
+            raise StopResearch("enough")
+
+    model = Reader(reflecting=never)
+    result, _ = researched(tmp_path, model, reflection="always", hooks=SupervisorHooks(before_phase=stop))
+    assert result.status is RunStatus.ABORTED
+    assert result.reason == "cancelled"
+    assert result.state.reservations == ()
+
+
+def test_what_it_is_shown_is_fenced_and_fits_a_small_window(tmp_path):
+    profiles = tmp_path / "models.toml"
+    profiles.write_text('["reading:m"]\ncontext = 8192\noutput = 4096\n')
+    model = Reader()
+    with DeepResearch(
+        model=[model],
+        search=[ScriptedSearch()],
+        data_dir=tmp_path,
+        store="memory",
+        model_file=profiles,
+        reflection="always",
+    ) as research:
+        research.run("Why is the tower round? " * 400)
+    for call in model.calls:
+        said = call.system + call.messages[-1].content
+        assert len(said) / 3 + call.max_output < 8_192
+    for said in model.asked("You supervise"):
+        mark = said.split("MARK is ")[1][:16]
+        assert said.count(mark) >= 3
