@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from deep_research.budget.window import Window
 from deep_research.errors import AgentError, ModelError, WindowError
 from deep_research.logs import get_log, told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, TokenUsage
+from deep_research.models.echoes import Echoes, Stream
 from deep_research.models.language import Answer, LanguageModel
 from deep_research.models.pieces import OnPiece
 from deep_research.models.pool import ModelPool, Named
@@ -92,8 +93,8 @@ class RunModels:
 
 
 class _RunModel:
-    """A model within a run: what may be sent is what the run's margins leave, and the texts that it writes are told to
-    who watches."""
+    """A model within a run: what may be sent is what the run's margins leave, the texts that it writes are told to who
+    watches, and what it may not repeat is cut out of both."""
 
     def __init__(self, inner: LanguageModel, run: RunModels, phase: DeepResearchPhase) -> None:
         self._inner = inner
@@ -117,10 +118,28 @@ class _RunModel:
         def told(piece: str | None) -> None:
             self._run.journal.progress(Written(phase=self._phase, label=call.label, text=piece))
 
-        return await self._inner.text(call, on_piece=on_piece or told)
+        echoes = self._echoes(call)
+        if echoes is None:
+            return await self._inner.text(call, on_piece=on_piece or told)
+        stream = Stream(echoes, on_piece or told)
+        answer = await self._inner.text(call, on_piece=stream.take)
+        text = echoes.without(answer.value)
+        stream.end(text)
+        return replace(answer, value=text)
 
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
-        return await self._inner.object(call, answer)
+        found = await self._inner.object(call, answer)
+        echoes = self._echoes(call)
+        return found if echoes is None else replace(found, value=echoes.cleared(found.value))
+
+    def _echoes(self, call: ModelCall) -> Echoes | None:
+        """What the answer may not repeat, where the prompt holds text from outside behind a mark."""
+        if not call.nonce:
+            return None
+        wishes = self._run.journal.state.options.system_prompt or ""
+        told = "\n".join(message.content for message in call.messages)
+        shown = told.replace(wishes, "") if wishes else told
+        return Echoes(ours=call.system, owners=wishes, mark=call.nonce, shown=shown)
 
 
 @dataclass(frozen=True, slots=True)

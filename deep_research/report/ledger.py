@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from deep_research.state import Citation, Finding, Source
 
 _ID = r"(?:find|src)-[0-9a-f]{12}"
-_MARK = re.compile(rf"[ \t]*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
+MARK = re.compile(rf"[ \t]*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
+_ENDS = re.compile(rf"[.,;?)]*(?:\s|\Z)|\[{_ID}")
 
 
 class Ledger:
@@ -31,7 +32,7 @@ class Ledger:
 
     def number(self, text: str) -> str:
         """The text with numbers in place of ids."""
-        return _MARK.sub(self._replace, text)
+        return MARK.sub(self._replace, text)
 
     @property
     def sources(self) -> list[tuple[int, Source]]:
@@ -47,7 +48,11 @@ class Ledger:
             cited = self._cite(mark)
             self.removed += not cited
             numbers |= cited
-        return f" [{', '.join(map(str, sorted(numbers)))}]" if numbers else ""
+        if not numbers:  # what it kept apart may not become one, such as "<" and "img"
+            return "" if _ENDS.match(match.string, match.end()) else " "
+        # What follows may not make a link of the number, or of all like it.
+        after = {"(": " ", ":": "\\"}.get(match.string[match.end() : match.end() + 1], "")
+        return f" [{', '.join(map(str, sorted(numbers)))}]{after}"
 
     def _cite(self, mark: str) -> set[int]:
         if mark in self._findings:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from deep_research.report.ledger import Ledger
+from deep_research.report.ledger import MARK, Ledger
 from deep_research.state import (
     Citation,
     ConfidenceLevel,
@@ -23,16 +23,24 @@ from deep_research.state import (
 REFERENCES = "References"
 _HEADING = re.compile(r"^##+[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 # Bounded, so that a row of open brackets is not read to its end from each of them.
-_IMAGE = re.compile(r"(?<!\\)!\[([^\[\]\n]{0,500})\]\([^)\n]{0,2500}\)")
-_LINK = re.compile(r"(?<!\\)\[([^\[\]\n]{0,500})\]\(\s{0,8}<?([^)\s>]{0,2000})>?[^)\n]{0,500}\)")
+_IMAGE = re.compile(r"!\[([^\[\]\n]{0,500})\]\([^)\n]{0,2500}\)")
+_LINK = re.compile(r"(?<![\\!])\[([^\[\]\n]{0,500})\]\(\s{0,8}<?([^)\s>]{0,2000})>?[^)\n]{0,500}\)")
 _AUTOLINK = re.compile(r"<((?:https?|mailto|ftp):[^>\s]*)>", re.IGNORECASE)
-_TARGET = re.compile(r"(?<!\\)\](?=\()")
 _BARE = re.compile(r"\b(https?|ftp):(//[^\s<>\0]*[^\s<>\0.,;:!?)\]])", re.IGNORECASE)
-_SUSPECT = ("](", "]:", "<", "://", "\0")  # without any of these there is nothing to break
+_HOST = re.compile(r"\b(www)(?=\.[^\s.])", re.IGNORECASE)  # many renderers make a link of it
+_SUSPECT = ("](", "]:", "![", "<", "://", "\0")  # without any of these there is nothing to break
 _KEPT = re.compile(r"\0(\d+)\0")
 _DEFINITION = re.compile(r"^[ ]{0,3}\[[^\]\n]+\]:.*$", re.MULTILINE)
-_TAG = re.compile(r"(?<!\\)<(?=[A-Za-z/!?])")
-_ACTIVE = re.compile(r"(?<!\\)([\[\]]|<(?=[A-Za-z/!?]))")
+# A character after an even number of backslashes is one that Markdown heeds.
+_HEEDED = r"(?<!\\)((?:\\\\)*)"
+_ESCAPED = r"\1\\\2"
+_TAG = re.compile(rf"{_HEEDED}(<)(?=[A-Za-z/!?])")
+_TARGET = re.compile(rf"{_HEEDED}(\])(?=\()")
+_PICTURE = re.compile(rf"{_HEEDED}(!)(?=\[)")
+_LABEL = re.compile(r"\]:")
+_ACTIVE = re.compile(rf"{_HEEDED}([\[\]]|<(?=[A-Za-z/!?]))")
+_LINKABLE = re.compile(r"https?://[^/\\\s<>()\[\]][^\\\s<>()\[\]\0]*\Z", re.IGNORECASE)
+_ID = re.compile(r"(?:find|src|gap|subq)-[0-9a-f]{12}")
 _OPENING = re.compile(r"^(\d{0,9})(?=#{1,6}\s|[-+*]\s|>|(?<=\d)[.)]\s)")
 
 
@@ -47,7 +55,9 @@ def finished(
     """The report with numbered references, its metadata and its citations. An empty draft stays empty."""
     body = safe(draft.strip(), {s.url for s in sources if s.url})
     ledger = Ledger(findings, sources)
-    body = ledger.number(body).strip()
+    body = _ID.sub(
+        "…", ledger.number(body)
+    ).strip()  # an id in the midst of a sentence tells a reader nothing
     references = "\n".join(f"{number}. {reference(source)}" for number, source in ledger.sources)
     report = f"{body}\n\n## {REFERENCES}\n\n{references}\n" if references else body
     metadata = ReportMetadata(
@@ -86,31 +96,44 @@ def summary(findings: Sequence[Finding]) -> ConfidenceSummary:
 @lru_cache(maxsize=4096)  # each iteration's report names the sources of all before it
 def escaped(text: str) -> str:
     """Outside text for use inside Markdown: one line, no links, no HTML, no heading or list of its own."""
-    line = _BARE.sub(r"\1\:\2", " ".join(text.replace("\0", "").split()))
-    return _OPENING.sub(r"\1\\", _ACTIVE.sub(r"\\\1", line))
+    line = _broken(" ".join(text.replace("\0", "").split()))
+    return _OPENING.sub(r"\1\\", _ACTIVE.sub(_ESCAPED, line))
 
 
 def safe(draft: str, allowed: set[str]) -> str:
     """The draft without images, HTML, reference definitions, and links to anything but the run's sources.
 
-    Links to sources are set aside first; whatever could make another one is then broken by a backslash.
+    Links to sources are set aside first, as are references; whatever could make another link is then broken by a
+    backslash. A link is kept as text and address alone: whatever else stands in it may be a link of its own.
     """
     if not any(mark in draft for mark in _SUSPECT):
-        return draft
+        return _HOST.sub(r"\1\\", draft)
+    allowed = {url for url in allowed if _LINKABLE.match(url)}
     kept: list[str] = []
 
     def keep(link: str) -> str:
         kept.append(link)
         return f"\0{len(kept) - 1}\0"
 
-    draft = _DEFINITION.sub("", draft.replace("\0", ""))
-    draft = _IMAGE.sub(r"\1", draft)
-    draft = _LINK.sub(
-        lambda m: keep(_TAG.sub(r"\\<", m.group(0))) if m.group(2) in allowed else m.group(1), draft
-    )
+    def link(match: re.Match[str]) -> str:
+        text, url = match.groups()
+        shown = _TAG.sub(_ESCAPED, _broken(text))
+        return keep(f"[{shown}]({url})") if url in allowed else text
+
+    def restored(match: re.Match[str]) -> str:
+        return _KEPT.sub(restored, kept[int(match.group(1))])
+
+    draft = MARK.sub(lambda m: keep(m.group(0)), draft.replace("\0", ""))
+    draft = _IMAGE.sub(r"\1", _DEFINITION.sub("", draft))
+    draft = _LINK.sub(link, draft)
     draft = _AUTOLINK.sub(lambda m: keep(m.group(0)) if m.group(1) in allowed else m.group(1), draft)
-    draft = _BARE.sub(
-        lambda m: keep(m.group(0)) if m.group(0) in allowed else rf"{m.group(1)}\:{m.group(2)}", draft
-    )
-    draft = _TAG.sub(r"\\<", _TARGET.sub(r"\\]", draft))
-    return _KEPT.sub(lambda m: kept[int(m.group(1))], draft)
+    draft = _BARE.sub(lambda m: keep(m.group(0)) if m.group(0) in allowed else m.group(0), draft)
+    draft = _LABEL.sub(r"]\:", _broken(draft))
+    for heeded in (_TARGET, _PICTURE, _TAG):
+        draft = heeded.sub(_ESCAPED, draft)
+    return _KEPT.sub(restored, draft)
+
+
+def _broken(text: str) -> str:
+    """The text without addresses that a renderer would make links of."""
+    return _HOST.sub(r"\1\\", _BARE.sub(r"\1\:\2", text))

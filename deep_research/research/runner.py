@@ -409,13 +409,16 @@ class Runner:
 
 def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) -> list[Event]:
     """What a resumed run begins with: its first phase, if it never had one; the searches that failed, if for want
-    of them there was no evidence."""
+    of them there was no evidence; what an agent could not read."""
     if not state.decisions:
         decision = orchestrator.dispatch_to_agent(state, state.phase)
         return [PhaseStarted(phase=state.phase, iteration=state.iteration, decision=decision)]
-    failed = any(s.status is SubQueryStatus.FAILED for s in state.sub_queries)
-    if state.abort is not None and state.abort.reason is AbortReason.NO_EVIDENCE and failed:
+    if state.abort is None or state.abort.reason is not AbortReason.NO_EVIDENCE:
+        return []
+    if any(s.status is SubQueryStatus.FAILED for s in state.sub_queries):
         return [PhaseRetried(phase=DeepResearchPhase.GATHERING, attempt=0, asked_by="resume")]
+    if state.phase is DeepResearchPhase.ANALYSIS and any(limit.name == "agent" for limit in state.limits):
+        return [PhaseRetried(phase=DeepResearchPhase.ANALYSIS, attempt=0, asked_by="resume")]
     return []
 
 

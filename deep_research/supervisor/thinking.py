@@ -6,11 +6,12 @@ from __future__ import annotations
 import asyncio
 
 from deep_research.budget import RunModels
-from deep_research.errors import RunStateError, StopResearch, StoreError
+from deep_research.errors import ModelError, RunStateError, StopResearch, StoreError
 from deep_research.logs import get_log, told
 from deep_research.models.language import LanguageModel
-from deep_research.state import DeepResearchPhase, ModelRole, RunStatus, SupervisorAction
-from deep_research.state.events import DecisionMade
+from deep_research.models.verdicts import Verdict
+from deep_research.state import DeepResearchPhase, Limit, ModelRole, RunStatus, SupervisorAction
+from deep_research.state.events import DecisionMade, LimitReached
 from deep_research.state.journal import Clock, Journal
 from deep_research.supervisor.moves import given
 from deep_research.supervisor.reflection import Reflection, reflect, reflected
@@ -19,6 +20,7 @@ from deep_research.supervisor.review import Review
 ORIGIN = "supervisor"
 # After these the run may end, so what is thought is waited for.
 _LAST = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
+_IN_VAIN = (Verdict.TRANSIENT, Verdict.PARK, Verdict.FATAL)  # the service does not answer, or not us
 _ORDER = tuple(DeepResearchPhase)
 log = get_log("thinking")
 
@@ -67,6 +69,9 @@ class Thinking:
             raise
         except Exception as error:  # a provider may be anybody's
             log.warning("no_reflection", error=told(error))
+            if isinstance(error, ModelError) and error.verdict in _IN_VAIN and self._models is not None:
+                self._models = None  # four requests after each phase would be as much in vain
+                await journal.record(LimitReached(limit=_without_advice(error)))
             return None
         decision = reflected(thought, review.phase, state.iteration, self._clock())
         await journal.record(DecisionMade(action=SupervisorAction(thought.action), decision=decision))
@@ -87,3 +92,10 @@ class Thinking:
             RunStateError,
         ) as error:  # the phase beside it meets the same, and is the one to tell
             log.warning("no_reflection", error=told(error))
+
+
+def _without_advice(error: ModelError) -> Limit:
+    message = (
+        f"The supervisor's model does not answer ({error.problem}); the research goes on without its advice."
+    )
+    return Limit(name="model", message=message)

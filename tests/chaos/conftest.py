@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # test files are imported by path and find no neighbours
 
 MEMORY = Path("/dev/shm")
 

@@ -42,6 +42,9 @@ from deep_research.state import ConfidenceLevel, QualityUpdate, SourceQuality
 MOST_OUTPUT = 6_000  # tokens, thoughts included
 SOURCE_CHARS = 12_000  # of one source; of longer ones the part that bears on the question is read
 BATCH_CHARS = 60_000  # of all sources of a call: more, and models overlook what stands in the middle
+MOST_GAPS = 3  # of a reading
+MOST_GAP_QUERIES = 3
+LONGEST_GAP = 1_000  # characters
 LEAST_CHARS = 400  # of a source, below which reading it is no use
 AROUND_SOURCE = 250  # characters of what stands around a source
 LONGEST_TITLE = 300  # characters
@@ -227,11 +230,11 @@ def _output(reading: Reading, handoff: AnalyzerInput) -> AnalyzerOutput:
         findings=tuple(findings),
         gaps=tuple(
             AnalyzedGap(
-                description=gap.description,
-                suggested_queries=tuple(query for query in gap.suggested_queries if query.strip()),
+                description=gap.description[:LONGEST_GAP],
+                suggested_queries=tuple(q for q in gap.suggested_queries if q.strip())[:MOST_GAP_QUERIES],
                 priority=max(1, gap.priority),
             )
-            for gap in reading.gaps
+            for gap in sorted(reading.gaps, key=lambda gap: gap.priority)[:MOST_GAPS]
             if gap.description.strip()
         ),
         quality_updates=tuple(

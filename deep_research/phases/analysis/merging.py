@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence.agreement import numbers
-from deep_research.evidence.text import NEGATIONS, words
+from deep_research.evidence.text import NEGATIONS, content_stems, words
 from deep_research.models.base import Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
@@ -27,6 +27,7 @@ from deep_research.state import Finding
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included
 MOST_FINDINGS = 150  # that are compared, the best; further ones stand as they are
+IN_COMMON = 0.3  # of the words of the shorter of two findings that are said to be the same
 _OUTAGES = (Verdict.TRANSIENT, Verdict.PARK, Verdict.FATAL)  # these say nothing of the answer
 
 SYSTEM = f"""\
@@ -134,7 +135,13 @@ def _merged(merged: Merge, asked: _Asked, handoff: SurveyInput, looked: SurveyOu
 def _says_no_more(finding: Finding, *, than: Finding) -> bool:
     """Whatever a model says, figures do not get lost, and a denial is not what it denies."""
     one, other = finding.content, than.content
-    return numbers(one) <= numbers(other) and _denies(one) is _denies(other)
+    return numbers(one) <= numbers(other) and _denies(one) is _denies(other) and _are_near(one, other)
+
+
+def _are_near(one: str, other: str) -> bool:
+    """Whether they have words in common: a page may ask for anything to be taken for the same."""
+    said, also = set(content_stems(one)), set(content_stems(other))
+    return len(said & also) >= IN_COMMON * min(len(said), len(also))
 
 
 def _denies(text: str) -> bool:

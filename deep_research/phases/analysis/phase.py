@@ -34,6 +34,7 @@ from deep_research.state.journal import Journal
 SURVEYED = 200  # sources that are looked at together, the best by what is known of them
 OPENING = 2_400  # characters of a source without matched passages
 MATCHED = 10_000  # characters of a source's matched passages
+LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
 GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
 
 
@@ -221,9 +222,7 @@ def _event(
 ) -> SourcesAnalyzed:
     given = {s.id: s for s in batch}
     texts = {s.id: s.content for s in handoff.sources}
-    findings = [_finding(item, given, texts, state) for item in answer.findings]
-    if answer.quoted:
-        findings = [finding if finding and finding.quotes else None for finding in findings]
+    findings = [_finding(item, given, texts, state, quoted=answer.quoted) for item in answer.findings]
     open_gaps = {g.id for g in handoff.open_gaps}
     first = next((n for n, s in enumerate(state.sources) if s.id in given), 0) * GAPS_PER_SOURCE
     return SourcesAnalyzed(
@@ -261,13 +260,16 @@ def _finding(
     given: dict[str, Source],
     texts: dict[str, str],
     state: DeepResearchState,
+    *,
+    quoted: bool = False,
 ) -> Finding | None:
-    """The finding with its quotes in place, or None when no source that was given carries it."""
+    """The finding with its quotes in place, or None when no source that was given carries it. Where it has to be
+    ``quoted``, only a source whose quote was found does."""
     content = " ".join(item.content.split())
     source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in given)
-    if not content or not source_ids:
+    if not content or not source_ids or (quoted and len(content) > LONGEST_FINDING):
         return None
-    found = (
+    located = (
         locate(
             q.quote,
             texts[q.source_id],
@@ -278,13 +280,18 @@ def _finding(
         for q in item.quotes
         if q.source_id in source_ids
     )
+    quotes = tuple(q for q in located if q is not None)
+    if quoted:
+        source_ids = tuple(i for i in source_ids if any(q.source_id == i for q in quotes))
+        if not source_ids:
+            return None
     return Finding(
         id=finding_id(content),
         content=content,
         confidence=confidence(item.confidence, source_ids, given),
         source_ids=source_ids,
         category=item.category,
-        quotes=tuple(q for q in found if q is not None),
+        quotes=quotes,
         sub_query_id=item.sub_query_id,
         relevance=item.relevance,
         iteration=item.iteration or state.iteration,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from deep_research.errors import ModelError
 from deep_research.evidence.plain import clean
-from deep_research.models.language import LanguageModel
+from deep_research.models.base import StopReason
+from deep_research.models.language import Answer, LanguageModel
 from deep_research.models.verdicts import Verdict, failure
 from deep_research.phases.prompting import Aliases, Message, brief, listed, one_line, opening, size_of
 from deep_research.phases.synthesis.handoff import SynthesizerInput
@@ -30,6 +31,12 @@ LONGEST_QUOTE = 300  # characters of a quote beside its finding
 _NAME = r"\**F\d{1,4}\**"
 _NAMES = rf"\s*(?:findings?\s+)?({_NAME}(?:(?:\s*[,;&–-]\s*|\s+and\s+){_NAME})*)\s*"
 _REFERENCE = re.compile(rf"[ \t]*[\[【]{_NAMES}[\]】]", re.IGNORECASE)
+# What looks like a reference and is none: numbers are given by code, and other names are not to be referred to.
+_FORGED = re.compile(
+    r"(?P<code>^```.*?^```|`[^`\n]*`)"
+    r"|(?<=[\w.,;:!?)\]”\"'*])[ \t]*\[(?:\^\w{1,20}|[SG]?[1-9]\d{0,3}(?:\s*[,;–-]\s*[SG]?[1-9]\d{0,3})*)\](?!\()",
+    re.MULTILINE | re.DOTALL,
+)
 _ROUND = re.compile(rf"[ \t]*\({_NAMES}\)", re.IGNORECASE)
 _RANGE = re.compile(r"F(\d{1,4})\**\s*[–-]\s*\**F(\d{1,4})", re.IGNORECASE)
 MOST_IN_RANGE = 20
@@ -37,6 +44,7 @@ _THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | r
 _MARKED = re.compile(r"^.*<<[0-9a-f]{16} [^>\n]{0,80}>>.*\n?", re.MULTILINE)
 _TITLE = re.compile(r"^#[ \t]+(.+?)[ \t#]*(?:\n|\Z)", re.MULTILINE)
 LONGEST_PREFACE = 300  # characters before the title: "Here is the report"
+_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
 _HEADING = re.compile(r"^##[ \t]+\S", re.MULTILINE)
 # A list of references of its own, up to the next heading: numbers and the list are put in by code.
 _OWN_REFERENCES = re.compile(
@@ -168,7 +176,8 @@ def body_of(written: str) -> str:
 
 
 def with_ids(body: str, material: Given) -> tuple[str, int]:
-    """Names of findings become their ids; names that were not given go. The number of references that stand."""
+    """Names of findings become their ids; names that were not given go, and so do numbers that look like references.
+    The number of references that stand."""
     count = 0
 
     def ids(match: re.Match[str]) -> str:
@@ -179,6 +188,7 @@ def with_ids(body: str, material: Given) -> tuple[str, int]:
         count += len(found)
         return f" [{', '.join(found)}]" if found else ""
 
+    body = _FORGED.sub(lambda match: match["code"] or "", body)
     body = "\n".join(_REFERENCE.sub("" if _is_heading(line) else ids, line) for line in body.split("\n"))
     # Round brackets may be anything, unless there are no others.
     return (body if count else _ROUND.sub(ids, body)), count
@@ -216,10 +226,32 @@ def _problem(body: str, references: int) -> str:
 
 def is_cut(text: str) -> bool:
     """Whether a text ends in the middle of a sentence. Scripts without capitals have ends of their own."""
-    last = text.rstrip().rsplit("\n", 1)[-1]
-    if len(last) <= 40 or last.startswith(("#", "|", "-", "*", "[")):
+    lines = [line for line in text.split("\n") if line.strip()]
+    if not lines or lines[-1].startswith("|"):
         return False
-    return last[-1] in ",;:(–-" or last[-1].islower()
+    *before, last = lines
+    if last.startswith("#"):
+        return True
+    is_item = bool(_ITEM.match(last))
+    others = [line for line in before if line[0] not in "#|" and bool(_ITEM.match(line)) is is_item]
+    if not _breaks_off(last):
+        return False
+    # Who ends all other lines with a mark did not mean to end here.
+    ended = sum(not _breaks_off(line) for line in others)
+    return ended * 2 > len(others) if others else len(last) > 40 and not is_item
+
+
+def _breaks_off(line: str) -> bool:
+    last = line.rstrip()[-1]
+    return last in ",;:(–-" or last.islower()
+
+
+def complete(answer: Answer[str], model: LanguageModel) -> bool:
+    """Whether a text came to its own end. One that the wire cut, however often it was asked for, is an outage: raises
+    `ModelError`."""
+    if answer.stop is StopReason.INCOMPLETE:
+        raise failure(Verdict.TRANSIENT, "the answer was cut off each time", model=model.name)
+    return answer.stop is StopReason.END
 
 
 def unusable(model: LanguageModel, problem: str) -> ModelError:

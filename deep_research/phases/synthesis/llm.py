@@ -4,12 +4,12 @@ side."""
 from __future__ import annotations
 
 from deep_research.errors import ModelError, WindowError
-from deep_research.models.base import Effort, ModelCall, StopReason
+from deep_research.models.base import Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.models.verdicts import is_too_long
 from deep_research.phases.prompting import Message, manner, opening, output_for, room_for, size_of
-from deep_research.phases.synthesis.drafting import Draft, Given, given, told, unusable, with_notes
+from deep_research.phases.synthesis.drafting import Draft, Given, complete, given, told, unusable, with_notes
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.instructions import WHOLE
 from deep_research.phases.synthesis.sections import in_sections
@@ -58,7 +58,7 @@ class LLMSynthesizer:
     async def _at_once(
         self, handoff: SynthesizerInput, material: Given, model: LanguageModel
     ) -> tuple[str, tuple[str, ...]]:
-        problem = ""
+        problem = why = ""
         for _ in range(2):
             message = Message(material.room)
             opening(message, handoff)
@@ -75,13 +75,15 @@ class LLMSynthesizer:
             )
             answer = await model.text(call)
             draft = Draft.of(answer.value, handoff.original_query, material)
-            if answer.stop is not StopReason.END:
+            if not complete(answer, model):
+                why = "the draft was cut off"
                 problem = f"The last draft was cut off. Keep to {handoff.words} words."
             elif not draft.problem:
                 return draft.text, message.notes(self.name)
             else:
+                why = f"the draft cannot be used: {draft.problem.rstrip('.')}"
                 problem = f"The last draft cannot be used: {draft.problem} Write the whole report again."
-        raise unusable(model, problem)
+        raise unusable(model, why)
 
 
 def _output_of(words: int, model: LanguageModel) -> int:

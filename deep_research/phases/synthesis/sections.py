@@ -9,7 +9,7 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
-from deep_research.models.base import Effort, ModelCall, StopReason
+from deep_research.models.base import Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.phases.base import together
@@ -28,6 +28,7 @@ from deep_research.phases.synthesis.drafting import (
     Given,
     beside,
     body_of,
+    complete,
     is_cut,
     told,
     unusable,
@@ -162,7 +163,7 @@ async def _section(
         )
         answer = await model.text(call)
         body = _without_heading(body_of(answer.value), share.heading)
-        if answer.stop is not StopReason.END or is_cut(body):
+        if not complete(answer, model) or is_cut(body):
             problem = f"The last draft broke off. Keep to {words} words."
         elif not body or not with_ids(body, share.part)[1]:
             problem = "The last draft refers to none of the findings."

@@ -1,0 +1,165 @@
+"""What an answer may not repeat: the instructions that the model was given, the secrets among the words of the run's
+owner, and the mark of the fences. Whoever writes a page can ask for them, and some model will tell. Pure.
+
+Found is what is repeated word by word. A model that translates or encodes what it tells is not held up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+_T = TypeVar("_T")
+
+OURS = 8  # words in a row that are an echo of our instructions
+OWNERS = 12  # the same for the owner's words, which may have been meant to be used
+SHORTEST = 6  # words of an owner's wish, below which it is no text to be told
+LEFT_OUT = "[…]"
+_WORD = re.compile(r"\w+")
+_QUOTED = re.compile(r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|\"[^\"]*\"")  # in a wish: words that are to be used
+_TOKEN = re.compile(r"[A-Za-z0-9_+/=.~-]{16,}")
+_CHANGE = re.compile(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]")
+_CHANGES = 5  # between letters and digits, from which on a token is no name of a thing
+_NAMED = re.compile(
+    r"\b(?:password|passphrase|secret|api[ _-]?key|access[ _-]?(?:key|code|token)|token)\b(?:\s+is)?\s*[:=]?\s*"
+    r"[\"'“]?([^\s\"'”,;]{6,})",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Echoes:
+    """``ours`` are instructions, ``owners`` what the run's owner wishes, ``mark`` that of the fences. What stands in
+    ``shown`` as well, the rest of the prompt, was there to be used."""
+
+    ours: str = ""
+    owners: str = ""
+    mark: str = ""
+    shown: str = ""
+    _rows: Mapping[int, frozenset[tuple[str, ...]]] = field(init=False, compare=False)
+    _secrets: tuple[str, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        wish = _QUOTED.sub(" . ", self.owners)
+        length = min(OWNERS, len(_WORD.findall(wish)))
+        rows: dict[int, frozenset[tuple[str, ...]]] = {OURS: _rows(self.ours, OURS)}
+        if length >= SHORTEST:
+            rows[length] = rows.get(length, frozenset()) | _rows(wish, length)
+        secrets = [self.mark] if self.mark else []
+        secrets += [s for s in _secrets(self.owners) if s not in self.shown]
+        object.__setattr__(self, "_rows", rows)
+        object.__setattr__(self, "_secrets", tuple(secrets))
+
+    def cleared(self, value: _T) -> _T:
+        """The value with all texts in it, however deep, `without` echoes."""
+        cleared: _T = _walked(value, self.without)
+        return cleared
+
+    def without(self, text: str) -> str:
+        """The text with ``[…]`` in place of what it repeats."""
+        spans = self.spans(text)
+        for start, end in reversed(spans):
+            text = f"{text[:start]}{LEFT_OUT}{text[end:]}"
+        return text
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where the text repeats something, in order and apart."""
+        found = [
+            (at.start(), at.end())
+            for secret in self._secrets
+            for at in re.finditer(re.escape(secret), text, re.IGNORECASE)
+        ]
+        places = list(_WORD.finditer(text))
+        words = [match.group().casefold() for match in places]
+        for length, rows in self._rows.items():
+            for at, row in enumerate(_in_rows(words, length)):
+                if row in rows and not self._was_shown(row):
+                    found.append((places[at].start(), places[at + length - 1].end()))
+        return _joined(found)
+
+    def _was_shown(self, row: tuple[str, ...]) -> bool:
+        return row in _rows(self.shown, len(row))
+
+
+class Stream:
+    """Pieces of a text handed on without echoes: so many words are held back as it takes to know."""
+
+    def __init__(self, echoes: Echoes, tell: Callable[[str | None], None]) -> None:
+        self._echoes = echoes
+        self._tell = tell
+        self._held = ""
+        self.told: list[str] = []
+
+    def take(self, piece: str | None) -> None:
+        if piece is None:
+            self.told.clear()
+            self._held = ""
+            self._tell(None)
+            return
+        self._held += piece
+        words = list(_WORD.finditer(self._held))
+        if len(words) <= OWNERS:
+            return
+        cut = words[-OWNERS].start()
+        cut = next((start for start, end in self._echoes.spans(self._held) if start <= cut < end), cut)
+        self._out(self._held[:cut])
+        self._held = self._held[cut:]
+
+    def end(self, text: str) -> None:
+        """``text`` is the answer without echoes: what was told must be it."""
+        self._out(self._held)
+        self._held = ""
+        if "".join(self.told) != text:
+            self.take(None)
+            self.told.append(text)
+            self._tell(text)
+
+    def _out(self, text: str) -> None:
+        if text:
+            self.told.append(self._echoes.without(text))
+            self._tell(self.told[-1])
+
+
+@lru_cache(maxsize=64)
+def _rows(text: str, length: int) -> frozenset[tuple[str, ...]]:
+    return frozenset(_in_rows([word.casefold() for word in _WORD.findall(text)], length))
+
+
+def _in_rows(words: list[str], length: int) -> Iterator[tuple[str, ...]]:
+    """Each run of so many words."""
+    return zip(*(words[at:] for at in range(length)), strict=False)
+
+
+def _secrets(text: str) -> list[str]:
+    """What stands under a telling name, and what looks as if no one could have thought of it."""
+    named = [match.group(1).rstrip(".") for match in _NAMED.finditer(text)]
+    looks = [t.strip(".") for t in _TOKEN.findall(text) if len(_CHANGE.findall(t)) >= _CHANGES]
+    return list(dict.fromkeys((*looks, *(word for word in named if any(c.isdigit() for c in word)))))
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    made: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if made and start <= made[-1][1] + 1:
+            made[-1] = (made[-1][0], max(made[-1][1], end))
+        else:
+            made.append((start, end))
+    return made
+
+
+def _walked(value: Any, change: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, BaseModel):
+        fields = {name: _walked(getattr(value, name), change) for name in type(value).model_fields}
+        return value.model_copy(update=fields)
+    if isinstance(value, list | tuple):
+        return type(value)(_walked(item, change) for item in value)
+    if isinstance(value, dict):
+        return {_walked(key, change): _walked(item, change) for key, item in value.items()}
+    return value

@@ -1,0 +1,89 @@
+"""The 43 faults of a model service, each at each of the five agents, once and for ever: no run is completed with a report
+that is empty, cut or holds an error, and what was finished is neither lost nor asked for again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from fault_runs import QUESTION, ROLES, Cell, answer, engine, role_of, table, tried, undisturbed
+
+from deep_research import RunStatus
+from deep_research.state import AbortReason
+from deep_research.testing.servers import FAULT_KINDS, Fault, ModelServer
+
+CELLS = [(kind, role, forever) for kind in FAULT_KINDS for role in ROLES for forever in (False, True)]
+# Each fault once and for ever, at agents in turn.
+FEW = {
+    (kind, list(ROLES)[(n + 2 * forever) % len(ROLES)], forever)
+    for n, kind in enumerate(FAULT_KINDS)
+    for forever in (False, True)
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    with ModelServer(answer) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def clean(server: ModelServer) -> str:
+    result = undisturbed(server)
+    assert result.status is RunStatus.COMPLETED
+    assert result.iterations == 2
+    assert len(server.log) == 9
+    return result.report or ""
+
+
+def of(kind: str, role: str, forever: bool, server: ModelServer, clean: str) -> Cell:
+    cell = tried(server, kind, role, forever=forever, clean=clean)
+    # What takes too long is told by the clock, and the machine may have been busy.
+    return tried(server, kind, role, forever=forever, clean=clean) if cell.wrong else cell
+
+
+@pytest.mark.parametrize(
+    ("kind", "role", "forever"),
+    sorted(FEW),
+    ids=lambda value: {False: "once", True: "for-ever"}.get(value, value),  # type: ignore[call-overload]
+)
+def test_a_run_survives_a_fault(kind: str, role: str, forever: bool, server: ModelServer, clean: str) -> None:
+    cell = of(kind, role, forever, server, clean)
+    assert cell.wrong == ()
+
+
+def test_sources_that_only_the_model_could_read_are_read_when_the_run_is_resumed(server: ModelServer) -> None:
+    question = "What is known of the lighthouse towers?"  # none that the extractive agents have an answer to
+    server.clear()
+    server.faults = [Fault("prose", match=ROLES["analyzer"], times=None)]
+    with engine(server) as research:
+        failed = research.run(question)
+        assert (failed.status, failed.reason) == (RunStatus.ABORTED, AbortReason.NO_EVIDENCE)
+        assert "analyzer could not do its work" in " ".join(limit.message for limit in failed.limits)
+        server.faults = []
+        result = research.resume(failed.research_id)
+    assert result.status is RunStatus.COMPLETED
+    assert result.citations
+
+
+def test_a_supervisor_whose_model_does_not_answer_is_not_asked_after_each_phase(server: ModelServer) -> None:
+    server.clear()
+    server.faults = [Fault("401", match=ROLES["supervisor"], times=None)]
+    with engine(server, role="supervisor") as research:
+        result = research.run(QUESTION)
+    assert result.status is RunStatus.COMPLETED
+    assert sum(role_of(served) == "supervisor" for served in server.log) <= 2  # after phases side by side
+    assert "goes on without its advice" in (result.report or "")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_run_survives_every_fault_at_every_agent(server: ModelServer, clean: str) -> None:
+    cells = [of(*cell, server, clean) for cell in CELLS]
+    print(f"\n{table(cells)}")
+    assert [str(cell) for cell in cells if cell.wrong] == []
+    outcomes = {(cell.kind, cell.role, cell.forever): cell.outcome for cell in cells}
+    assert {outcomes["401", role, True] for role in ROLES} == {"config", "model"}  # no advice, but a report
+    assert {outcomes["500", role, True] for role in ROLES} == {"parked", "model"}
+    assert {outcomes["500", role, False] for role in ROLES} == {"model"}
+    assert {outcomes["prose", role, True] for role in ROLES} == {"extractive", "model"}
