@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
-from deep_research.errors import ModelError
+from deep_research.errors import ModelError, WindowError
 from deep_research.models import structured
 from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
@@ -17,6 +17,7 @@ from deep_research.models.pieces import OnPiece, Pieces
 from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence, Tries, with_books
+from deep_research.models.seams import WORTH, going_on, joined
 from deep_research.models.verdicts import Verdict, failure
 
 _T = TypeVar("_T")
@@ -84,12 +85,12 @@ class SingleModel:
         return max(0, self.profile.context - min(output, self.profile.output))
 
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
-        """A text. One that its cap or the wire cut is asked for again, with twice the room if it was the cap; where
-        nothing better comes of it, the longest is given as it is. An empty one is asked for once more."""
+        """A text. Of one that the wire cut the rest is asked for; one that its cap cut is asked for again with twice the
+        room. Where nothing better comes of it, the longest is given as it is. An empty one is asked for once more."""
         tries, pieces = self._tries(call), Pieces(on_piece)
         try:
             reply = await self._text(self._fitted(call), tries, pieces)
-        except ModelError:
+        except (ModelError, WindowError):
             if not tries.partial:
                 raise
             reply = max(tries.partial, key=lambda partial: len(partial.text))
@@ -136,9 +137,22 @@ class SingleModel:
         """A whole text. What there is of others is in ``tries.partial``."""
         larger = min(self.profile.output, call.max_output * 2)
         empty = False
+        so_far = ""
         while True:
-            reply = await self._persistence.send(self.provider, call, tries, pieces)
+            asked = going_on(call, so_far) if so_far else call
+            reply = await self._persistence.send(
+                self.provider, asked, tries, pieces, usable=_is_worth_keeping
+            )
+            if so_far and reply.stop is not StopReason.REFUSAL:
+                reply = reply.model_copy(update={"text": joined(so_far, reply.text)})
             blank = not reply.text.strip()
+            if reply.stop is StopReason.INCOMPLETE:
+                tries.partial.append(reply)
+                if tries.left <= 0 or tries.seconds <= 0:
+                    raise with_books(self._failure(Verdict.INCOMPLETE, "the answer was cut off"), tries)
+                so_far = reply.text
+                pieces.keep()
+                continue
             if reply.stop is StopReason.REFUSAL:
                 raise with_books(self._failure(Verdict.REFUSAL, "the model refused to answer"), tries)
             if reply.stop is StopReason.LENGTH:
@@ -171,3 +185,8 @@ class SingleModel:
 
     def _failure(self, verdict: Verdict, problem: str) -> ModelError:
         return failure(verdict, problem, model=self.name)
+
+
+def _is_worth_keeping(reply: Reply) -> bool:
+    """Whether so much of a cut answer came that the rest is asked for, and not all of it again."""
+    return len(reply.text.strip()) >= WORTH

@@ -14,6 +14,7 @@ class Pieces:
     def __init__(self, on_piece: OnPiece | None) -> None:
         self._on_piece = on_piece
         self._told: list[str] = []
+        self._kept = 0  # how many of them stay, whatever becomes of the next request
         self.broke: Exception | None = None  # what the listener raised
 
     @property
@@ -21,14 +22,23 @@ class Pieces:
         """What a provider is handed; None where nobody listens, so that nothing has to be streamed."""
         return self._take if self._on_piece is not None else None
 
+    def keep(self) -> None:
+        """What was told so far stays: the next request goes on from there."""
+        self._kept = len(self._told)
+
     def void(self) -> None:
-        if self._told:
+        """What was told since it was last said to stay is none of the answer."""
+        if len(self._told) > self._kept:
+            kept = self._told[: self._kept]
             self._told.clear()
             self._tell(None)
+            for piece in kept:
+                self._take(piece)
 
     def end(self, answer: str) -> None:
         """This is the answer, whatever was told."""
         if self._on_piece is not None and "".join(self._told) != answer:
+            self._kept = 0
             self.void()
             self._take(answer)
 
