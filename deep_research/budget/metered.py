@@ -118,10 +118,15 @@ class _RunModel:
         def told(piece: str | None) -> None:
             self._run.journal.progress(Written(phase=self._phase, label=call.label, text=piece))
 
+        # A stream costs several times the CPU of a whole answer, so there is one only where somebody looks.
+        tell = on_piece or (told if self._run.journal.watched else None)
         echoes = self._echoes(call)
         if echoes is None:
-            return await self._inner.text(call, on_piece=on_piece or told)
-        stream = Stream(echoes, on_piece or told)
+            return await self._inner.text(call, on_piece=tell)
+        if tell is None:
+            answer = await self._inner.text(call)
+            return replace(answer, value=echoes.without(answer.value))
+        stream = Stream(echoes, tell)
         answer = await self._inner.text(call, on_piece=stream.take)
         text = echoes.without(answer.value)
         stream.end(text)

@@ -51,6 +51,10 @@ class Journal(Protocol):
     async def settle(self) -> None:
         """Wait until everything handed in so far is on disk and in the state."""
 
+    @property
+    def watched(self) -> bool:
+        """Whether anybody would hear what `progress` tells."""
+
     def progress(self, note: Progress) -> None:
         """Tell watchers something that is not worth keeping."""
 
@@ -86,6 +90,10 @@ class MemoryJournal:
 
     async def settle(self) -> None:
         """Nothing is ever under way here."""
+
+    @property
+    def watched(self) -> bool:
+        return True
 
     def progress(self, note: Progress) -> None:
         self.notes.append(note)

@@ -65,6 +65,9 @@ class Feed:
             else:
                 self._watchers.pop(run_id, None)
 
+    def watched(self, run_id: str) -> bool:
+        return run_id in self._watchers
+
     def publish(self, run_id: str, note: Progress | None = None) -> None:
         """Something was committed to the run, or ``note`` was said about it."""
         for watcher in self._watchers.get(run_id, ()):

@@ -192,6 +192,10 @@ class RunJournal:
             self._drained = asyncio.get_running_loop().create_future()
         await asyncio.wait({self._drained})
 
+    @property
+    def watched(self) -> bool:
+        return self._feed.watched(self.lane.run_id)
+
     def progress(self, note: Progress) -> None:
         self._feed.publish(self.lane.run_id, note)
 

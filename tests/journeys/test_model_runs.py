@@ -13,7 +13,8 @@ from deep_research.models import Message, ModelCall
 from deep_research.models.pool import ModelPool
 from deep_research.models.probe import Sky
 from deep_research.phases.planning.handoff import PlannerOutput
-from deep_research.state.events import ModelReserved, ModelSettled
+from deep_research.phases.synthesis.handoff import SynthesizerOutput
+from deep_research.state.events import ModelReserved, ModelSettled, Written
 from deep_research.testing import ScriptedSearch, scripted_agents
 from deep_research.testing.models import ScriptedProvider
 from deep_research.testing.reading import reading
@@ -270,3 +271,37 @@ def test_a_recorded_run_is_replayed_to_the_same_report_without_a_request(tmp_pat
     assert first.usage.model_calls > 3
     assert again.report == first.report
     assert again.usage.cost_usd == 0
+
+
+class Writer:
+    """Writes a report with its model, as a text."""
+
+    uses_model = True
+    deterministic = False
+    name = "writer"
+
+    async def __call__(self, handoff, model):
+        call = ModelCall(messages=(Message(content="Write."),), max_output=300, label="report")
+        return SynthesizerOutput(report=(await model.text(call)).value)
+
+
+REPORT = "# Towers\n\n## Summary\n\n" + "The towers of the town were built one after another. " * 8
+
+
+def test_a_text_is_streamed_to_who_watches_and_asked_for_whole_where_nobody_does(tmp_path):
+    def answer(served):
+        return plan(served) if served.schema else REPORT
+
+    async def pieces(research):
+        return [event async for event in research.stream(QUESTION) if isinstance(event, Written)]
+
+    agents = {**scripted_agents(without=["gatherer"]), "synthesizer": Writer()}
+    with ModelServer(answer) as server:
+        options = {"model": f"openai-compatible:m@{server.base_url}/v1", "agents": agents}
+        with DeepResearch(search=[ScriptedSearch()], data_dir=tmp_path, **options) as research:
+            research.run(QUESTION)
+            assert [served.stream for served in server.log] == [False]
+            told = asyncio.run(pieces(research))
+            assert server.log[-1].stream
+    assert "".join(note.text for note in told) == REPORT
+    assert {note.label for note in told} == {"report"}
