@@ -18,7 +18,7 @@ from deep_research.testing import MemoryJournal
 from deep_research.testing.servers import ModelServer, Served
 
 CALLS, ROUNDS = 100, 7
-KINDS = ("both streamed", "both an object", "ours streamed, theirs plain")
+KINDS = ("both streamed", "both an object", "both plain, nobody watches")
 PROMPT = "What is known of the towers that stood here? " * 100
 ANSWER = "Seven towers stood here. " * 40
 
@@ -52,16 +52,29 @@ SCHEMA = {
 ASKED: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 1_000}
 
 
+class Unwatched(MemoryJournal):
+    @property
+    def watched(self) -> bool:
+        return False
+
+
 async def _ours(name: str) -> tuple[float, float, float]:
-    """A text, streamed as all texts of runs are, an object, and that text again."""
+    """A text as it is asked for when somebody watches, an object, and a text when nobody does."""
     pool = ModelPool()
-    journal = MemoryJournal(DeepResearchState(query="q"))
-    models = ModelRoles(pool=pool, chain=[name]).of_run(journal)
-    model = models.model(ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS)
+    state = DeepResearchState(query="q")
+
+    def model_over(journal: MemoryJournal) -> Any:
+        models = ModelRoles(pool=pool, chain=[name]).of_run(journal)
+        return models.model(ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS)
+
+    model, alone = model_over(MemoryJournal(state)), model_over(Unwatched(state))
     call = ModelCall(messages=(Message(content=PROMPT),), max_output=1_000)
     try:
-        text = await _cpu(lambda: model.text(call))
-        return text, await _cpu(lambda: model.object(call, Towers)), text
+        return (
+            await _cpu(lambda: model.text(call)),
+            await _cpu(lambda: model.object(call, Towers)),
+            await _cpu(lambda: alone.text(call)),
+        )
     finally:
         await pool.aclose()
 
@@ -106,8 +119,7 @@ async def _anthropic(url: str) -> tuple[float, float, float]:
 
 def overheads() -> dict[str, tuple[float, float]]:
     """For each SDK the milliseconds of CPU of a bare call, and of ours with its books: of the same kind, since a stream
-    costs more than a body, whoever reads it; and last of a text as runs ask for it over a plain call, which is what
-    listening costs whoever does not listen."""
+    costs more than a body, whoever reads it."""
     found = {}
     with ModelServer(_answer) as server:
         url = server.base_url
