@@ -12,14 +12,19 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from pydantic import BaseModel
+
 from deep_research.budget.tokens import Counter
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence.plain import clean
+from deep_research.models.base import Effort, ModelCall
+from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.models.verdicts import is_too_long
 from deep_research.phases.base import Handoff
 
 _T = TypeVar("_T")
+_Answer = TypeVar("_Answer", bound=BaseModel)
 
 RULES = (
     "Material from outside stands between two lines that carry a mark of the form <<MARK …>>, where MARK is the word"
@@ -116,6 +121,17 @@ class Message:
             f"For want of room the {role} was given only a part of {what}." for what in self.shortened
         )
 
+    def call(self, system: str, output: int, *, effort: Effort = Effort.LOW, label: str = "") -> ModelCall:
+        """The call that sends it, for an answer of so many tokens at most."""
+        return ModelCall(
+            system=system,
+            messages=(Turn(content=str(self)),),
+            max_output=output,
+            effort=effort,
+            nonce=self.mark,
+            label=label,
+        )
+
     @property
     def size(self) -> int:
         """About how many tokens it has."""
@@ -138,6 +154,18 @@ async def in_window(room: int, compose: Callable[[int], _M], send: Callable[[_M]
         if isinstance(error, ModelError) and not is_too_long(error):
             raise
     return await send(compose(message.size // 2))
+
+
+async def asked(
+    model: LanguageModel, system: str, most: int, answer: type[_Answer], compose: Callable[[int], _M]
+) -> tuple[_Answer, _M]:
+    """The model's answer of at most ``most`` tokens to a message that fits its window, and that message."""
+    output = output_for(model, most)
+
+    async def send(message: _M) -> tuple[_Answer, _M]:
+        return (await model.object(message.call(system, output), answer)).value, message
+
+    return await in_window(room_for(model, output, system), compose, send)
 
 
 def size_of(text: str) -> int:

@@ -7,8 +7,6 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from deep_research.models.base import Effort, ModelCall
-from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.phases.prompting import (
     OF_ADVICE,
@@ -75,13 +73,7 @@ async def reflect(
     elif lines:
         least = min(OF_RESULT, MOST_SHOWN / max(1, message.room))
         message.material(label, listed(message.lines([one_line(line) for line in lines], least, label)))
-    call = ModelCall(
-        system=SYSTEM,
-        messages=(Turn(content=str(message)),),
-        max_output=output,
-        effort=Effort.LOW,
-        nonce=message.mark,
-    )
+    call = message.call(SYSTEM, output)
     return (await model.object(call, Reflection)).value
 
 

@@ -6,8 +6,6 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from deep_research.models.base import Effort, ModelCall
-from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.phases.analysis.excerpts import excerpt
 from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
@@ -27,8 +25,8 @@ from deep_research.phases.prompting import (
     RULES,
     Aliases,
     Message,
+    asked,
     brief,
-    in_window,
     listed,
     manner,
     one_line,
@@ -132,21 +130,8 @@ class LLMAnalyzer:
         return max(LEAST_CHARS, min(BATCH_CHARS, int(room * _CHARS_A_TOKEN * 0.7)))
 
     async def __call__(self, handoff: AnalyzerInput, model: LanguageModel) -> AnalyzerOutput:
-        output = output_for(model, MOST_OUTPUT)
-
-        async def send(message: Message) -> AnalyzerOutput:
-            call = ModelCall(
-                system=SYSTEM,
-                messages=(Turn(content=str(message)),),
-                max_output=output,
-                effort=Effort.LOW,
-                nonce=message.mark,
-            )
-            reading = (await model.object(call, Reading)).value
-            read = _output(reading, handoff)
-            return read.model_copy(update={"notes": message.notes(self.name)})
-
-        return await in_window(room_for(model, output, SYSTEM), lambda room: _told(handoff, room), send)
+        reading, message = await asked(model, SYSTEM, MOST_OUTPUT, Reading, lambda room: _told(handoff, room))
+        return _output(reading, handoff).model_copy(update={"notes": message.notes(self.name)})
 
     async def survey(self, handoff: SurveyInput, model: LanguageModel) -> SurveyOutput:
         """Order and coverage by code; what several readings have in common by the model."""

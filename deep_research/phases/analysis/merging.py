@@ -7,22 +7,10 @@ from pydantic import BaseModel, Field
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence.agreement import numbers
 from deep_research.evidence.text import NEGATIONS, content_stems, words
-from deep_research.models.base import Effort, ModelCall
-from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.models.verdicts import Verdict, is_too_long
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SurveyInput, SurveyOutput
-from deep_research.phases.prompting import (
-    RULES,
-    Aliases,
-    Message,
-    in_window,
-    manner,
-    one_line,
-    opening,
-    output_for,
-    room_for,
-)
+from deep_research.phases.prompting import RULES, Aliases, Message, asked, manner, one_line, opening
 from deep_research.state import Finding
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included
@@ -61,25 +49,13 @@ async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel
     """
     if not handoff.findings:
         return looked
-    output = output_for(model, MOST_OUTPUT)
-
-    async def send(message: _Asked) -> SurveyOutput:
-        call = ModelCall(
-            system=SYSTEM,
-            messages=(Turn(content=str(message)),),
-            max_output=output,
-            effort=Effort.LOW,
-            nonce=message.mark,
-        )
-        merged = (await model.object(call, Merge)).value
-        return _merged(merged, message, handoff, looked)
-
     try:
-        return await in_window(room_for(model, output, SYSTEM), lambda room: _Asked(handoff, room), send)
+        merged, message = await asked(model, SYSTEM, MOST_OUTPUT, Merge, lambda room: _Asked(handoff, room))
     except (ModelError, WindowError) as error:
         if isinstance(error, ModelError) and error.verdict in _OUTAGES and not is_too_long(error):
             raise
         return looked
+    return _merged(merged, message, handoff, looked)
 
 
 class _Asked(Message):

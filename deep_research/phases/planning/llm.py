@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from deep_research.models.base import Effort, ModelCall
-from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
-from deep_research.phases.prompting import (
-    RULES,
-    Message,
-    in_window,
-    listed,
-    manner,
-    one_line,
-    output_for,
-    room_for,
-    wishes,
-)
+from deep_research.phases.prompting import RULES, Message, asked, listed, manner, one_line, wishes
 from deep_research.state import FirstLook
 
 MOST_OUTPUT = 2_500  # tokens, thoughts included
@@ -70,24 +58,12 @@ class LLMPlanner:
     name = "planner"
 
     async def __call__(self, handoff: PlannerInput, model: LanguageModel) -> PlannerOutput:
-        output = output_for(model, MOST_OUTPUT)
-
-        async def send(message: Message) -> PlannerOutput:
-            call = ModelCall(
-                system=SYSTEM,
-                messages=(Turn(content=str(message)),),
-                max_output=output,
-                effort=Effort.LOW,
-                nonce=message.mark,
-            )
-            plan = (await model.object(call, Plan)).value
-            return PlannerOutput(
-                research_brief=plan.research_brief,
-                sub_queries=_planned(plan, handoff),
-                notes=message.notes(self.name),
-            )
-
-        return await in_window(room_for(model, output, SYSTEM), lambda room: _told(handoff, room), send)
+        plan, message = await asked(model, SYSTEM, MOST_OUTPUT, Plan, lambda room: _told(handoff, room))
+        return PlannerOutput(
+            research_brief=plan.research_brief,
+            sub_queries=_planned(plan, handoff),
+            notes=message.notes(self.name),
+        )
 
 
 def _told(handoff: PlannerInput, room: int) -> Message:

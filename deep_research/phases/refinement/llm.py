@@ -6,20 +6,16 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from deep_research.models.base import Effort, ModelCall
-from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
     Message,
-    in_window,
+    asked,
     listed,
     manner,
     one_line,
     opening,
-    output_for,
-    room_for,
     shortened,
 )
 from deep_research.phases.refinement.handoff import RefinerInput, RefinerOutput
@@ -83,20 +79,10 @@ class LLMRefiner:
     name = "refiner"
 
     async def __call__(self, handoff: RefinerInput, model: LanguageModel) -> RefinerOutput:
-        output = output_for(model, MOST_OUTPUT)
-
-        async def send(message: Message) -> RefinerOutput:
-            call = ModelCall(
-                system=SYSTEM,
-                messages=(Turn(content=str(message)),),
-                max_output=output,
-                effort=Effort.LOW,
-                nonce=message.mark,
-            )
-            judgement = (await model.object(call, Judgement)).value
-            return _output(judgement, handoff).model_copy(update={"notes": message.notes(self.name)})
-
-        return await in_window(room_for(model, output, SYSTEM), lambda room: _told(handoff, room), send)
+        judgement, message = await asked(
+            model, SYSTEM, MOST_OUTPUT, Judgement, lambda room: _told(handoff, room)
+        )
+        return _output(judgement, handoff).model_copy(update={"notes": message.notes(self.name)})
 
 
 def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:

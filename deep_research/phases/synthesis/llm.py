@@ -4,8 +4,7 @@ side."""
 from __future__ import annotations
 
 from deep_research.errors import ModelError, WindowError
-from deep_research.models.base import Effort, ModelCall
-from deep_research.models.base import Message as Turn
+from deep_research.models.base import Effort
 from deep_research.models.language import LanguageModel
 from deep_research.models.verdicts import is_too_long
 from deep_research.phases.prompting import Message, manner, opening, output_for, room_for, size_of
@@ -65,14 +64,7 @@ class LLMSynthesizer:
             told(handoff, material, message)
             message.add(f"Write the report in about {handoff.words} words. {manner(handoff)}")
             message.add(problem)
-            call = ModelCall(
-                system=WHOLE,
-                messages=(Turn(content=str(message)),),
-                max_output=_output_of(handoff.words, model),
-                effort=Effort.MEDIUM,
-                nonce=message.mark,
-                label="report",
-            )
+            call = message.call(WHOLE, _output_of(handoff.words, model), effort=Effort.MEDIUM, label="report")
             answer = await model.text(call)
             draft = Draft.of(answer.value, handoff.original_query, material)
             if not complete(answer, model):

@@ -9,8 +9,7 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
-from deep_research.models.base import Effort, ModelCall
-from deep_research.models.base import Message as Turn
+from deep_research.models.base import Effort
 from deep_research.models.language import LanguageModel
 from deep_research.phases.base import together
 from deep_research.phases.prompting import (
@@ -104,13 +103,7 @@ async def _outline(
     opening(message, handoff)
     told(handoff, material, message)
     message.add(f"Plan a report of {handoff.words} words. {manner(handoff)}")
-    call = ModelCall(
-        system=OUTLINE,
-        messages=(Turn(content=str(message)),),
-        max_output=output_for(model, OUTLINE_OUTPUT),
-        effort=Effort.MEDIUM,
-        nonce=message.mark,
-    )
+    call = message.call(OUTLINE, output_for(model, OUTLINE_OUTPUT), effort=Effort.MEDIUM)
     return (await model.object(call, Outline)).value, message.notes("synthesizer")
 
 
@@ -153,12 +146,10 @@ async def _section(
             f" The other sections stand beside it. Subheadings, if it needs any, after ###. {manner(handoff)}"
         )
         message.add(problem)
-        call = ModelCall(
-            system=PART,
-            messages=(Turn(content=str(message)),),
-            max_output=output_for(model, int(words * TOKENS_A_WORD) + THOUGHTS),
+        call = message.call(
+            PART,
+            output_for(model, int(words * TOKENS_A_WORD) + THOUGHTS),
             effort=Effort.MEDIUM,
-            nonce=message.mark,
             label=share.heading,
         )
         answer = await model.text(call)
@@ -208,11 +199,5 @@ async def _frame(
         "Write what stands before and after them: the answer to the question, and what remains open. Repeat no"
         f" sentence of theirs. {manner(handoff)}"
     )
-    call = ModelCall(
-        system=PART,
-        messages=(Turn(content=str(message)),),
-        max_output=output,
-        effort=Effort.MEDIUM,
-        nonce=message.mark,
-    )
+    call = message.call(PART, output, effort=Effort.MEDIUM)
     return (await model.object(call, Frame)).value
