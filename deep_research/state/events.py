@@ -105,7 +105,8 @@ class SubQueryFailed(Event):
 
 class SourcesAnalyzed(Event):
     """One batch of sources was read. ``unfounded`` counts findings that were left out, since their quotes are in none
-    of the sources, ``unknown_ids`` ids that the agent named and was never given."""
+    of the sources, ``unknown_ids`` ids that the agent named and was never given;
+    ``own_words`` says that the findings are worded by the agent, and not by the sources."""
 
     type: Literal["sources.analyzed"] = "sources.analyzed"
     source_ids: tuple[str, ...]
@@ -115,6 +116,7 @@ class SourcesAnalyzed(Event):
     addressed_gap_ids: tuple[str, ...] = ()
     unfounded: int = 0
     unknown_ids: int = 0
+    own_words: bool = False
 
 
 class EvidenceWeighed(Event):

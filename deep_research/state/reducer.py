@@ -83,6 +83,7 @@ class Fold:
     duplicates_skipped: int
     unfounded: int
     unknown_ids: int
+    own_words: bool
     supervisor_retries: int
     replanned: bool
     refined: int
@@ -375,6 +376,7 @@ def _analyzed(state: Fold, event: ev.SourcesAnalyzed) -> None:
     _update_qualities(state, event.quality_updates)
     state.unfounded += event.unfounded
     state.unknown_ids += event.unknown_ids
+    state.own_words = state.own_words or event.own_words
 
 
 def _joined(state: Fold, known: Finding, other: Finding) -> Finding:

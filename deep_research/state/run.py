@@ -115,6 +115,7 @@ class DeepResearchState(Record):
     duplicates_skipped: int = 0
     unfounded: int = 0
     unknown_ids: int = 0
+    own_words: bool = False
     supervisor_retries: int = 0
     replanned: bool = False
     refined: int = 0

@@ -241,6 +241,7 @@ def _event(
         addressed_gap_ids=tuple(i for i in dict.fromkeys(answer.addressed_gap_ids) if i in open_gaps),
         unfounded=sum(finding is None for finding in findings),
         unknown_ids=answer.unknown,
+        own_words=answer.quoted and any(findings),
     )
 
 

@@ -182,7 +182,9 @@ def _limits(handoff: SynthesizerInput, *, left_out: int, debris: int) -> list[st
     if debris:
         lines.append(f"- Findings left out because they are captions, notices or markup: {debris}.")
     lines.append(
-        "- This report was put together without a language model: its sentences are taken word for word"
+        "- This report was put together without a language model, from statements that one drew from the sources."
+        if handoff.read_by_model
+        else "- This report was put together without a language model: its sentences are taken word for word"
         " from the sources, but for a linking word such as “However” at the beginning."
     )
     return ["## Gaps and limits", "\n".join(dict.fromkeys(lines))]

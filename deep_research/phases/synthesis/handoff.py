@@ -8,7 +8,8 @@ from deep_research.state import Contradiction, Finding, Gap, Limit, Record, Sour
 
 class SynthesizerInput(Handoff):
     """``sources`` are those that findings cite, without their texts: a report is written from findings.
-    ``improvements`` are the refiner's suggestions on the last report; ``words`` is the wanted length."""
+    ``improvements`` are the refiner's suggestions on the last report; ``words`` is the wanted length.
+    ``read_by_model``: a model read sources, so that findings may be in its words."""
 
     max_iterations: int
     finding_count: int
@@ -23,6 +24,7 @@ class SynthesizerInput(Handoff):
     limits: tuple[Limit, ...] = ()
     improvements: tuple[str, ...] = ()
     words: int = 800
+    read_by_model: bool = False
 
 
 class SynthesizerOutput(Record):

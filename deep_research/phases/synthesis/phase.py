@@ -43,6 +43,7 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
         limits=(*state.limits, *_unfounded(state)),
         improvements=state.report_improvements,
         words=state.options.report_words,
+        read_by_model=state.own_words,
     )
 
 

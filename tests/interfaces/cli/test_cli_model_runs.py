@@ -125,3 +125,14 @@ def test_a_model_that_cannot_be_used_is_one_line_before_anything_starts(
     assert done.code in (1, 2)
     assert said in done.err
     assert len(done.err.splitlines()) == 1
+
+
+def test_a_report_says_whose_words_it_is_in_when_its_writer_had_no_model(plain: Cli, corpus: str) -> None:
+    def run(*refused: str) -> str:
+        faults = [Fault("refusal", match=part, times=None) for part in refused]
+        with ModelServer(answer, faults=faults) as server:
+            arguments = ("--corpus", corpus, "--model", name_of(server), "--set", "reflection=never")
+            return str(plain("run", QUESTION, *arguments).out)
+
+    assert "from statements that one drew from the sources." in run("You write the report")
+    assert "its sentences are taken word for word" in run("You write the report", "You read sources")
