@@ -13,7 +13,8 @@
     ├── ConfigurationError          settings, corpus or providers cannot be used as given
     │   ├── SettingsError           a value out of its bounds, a file that cannot be read
     │   ├── CorpusError             a corpus that is missing, empty or unreadable
-    │   └── NoSearchProviderError   nothing to search with
+    │   ├── NoSearchProviderError   nothing to search with
+    │   └── MissingKeyError         a service that needs a key, or an address, and has none
     ├── StoreError                  the database cannot do its work
     │   ├── StoreLockedError        another program holds it for too long
     │   ├── StoreFullError          the disk or a quota is full
@@ -26,6 +27,7 @@
     ├── WorkError                   a unit of work failed
     │   ├── SearchError             a search provider failed
     │   ├── FetchError              a page cannot be had, or may not be fetched
+    │   ├── ExtractionError         what was fetched or opened has no text that can be read
     │   ├── ModelError              a language model gave no usable answer; ``verdict`` says what that means
     │   ├── WindowError             what is to be sent does not fit the model's window
     │   ├── BudgetError             a request would pass a cap of the run
@@ -149,6 +151,12 @@ class NoSearchProviderError(ConfigurationError):
     code = "no_search_provider"
 
 
+class MissingKeyError(ConfigurationError):
+    """``data`` has ``name``, the service, and ``needs``, the variables of the environment that would do."""
+
+    code = "missing_key"
+
+
 class StoreError(DeepResearchError):
     code = "store"
 
@@ -190,6 +198,8 @@ class WorkError(DeepResearchError):
 
 
 class SearchError(WorkError):
+    """``data`` has, of a service, ``trouble`` (transient, quota, refused), ``retry_after`` in seconds and ``status``."""
+
     code = "search"
 
 
@@ -197,6 +207,12 @@ class FetchError(WorkError):
     """``data`` has ``url``, and ``refused`` where it may not be fetched."""
 
     code = "fetch"
+
+
+class ExtractionError(WorkError):
+    """The problem is why, in a few words; ``data`` has ``limit`` where one of memory, time or size was met."""
+
+    code = "extraction"
 
 
 class ModelError(WorkError):

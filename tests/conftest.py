@@ -1,7 +1,8 @@
-"""What holds for every test: no network, no folder of whoever runs them, bounded hypothesis runs."""
+"""What holds for every test: no network, no folder of whoever runs them, bounded hypothesis runs; and virtual time."""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
 from pathlib import Path
@@ -57,3 +58,24 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         monkeypatch.setenv(name, str(home))
     monkeypatch.setenv("DEEP_RESEARCH_HOME", str(home / "deep-research"))
     return home
+
+
+class VirtualTime:
+    """A clock that only sleeping moves. ``slept`` is what was slept."""
+
+    def __init__(self):
+        self.now = 1_000.0
+        self.slept = []
+
+    def __call__(self):
+        return self.now
+
+    async def sleep(self, seconds):
+        self.slept.append(round(seconds, 6))
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def time():
+    return VirtualTime()

@@ -1,6 +1,4 @@
-"""Virtual time, and units of work in it."""
-
-import asyncio
+"""Units of work in virtual time."""
 
 import pytest
 
@@ -9,27 +7,6 @@ from deep_research.models.base import Message, ModelCall, Reply, StopReason, Tok
 from deep_research.models.language import SingleModel
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
-
-
-class VirtualTime:
-    """A clock that only sleeping moves. ``slept`` is what was slept."""
-
-    def __init__(self):
-        self.now = 1_000.0
-        self.slept = []
-
-    def __call__(self):
-        return self.now
-
-    async def sleep(self, seconds):
-        self.slept.append(round(seconds, 6))
-        self.now += seconds
-        await asyncio.sleep(0)
-
-
-@pytest.fixture
-def time():
-    return VirtualTime()
 
 
 @pytest.fixture

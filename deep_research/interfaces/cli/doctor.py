@@ -32,12 +32,16 @@ _PACKAGES = (
     "httpx",
     "openai",
     "platformdirs",
+    "protego",
     "pydantic",
+    "pypdf",
+    "python-docx",
     "snowballstemmer",
     "structlog",
     "tavily-python",
     "tenacity",
     "tiktoken",
+    "trafilatura",
 )
 _MOST_SKIPPED = 20
 log = get_log("doctor")

@@ -1,5 +1,23 @@
 """Searching: the provider contract and its implementations, one file each."""
 
-from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
+from deep_research.sources.search.base import (
+    Scholarly,
+    SearchFilters,
+    SearchProvider,
+    SearchRequest,
+    SearchResult,
+    SourceType,
+    Trouble,
+    search_failure,
+)
 
-__all__ = ["SearchProvider", "SearchRequest", "SearchResult"]
+__all__ = [
+    "Scholarly",
+    "SearchFilters",
+    "SearchProvider",
+    "SearchRequest",
+    "SearchResult",
+    "SourceType",
+    "Trouble",
+    "search_failure",
+]

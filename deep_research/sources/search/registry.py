@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
+import inspect
 from importlib import import_module
 from importlib.metadata import entry_points
 
-from deep_research.errors import ConfigurationError, UnknownNameError
+from deep_research.errors import ConfigurationError, DeepResearchError, UnknownNameError
 from deep_research.sources.search.base import SearchProvider
 
 GROUP = "deep_research.search"
 
-# name -> "module:Class"; strings, so that looking a name up imports nothing else.
+# name -> "module:Class"; strings, so that looking a name up imports nothing else. In the order in which they are asked
+# when nobody says which. A class is called without arguments, or with ``base_url``.
 PROVIDERS: dict[str, str] = {}
 
 
 def known_providers() -> dict[str, str]:
-    """All names with where they are found."""
-    return {**{point.name: point.value for point in entry_points(group=GROUP)}, **PROVIDERS}
+    """All names with where they are found, ours first and in their order."""
+    return PROVIDERS | {p.name: p.value for p in entry_points(group=GROUP) if p.name not in PROVIDERS}
 
 
-def make_provider(name: str) -> SearchProvider:
-    """A new provider of that name. Raises `UnknownNameError`, `ConfigurationError` when it cannot be loaded."""
+def make_provider(name: str, *, base_url: str | None = None) -> SearchProvider:
+    """A new provider of that name, its keys from the environment.
+
+    Raises `UnknownNameError`, `MissingKeyError` when it needs what is not there, and `ConfigurationError` when it
+    cannot be loaded.
+    """
     known = known_providers()
     if name not in known:
         raise UnknownNameError.of("search provider", name, known)
     module, _, attribute = known[name].partition(":")
     try:
-        made = getattr(import_module(module), attribute)()
+        make = getattr(import_module(module), attribute)
+        if base_url is not None and "base_url" not in inspect.signature(make).parameters:
+            raise ConfigurationError(
+                f"The search provider '{name}' has no other address.",
+                hint="Leave its base URL out.",
+                name=name,
+            )
+        made = make() if base_url is None else make(base_url=base_url)
+    except DeepResearchError:
+        raise
     except (ImportError, AttributeError, TypeError) as error:
         raise ConfigurationError(
             f"The search provider '{name}' cannot be loaded: {error}.",

@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import pytest
 
-from deep_research.models import limits
-from deep_research.models.limits import Gate, Gates
+from deep_research import limits
+from deep_research.limits import Gate, Gates
 
 
 async def turns(count=5):
