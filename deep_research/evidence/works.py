@@ -26,6 +26,7 @@ _VIEW = re.compile(
 )
 _PREPRINT_VERSION = re.compile(r"v\d+(?:\.[a-z.]*)?\Z")
 _PREPRINTS = ("10.1101/", "10.64898/")
+_ARTICLE_NUMBER = re.compile(r"/\d{6,}\Z", re.ASCII)  # that one publisher puts behind the DOI
 _NATURE = re.compile(r"/articles/((?:s\d{5}-|ncomms|nature|srep|sdata)[a-z0-9-]+)", re.IGNORECASE)
 
 _ARXIV_NEW = r"\d{4}\.\d{4,5}"
@@ -60,7 +61,8 @@ def doi_of(text: str) -> str | None:
     if found and (
         "doi" in path[: found.start()].lower().split("/") or any(_below(host, p) for p in _PUBLISHERS)
     ):
-        return _work(_VIEW.sub("", found[0]))
+        name = _VIEW.sub("", found[0])
+        return _work(_ARTICLE_NUMBER.sub("", name) if _below(host, "academic.oup.com") else name)
     for name, value in parse_qsl(parts.query):
         if name.lower() in _DOI_PARAMETERS and (found := _DOI.fullmatch(value.removeprefix("doi:"))):
             return _work(found[0])

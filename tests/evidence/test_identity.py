@@ -54,6 +54,7 @@ SAME = {
         "https://dl.acm.org/doi/10.1000/xyz-1",
         "https://dl.acm.org/doi/pdf/10.1000/xyz-1",
         "https://onlinelibrary.wiley.com/doi/full/10.1000/xyz-1",
+        "https://academic.oup.com/some/article/doi/10.1000/xyz-1/6123456",
         "https://link.springer.com/content/pdf/10.1000/xyz-1.pdf",
         "https://www.frontiersin.org/articles/10.1000/xyz-1/full",
         "https://journals.plos.org/plosone/article?id=10.1000/xyz-1",
@@ -117,8 +118,9 @@ def test_what_is_no_web_address_is_given_back(junk):
 
 PIECES = st.sampled_from(
     ["http://", "https://", "www.", "m.", "amp.", "a.org", "co.uk", "é", "/", "//", "..", ".", "%2e", "%41", "%", "%zz",
-     "?", "&", "=", "a", "Z", "utm_x=1", "ref=b", "sid=", ";jsessionid=1", "#", "!", ":", ":80", "@", "[", "]", " ", "(", ")",
-     "doi.org/", "10.1000/", "arxiv.org/abs/", "2101.00001", "v2", ".pdf", "google.com/amp/s/", "İ", "\ud800", "+", "'"]
+     "?", "&", "=", "a", "Z", "utm_x=1", "ref=b", "sid=", ";jsessionid=1", "#", "!", ":", ":80", "@", "[", "]", " ",
+     "(", ")", "doi.org/", "10.1000/", "arxiv.org/abs/", "2101.00001", "v2", ".pdf", "google.com/amp/s/", "İ",
+     "\ud800", "+", "'"]
 )  # fmt: skip
 
 
