@@ -6,6 +6,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,15 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
     ("service_concurrency", 16, 1, 1_000, 0, 1_001),
     ("service_requests_per_minute", None, 0.001, None, 0, None),
     ("token_safety_margin", 0.15, 0.0, 0.9, -0.1, 1.0),
+    ("search_fanout", 1, 1, 10, 0, 11),
+    ("search_requests_per_minute", None, 0.001, None, 0, None),
+    ("max_rewordings", 2, 0, 3, -1, 4),
+    ("fetch_timeout", 30, 0.001, 600, 0, 600.5),
+    ("fetch_concurrency", 32, 1, 256, 0, 257),
+    ("fetch_per_host", 4, 1, 64, 0, 65),
+    ("max_page_bytes", 10_000_000, 10_000, 50_000_000, 9_999, 50_000_001),
+    ("extraction_workers", 2, 1, 64, 0, 65),
+    ("extraction_timeout", 20, 0.001, 600, 0, 600.5),
     ("max_question_chars", 20_000, 1, 200_000, 0, 200_001),
     ("max_source_bytes", 2_000_000, 1_000, 50_000_000, 999, 50_000_001),
     ("operation_timeout", 120, 0.001, 3_600, 0, 3_600.5),
@@ -48,6 +58,20 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
 OTHERS: dict[str, Any] = {
     "system_prompt": None,
     "source_types": (),
+    "since": None,
+    "until": None,
+    "as_of": None,
+    "domains": (),
+    "not_domains": (),
+    "source_language": None,
+    "local_only": False,
+    "search_urls": {},
+    "fetch_pages": True,
+    "respect_robots": True,
+    "contact": None,
+    "high_quality": (),
+    "medium_quality": (),
+    "low_quality": (),
     "corpus": (),
     "dense_model": None,
     "search": (),
@@ -173,6 +197,13 @@ def test_a_count_takes_no_fraction_and_no_text(name: str) -> None:
         ({"search": {"tavily": 1}}, "search must be a list of names, got {'tavily': 1} (from argument)."),
         ({"search": [""]}, "search must be a list of names, got '' (from argument)."),
         ({"source_types": 5}, "source_types must be a list of names, got 5 (from argument)."),
+        ({"since": 5}, "since must be a day such as 2026-01-31, got 5 (from argument)."),
+        (
+            {"as_of": "2026-02-30"},
+            "as_of must be a day such as 2026-01-31, got '2026-02-30' (from argument).",
+        ),
+        ({"search_urls": "searxng"}, "search_urls must be a table of addresses by service, got 'searxng'"),
+        ({"local_only": "yes"}, "local_only must be true or false, got 'yes' (from argument)."),
         ({"data_dir": 5}, "data_dir must be a path, got 5 (from argument)."),
         ({"corpus": "~nobody-of-this-name/x"}, "corpus names the home folder of an unknown user"),
     ],
@@ -287,6 +318,9 @@ def test_an_argument_that_is_none_counts_as_not_given(here: Path) -> None:
         ("search", '["tavily", "a,b"]', ("tavily", "a,b")),
         ("source_types", "web", ("web",)),
         ("source_types", "[]", ()),
+        ("until", "2024-05-01", date(2024, 5, 1)),
+        ("search_urls", "searxng=http://127.0.0.1:8888", {"searxng": "http://127.0.0.1:8888"}),
+        ("search_urls", '{"searxng": "http://a.org?x=1"}', {"searxng": "http://a.org?x=1"}),
         ("store", "memory", "memory"),
         ("log_level", "debug", "debug"),
     ],

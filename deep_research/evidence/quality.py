@@ -3,7 +3,7 @@
 The effects are summed: from `HIGH` on a source is high, from `MEDIUM` on medium, below it low. Where all effects
 together, whatever their signs, weigh less than `ENOUGH`, there is nothing to go on and the quality is unknown. A work
 that was retracted is low, whatever else speaks for it; so is a page that gave no text. A document of the user's own is
-high. A list of the user's overrides all of this.
+high, and what a provider vouches for is what it says. A list of the user's overrides all of this.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class SourceFacts:
 
     ``address`` is the URL or the corpus-relative path. ``length`` is that of the readable text in characters, 0 when no
     text could be had; ``abstract_only`` says that the text is only the abstract of a work. ``today`` is the day by which
-    ages are told; without it they do not count. The rest is what a catalogue of scholarship says.
+    ages are told; without it they do not count. ``stated`` is the quality that the provider vouches for. The rest is what
+    a catalogue of scholarship says.
     """
 
     address: str
@@ -45,6 +46,7 @@ class SourceFacts:
     length: int | None = None
     abstract_only: bool = False
     today: date | None = None
+    stated: SourceQuality = SourceQuality.UNKNOWN
     venue: str | None = None
     reviewed: bool | None = None
     citations: int | None = None
@@ -88,6 +90,8 @@ def judged(evidence: SourceFacts, lists: QualityLists | None = None) -> Judgemen
     if lists and (said := _listed(evidence, lists)):
         quality, pattern = said
         return Judgement(quality, (f"= {quality} by your list: {pattern}",))
+    if evidence.stated is not SourceQuality.UNKNOWN:
+        return Judgement(evidence.stated, (f"= {evidence.stated} by its provider",))
     if evidence.kind is SourceKind.DOCUMENT:
         return Judgement(SourceQuality.HIGH, ("= high as a document of your own",))
     known = class_of(evidence.address)

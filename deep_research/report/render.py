@@ -7,6 +7,7 @@ it may bring no HTML.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -58,7 +59,10 @@ def finished(
     body = _ID.sub(
         "…", ledger.number(body)
     ).strip()  # an id in the midst of a sentence tells a reader nothing
-    references = "\n".join(f"{number}. {reference(source)}" for number, source in ledger.sources)
+    references = "\n".join(
+        f"{number}. {reference(source, [c.start for c in ledger.citations if c.number == number])}"
+        for number, source in ledger.sources
+    )
     report = f"{body}\n\n## {REFERENCES}\n\n{references}\n" if references else body
     metadata = ReportMetadata(
         sections=tuple(_HEADING.findall(report)),
@@ -72,16 +76,27 @@ def finished(
     return report, metadata, ledger.citations
 
 
-def reference(source: Source) -> str:
-    """One line that names a source and where it is."""
+def reference(source: Source, cited: Sequence[int] = ()) -> str:
+    """One line that names a source and where it is; of a document with pages also on which ones the text is that begins
+    at the offsets ``cited``."""
     title = escaped(source.title).rstrip(".")
+    if source.metadata.get("retracted"):
+        title += " (retracted)"
     where = source.url or ""
     if re.match(r"https?://[^/\\\s<>]", where):
         place = f"<{where}>" if not re.search(r"[<>\s]", where) else escaped(where)
     else:
         place = escaped(where)
     published = f" ({source.published.isoformat()})" if source.published else ""
-    return f"{title}{published}. {place}".strip() if place else f"{title}{published}."
+    leaves = _leaves(source, cited)
+    return f"{title}{published}. {place}{leaves}".strip() if place else f"{title}{published}{leaves}."
+
+
+def _leaves(source: Source, cited: Sequence[int]) -> str:
+    """The numbers of the pages that hold the offsets, counted from 1."""
+    numbers = sorted({bisect_right(source.pages, start) for start in cited}) if source.pages else []
+    told = ", ".join(str(max(1, number)) for number in numbers)
+    return f", {'p.' if len(numbers) == 1 else 'pp.'} {told}" if told else ""
 
 
 def summary(findings: Sequence[Finding]) -> ConfidenceSummary:

@@ -118,7 +118,7 @@ class DeepResearch:
             store=store if isinstance(store, Store) else None,
         )
         self._feed = Feed()
-        self._background = BackgroundLoop(farewell=self._parts.models.pool.aclose)
+        self._background = BackgroundLoop(farewell=self._parts.disconnect)
         self._runner = Runner(
             self._parts, self._settings, self._feed, clock, lasting=self._background.is_current
         )
@@ -350,7 +350,8 @@ class DeepResearch:
 
     async def _stop(self) -> None:
         await self._runner.interrupt()
-        for provider in (*self._parts.providers, self._parts.corpus, self._parts.models.pool):
+        await self._parts.disconnect()
+        for provider in (*self._parts.providers, self._parts.sources.corpus, self._parts.sources.extractor):
             close = getattr(provider, "aclose", None)
             if close is not None:
                 try:
@@ -415,7 +416,7 @@ class DeepResearch:
     async def _prepare(self) -> None:
         """Before every run, off the loop: the store is open, there is something to search, and documents that came
         or went since are seen."""
-        if not self._prepared or self._parts.corpus is not None:
+        if not self._prepared or self._parts.sources.corpus is not None:
             await asyncio.to_thread(self._prepare_off_loop)
 
     def _prepare_off_loop(self) -> None:

@@ -336,7 +336,7 @@ class Runner:
             is_last = not any(other.loop is loop for other in self._active.values())
         if is_last and not self._lasting():
             try:
-                await asyncio.wait_for(self._parts.models.pool.aclose(), RELEASE_WAIT)
+                await asyncio.wait_for(self._parts.disconnect(), RELEASE_WAIT)
             except TimeoutError:
                 log.warning("connections_left_open")
 

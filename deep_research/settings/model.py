@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     ModelWrapValidatorHandler,
@@ -20,47 +20,18 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from deep_research.errors import SettingsError, UnknownNameError
-from deep_research.logs import redact
-from deep_research.state import Budget, ModelRole, RunOptions
-
-_LONGEST_SHOWN = 80
-
-
-def _one_or_many(value: object) -> object:
-    """A single text or path stands for a list of one; a list becomes the tuple the model keeps."""
-    if isinstance(value, str | Path):
-        return (value,)
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _path(value: object) -> object:
-    # An empty path would silently mean the current folder, and no file system takes a NUL.
-    if isinstance(value, str) and value and "\0" not in value:
-        return Path(value)
-    return value
-
-
-def _by_role(value: object) -> object:
-    """A table of models by role; or texts, each ``role=name``, of which those of one role make its chain."""
-    if isinstance(value, str | list | tuple):
-        table: dict[str, tuple[str, ...]] = {}
-        for item in [value] if isinstance(value, str) else value:
-            role, equals, name = str(item).partition("=")
-            if not equals:
-                return value
-            table[role.strip()] = (*table.get(role.strip(), ()), name.strip())
-        value = table
-    for role in value if isinstance(value, Mapping) else ():
-        if role not in list(ModelRole):
-            raise UnknownNameError.of("model role", plain(str(role)), list(ModelRole))
-    return value
-
-
-Name = Annotated[str, Field(min_length=1)]
-AnyPath = Annotated[Path, BeforeValidator(_path)]
-Names = Annotated[tuple[Name, ...], BeforeValidator(_one_or_many)]
-Paths = Annotated[tuple[AnyPath, ...], BeforeValidator(_one_or_many)]
-NamesByRole = Annotated[dict[Name, Names], BeforeValidator(_by_role)]
+from deep_research.settings.values import (
+    Addresses,
+    AnyPath,
+    Day,
+    Name,
+    Names,
+    NamesByRole,
+    Paths,
+    plain,
+    shown,
+)
+from deep_research.state import Budget, RunOptions
 
 
 def _user_data_dir() -> Path:
@@ -117,7 +88,23 @@ class Settings(BaseModel):
         description="Ask the cheaper sibling of a model where that is enough: to read sources and to reflect.",
     )
     source_types: Names = Field(
-        default=(), description="Kinds of sources to ask for, such as `web`; empty: any."
+        default=(), description="Kinds of sources to ask for: `web`, `academic`, `news`; empty: any."
+    )
+    since: Day | None = Field(
+        default=None, description="First day of publication of what is searched, such as `2024-01-01`."
+    )
+    until: Day | None = Field(default=None, description="Last day of publication of what is searched.")
+    as_of: Day | None = Field(
+        default=None,
+        description="Day whose knowledge counts: no later page is used, nor a page of the web without a date.",
+    )
+    domains: Names = Field(
+        default=(),
+        description="The only sites of the web to use, such as `example.org`, with all below them.",
+    )
+    not_domains: Names = Field(default=(), description="Sites of the web not to use.")
+    source_language: Name | None = Field(
+        default=None, description="Language that services are asked to search, as a code such as `de`."
     )
     max_searches: int | None = Field(
         default=None,
@@ -190,8 +177,65 @@ class Settings(BaseModel):
     )
     search: Names = Field(
         default=(),
-        description="Search providers by name, the preferred first; empty: those that are configured.",
+        description="What to search, the preferred first: names of services, `web` for all that are ready, `corpus` "
+        "for the documents. Empty: the documents where there are some, else the services that have a key.",
     )
+    local_only: bool = Field(
+        default=False,
+        description="Never touch the network: no service, no page, and only models that run on this machine.",
+    )
+    search_urls: Addresses = Field(
+        default_factory=dict,
+        description="Where search services are, instead of at their usual place; in a variable "
+        "`searxng=http://127.0.0.1:8888`.",
+    )
+    search_fanout: int = Field(
+        default=1,
+        ge=1,
+        le=10,
+        description="Services that each search asks for one kind of source; their results become one list.",
+    )
+    search_requests_per_minute: float | None = Field(
+        default=None, gt=0, description="Requests to one search service in a minute, of all runs."
+    )
+    max_rewordings: int = Field(
+        default=2,
+        ge=0,
+        le=3,
+        description="Times that a search which found nothing to the point is made again in other words.",
+    )
+    fetch_pages: bool = Field(
+        default=True,
+        description="Read the pages that searches find; else only what services say of them is used.",
+    )
+    fetch_timeout: float = Field(
+        default=30.0, gt=0, le=600, description="Seconds that getting and reading one page may take."
+    )
+    fetch_concurrency: int = Field(
+        default=32, ge=1, le=256, description="Pages that this process reads at a time, of all runs."
+    )
+    fetch_per_host: int = Field(default=4, ge=1, le=64, description="Pages read from one site at a time.")
+    max_page_bytes: int = Field(
+        default=10_000_000, ge=10_000, le=50_000_000, description="Largest page or file fetched, in bytes."
+    )
+    respect_robots: bool = Field(
+        default=True, description="Leave pages unread that the robots.txt of their site forbids."
+    )
+    contact: Name | None = Field(
+        default=None,
+        description="Address of yours that sites are told with each request, such as a page or a mailbox.",
+    )
+    extraction_workers: int = Field(
+        default=2, ge=1, le=64, description="Processes that read pages, PDF and office files."
+    )
+    extraction_timeout: float = Field(
+        default=20.0, gt=0, le=600, description="Seconds that making text of one page or file may take."
+    )
+    high_quality: Names = Field(
+        default=(), description="Sites, beginnings of addresses and documents whose quality is high."
+    )
+    medium_quality: Names = Field(default=(), description="Those whose quality is medium.")
+    low_quality: Names = Field(default=(), description="Those whose quality is low.")
     store: Literal["sqlite", "memory"] = Field(
         default="sqlite", description="Where runs are kept: a database in `data_dir`, or this process only."
     )
@@ -280,16 +324,17 @@ _WORDS: dict[object, str] = {
     bool: "true or false",
     str: "a text",
     Path: "a path",
+    date: "a day such as 2026-01-31",
 }
 
 
 def kind(model: type[BaseModel], name: str) -> object:
-    """The type of a field without None and annotations: ``int``, ``float``, ``str``, ``Path``, a Literal,
+    """The type of a field without None and annotations: ``int``, ``float``, ``str``, ``Path``, ``date``, a Literal,
     or ``tuple[item, ...]``."""
     annotation: object = model.model_fields[name].annotation
     if get_origin(annotation) in (Union, types.UnionType):
         annotation = next(part for part in get_args(annotation) if part is not type(None))
-    return annotation
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def optional(model: type[BaseModel], name: str) -> bool:
@@ -331,7 +376,9 @@ def _wanted(details: ErrorDetails, model: type[BaseModel], name: str) -> str:
         return limits
     sort = kind(model, name)
     if get_origin(sort) is dict:
-        return "a table of model names by role"
+        return (
+            "a table of addresses by service" if name == "search_urls" else "a table of model names by role"
+        )
     if get_origin(sort) is tuple:
         item = get_args(sort)[0]
         return "a list of paths" if Path in (item, *get_args(item)) else "a list of names"
@@ -344,22 +391,3 @@ def _from(origins: Mapping[str, str], *names: str) -> str:
         if origins.get(name, "default") != "default":
             return f" (from {origins[name]})"
     return ""
-
-
-def shown(value: object) -> str:
-    """A value for an error line: short, and nothing in it that looks like a secret."""
-    return _cut(redact(repr(value)))
-
-
-def plain(name: str) -> str:
-    """A name for an error line. Names come from files too, so one may hold anything."""
-    return _cut(one_line(name))
-
-
-def one_line(text: str) -> str:
-    text = redact(text)
-    return text if text.isprintable() else ascii(text)[1:-1]
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from deep_research.errors import SettingsError, UnknownNameError
-from deep_research.settings.model import Settings, kind, one_line, optional, plain, shown
+from deep_research.settings.model import Settings, kind, optional
+from deep_research.settings.values import one_line, plain, shown
 
 PREFIX = "DEEP_RESEARCH_"
 CONFIG_VARIABLE = "DEEP_RESEARCH_CONFIG"

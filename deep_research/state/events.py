@@ -94,6 +94,7 @@ class SubQueryCompleted(Event):
     sub_query_id: str
     sources: tuple[Source, ...]
     searches: int = 1
+    wordings: tuple[str, ...] = ()
 
 
 class SubQueryFailed(Event):

@@ -6,8 +6,8 @@ for trying one phase alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -25,17 +25,33 @@ def utc_now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
+class PageHead:
+    """Where and when a page was fetched: ``url`` as asked for, ``found_at`` after redirects, and the response headers
+    that matter, by name in lower case."""
+
+    url: str
+    found_at: str
+    at: datetime
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Content:
-    """A text to be kept, named by the sha256 of its UTF-8 bytes."""
+    """A text to be kept, named by the sha256 of its UTF-8 bytes; or the bytes of a page as it was fetched."""
 
     hash: str
     body: bytes
     media_type: str = "text/plain"
+    page: PageHead | None = None
 
     @classmethod
     def of(cls, text: str) -> Content:
         body = text.encode("utf-8", "replace")
         return cls(sha256_hex(body), body)
+
+    @classmethod
+    def of_page(cls, body: bytes, media_type: str, page: PageHead) -> Content:
+        return cls(sha256_hex(body), body, media_type or "application/octet-stream", page)
 
 
 class Journal(Protocol):

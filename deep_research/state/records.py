@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -53,7 +54,8 @@ class FirstLook(Record):
 
 
 class SubQuery(Record):
-    """One question to search for. ``index`` is its place among all sub-queries of the run."""
+    """One question to search for. ``index`` is its place among all sub-queries of the run; ``wordings`` are the other
+    words in which it was asked as well, since it found nothing to the point."""
 
     id: str
     query: str
@@ -65,6 +67,7 @@ class SubQuery(Record):
     error: str | None = None
     gap_id: str | None = None
     source_ids: tuple[str, ...] = ()
+    wordings: tuple[str, ...] = ()
 
 
 class Source(Record):
@@ -239,6 +242,10 @@ class ReportMetadata(Record):
     removed_references: int = 0
 
 
+PAGES = "pages"  # the limit of pages that were found and have no text for us; one for each reason
+_SITES = 5  # that a line names
+
+
 class Limit(Record):
     """Something that was left out, and why. ``cap`` and ``used`` are in the unit of the named limit."""
 
@@ -247,3 +254,12 @@ class Limit(Record):
     cap: float | None = None
     used: float | None = None
     skipped: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The message; of pages with how many there are, and of which sites."""
+        if self.name != PAGES:
+            return self.message
+        sites = list(dict.fromkeys(urlsplit(url).hostname or url for url in self.skipped))
+        more = f" and {len(sites) - _SITES} more" if len(sites) > _SITES else ""
+        return f"{self.message.rstrip('.')}: {len(self.skipped)}, of {', '.join(sites[:_SITES])}{more}."

@@ -21,6 +21,7 @@ from deep_research.state.phases import (
     SubQueryStatus,
 )
 from deep_research.state.records import (
+    PAGES,
     AgentDecision,
     Citation,
     Contradiction,
@@ -322,6 +323,7 @@ def _sub_query_completed(state: Fold, event: ev.SubQueryCompleted) -> None:
             "status": SubQueryStatus.COMPLETED,
             "error": None,
             "source_ids": tuple(s.id for s in event.sources),
+            "wordings": event.wordings,
         }
     )
     for source in event.sources:
@@ -537,7 +539,13 @@ def _hook_failed(state: Fold, event: ev.HookFailed) -> None:
 
 @_on(ev.LimitReached)
 def _limit_reached(state: Fold, event: ev.LimitReached) -> None:
-    state.limits[event.limit.name, event.limit.message] = event.limit
+    key = event.limit.name, event.limit.message
+    known = state.limits.get(key)
+    if known is not None and known.name == PAGES:  # of other searches, for the same reason
+        skipped = tuple(sorted({*known.skipped, *event.limit.skipped}))
+        state.limits[key] = known.model_copy(update={"skipped": skipped, "used": len(skipped)})
+        return
+    state.limits[key] = event.limit
 
 
 @_on(ev.RunParked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from pydantic import Field
@@ -47,6 +47,12 @@ class RunOptions(Record):
     language: str | None = None
     audience: str | None = None
     source_types: tuple[str, ...] = ()
+    since: date | None = None
+    until: date | None = None
+    as_of: date | None = None
+    domains: tuple[str, ...] = ()
+    not_domains: tuple[str, ...] = ()
+    source_language: str | None = None
     user_id: str | None = None
     session_id: str | None = None
     budget: Budget = Budget()

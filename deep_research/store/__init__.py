@@ -1,6 +1,16 @@
 """Where runs live: logs, saved texts, ownership. The store alone writes."""
 
-from deep_research.store.base import Control, Lane, NewRun, Owner, RunRow, Store, StoredEvent, Watch
+from deep_research.store.base import (
+    Control,
+    Lane,
+    NewRun,
+    Owner,
+    RunRow,
+    SavedPage,
+    Store,
+    StoredEvent,
+    Watch,
+)
 from deep_research.store.feed import Feed, Watcher
 from deep_research.store.journal import LoopOutbox, RunJournal
 from deep_research.store.memory import MemoryStore
@@ -17,6 +27,7 @@ __all__ = [
     "RunJournal",
     "RunRow",
     "SQLiteStore",
+    "SavedPage",
     "Store",
     "StoredEvent",
     "Watch",

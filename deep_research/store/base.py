@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from deep_research.errors import AppendRefusedError, DeepResearchError, RunBusyError
-from deep_research.state.journal import Content
+from deep_research.state.journal import Content, PageHead
 from deep_research.state.phases import RunStatus
 from deep_research.state.projection import Projection
 
@@ -174,6 +174,15 @@ class Append:
 
 
 @dataclass(frozen=True, slots=True)
+class SavedPage:
+    """A page as a run saved it."""
+
+    head: PageHead
+    media_type: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Control:
     """A wish for a run, put there by anyone: ``cancel``, ``answer`` …"""
 
@@ -237,6 +246,10 @@ class Store(ABC):
     @abstractmethod
     def contents(self, hashes: Sequence[str]) -> list[bytes]:
         """The saved texts, in the order of their hashes. Raises `ContentMissingError`."""
+
+    def page(self, url: str) -> SavedPage | None:
+        """The last snapshot that any run saved of an address; None where there is none, or pages are not remembered."""
+        return None
 
     @abstractmethod
     def post(self, run_id: str, kind: str, payload: str = "") -> int:

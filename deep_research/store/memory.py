@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from deep_research.errors import DeepResearchError, RunNotFoundError
-from deep_research.state.journal import missing
+from deep_research.state.journal import Content, PageHead, missing
 from deep_research.store.base import (
     Append,
     Control,
@@ -16,6 +16,7 @@ from deep_research.store.base import (
     NewRun,
     Owner,
     RunRow,
+    SavedPage,
     Store,
     StoredEvent,
     Watch,
@@ -39,6 +40,7 @@ class MemoryStore(Store):
         self._gate = threading.RLock()
         self._runs: dict[str, _Run] = {}
         self._contents: dict[str, bytes] = {}
+        self._pages: dict[str, tuple[str, str, PageHead]] = {}  # by address: hash, media type, head
         self._controls: dict[int, Control] = {}
         self._last_control = 0
         self._watches: dict[str, tuple[Lane, Watch]] = {}
@@ -73,6 +75,8 @@ class MemoryStore(Store):
         for content in append.contents:
             self._contents.setdefault(content.hash, content.body)
             held.hashes.add(content.hash)
+            if content.page:
+                self._remember(content, content.page)
         held.events += append.events
         held.row = replace(
             held.row,
@@ -165,6 +169,13 @@ class MemoryStore(Store):
                     raise missing(content_hash)
             return [self._contents[content_hash] for content_hash in hashes]
 
+    def page(self, url: str) -> SavedPage | None:
+        with self._gate:
+            if url not in self._pages:
+                return None
+            content_hash, media_type, head = self._pages[url]
+            return SavedPage(head, media_type, self._contents[content_hash])
+
     def delete(self, run_id: str) -> None:
         with self._gate:
             held = self._get(run_id)
@@ -174,10 +185,16 @@ class MemoryStore(Store):
             used = {content_hash for other in self._runs.values() for content_hash in other.hashes}
             for content_hash in held.hashes - used:
                 del self._contents[content_hash]
+            self._pages = {url: p for url, p in self._pages.items() if p[0] in self._contents}
             self._controls = {c.id: c for c in self._controls.values() if c.run_id != run_id}
 
     def close(self) -> None:
         """Nothing is held outside memory, so nothing is lost by closing."""
+
+    def _remember(self, content: Content, head: PageHead) -> None:
+        known = self._pages.get(head.url)
+        if known is None or head.at >= known[2].at:
+            self._pages[head.url] = content.hash, content.media_type, head
 
     def _get(self, run_id: str) -> _Run:
         if run_id not in self._runs:

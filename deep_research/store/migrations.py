@@ -51,6 +51,16 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             payload TEXT NOT NULL
         )""",
     ),
+    (
+        # The last snapshot of each address, for asking whether it has changed.
+        """CREATE TABLE pages (
+            url TEXT PRIMARY KEY,
+            hash TEXT NOT NULL,
+            found_at TEXT NOT NULL,
+            at TEXT NOT NULL,
+            headers TEXT NOT NULL
+        ) WITHOUT ROWID""",
+    ),
 )
 
 

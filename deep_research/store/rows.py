@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,13 @@ from deep_research.errors import (
     StoreLockedError,
     StoreReadOnlyError,
 )
+from deep_research.state.journal import PageHead
 from deep_research.state.phases import AbortReason, DeepResearchPhase, RunStatus
 from deep_research.state.projection import Projection
 from deep_research.store.base import (
     Owner,
     RunRow,
+    SavedPage,
     StoredEvent,
 )
 
@@ -31,6 +34,35 @@ COLUMNS = (
     "run_id, query, status, reason, phase, iteration, last_seq, created_at, updated_at,"
     " user_id, session_id, owner, fence, lease_until"
 )
+
+
+REMEMBER_PAGE = (
+    "INSERT INTO pages (url, hash, found_at, at, headers) VALUES (?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE"
+    " SET hash = excluded.hash, found_at = excluded.found_at, at = excluded.at, headers = excluded.headers"
+    " WHERE excluded.at >= pages.at"
+)
+
+
+def page_row(content_hash: str, page: PageHead) -> tuple[str, ...]:
+    at = page.at.astimezone(UTC).isoformat(
+        timespec="microseconds"
+    )  # of one form, since they are compared as texts
+    return page.url, content_hash, page.found_at, at, json.dumps(dict(page.headers))
+
+
+def page_of(db: sqlite3.Connection, url: str) -> SavedPage | None:
+    """The last snapshot of an address; None also for one that is damaged, since it is fetched again then."""
+    row = db.execute(
+        "SELECT pages.url, found_at, at, headers, media_type, body FROM pages JOIN contents USING (hash) WHERE url = ?",
+        (url,),
+    ).fetchone()
+    try:
+        if row is None or not isinstance(row[5], bytes):
+            return None
+        head = PageHead(row[0], row[1], datetime.fromisoformat(row[2]), json.loads(row[3]))
+    except (ValueError, TypeError, RecursionError):
+        return None
+    return SavedPage(head, row[4], row[5])
 
 
 def projected(projection: Projection) -> tuple[str, str | None, str, int]:

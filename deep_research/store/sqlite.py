@@ -17,13 +17,14 @@ from deep_research.store.base import (
     Lane,
     Owner,
     RunRow,
+    SavedPage,
     Store,
     StoredEvent,
     Watch,
     busy,
 )
 from deep_research.store.forks import guard
-from deep_research.store.rows import COLUMNS, damaged, mapped, row_of, run_row, stored_event
+from deep_research.store.rows import COLUMNS, damaged, mapped, page_of, row_of, run_row, stored_event
 from deep_research.store.writer import FORK_WAIT, LOCK_TIMEOUT, StoppedError, Writer, connect, log
 
 LEASE_TTL = 15.0
@@ -129,6 +130,7 @@ class SQLiteStore(Store):
                 (run_id,),
             )
             db.execute("DELETE FROM run_contents WHERE run_id = ?", (run_id,))
+            db.execute("DELETE FROM pages WHERE hash NOT IN (SELECT hash FROM contents)")
             db.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
 
         self._write(work)
@@ -167,6 +169,10 @@ class SQLiteStore(Store):
                     raise damaged(f"the text {content_hash[:12]} has the wrong type")
                 bodies.append(row[0])
         return bodies
+
+    def page(self, url: str) -> SavedPage | None:
+        with self._reader() as db:
+            return page_of(db, url)
 
     def close(self) -> None:
         with self._gate:

@@ -34,7 +34,7 @@ from deep_research.store.base import (
 )
 from deep_research.store.locks import FileLock
 from deep_research.store.migrations import migrate, refuse_foreign
-from deep_research.store.rows import COLUMNS, mapped, projected, typed
+from deep_research.store.rows import COLUMNS, REMEMBER_PAGE, mapped, page_row, projected, typed
 
 MAX_BATCH = 256
 CHECKPOINT_BYTES = 16 * 1024 * 1024
@@ -309,6 +309,8 @@ class Writer:
                 "INSERT OR IGNORE INTO run_contents (run_id, hash) VALUES (?, ?)",
                 [(lane.run_id, c.hash) for c in append.contents],
             )
+            if pages := [page_row(c.hash, c.page) for c in append.contents if c.page]:
+                db.executemany(REMEMBER_PAGE, pages)
         db.executemany(
             "INSERT INTO events (run_id, seq, type, version, body) VALUES (?, ?, ?, ?, ?)",
             [(lane.run_id, e.seq, e.type, e.version, e.body) for e in append.events],

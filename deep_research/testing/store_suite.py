@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import ModuleType
 
-from deep_research.testing import journal_checks, store_checks
+from deep_research.testing import journal_checks, page_checks, store_checks
 from deep_research.testing.store_bench import Bench
 
 __all__ = ["STORE_CHECKS", "Ability", "Bench", "Check", "checks_for"]
@@ -29,6 +29,7 @@ class Ability(StrEnum):
 
     REOPENING = "a new store over the same place has what the old one stored"
     SHARING = "several stores work over one place at the same time"
+    PAGES = "the last page that was fetched of an address is found again"
     EXPIRY = "a lease that is not renewed runs out"
 
 
@@ -40,6 +41,9 @@ _NEEDS: dict[Callable[[Bench], None], frozenset[Ability]] = {
     store_checks.a_lease_that_ran_out_is_taken_over: frozenset({Ability.EXPIRY}),
     store_checks.a_heartbeat_keeps_the_lease: frozenset({Ability.EXPIRY, Ability.SHARING}),
     store_checks.without_a_watch_the_lease_runs_out: frozenset({Ability.EXPIRY, Ability.SHARING}),
+    page_checks.a_page_comes_back_as_it_was_fetched: frozenset({Ability.PAGES}),
+    page_checks.the_last_page_of_an_address_counts_whatever_comes_later: frozenset({Ability.PAGES}),
+    page_checks.deleting_the_only_run_of_a_page_forgets_it: frozenset({Ability.PAGES}),
 }
 
 
@@ -69,7 +73,7 @@ def _of(module: ModuleType) -> Iterator[Check]:
             yield Check(name, journal_checks.on_a_loop(function))
 
 
-STORE_CHECKS: tuple[Check, ...] = (*_of(store_checks), *_of(journal_checks))
+STORE_CHECKS: tuple[Check, ...] = (*_of(store_checks), *_of(page_checks), *_of(journal_checks))
 
 
 def checks_for(*, lacks: Collection[Ability] = ()) -> list[Check]:

@@ -102,3 +102,27 @@ def test_no_draft_brings_a_tag_or_an_image(draft):
             (after[place + 1].isascii() and after[place + 1].isalpha()) or after[place + 1] in "/!?"
         ):
             assert after[place - 1] == "\\"
+
+
+@pytest.mark.parametrize(
+    ("cited", "told"),
+    [([0], "p. 1"), ([99], "p. 1"), ([100], "p. 2"), ([350, 100, 120], "pp. 2, 4"), ([], "")],
+)
+def test_a_reference_to_a_document_with_pages_says_on_which_the_quotes_are(cited, told):
+    line = reference(source("a", url="report.pdf", pages=(0, 100, 250, 300)), cited)
+    assert line == f"Title a. report.pdf{', ' if told else ''}{told}"
+
+
+def test_the_pages_of_all_quotes_of_a_source_stand_in_its_reference():
+    paged = source("a", url="https://a.example/report.pdf", pages=(0, 3, 20))
+    report, _, _ = finished(
+        "It is [find-000000000001] so [find-000000000005].",
+        [finding(1, paged), finding(5, paged)],
+        [paged],
+        writer="w",
+    )
+    assert "1. Title a. <https://a.example/report.pdf>, pp. 1, 2" in report
+
+
+def test_a_reference_says_that_a_work_was_retracted():
+    assert reference(source("a", metadata={"retracted": "yes"})) == "Title a (retracted)."

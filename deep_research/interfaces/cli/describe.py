@@ -75,7 +75,7 @@ def _asked(event: ev.Event) -> str:
                 f"{event.role}: {event.model} gave nothing usable, {event.next_model} is asked: {event.error}"
             )
         case ev.LimitReached():
-            return event.limit.message
+            return event.limit.line
         case ev.RunParked():
             return event.parking.waiting_for
         case ev.RunCompleted():

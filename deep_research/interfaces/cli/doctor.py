@@ -22,6 +22,7 @@ from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.check import BROKEN, NOTE, OK, Check
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.doctor_models import models
+from deep_research.interfaces.cli.doctor_search import search
 from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.session import setting_arguments
 from deep_research.logs import get_log, redact, redact_value
@@ -62,6 +63,7 @@ def doctor(args: Namespace, console: Console) -> int:
     for found in resolved:
         for name, look in _LOOKS.items():
             checks += _checked(name, partial(look, found.settings))
+        checks += _checked("search", partial(search, found.settings, probe=args.probe))
         checks += _checked("models", partial(models, found.settings, probe=args.probe))
     checks += _checked("packages", _packages)
     lines = [line for found in resolved for line in _setting_lines(found)]
@@ -190,20 +192,7 @@ def _corpus(settings: Settings) -> Iterator[Check]:
         yield Check("corpus", NOTE, f"and {len(skipped) - _MOST_SKIPPED} more skipped")
 
 
-def _search(settings: Settings) -> Iterator[Check]:
-    from deep_research.assembly import CORPUS
-    from deep_research.sources.search.registry import known_providers, make_provider
-
-    known = sorted(known_providers())
-    yield Check("search", OK, f"providers known: {', '.join([CORPUS, *known])}")
-    for name in settings.search:
-        if name != CORPUS:
-            make_provider(name)
-    if not settings.search and not settings.corpus:
-        yield Check("search", NOTE, "nothing to search yet: give documents with --corpus, or --sample")
-
-
-_LOOKS = {"data directory": _data_dir, "database": _database, "corpus": _corpus, "search": _search}
+_LOOKS = {"data directory": _data_dir, "database": _database, "corpus": _corpus}
 
 
 def _packages() -> Iterator[Check]:

@@ -62,6 +62,13 @@ COMMON = (
         help="Folder or file of documents to search; repeatable.",
     ),
     Option(
+        flag="--search",
+        metavar="NAME",
+        repeats=True,
+        help="What to search: corpus, web, or a service such as tavily; repeatable.",
+    ),
+    Option(flag="--local-only", help="Never touch the network."),
+    Option(
         flag="--model",
         metavar="NAME",
         repeats=True,
@@ -165,7 +172,7 @@ COMMANDS = (
         example="deep-research doctor --corpus docs/",
         options=(
             _SAMPLE,
-            Option(flag="--probe", help="Ask each model something small, to see what it can do."),
+            Option(flag="--probe", help="Ask each model and search service something small."),
         ),
     ),
     Command(

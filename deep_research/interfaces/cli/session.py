@@ -44,13 +44,16 @@ class Interrupted(CommandError):  # noqa: N818 - as KeyboardInterrupt
 
 
 def command_line(args: Namespace, verb: str, run_id: str) -> str:
-    """A command for a run of the same data directory. A corpus is not part of a run, so `resume` names it again."""
+    """A command for a run of the same data directory. What it searches is not part of a run, so `resume` names it
+    again."""
     words = [PROGRAM, verb, run_id]
     given = [option for option in COMMON if option.metavar and option.flag != "--log-level"]
     if verb != "resume":
         given = [option for option in given if option.flag in ("--data-dir", "--config", "--set")]
-    elif getattr(args, "sample", False):
-        words.append("--sample")
+    else:
+        words += [
+            flag for flag in ("--sample", "--local-only") if getattr(args, flag[2:].replace("-", "_"), False)
+        ]
     for option in given:
         value = getattr(args, option.dest)
         for item in value if option.repeats else [value] if value is not None else []:
@@ -71,11 +74,11 @@ def setting_arguments(args: Namespace) -> dict[str, Any]:
     """The settings among the arguments, each read as an environment variable's text is."""
     given = dict(_pair(pair) for pair in args.set)
     for option in (*COMMON, *BY_NAME[args.command].options):
-        text = getattr(args, option.dest)
-        if option.dest in Settings.model_fields and not option.repeats and text is not None:
-            given[option.dest] = _value(option.dest, text)
+        said = getattr(args, option.dest)
+        if option.dest not in Settings.model_fields or option.dest == "corpus" or said in (None, False, []):
+            continue
+        given[option.dest] = said if option.repeats or said is True else _value(option.dest, said)
     corpus = [*args.corpus, *([sample_corpus()] if getattr(args, "sample", False) else [])]
-    given |= {"model": args.model} if args.model else {}
     return given | ({"corpus": corpus} if corpus else {})
 
 

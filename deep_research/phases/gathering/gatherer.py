@@ -1,156 +1,153 @@
-"""The gatherer: it searches, and needs no model for it.
+"""The gatherer: it searches, looks whether that is what was asked for, and reads the pages that were found. It needs no
+model for it.
 
-The documents of the user's corpus are searched beside the web; the web providers stand in order, and the next
-one is asked only when the one before cannot answer.
+The documents of the user's corpus are searched beside the services of the web, see `SearchPool`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from deep_research.calls import Calls
-from deep_research.errors import DeepResearchError, SearchError, StopResearch
-from deep_research.logs import told
-from deep_research.phases.gathering.handoff import (
-    GatheredSource,
-    GathererInput,
-    GathererOutput,
-    GatherStats,
-)
+from deep_research.errors import SearchError
+from deep_research.evidence.wording import Match, matched, wordings
+from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, GatherStats
+from deep_research.phases.gathering.reading import Reading
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
+from deep_research.sources.search.fusion import identity_of
+from deep_research.sources.search.policy import Service
+from deep_research.sources.search.pool import Found, SearchPool
 from deep_research.state import FirstLook
+
+SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read and some cannot be
+LOOKED_AT = 3_000  # characters of a text that say whether it is on topic
 
 
 class SearchGatherer:
-    """``SearchGatherer(providers, corpus=None)``. ``timeout`` is seconds per call to a provider."""
+    """``SearchGatherer(providers, corpus=None)``. ``timeout`` is seconds per call to a provider; ``rewordings`` how often
+    a search that found nothing, or nothing to the point, is made again in other words; ``reading`` reads pages and
+    judges sources; ``notes`` are what readers should know of all its searches."""
 
     deterministic = False
 
     def __init__(
         self,
-        providers: Sequence[SearchProvider] = (),
+        providers: Sequence[SearchProvider | Service] = (),
         *,
-        corpus: SearchProvider | None = None,
+        corpus: SearchProvider | Service | None = None,
+        fanout: int = 1,
+        rewordings: int = 2,
+        reading: Reading | None = None,
+        notes: Sequence[str] = (),
         calls: Calls | None = None,
         timeout: float | None = None,
     ) -> None:
-        self._providers = tuple(providers)
-        self._corpus = corpus
-        self._calls = calls or Calls()
-        self._timeout = timeout
+        calls = calls or Calls()
+
+        def service(of: SearchProvider | Service) -> Service:
+            return of if isinstance(of, Service) else Service.of(of, calls=calls, timeout=timeout)
+
+        self._pool = SearchPool(
+            services=[service(provider) for provider in providers],
+            corpus=service(corpus) if corpus is not None else None,
+            fanout=fanout,
+        )
+        self._rewordings = rewordings
+        self._reading = reading or Reading()
+        self._notes = tuple(notes)
 
     async def __call__(self, handoff: GathererInput) -> GathererOutput:
-        sources: list[SearchResult] = []
-        notes: list[str] = []
-        executed = 0
-        for query in handoff.sub_queries:
-            request = SearchRequest(
-                query=query,
-                limit=handoff.max_sources_per_query,
-                source_types=handoff.source_types,
-                known=handoff.known,
-            )
-            sources += await self._search(request, notes)
-            executed += 1
-        unique = {result.address: result for result in reversed(sources)}
-        kept = [result for result in sources if unique.pop(result.address, None) is not None]
+        outputs = [await self._gather(query, handoff) for query in handoff.sub_queries]
+        if len(outputs) == 1:
+            return outputs[0]
+        sources = [source for output in outputs for source in output.sources]
+        kept = {source.url or source.title: source for source in reversed(sources)}
+        unique = [source for source in sources if kept.pop(source.url or source.title, None) is not None]
         return GathererOutput(
-            sources=tuple(map(_gathered, kept)),
+            sources=tuple(unique),
             stats=GatherStats(
-                queries_executed=executed,
-                sources_collected=len(kept),
-                duplicates_skipped=len(sources) - len(kept),
+                queries_executed=len(outputs),
+                sources_collected=len(unique),
+                duplicates_skipped=len(sources) - len(unique),
             ),
-            notes=tuple(notes),
+            notes=tuple(dict.fromkeys(note for output in outputs for note in output.notes)),
+            unread=tuple(dict.fromkeys(page for output in outputs for page in output.unread)),
+            wordings=tuple(wording for output in outputs for wording in output.wordings),
         )
 
     @property
     def looks(self) -> bool:
         """Whether any of its providers can tell something before a search."""
-        every = (*([self._corpus] if self._corpus else ()), *self._providers)
-        return any(getattr(type(p), "look", SearchProvider.look) is not SearchProvider.look for p in every)
+        return self._pool.looks
 
     async def look(self, question: str) -> FirstLook | None:
-        """What the documents say of a question before it is researched: of the corpus, else of the first provider
-        that can tell. Raises `SearchError`."""
-        for provider in (*([self._corpus] if self._corpus else ()), *self._providers):
-            look = getattr(provider, "look", None)
-            found: FirstLook | None = (
-                await self._calls(look, question, timeout=self._timeout) if look else None
-            )
-            if found is not None:
-                return found
-        return None
+        """What the documents say of a question before it is researched. Raises `SearchError`."""
+        return await self._pool.look(question)
 
-    async def _search(self, request: SearchRequest, notes: list[str]) -> list[SearchResult]:
-        """Results of the corpus and of the first web provider that answers, in turn by rank.
+    async def _gather(self, query: str, handoff: GathererInput) -> GathererOutput:
+        limit = handoff.max_sources_per_query
+        request = SearchRequest(
+            query=query,
+            limit=limit * SPARE if self._reading.pages else limit,
+            source_types=handoff.source_types,
+            known=handoff.known,
+            filters=handoff.filters,
+        )
+        found, tried = await self._to_the_point(request)
+        wanted = list(_new(found.results, replace(request, limit=request.limit)))
+        sources, unread = await self._reading.read(wanted, query=query, limit=limit, handoff=handoff)
+        return GathererOutput(
+            sources=tuple(sources),
+            stats=GatherStats(queries_executed=1, sources_collected=len(sources)),
+            notes=(*self._notes, *found.failures),
+            unread=tuple(unread),
+            wordings=tuple(tried),
+        )
 
-        Raises `SearchError` when nobody answered.
-        """
-        lists: list[Sequence[SearchResult]] = []
-        failures: list[str] = []
-        chains = [(self._corpus,)] if self._corpus else []
-        for chain in (*chains, self._providers):
-            for provider in chain:
-                try:
-                    lists.append(await self._ask(provider, request))
-                    break
-                except SearchError as error:
-                    failures.append(error.problem)
-        if not lists:
-            raise SearchError(
-                " ".join(failures) or "There is no search provider.",
-                hint="Resume the run when the service is back.",
-            )
-        notes += failures
-        return list(_new(_interleaved(lists), request))
-
-    async def _ask(self, provider: SearchProvider, request: SearchRequest) -> Sequence[SearchResult]:
-        name = getattr(provider, "name", type(provider).__name__)
-        try:
-            found = await self._calls(provider.search, request, timeout=self._timeout)
-        except (SearchError, StopResearch):
-            raise
-        except DeepResearchError as error:
-            raise SearchError(error.problem, hint=error.hint) from error
-        except TimeoutError as error:
-            raise SearchError(f"{name} did not answer within {self._timeout:g} s.") from error
-        except Exception as error:
-            raise SearchError(f"{name} failed: {told(error)}") from error
-        if not all(isinstance(result, SearchResult) for result in found):
-            raise SearchError(f"{name} answered with something else than SearchResult objects.")
-        return [r for r in found if r.address not in request.exclude]
+    async def _to_the_point(self, request: SearchRequest) -> tuple[Found, list[str]]:
+        """What was found, asked for in other words where it is nothing or off topic, and those words. Raises
+        `SearchError` when the first search fails."""
+        found = await self._pool.search(request)
+        match = _match(request.query, found.results)
+        tried: list[str] = []
+        failures = list(found.failures)
+        while match is not Match.GOOD and len(tried) < self._rewordings:
+            others = wordings(request.query, tried)
+            if not others:
+                break
+            tried.append(others[0])
+            try:
+                again = await self._pool.search(replace(request, query=others[0]))
+            except SearchError as error:
+                failures.append(error.problem)
+                break
+            failures += again.failures
+            verdict = _match(request.query, again.results)
+            if verdict is Match.GOOD or (match is Match.EMPTY and again.results):
+                found, match = again, verdict
+        return Found(found.results, tuple(dict.fromkeys(failures))), tried
 
 
-def _new(results: Iterable[SearchResult], request: SearchRequest) -> Iterator[SearchResult]:
+def _match(query: str, results: Sequence[SearchResult]) -> Match:
+    """By what the providers say of relevance, where they do; else by what the results show."""
+    if any((result.relevance or 0.0) >= 0.5 for result in results):
+        return Match.GOOD
+    return matched(query, [_shown(result) for result in results])
+
+
+def _shown(result: SearchResult) -> str:
+    text = result.text or ""
+    parts = [text[span.start : span.end] for span in result.passages] or [text[:LOOKED_AT]]
+    return "\n".join((result.title, result.snippet, *parts))
+
+
+def _new(results: Sequence[SearchResult], request: SearchRequest) -> Iterator[SearchResult]:
     """The results in order, as many new ones as were asked for, and the known ones among them."""
     room = request.limit
     for result in results:
-        if result.address in request.known:
+        if identity_of(result) in request.known:
             yield result
         elif room:
             room -= 1
             yield result
-
-
-def _interleaved(lists: Sequence[Sequence[SearchResult]]) -> list[SearchResult]:
-    """One from each in turn, so that none crowds the others out."""
-    longest = max(map(len, lists), default=0)
-    return [results[rank] for rank in range(longest) for results in lists if rank < len(results)]
-
-
-def _gathered(result: SearchResult) -> GatheredSource:
-    return GatheredSource(
-        title=result.title,
-        url=result.address,
-        snippet=result.snippet,
-        content=result.text,
-        quality=result.quality,
-        kind=result.kind,
-        relevance=result.relevance,
-        passages=result.passages,
-        published=result.published,
-        snapshot_hash=result.snapshot_hash,
-        mentions=result.mentions,
-        metadata=result.metadata,
-    )

@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 
 from pydantic import Field
 
 from deep_research.phases.base import Handoff
+from deep_research.sources.search import SearchFilters
 from deep_research.state import Mention, Record, SourceKind, SourceQuality, Span
 
 
 class GathererInput(Handoff):
     """``sub_queries`` are the query texts to search, one per call as the phase uses it; ``known`` are addresses
-    that earlier iterations already hold: they may come again and do not count toward the maximum."""
+    (canonical) that earlier iterations already hold: they may come again and do not count toward the maximum. ``filters`` are what
+    sources have to be."""
 
     sub_queries: tuple[str, ...]
     source_types: tuple[str, ...] = ()
+    filters: SearchFilters = SearchFilters()
     max_sources_per_query: int
     known: frozenset[str] = frozenset()
 
 
+class Snapshot(Record):
+    """A page as it was fetched: ``url`` as asked for, ``found_at`` after redirects, the ``headers`` that matter by name in
+    lower case."""
+
+    url: str
+    found_at: str
+    at: datetime
+    headers: dict[str, str] = Field(default_factory=dict)
+    media_type: str = ""
+    body: bytes = Field(repr=False)
+
+
+class Unread(Record):
+    """A page that was found and has no text for us, and why, in a few words."""
+
+    url: str
+    why: str
+
+
 class GatheredSource(Record):
     """A found source with its readable text. ``url`` is a web address or a corpus-relative path; ids are
-    issued by the phase."""
+    issued by the phase. ``pages`` is where in the text each page begins; ``fingerprint`` tells copies."""
 
     title: str
     url: str | None = None
@@ -32,8 +54,11 @@ class GatheredSource(Record):
     kind: SourceKind = SourceKind.WEB
     relevance: float | None = None
     passages: tuple[Span, ...] = ()
+    pages: tuple[int, ...] = ()
+    fingerprint: str = ""
     published: date | None = None
     snapshot_hash: str | None = None
+    snapshot: Snapshot | None = None
     mentions: tuple[Mention, ...] = ()
     metadata: dict[str, str] = Field(default_factory=dict)
 
@@ -46,8 +71,11 @@ class GatherStats(Record):
 
 
 class GathererOutput(Record):
-    """``notes`` are things a reader of the report should know, such as a provider that did not answer."""
+    """``notes`` are things a reader of the report should know, such as a provider that did not answer; ``unread`` are
+    pages that were found and could not be read; ``wordings`` are the other words in which was asked as well."""
 
     sources: tuple[GatheredSource, ...]
     stats: GatherStats = GatherStats()
     notes: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    wordings: tuple[str, ...] = ()

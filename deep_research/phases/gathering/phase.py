@@ -6,14 +6,17 @@ from functools import partial
 
 from deep_research.budget import RunModels
 from deep_research.errors import DeepResearchError
+from deep_research.evidence.identity import canonical_url
 from deep_research.evidence.plain import clean
-from deep_research.evidence.text import content_words
+from deep_research.evidence.wording import wordings
 from deep_research.phases.base import Phase, Retry, off_loop, shared, together
-from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput
+from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput, Snapshot
+from deep_research.sources.search import SearchFilters
 from deep_research.state import DeepResearchPhase, DeepResearchState, Limit, Source, SubQuery, SubQueryStatus
 from deep_research.state.events import Event, LimitReached, Progress, SubQueryCompleted, SubQueryFailed
 from deep_research.state.identity import source_id, sub_query_id
-from deep_research.state.journal import Content, Journal
+from deep_research.state.journal import Content, Journal, PageHead
+from deep_research.state.records import PAGES
 
 TEXT_UNIT = 5_000  # characters that are cleaned and hashed in the time of one small item
 
@@ -32,7 +35,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             pending = pending[:allowed]
         # Only earlier iterations count as known: siblings finish in any order, and order must not show.
         earlier = {i for s in state.sub_queries if s.iteration < state.iteration for i in s.source_ids}
-        known = frozenset(s.url for s in state.sources if s.url and s.id in earlier)
+        known = frozenset(canonical_url(s.url) for s in state.sources if s.url and s.id in earlier)
         await together(
             (partial(self._unit, sub_query, state, known, journal, models) for sub_query in pending),
             at_once=self.limits.max_concurrent,
@@ -64,9 +67,11 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             SubQueryCompleted(
                 sub_query_id=sub_query.id,
                 sources=sources,
+                wordings=answer.wordings,
             )
         ]
         events += [LimitReached(limit=Limit(name="sources", message=note)) for note in notes]
+        events += _unread(answer)
         await journal.record(*events, contents=contents)
 
     def handoff(self, sub_query: SubQuery, state: DeepResearchState, known: frozenset[str]) -> GathererInput:
@@ -74,6 +79,14 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             **shared(state, self.phase),
             sub_queries=(sub_query.query,),
             source_types=state.options.source_types,
+            filters=SearchFilters(
+                since=state.options.since,
+                until=state.options.until,
+                as_of=state.options.as_of,
+                domains=state.options.domains,
+                not_domains=state.options.not_domains,
+                language=state.options.source_language,
+            ),
             max_sources_per_query=state.options.max_sources_per_query,
             known=known,
         )
@@ -91,17 +104,18 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         notes = list(answer.notes)
         new = 0
         for item in answer.sources:
-            key = source_id(item.url or f"{item.title}\n{item.content or item.snippet}")
+            name = canonical_url(item.url) if item.url else f"{item.title}\n{item.content or item.snippet}"
+            key = source_id(name)
             if key in sources:
                 continue
-            if item.url not in known:
+            if name not in known:
                 new += 1
                 if new > state.options.max_sources_per_query:
                     continue
             given = item.content or item.snippet
             text = clean(given)
             if text != given:  # spans of the text as it was no longer fit
-                item = item.model_copy(update={"passages": ()})
+                item = item.model_copy(update={"passages": (), "pages": ()})
             content = Content.of(text)
             if len(content.body) > self.limits.max_source_bytes:
                 notes.append(
@@ -111,6 +125,8 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
                 continue
             sources[key] = _source(key, item, sub_query, len(sources), content, len(text))
             contents.append(content)
+            if item.snapshot is not None:
+                contents.append(_kept(item.snapshot))
         return tuple(sources.values()), contents, notes
 
 
@@ -132,9 +148,34 @@ def _source(
         snapshot_hash=item.snapshot_hash,
         length=length,
         passages=tuple(span for span in item.passages if span.start < span.end <= length),
+        pages=tuple(start for start in item.pages if start < length),
+        fingerprint=item.fingerprint,
         mentions=item.mentions,
         metadata=item.metadata,
     )
+
+
+def _kept(snapshot: Snapshot) -> Content:
+    head = PageHead(snapshot.url, snapshot.found_at, snapshot.at, snapshot.headers)
+    return Content.of_page(snapshot.body, snapshot.media_type, head)
+
+
+def _unread(answer: GathererOutput) -> list[LimitReached]:
+    """A limit for each reason, with the pages it kept from us."""
+    by_reason: dict[str, list[str]] = {}
+    for page in answer.unread:
+        by_reason.setdefault(page.why.strip().rstrip("."), []).append(page.url)
+    return [
+        LimitReached(
+            limit=Limit(
+                name=PAGES,
+                message=f"Pages found but not read ({why[:1].lower()}{why[1:]})",
+                used=len(urls),
+                skipped=tuple(sorted(urls)),
+            )
+        )
+        for why, urls in by_reason.items()
+    ]
 
 
 def _affordable(state: DeepResearchState, wanted: int) -> int:
@@ -156,13 +197,13 @@ def _capped(state: DeepResearchState, skipped: tuple[SubQuery, ...]) -> LimitRea
 
 
 def reworded(state: DeepResearchState) -> tuple[SubQuery, ...]:
-    """Empty searches by their key words only, each new text once."""
+    """Empty searches in words in which they were not made yet, each new text once."""
     known = {s.id for s in state.sub_queries}
     fresh: dict[str, SubQuery] = {}
     for old in state.completed_sub_queries():
         if old.source_ids or old.iteration != state.iteration:
             continue
-        text = " ".join(dict.fromkeys(content_words(old.query)))
+        text = next(iter(wordings(old.query, old.wordings)), "")
         key = sub_query_id(text)
         if text and key not in known and key not in fresh:
             fresh[key] = old.model_copy(
@@ -172,6 +213,7 @@ def reworded(state: DeepResearchState) -> tuple[SubQuery, ...]:
                     "rationale": f"'{old.query}' found nothing.",
                     "status": SubQueryStatus.PENDING,
                     "index": len(state.sub_queries) + len(fresh),
+                    "wordings": (),
                 }
             )
     return tuple(fresh.values())

@@ -57,7 +57,7 @@ _FENCED = re.compile(
     r"\A(.{0,300}?)^```(?:markdown|md)?[ \t]*\n(.*?)\n```\s*\Z", re.DOTALL | re.IGNORECASE | re.MULTILINE
 )
 # Limits that the engine tells itself; the others are for the model to weigh.
-_TOLD = ("agent", "model", "analyzer", "sources", "window", "evidence")
+_TOLD = ("agent", "model", "analyzer", "sources", "pages", "window", "evidence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ def beside(handoff: SynthesizerInput, material: Given, message: Message) -> None
     if gaps:
         message.add("What was not found:")
         message.material("gaps", listed(message.lines(gaps, OF_BESIDE, "the gaps")))
-    limits = [one_line(limit.message) for limit in handoff.limits if not _is_told(limit)]
+    limits = [one_line(limit.line) for limit in handoff.limits if not _is_told(limit)]
     if limits:
         message.add(f"Limits:\n{listed(message.lines(limits, OF_BESIDE, 'the limits'))}")
 
@@ -158,7 +158,7 @@ class Draft:
 
 def with_notes(report: str, handoff: SynthesizerInput, more: Sequence[str] = ()) -> str:
     """The report with what the engine has to say of itself: what was left out, and who did not do his work."""
-    said = [limit.message for limit in handoff.limits if _is_told(limit)]
+    said = [limit.line for limit in handoff.limits if _is_told(limit)]
     notes = list(dict.fromkeys(escaped(note) for note in (*said, *more)))
     return f"{report.rstrip()}\n\n## Limits of this research\n\n{listed(notes)}\n" if notes else report
 

@@ -176,7 +176,7 @@ def _cell(text: str) -> str:
 
 def _limits(handoff: SynthesizerInput, *, left_out: int, debris: int) -> list[str]:
     lines = [f"- {escaped(_gap(gap.description))}" for gap in handoff.gaps if not gap.addressed]
-    lines += [f"- {escaped(limit.message)}" for limit in handoff.limits]
+    lines += [f"- {escaped(limit.line)}" for limit in handoff.limits]
     if left_out:
         lines.append(f"- {left_out} further findings are left out to keep the wanted length.")
     if debris:

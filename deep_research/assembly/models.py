@@ -1,0 +1,102 @@
+"""From settings to language models: which does what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from deep_research.budget import ModelRoles
+from deep_research.errors import ConfigurationError, UnknownNameError
+from deep_research.models.base import ModelProvider
+from deep_research.models.clients import is_loopback
+from deep_research.models.pool import ModelPool, Named
+from deep_research.models.profiles import read_profiles
+from deep_research.phases.base import Phase
+from deep_research.settings import Settings
+from deep_research.state import DeepResearchPhase, ModelRole
+
+Models = (
+    Named | Sequence[Named]
+)  # one model, or a chain of which each is asked when the one before cannot answer
+_SIMPLE = (ModelRole.ANALYZER, ModelRole.SUPERVISOR)  # much text and small questions
+
+
+def make_models(
+    settings: Settings, model: Models | None = None, models: Mapping[str, Models] | None = None
+) -> ModelRoles:
+    """Which models do what. Raises `UnknownNameError`, `ConfigurationError`, `SettingsError`."""
+    models = models or {}
+    pool = ModelPool(
+        profiles=read_profiles(settings.model_file) if settings.model_file else {},
+        at_once=settings.service_concurrency,
+        per_minute=settings.service_requests_per_minute,
+        record=settings.record_models,
+        timeout=settings.operation_timeout,
+        data_dir=settings.data_dir if settings.store == "sqlite" else None,
+    )
+    known = [role.value for role in ModelRole]
+    for role in models:
+        if role not in known:
+            raise UnknownNameError.of("model role", str(role), known)
+    by_role: dict[ModelRole, Sequence[Named]] = {
+        ModelRole(role): names for role, names in settings.models.items()
+    }
+    by_role |= {ModelRole(role): _chain(given) for role, given in models.items()}
+    chain = settings.model if model is None else _chain(model)
+    if settings.economy and chain and (cheaper := pool.profile(chain[0]).cheaper):
+        by_role = dict.fromkeys(_SIMPLE, (cheaper, *chain)) | by_role
+    return ModelRoles(
+        pool=pool,
+        chain=chain,
+        by_role=by_role,
+        margin=settings.token_safety_margin,
+        runtime=settings.runtime,
+    )
+
+
+def _chain(given: Models) -> tuple[Named, ...]:
+    chain = (given,) if isinstance(given, str | ModelProvider) else tuple(given)
+    for model in chain:
+        if not isinstance(model, str | ModelProvider):
+            raise ConfigurationError(
+                f"{model!r} is no model.", hint="Give a name such as 'anthropic:MODEL', or a ModelProvider."
+            )
+    return chain
+
+
+def ready(roles: ModelRoles, *, local_only: bool) -> None:
+    """Makes every model that is named: a wrong name or a missing key is told now, not in the middle of a run. Raises
+    `UnknownNameError`, `ConfigurationError`."""
+    for chain in (roles.chain, *roles.by_role.values()):
+        for each in chain:
+            provider = roles.pool.provider(each)
+            if local_only and not _is_here(each, provider):
+                raise ConfigurationError(
+                    f"local_only is set, and the model '{provider.name}' is not on this machine.",
+                    hint="Take a model of this machine, such as ollama:MODEL, or none.",
+                )
+
+
+def _is_here(given: Named, provider: ModelProvider) -> bool:
+    """Whether asking it stays on this machine, as far as it shows. Whoever hands over a provider of his own knows where
+    it asks."""
+    if provider.base_url:
+        return is_loopback(provider.base_url)
+    return provider.service == "replay" or not isinstance(given, str)
+
+
+def used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase[Any, Any]], settings: Settings) -> None:
+    """A model that nobody asks would be a mistake that costs nothing and surprises."""
+    users = {ModelRole(p.role.value) for p in phases.values() if getattr(p.agent, "uses_model", False)}
+    asked = users | ({ModelRole.SUPERVISOR} if settings.reflection != "never" else set())
+    idle = [role.value for role in roles.by_role if role not in asked and role not in _SIMPLE]
+    if idle:
+        raise ConfigurationError(
+            f"Nothing asks the model of the {idle[0]}.",
+            hint=f"Models are asked by: {', '.join(sorted(asked)) or 'nobody here'}.",
+        )
+    if roles.chain and not users:
+        raise ConfigurationError(
+            "No agent uses the language model: all of them were given.",
+            hint="Give an agent that has uses_model, or leave the model out.",
+        )

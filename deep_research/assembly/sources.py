@@ -1,0 +1,143 @@
+"""From settings to evidence: what is searched, how pages are read, who gathers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from deep_research.calls import Calls
+from deep_research.errors import ConfigurationError, MissingKeyError
+from deep_research.evidence.quality import QualityLists
+from deep_research.phases.gathering import SearchGatherer
+from deep_research.phases.gathering.reading import Reading
+from deep_research.settings import Settings
+from deep_research.sources.documents import LocalCorpus
+from deep_research.sources.documents.dense import load_stage
+from deep_research.sources.extract import Extractor
+from deep_research.sources.fetch.cache import SavedPage
+from deep_research.sources.fetch.pages import WebPages, web_pages
+from deep_research.sources.search import SearchProvider
+from deep_research.sources.search.chosen import CORPUS, Chosen, chosen
+from deep_research.sources.search.policy import Service
+from deep_research.store import Store
+
+Close = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Where evidence comes from. ``per_loop`` let go of what the running loop has open, and may be called again and
+    again; ``missing`` are services that were named and cannot be asked."""
+
+    gatherer: SearchGatherer
+    services: Sequence[Service]
+    missing: Sequence[MissingKeyError]
+    corpus: LocalCorpus | None
+    extractor: Extractor
+    per_loop: Sequence[Close]
+
+    @property
+    def any(self) -> bool:
+        """Whether there is anything to search."""
+        return bool(self.services or self.corpus)
+
+
+def make_sources(
+    settings: Settings,
+    search: Sequence[SearchProvider | str],
+    *,
+    store: Store,
+    calls: Calls,
+) -> Sources:
+    """Raises `UnknownNameError`, `ConfigurationError`."""
+    extractor = Extractor(workers=settings.extraction_workers, seconds=settings.extraction_timeout)
+    corpus = make_corpus(settings, extractor)
+    found = _services(settings, search, calls)
+    pages = make_pages(settings, store, extractor) if found.services and settings.fetch_pages else None
+    gatherer = SearchGatherer(
+        found.services,
+        corpus=corpus,
+        fanout=settings.search_fanout,
+        rewordings=settings.max_rewordings,
+        reading=Reading(pages=pages, lists=_lists(settings)),
+        notes=[f"{error.problem} {error.hint}" for error in found.missing],
+        calls=calls,
+        timeout=settings.operation_timeout,
+    )
+    return Sources(
+        gatherer=gatherer,
+        services=found.services,
+        missing=found.missing,
+        corpus=corpus,
+        extractor=extractor,
+        per_loop=[*(provider.aclose for provider in found.made), *([pages.aclose] if pages else [])],
+    )
+
+
+def make_corpus(settings: Settings, extractor: Extractor) -> LocalCorpus | None:
+    if not settings.corpus:
+        return None
+    return LocalCorpus(
+        settings.corpus,
+        data_dir=settings.data_dir,
+        max_text_bytes=settings.max_source_bytes,
+        dense=load_stage(settings.dense_model) if settings.dense_model else None,
+        extractor=extractor,
+    )
+
+
+def make_pages(settings: Settings, store: Store, extractor: Extractor) -> WebPages:
+    """What reads pages of the web."""
+    return web_pages(
+        extractor=extractor,
+        saved=_StoredPages(store),
+        seconds=settings.fetch_timeout,
+        max_bytes=settings.max_page_bytes,
+        at_once=settings.fetch_concurrency,
+        per_host=settings.fetch_per_host,
+        respect_robots=settings.respect_robots,
+        contact=settings.contact,
+    )
+
+
+def _services(settings: Settings, search: Sequence[SearchProvider | str], calls: Calls) -> Chosen:
+    if settings.local_only:
+        for each in search:
+            if each != CORPUS and not getattr(each, "local", False):
+                name = each if isinstance(each, str) else getattr(each, "name", type(each).__name__)
+                raise ConfigurationError(
+                    f"local_only is set, and '{name}' is not on this machine.",
+                    hint="Search the documents alone (--corpus PATH), or leave local_only out.",
+                )
+    return chosen(
+        search,
+        documents=bool(settings.corpus) or settings.local_only,
+        urls=settings.search_urls,
+        calls=calls,
+        timeout=settings.operation_timeout,
+        per_minute=settings.search_requests_per_minute,
+    )
+
+
+def _lists(settings: Settings) -> QualityLists:
+    return QualityLists(high=settings.high_quality, medium=settings.medium_quality, low=settings.low_quality)
+
+
+class _StoredPages:
+    """Pages that earlier runs saved, from the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def saved(self, url: str) -> SavedPage | None:
+        page = await asyncio.to_thread(self._store.page, url)
+        if page is None:
+            return None
+        return SavedPage(
+            url=page.head.url,
+            final_url=page.head.found_at,
+            fetched_at=page.head.at,
+            headers=dict(page.head.headers),
+            body=page.body,
+        )

@@ -1,0 +1,55 @@
+"""Whether what a search found is about what was asked, and in what other words to ask. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+from deep_research.evidence.text import (
+    ASKING_WORDS,
+    StemFinder,
+    content_words,
+    coverage,
+    is_name_like,
+    question_terms,
+)
+from deep_research.state.identity import normalised
+
+ON_TOPIC = 0.34  # of the weight of a query's words, in one result at least
+SHORT = 4  # words of the shortest wording
+
+
+class Match(StrEnum):
+    """What the results of a search are to its query."""
+
+    GOOD = "good"
+    EMPTY = "empty"
+    OFF_TOPIC = "off topic"
+
+
+def matched(query: str, texts: Sequence[str]) -> Match:
+    """What ``texts``, one for each result with all that is known of it, are to a query."""
+    if not texts:
+        return Match.EMPTY
+    wanted = question_terms(query)
+    find = StemFinder(wanted)
+    return Match.GOOD if any(coverage(wanted, find(text)) >= ON_TOPIC for text in texts) else Match.OFF_TOPIC
+
+
+def wordings(query: str, tried: Iterable[str] = ()) -> list[str]:
+    """The query in fewer words each time, without those in ``tried``: its words without those that only ask, then its
+    names and numbers with its longest words. Words keep their order."""
+    content = list(dict.fromkeys(content_words(query)))
+    telling = [word for word in content if word.casefold() not in ASKING_WORDS] or content
+    first = telling[0] if telling else ""
+    named = {word for word in telling if is_name_like(word) and (word != first or not first.istitle())}
+    by_weight = sorted(telling, key=lambda word: (word not in named, -len(word), telling.index(word)))
+    kept = set(by_weight[:SHORT])
+    known = {normalised(text) for text in (query, *tried)}
+    found = []
+    for words in (content, telling, [word for word in telling if word in kept]):
+        text = " ".join(words)
+        if text and normalised(text) not in known:
+            known.add(normalised(text))
+            found.append(text)
+    return found

@@ -1,0 +1,93 @@
+"""The kinds of values that settings take besides numbers and texts, and how people may write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from deep_research.errors import UnknownNameError
+from deep_research.logs import redact
+from deep_research.state import ModelRole
+
+_LONGEST_SHOWN = 80
+
+
+def _one_or_many(value: object) -> object:
+    """A single text or path stands for a list of one; a list becomes the tuple the model keeps."""
+    if isinstance(value, str | Path):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _path(value: object) -> object:
+    # An empty path would silently mean the current folder, and no file system takes a NUL.
+    if isinstance(value, str) and value and "\0" not in value:
+        return Path(value)
+    return value
+
+
+def _by_role(value: object) -> object:
+    """A table of models by role; or texts, each ``role=name``, of which those of one role make its chain."""
+    if isinstance(value, str | list | tuple):
+        table: dict[str, tuple[str, ...]] = {}
+        for item in [value] if isinstance(value, str) else value:
+            role, equals, name = str(item).partition("=")
+            if not equals:
+                return value
+            table[role.strip()] = (*table.get(role.strip(), ()), name.strip())
+        value = table
+    for role in value if isinstance(value, Mapping) else ():
+        if role not in list(ModelRole):
+            raise UnknownNameError.of("model role", plain(str(role)), list(ModelRole))
+    return value
+
+
+def _day(value: object) -> object:
+    """A day as a date, or as it is written: 2026-01-31."""
+    if isinstance(value, str):
+        try:
+            return date.fromisoformat(value.strip())
+        except ValueError:
+            return value
+    return value
+
+
+def _addresses(value: object) -> object:
+    """A table of addresses by service; or texts, each ``service=address``."""
+    if isinstance(value, str | list | tuple):
+        pairs = [str(item).partition("=") for item in ([value] if isinstance(value, str) else value)]
+        if all(equals for _, equals, _ in pairs):
+            return {name.strip(): address.strip() for name, _, address in pairs}
+    return value
+
+
+Name = Annotated[str, Field(min_length=1)]
+AnyPath = Annotated[Path, BeforeValidator(_path)]
+Names = Annotated[tuple[Name, ...], BeforeValidator(_one_or_many)]
+Paths = Annotated[tuple[AnyPath, ...], BeforeValidator(_one_or_many)]
+NamesByRole = Annotated[dict[Name, Names], BeforeValidator(_by_role)]
+Day = Annotated[date, BeforeValidator(_day)]
+Addresses = Annotated[dict[Name, Name], BeforeValidator(_addresses)]
+
+
+def shown(value: object) -> str:
+    """A value for an error line: short, and nothing in it that looks like a secret."""
+    return _cut(redact(repr(value)))
+
+
+def plain(name: str) -> str:
+    """A name for an error line. Names come from files too, so one may hold anything."""
+    return _cut(one_line(name))
+
+
+def one_line(text: str) -> str:
+    text = redact(text)
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"

@@ -1,0 +1,79 @@
+"""Leaving a service alone that fails: for all runs of the process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+FAILURES = 5  # in a row
+FIRST_REST = 30.0  # seconds, doubled each time
+LONGEST_REST = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """How a service is: ``rest`` seconds until it may be asked again, and why; 0: now. ``told`` means that the service
+    itself said so, or refused the key; else its failures were counted."""
+
+    rest: float = 0.0
+    why: str = ""
+    told: bool = False
+    failures: int = 0
+
+
+@dataclass(slots=True)
+class Breaker:
+    """Closed until a service failed `FAILURES` times in a row, or says that it is not to be asked; then open for a
+    while. After that one request may try, and its end decides. Thread-safe."""
+
+    clock: Callable[[], float] = time.monotonic
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _failures: int = 0
+    _until: float = 0.0
+    _why: str = ""
+    _told: bool = False
+    _trying: float = 0.0  # when the request that tries was let through, or 0
+
+    def health(self) -> Health:
+        with self._lock:
+            rest = max(0.0, self._until - self.clock())
+            return Health(rest, self._why if rest or self._failures else "", self._told, self._failures)
+
+    def admits(self) -> bool:
+        """Whether a request may go out now. After a rest only one may, until its end is known or a rest has passed."""
+        with self._lock:
+            now = self.clock()
+            if now < self._until:
+                return False
+            if self._failures < FAILURES and not self._told:
+                return True
+            if self._trying and now < self._trying + FIRST_REST:
+                return False
+            self._trying = now
+            return True
+
+    def succeeded(self) -> None:
+        with self._lock:
+            self._failures, self._until, self._trying = 0, 0.0, 0.0
+            self._why, self._told = "", False
+
+    def failed(self, why: str) -> None:
+        with self._lock:
+            self._failures += 1
+            self._why, self._trying = why, 0.0
+            if self._failures >= FAILURES:
+                rest = FIRST_REST * 2.0 ** min(self._failures - FAILURES, 10)
+                self._until = max(self._until, self.clock() + min(LONGEST_REST, rest))
+                self._told = False
+
+    def rest(self, seconds: float, why: str) -> None:
+        """The service is not to be asked for so long, by its own word."""
+        with self._lock:
+            self._until = max(self._until, self.clock() + seconds)
+            self._why, self._told, self._trying = why, True, 0.0
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
+        self._trying = 0.0

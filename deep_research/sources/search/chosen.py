@@ -1,0 +1,93 @@
+"""Which services are searched: by name, or all that are ready."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from deep_research.calls import Calls
+from deep_research.errors import ConfigurationError, MissingKeyError
+from deep_research.sources.search.base import SearchProvider
+from deep_research.sources.search.policy import Service
+from deep_research.sources.search.registry import known_providers, make_provider, needs
+
+WEB = "web"  # among the names: all services that are ready
+CORPUS = "corpus"  # among the names: the user's documents, which need no service
+_KEY = "_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """``services`` in the order of preference; ``missing`` says of each that was named and cannot be asked what it
+    needs; ``made`` are the providers that were made of names."""
+
+    services: tuple[Service, ...] = ()
+    missing: tuple[MissingKeyError, ...] = ()
+    made: tuple[SearchProvider, ...] = ()
+
+
+def has_key(name: str, environment: Mapping[str, str] | None = None) -> bool:
+    """Whether somebody gave this machine a key, or an address, of that service."""
+    given = os.environ if environment is None else environment
+    wanted = needs(name)
+    if wanted.required:
+        return not wanted.missing(given)
+    return any(given.get(variable, "").strip() for variable in wanted.optional if variable.endswith(_KEY))
+
+
+def in_order(urls: Iterable[str] = ()) -> list[str]:
+    """All services: those that somebody gave a key, or an address in ``urls``, then the others."""
+    given = set(urls)
+    return sorted(known_providers(), key=lambda name: not (name in given or has_key(name)))
+
+
+def chosen(
+    names: Sequence[str | SearchProvider],
+    *,
+    documents: bool,
+    urls: Mapping[str, str],
+    calls: Calls,
+    timeout: float,
+    per_minute: float | None = None,
+) -> Chosen:
+    """The services that ``names`` stand for. Without names it is none where there are ``documents``, else those that
+    have a key. ``timeout`` is in seconds, for one request; ``urls`` says where services are by name.
+
+    A service that lacks its key is passed over and told. Raises `UnknownNameError`, `ConfigurationError`.
+    """
+    for name in urls:
+        needs(name)  # raises for a name that nobody has
+    wanted: list[str | SearchProvider] = []
+    if not names and not documents:
+        every = in_order(urls)
+        wanted += every if any(name in urls or has_key(name) for name in every) else []
+    for name in names:
+        wanted += in_order(urls) if name == WEB else [name] if name != CORPUS else []
+    services: list[Service] = []
+    missing: list[MissingKeyError] = []
+    providers: list[SearchProvider] = []
+    for each in dict.fromkeys(wanted):
+        if not isinstance(each, str):
+            services.append(Service.of(_checked(each), calls=calls, timeout=timeout, per_minute=per_minute))
+            continue
+        try:
+            made = make_provider(each, base_url=urls.get(each))
+        except MissingKeyError as error:
+            if each in names:
+                missing.append(error)
+            continue
+        providers.append(made)
+        endpoint = f"{each} {urls.get(each, '')}".strip()
+        services.append(
+            Service.of(made, calls=calls, timeout=timeout, per_minute=per_minute, endpoint=endpoint)
+        )
+    return Chosen(tuple(services), tuple(missing), tuple(providers))
+
+
+def _checked(provider: SearchProvider) -> SearchProvider:
+    if not callable(getattr(provider, "search", None)):
+        raise ConfigurationError(
+            f"{provider!r} is no search provider.", hint="Subclass SearchProvider and give an instance."
+        )
+    return provider

@@ -1,0 +1,41 @@
+"""Which results a search may give: the caller's filters, whatever the service made of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+
+from deep_research.evidence.identity import host_of
+from deep_research.sources.search.base import SearchFilters, SearchResult
+from deep_research.state import SourceKind
+
+
+def fits(result: SearchResult, filters: SearchFilters) -> bool:
+    """Whether nothing that is known of a result speaks against it. Documents of the user's own have no domain."""
+    web = result.kind is SourceKind.WEB
+    return in_time(result.published, filters, web=web) and (not web or in_domains(result.address, filters))
+
+
+def in_time(published: date | None, filters: SearchFilters, *, web: bool = True) -> bool:
+    if published is None:
+        return not (web and filters.as_of)
+    if filters.since and published < filters.since:
+        return False
+    return filters.latest is None or published <= filters.latest
+
+
+def in_domains(url: str, filters: SearchFilters) -> bool:
+    host = host_of(url)
+    if filters.domains and not _within(host, filters.domains):
+        return False
+    return not _within(host, filters.not_domains)
+
+
+def _within(host: str, domains: Iterable[str]) -> bool:
+    return any(host == domain or host.endswith(f".{domain}") for domain in map(_plain, domains))
+
+
+def _plain(domain: str) -> str:
+    """A domain as people write it: with a scheme, a ``www.``, a ``*.`` or a slash."""
+    plain = domain.strip().lower().partition("://")[2] or domain.strip().lower()
+    return plain.partition("/")[0].removeprefix("*.").removeprefix("www.").strip(".")

@@ -1,0 +1,230 @@
+"""How one search service is asked: at its rate, again where that may help, and not at all while it rests.
+
+Gates and breakers belong to the process: a service counts requests by key, not by run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import random
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+
+from deep_research.calls import Calls
+from deep_research.errors import DeepResearchError, SearchError, StopResearch
+from deep_research.limits import Gate, Gates
+from deep_research.logs import redact, told
+from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, Trouble
+from deep_research.sources.search.breaker import Breaker, Health
+from deep_research.sources.search.filters import fits
+
+MOST_REQUESTS = 3
+FIRST_WAIT = 0.5  # seconds, doubled each time
+PATIENCE = 5.0  # seconds that a service may ask for and is waited for; it rests when it asks for more
+QUOTA_REST = (
+    600.0  # seconds for which a service is left alone that has no more to give and does not say how long
+)
+REFUSED_REST = 600.0  # seconds for which one is left alone that refuses the key
+LONGEST_REST = 3_600.0
+_ABOUT_THE_REQUEST = frozenset(
+    (400, 404, 405, 413, 414, 422)
+)  # statuses that say nothing of the next request
+
+
+class Shared:
+    """The gates and breakers of a process, by endpoint. Thread-safe."""
+
+    def __init__(self) -> None:
+        self.gates = Gates()
+        self._lock = threading.Lock()
+        self._breakers: dict[str, Breaker] = {}
+
+    def breaker(self, endpoint: str) -> Breaker:
+        with self._lock:
+            return self._breakers.setdefault(endpoint, Breaker())
+
+    def after_fork(self) -> None:
+        self._lock = threading.Lock()
+        self.gates.after_fork()
+        for breaker in self._breakers.values():
+            breaker.after_fork()
+
+
+@functools.cache
+def shared() -> Shared:
+    made = Shared()
+    os.register_at_fork(after_in_child=made.after_fork)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Persistence:
+    """How a service is asked again. All of it can be replaced in tests."""
+
+    requests: int = MOST_REQUESTS
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    chance: Callable[[], float] = random.random
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """A provider with its manners. ``timeout`` is in seconds, for one request; all requests of one search and their
+    turns together take at most three times as long."""
+
+    provider: SearchProvider
+    gate: Gate
+    breaker: Breaker
+    calls: Calls
+    timeout: float | None = None
+    persistence: Persistence = field(default_factory=Persistence)
+
+    @classmethod
+    def of(
+        cls,
+        provider: SearchProvider,
+        *,
+        calls: Calls,
+        timeout: float | None = None,
+        per_minute: float | None = None,
+        endpoint: str | None = None,
+        common: Shared | None = None,
+    ) -> Service:
+        """``endpoint`` names what is shared with other engines of this process; without one, nothing is."""
+        at_once = getattr(provider, "at_once", SearchProvider.at_once)
+        slowest = min(
+            (rate for rate in (getattr(provider, "per_minute", None), per_minute) if rate), default=None
+        )
+        common = common or shared()
+        if endpoint is None:
+            return cls(
+                provider=provider,
+                gate=Gate(at_once, slowest),
+                breaker=Breaker(),
+                calls=calls,
+                timeout=timeout,
+            )
+        gate = common.gates.gate(f"search {endpoint}", at_once=at_once, per_minute=slowest)
+        return cls(
+            provider=provider, gate=gate, breaker=common.breaker(endpoint), calls=calls, timeout=timeout
+        )
+
+    @property
+    def name(self) -> str:
+        return str(getattr(self.provider, "name", type(self.provider).__name__))
+
+    @property
+    def types(self) -> frozenset[str]:
+        return frozenset(getattr(self.provider, "types", SearchProvider.types))
+
+    @property
+    def health(self) -> Health:
+        return self.breaker.health()
+
+    async def search(self, request: SearchRequest, *, last: bool = False) -> list[SearchResult]:
+        """The results that the request's filters let through, each with the name of the service.
+
+        ``last`` says that no other service is left: then a service is waited for that asks for it, within `PATIENCE`
+        times ten, and one whose failures were merely counted is asked once all the same. Raises `SearchError`.
+        """
+        requests = self.persistence.requests
+        if not self.breaker.admits():
+            health = self.health
+            if not last or (health.told and health.rest > 10 * PATIENCE):
+                raise self._resting(health)
+            if health.told:
+                await self.persistence.sleep(health.rest)
+            else:
+                requests = 1
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(requests),
+            wait=self._wait,
+            retry=retry_if_exception(_may_help),
+            sleep=self.persistence.sleep,
+            reraise=True,
+        )
+        try:
+            async with asyncio.timeout(None if self.timeout is None else 3 * self.timeout):
+                found = await retrying(self._once, request)
+        except TimeoutError:
+            raise SearchError(
+                f"{self.name} had no time for the search.", trouble=Trouble.TRANSIENT.value
+            ) from None
+        return [
+            result if result.provider else replace(result, provider=self.name)
+            for result in found
+            if result.address not in request.exclude and fits(result, request.filters)
+        ]
+
+    async def _once(self, request: SearchRequest) -> Sequence[SearchResult]:
+        async with self.gate.entered():
+            try:
+                found = await self._asked(request)
+            except SearchError as error:
+                self._note(error)
+                raise
+            except asyncio.CancelledError:
+                raise
+        self.breaker.succeeded()
+        return found
+
+    async def _asked(self, request: SearchRequest) -> Sequence[SearchResult]:
+        name = self.name
+        try:
+            found = await self.calls(self.provider.search, request, timeout=self.timeout)
+        except (SearchError, StopResearch):
+            raise
+        except DeepResearchError as error:
+            raise SearchError(error.problem, hint=error.hint) from error
+        except TimeoutError as error:
+            raise SearchError(f"{name} did not answer within {self.timeout:g} s.") from error
+        except Exception as error:
+            raise SearchError(f"{name} failed: {told(error)}") from error
+        if not isinstance(found, Sequence) or not all(isinstance(result, SearchResult) for result in found):
+            raise SearchError(f"{name} answered with something else than SearchResult objects.")
+        return found
+
+    def _note(self, error: SearchError) -> None:
+        """What a failure means for those who come after."""
+        trouble, asked, status = (error.data.get(key) for key in ("trouble", "retry_after", "status"))
+        why = redact(error.problem)
+        if trouble == Trouble.REFUSED:
+            if status not in _ABOUT_THE_REQUEST:
+                self.breaker.rest(REFUSED_REST, why)
+        elif isinstance(asked, int | float) and asked > PATIENCE:
+            self.breaker.rest(min(LONGEST_REST, asked), why)
+        elif trouble == Trouble.QUOTA and asked is None:
+            self.breaker.rest(QUOTA_REST, why)
+        else:
+            if isinstance(asked, int | float) and asked > 0:
+                self.gate.pause(asked)  # it would tell all others the same
+            self.breaker.failed(why)
+
+    def _wait(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.data.get("retry_after") if isinstance(error, SearchError) else None
+        if isinstance(asked, int | float):
+            return max(0.0, float(asked))
+        return FIRST_WAIT * 2.0 ** (state.attempt_number - 1) * (1.0 - 0.25 * self.persistence.chance())
+
+    def _resting(self, health: Health) -> SearchError:
+        return SearchError(
+            f"{self.name} is left alone for {max(1, round(health.rest))} s: {health.why}",
+            trouble=Trouble.TRANSIENT.value,
+            retry_after=health.rest,
+        )
+
+
+def _may_help(error: BaseException) -> bool:
+    """Whether the same request may work in a moment. Only a service that says so is asked again."""
+    if not isinstance(error, SearchError):
+        return False
+    asked = error.data.get("retry_after")
+    soon = asked is None or (isinstance(asked, int | float) and asked <= PATIENCE)
+    return (error.data.get("trouble") == Trouble.TRANSIENT and soon) or (
+        error.data.get("trouble") == Trouble.QUOTA and isinstance(asked, int | float) and asked <= PATIENCE
+    )

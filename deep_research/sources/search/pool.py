@@ -1,0 +1,136 @@
+"""Several services and the user's documents as one search: order, failover, fusion."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from deep_research.calls import first
+from deep_research.errors import SearchError
+from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, SourceType
+from deep_research.sources.search.fusion import fused
+from deep_research.sources.search.policy import Service
+from deep_research.state import FirstLook
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search found, best first, each thing once. ``failures`` say who did not answer."""
+
+    results: tuple[SearchResult, ...]
+    failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchPool:
+    """``services`` in the order of preference, beside them the user's documents.
+
+    Each source type that is asked for makes a lane: of the services that are good for it, the first ``fanout`` that
+    answer with something. When one fails, or knows nothing, the next takes its place.
+    """
+
+    services: Sequence[Service] = ()
+    corpus: Service | None = None
+    fanout: int = 1
+
+    async def search(self, request: SearchRequest) -> Found:
+        """Raises `SearchError` when nobody answered."""
+        lanes = [self._lane(kind, request) for kind in self._kinds(request)]
+        if self.corpus is not None:
+            lanes.insert(0, self._documents(self.corpus, request))
+        answers = await _together(lanes)
+        lists = [results for found, _ in answers for results in found]
+        failures = tuple(dict.fromkeys(failure for _, failed in answers for failure in failed))
+        if not lists:
+            raise SearchError(
+                " ".join(failures) or "There is no search provider.",
+                hint="Resume the run when the service is back.",
+            )
+        return Found(tuple(fused(lists)), failures)
+
+    async def look(self, question: str) -> FirstLook | None:
+        """What the documents say of a question before it is researched: of the corpus, else of the first provider
+        that can tell. Raises `SearchError`."""
+        for service in self._every():
+            look = getattr(service.provider, "look", None)
+            found: FirstLook | None = (
+                await service.calls(look, question, timeout=service.timeout) if look else None
+            )
+            if found is not None:
+                return found
+        return None
+
+    @property
+    def looks(self) -> bool:
+        """Whether any of its providers can tell something before a search."""
+        kinds = (type(service.provider) for service in self._every())
+        return any(getattr(kind, "look", SearchProvider.look) is not SearchProvider.look for kind in kinds)
+
+    def _every(self) -> tuple[Service, ...]:
+        return (*([self.corpus] if self.corpus else ()), *self.services)
+
+    def _kinds(self, request: SearchRequest) -> tuple[str | None, ...]:
+        """The lanes that services are asked in; none of them has the user's documents."""
+        if not self.services:
+            return ()
+        kinds = tuple(dict.fromkeys(kind for kind in request.source_types if kind != SourceType.DOCUMENT))
+        return kinds or (() if request.source_types and self.corpus else (None,))
+
+    async def _documents(
+        self, corpus: Service, request: SearchRequest
+    ) -> tuple[list[list[SearchResult]], list[str]]:
+        try:
+            return [await corpus.search(request, last=True)], []
+        except SearchError as error:
+            return [], [error.problem]
+
+    async def _lane(
+        self, kind: str | None, request: SearchRequest
+    ) -> tuple[list[list[SearchResult]], list[str]]:
+        waiting = self._order(kind)
+        if kind is not None:
+            request = replace(request, source_types=(kind,))
+        answers: list[list[SearchResult]] = []
+        failures: list[str] = []
+        while waiting and (needed := self.fanout - sum(map(bool, answers))) > 0:
+            # Who rests is asked when nobody else has answered.
+            ready = [service for service in waiting if not service.health.rest]
+            asked = ready[:needed] or ([] if answers else waiting[:1])
+            if not asked:
+                break
+            waiting = [service for service in waiting if service not in asked]
+            for answer in await _together([_answer(s, request, last=not waiting) for s in asked]):
+                if isinstance(answer, SearchError):
+                    failures.append(answer.problem)
+                else:
+                    answers.append(answer)
+        return answers, failures
+
+    def _order(self, kind: str | None) -> list[Service]:
+        """Those that are good for the kind; all of them when none is, and when any will do."""
+        return [s for s in self.services if kind in s.types] or list(self.services)
+
+
+async def _answer(
+    service: Service, request: SearchRequest, *, last: bool
+) -> list[SearchResult] | SearchError:
+    try:
+        return await service.search(request, last=last)
+    except SearchError as error:
+        return error
+
+
+async def _together(work: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
+    """All at once, in their order; when one raises, the others are stopped."""
+    if len(work) == 1:
+        return [await work[0]]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except BaseExceptionGroup as failures:
+        raise first(failures) from None
+    return [task.result() for task in tasks]

@@ -1,0 +1,68 @@
+"""A service that fails is left alone, and tried again with one request."""
+
+from deep_research.sources.search.breaker import FAILURES, FIRST_REST, LONGEST_REST, Breaker
+
+
+def failed(breaker, times):
+    for _ in range(times):
+        breaker.failed("no answer")
+
+
+def test_a_few_failures_change_nothing(time):
+    breaker = Breaker(time)
+    failed(breaker, FAILURES - 1)
+    assert breaker.admits()
+    breaker.succeeded()
+    failed(breaker, FAILURES - 1)
+    assert breaker.admits()
+
+
+def test_after_so_many_in_a_row_nobody_asks_for_a_while(time):
+    breaker = Breaker(time)
+    failed(breaker, FAILURES)
+    assert not breaker.admits()
+    health = breaker.health()
+    assert (health.rest, health.why, health.told) == (FIRST_REST, "no answer", False)
+
+
+def test_after_the_rest_one_request_tries_and_others_wait_for_its_end(time):
+    breaker = Breaker(time)
+    failed(breaker, FAILURES)
+    time.now += FIRST_REST
+    assert breaker.admits()
+    assert not breaker.admits()
+    breaker.succeeded()
+    assert breaker.admits()
+    assert breaker.admits()
+    assert breaker.health().why == ""
+
+
+def test_a_trial_that_fails_doubles_the_rest_up_to_a_bound(time):
+    breaker = Breaker(time)
+    failed(breaker, FAILURES)
+    rests = []
+    for _ in range(8):
+        time.now += breaker.health().rest
+        assert breaker.admits()
+        breaker.failed("still nothing")
+        rests.append(breaker.health().rest)
+    assert rests[:3] == [2 * FIRST_REST, 4 * FIRST_REST, 8 * FIRST_REST]
+    assert rests[-1] == LONGEST_REST
+
+
+def test_a_trial_whose_end_nobody_tells_does_not_keep_the_service_closed_for_ever(time):
+    breaker = Breaker(time)
+    failed(breaker, FAILURES)
+    time.now += FIRST_REST
+    assert breaker.admits()
+    time.now += FIRST_REST
+    assert breaker.admits()
+
+
+def test_what_the_service_says_of_itself_holds_at_once(time):
+    breaker = Breaker(time)
+    breaker.rest(90.0, "quota")
+    assert not breaker.admits()
+    assert (breaker.health().rest, breaker.health().told) == (90.0, True)
+    time.now += 90.0
+    assert breaker.admits()

@@ -1,0 +1,314 @@
+"""How services are asked: at their rate, again where that helps, in turn where one fails, and not while they rest."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from deep_research.calls import Calls
+from deep_research.errors import SearchError, StopResearch
+from deep_research.limits import Gate
+from deep_research.sources.search import (
+    SearchFilters,
+    SearchProvider,
+    SearchRequest,
+    SearchResult,
+    SourceType,
+    Trouble,
+    search_failure,
+)
+from deep_research.sources.search.breaker import FAILURES, Breaker
+from deep_research.sources.search.policy import (
+    MOST_REQUESTS,
+    PATIENCE,
+    QUOTA_REST,
+    REFUSED_REST,
+    Persistence,
+    Service,
+    Shared,
+)
+from deep_research.sources.search.pool import SearchPool
+from deep_research.state import SourceKind
+
+REQUEST = SearchRequest(query="tide mills", limit=5)
+BUSY = search_failure(Trouble.TRANSIENT, "It is busy.", status=503)
+LATER = search_failure(Trouble.QUOTA, "Too many requests.", status=429, retry_after=40.0)
+SOON = search_failure(Trouble.QUOTA, "Too many requests.", status=429, retry_after=2.0)
+SPENT = search_failure(Trouble.QUOTA, "The plan is used up.", status=432)
+WRONG_KEY = search_failure(Trouble.REFUSED, "The key is not valid.", status=401)
+WRONG_QUERY = search_failure(Trouble.REFUSED, "The query is too long.", status=400)
+
+
+class Told(SearchProvider):
+    """Answers with what it was told, one after another, the last one again and again."""
+
+    def __init__(self, *answers, name="told", types=("web",)):
+        self.name, self.types, self.answers, self.requests = name, frozenset(types), answers, []
+
+    async def search(self, request):
+        self.requests.append(request)
+        answer = self.answers[min(len(self.requests), len(self.answers)) - 1]
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+
+def pages(*names):
+    return [SearchResult(address=f"https://example.org/{name}", title=name, text=name) for name in names]
+
+
+@pytest.fixture
+def service(time):
+    def made(provider, **more):
+        gate = Gate(8, more.pop("per_minute", None), clock=time, sleep=time.sleep)
+        persistence = Persistence(sleep=time.sleep, chance=lambda: 0.0)
+        return Service(
+            provider=provider,
+            gate=gate,
+            breaker=Breaker(time),
+            calls=Calls(),
+            persistence=persistence,
+            **more,
+        )
+
+    return made
+
+
+def asked(service, request=REQUEST, **more):
+    return asyncio.run(service.search(request, **more))
+
+
+def failure(service, **more):
+    with pytest.raises(SearchError) as caught:
+        asked(service, **more)
+    return caught.value
+
+
+def test_an_answer_carries_the_name_of_its_service(service):
+    assert [result.provider for result in asked(service(Told(pages("a"), name="mine")))] == ["mine"]
+
+
+def test_trouble_that_passes_is_asked_again_after_a_growing_wait(service, time):
+    provider = Told(BUSY, BUSY, pages("a"))
+    assert len(asked(service(provider))) == 1
+    assert (len(provider.requests), time.slept) == (3, [0.5, 1.0])
+
+
+def test_trouble_that_stays_is_asked_so_often_and_nobody_sleeps_after_the_last(service, time):
+    provider = Told(BUSY)
+    assert failure(service(provider)).problem == "It is busy."
+    assert (len(provider.requests), len(time.slept)) == (MOST_REQUESTS, MOST_REQUESTS - 1)
+
+
+@pytest.mark.parametrize("error", [WRONG_KEY, WRONG_QUERY, SPENT, LATER, SearchError("Who knows.")])
+def test_what_asking_again_does_not_mend_is_asked_once(service, error):
+    provider = Told(error)
+    failure(service(provider))
+    assert len(provider.requests) == 1
+
+
+def test_a_service_that_asks_for_a_moment_gets_it(service, time):
+    provider = Told(SOON, pages("a"))
+    assert len(asked(service(provider))) == 1
+    assert time.slept[0] == 2.0
+
+
+@pytest.mark.parametrize(("error", "rest"), [(LATER, 40.0), (SPENT, QUOTA_REST), (WRONG_KEY, REFUSED_REST)])
+def test_a_service_that_says_so_is_left_alone(service, error, rest):
+    provider = Told(error, pages("a"))
+    mine = service(provider)
+    failure(mine)
+    assert mine.health.rest == rest
+    later = failure(mine)
+    assert later.problem == f"told is left alone for {rest:g} s: {error.problem}"
+    assert len(provider.requests) == 1
+
+
+def test_a_query_that_is_refused_says_nothing_of_the_next_one(service):
+    mine = service(Told(WRONG_QUERY, pages("a")))
+    failure(mine)
+    assert len(asked(mine)) == 1
+
+
+def test_who_is_the_last_to_ask_waits_for_a_service_within_reason(service, time):
+    mine = service(Told(LATER, pages("a")))
+    failure(mine)
+    assert len(asked(mine, last=True)) == 1
+    assert sum(time.slept) == pytest.approx(40.0)
+    assert 40.0 <= 10 * PATIENCE
+
+
+def test_who_is_the_last_to_ask_does_not_wait_for_ever(service, time):
+    mine = service(Told(SPENT))
+    failure(mine)
+    assert "left alone" in failure(mine, last=True).problem
+    assert time.slept == []
+
+
+def test_a_service_that_keeps_failing_is_asked_once_where_there_is_no_other(service):
+    provider = Told(*[BUSY] * 20, pages("a"))
+    mine = service(provider)
+    for _ in range(FAILURES):
+        failure(mine)
+    before = len(provider.requests)
+    failure(mine)
+    assert len(provider.requests) == before
+    failure(mine, last=True)
+    assert len(provider.requests) == before + 1
+
+
+def test_requests_are_spaced_as_the_service_wants(service, time):
+    provider = Told(pages("a"))
+    mine = service(provider, per_minute=60)
+    for _ in range(3):
+        asked(mine)
+    assert sum(time.slept) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (ValueError("oops"), "told failed: ValueError: oops"),
+        (None, "told answered with something else than SearchResult objects."),
+        ([{"url": "x"}], "told answered with something else than SearchResult objects."),
+        (asyncio.CancelledError(), "told failed: RuntimeError: it raised CancelledError"),
+    ],
+)
+def test_whatever_a_provider_does_becomes_one_error(service, answer, problem):
+    assert failure(service(Told(answer))).problem == problem
+
+
+def test_a_hook_within_a_provider_may_stop_the_run(service):
+    with pytest.raises(StopResearch):
+        asked(service(Told(StopResearch("enough"))))
+
+
+def test_a_provider_that_hangs_is_left_after_its_time(service):
+    class Hanging(SearchProvider):
+        name = "hanging"
+
+        async def search(self, request):
+            await asyncio.Event().wait()
+
+    assert failure(service(Hanging(), timeout=0.01)).problem == "hanging did not answer within 0.01 s."
+
+
+def test_filters_hold_whatever_the_service_made_of_them(service):
+    request = replace(
+        REQUEST, filters=SearchFilters(not_domains=("example.org",)), exclude=frozenset({"https://b.org/1"})
+    )
+    found = [
+        *pages("a"),
+        SearchResult(address="https://b.org/1", title="b"),
+        SearchResult(address="https://c.org", title="c"),
+    ]
+    assert [r.address for r in asked(service(Told(found)), request)] == ["https://c.org"]
+
+
+def test_two_engines_of_a_process_share_the_gate_and_the_breaker_of_a_service():
+    common = Shared()
+    one, two = (Service.of(Told(WRONG_KEY), calls=Calls(), endpoint="told", common=common) for _ in range(2))
+    failure(one)
+    assert two.health.told
+    assert one.gate is two.gate
+
+
+# Several services
+
+
+def pool_of(*services, **more):
+    return SearchPool(services=services, **more)
+
+
+def found(pool, **more):
+    return asyncio.run(pool.search(replace(REQUEST, **more)))
+
+
+def titles(outcome):
+    return [result.title for result in outcome.results]
+
+
+def test_the_first_service_that_answers_is_enough(service):
+    one, two = Told(pages("one")), Told(pages("two"))
+    assert titles(found(pool_of(service(one), service(two)))) == ["one"]
+    assert two.requests == []
+
+
+@pytest.mark.parametrize("error", [BUSY, LATER, SPENT, WRONG_KEY, WRONG_QUERY, ValueError("oops")])
+def test_when_one_cannot_answer_the_next_is_asked_and_it_is_told(service, error):
+    outcome = found(pool_of(service(Told(error, name="one")), service(Told(pages("two")))))
+    assert titles(outcome) == ["two"]
+    assert len(outcome.failures) == 1
+
+
+def test_when_one_knows_nothing_the_next_is_asked(service):
+    outcome = found(pool_of(service(Told([])), service(Told(pages("two")))))
+    assert (titles(outcome), outcome.failures) == (["two"], ())
+
+
+def test_several_are_asked_at_once_and_make_one_list(service):
+    services = [service(Told(pages(name), name=name)) for name in ("one", "two", "three")]
+    assert titles(found(pool_of(*services, fanout=2))) == ["one", "two"]
+
+
+def test_when_one_of_several_fails_another_takes_its_place(service):
+    services = [service(Told(answer)) for answer in (BUSY, pages("two"), pages("three"))]
+    assert titles(found(pool_of(*services, fanout=2))) == ["two", "three"]
+
+
+def test_each_kind_of_source_is_asked_of_services_that_are_good_for_it(service):
+    web, papers = Told(pages("web")), Told(pages("paper"), types=("academic",))
+    outcome = found(pool_of(service(web), service(papers)), source_types=("academic", "web"))
+    assert titles(outcome) == ["paper", "web"]
+    assert [r.source_types for r in (*web.requests, *papers.requests)] == [("web",), ("academic",)]
+
+
+def test_where_no_service_is_good_for_a_kind_the_others_are_asked(service):
+    web = Told(pages("web"))
+    assert titles(found(pool_of(service(web)), source_types=("news",))) == ["web"]
+
+
+def test_who_wants_documents_alone_asks_no_service(service):
+    web = Told(pages("web"))
+    local = Told([SearchResult(address="a.md", title="local", kind=SourceKind.DOCUMENT, text="x")])
+    pool = pool_of(service(web), corpus=service(local))
+    assert titles(found(pool, source_types=(SourceType.DOCUMENT,))) == ["local"]
+    assert web.requests == []
+
+
+def test_documents_and_the_web_are_searched_together(service):
+    local = Told([SearchResult(address="a.md", title="local", kind=SourceKind.DOCUMENT, text="x")])
+    assert titles(found(pool_of(service(Told(pages("web"))), corpus=service(local)))) == ["local", "web"]
+
+
+def test_when_every_service_is_down_the_documents_are_enough_and_it_is_told(service):
+    local = Told([SearchResult(address="a.md", title="local", kind=SourceKind.DOCUMENT, text="x")])
+    outcome = found(pool_of(service(Told(BUSY)), corpus=service(local)))
+    assert (titles(outcome), outcome.failures) == (["local"], ("It is busy.",))
+
+
+def test_when_nobody_answers_all_reasons_are_told(service):
+    with pytest.raises(SearchError, match=r"It is busy. The key is not valid."):
+        found(pool_of(service(Told(BUSY)), service(Told(WRONG_KEY))))
+
+
+def test_who_rests_is_asked_after_the_others(service):
+    resting, ready = Told(SOON, pages("late")), Told(pages("ready"))
+    first, second = service(resting), service(ready)
+    first.breaker.rest(30.0, "quota")
+    assert titles(found(pool_of(first, second))) == ["ready"]
+    assert resting.requests == []
+
+
+def test_who_rests_is_waited_for_where_nobody_else_answers(service, time):
+    resting = Told(pages("late"))
+    only = service(resting)
+    only.breaker.rest(30.0, "quota")
+    assert titles(found(pool_of(only))) == ["late"]
+    assert sum(time.slept) == pytest.approx(30.0)
+
+
+def test_a_stop_of_the_run_within_one_of_several_goes_through(service):
+    services = [service(Told(StopResearch("enough"))), service(Told(pages("two")))]
+    with pytest.raises(StopResearch):
+        found(pool_of(*services, fanout=2))
