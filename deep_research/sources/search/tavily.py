@@ -69,7 +69,7 @@ class Tavily(HttpSearch):
             raise httpx.ReadTimeout("") from None
         except Exception:
             # The response says more than what the SDK makes of it, if it came whole.
-            if not (seen and seen[0].is_closed and hasattr(seen[0], "_content")):
+            if not _came_whole(seen):
                 raise
         finally:
             _seen.reset(token)
@@ -117,6 +117,13 @@ async def _kept(response: httpx.Response) -> None:
     seen = _seen.get()
     if seen is not None:
         seen.append(response)
+
+
+def _came_whole(seen: list[httpx.Response]) -> bool:
+    try:
+        return bool(seen) and seen[0].content is not None
+    except httpx.ResponseNotRead:
+        return False
 
 
 async def _nothing(_: AsyncTavilyClient) -> None:
