@@ -1,8 +1,23 @@
-"""Model services on loopback that speak the real wire formats and fail when told to."""
+"""Services on loopback that speak the real wire formats, of models and of searches, and fail when told to."""
 
 from deep_research.testing.servers.exchange import Answer, Served, Usage
 from deep_research.testing.servers.faults import FAULT_KINDS, Fault
+from deep_research.testing.servers.search_hits import Hit, hits
+from deep_research.testing.servers.search_server import SearchServer
+from deep_research.testing.servers.search_wire import Asked
 from deep_research.testing.servers.server import ModelServer
 from deep_research.testing.servers.service import ABILITIES
 
-__all__ = ["ABILITIES", "FAULT_KINDS", "Answer", "Fault", "ModelServer", "Served", "Usage"]
+__all__ = [
+    "ABILITIES",
+    "FAULT_KINDS",
+    "Answer",
+    "Asked",
+    "Fault",
+    "Hit",
+    "ModelServer",
+    "SearchServer",
+    "Served",
+    "Usage",
+    "hits",
+]

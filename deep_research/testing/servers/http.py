@@ -20,12 +20,13 @@ BODY_LIMIT = 32 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """``headers`` by their names in lower case; ``path`` without the query."""
+    """``headers`` by their names in lower case; ``path`` without the ``query``, which is as it was sent."""
 
     method: str
     path: str
     headers: Mapping[str, str]
     body: bytes
+    query: str = ""
 
 
 class Ending(Enum):
@@ -108,13 +109,14 @@ class Connection(asyncio.Protocol):
             if len(self._buffer) > HEAD_LIMIT:
                 raise _UnreadableError(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             await self._more()
-        method, path, headers = _head(bytes(self._buffer[:end]))
+        method, target, headers = _head(bytes(self._buffer[:end]))
         length = _length(headers)
         while len(self._buffer) < end + 4 + length:
             await self._more()
         body = bytes(self._buffer[end + 4 : end + 4 + length])
         del self._buffer[: end + 4 + length]
-        return Request(method, path, headers, body)
+        path, _, query = target.partition("?")
+        return Request(method, path, headers, body, query)
 
     async def _more(self) -> None:
         self._arrived.clear()
@@ -166,7 +168,7 @@ class _UnreadableError(Exception):
 
 
 def _head(head: bytes) -> tuple[str, str, dict[str, str]]:
-    """Method, path and headers."""
+    """Method, target and headers."""
     first, *lines = head.decode("latin-1").split("\r\n")
     try:
         method, target, _ = first.split(" ")
@@ -174,7 +176,7 @@ def _head(head: bytes) -> tuple[str, str, dict[str, str]]:
         headers = {name.strip().lower(): value.strip() for name, value in pairs}
     except ValueError:
         raise _UnreadableError(HTTPStatus.BAD_REQUEST) from None
-    return method, target.partition("?")[0], headers
+    return method, target, headers
 
 
 def _length(headers: Mapping[str, str]) -> int:

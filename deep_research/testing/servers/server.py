@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Collection, Iterable, Sequence
 from types import TracebackType
 
 from deep_research.testing.servers.caches import PrefixCache
 from deep_research.testing.servers.exchange import Served, Usage
 from deep_research.testing.servers.faults import Fault, Schedule
-from deep_research.testing.servers.http import Connection, Reply
+from deep_research.testing.servers.http import Reply
+from deep_research.testing.servers.loopback import LoopbackServer
 from deep_research.testing.servers.service import ABILITIES, Answers, Service, billed, known_abilities
 
-_SECONDS_TO_START = 10
-_SECONDS_TO_STOP = 10
 
-
-class ModelServer:
+class ModelServer(LoopbackServer):
     """Speaks the wire formats of Anthropic messages, OpenAI responses and chat completions, and Ollama.
 
     ::
@@ -59,17 +55,7 @@ class ModelServer:
             context=context,
             cache=PrefixCache(least=cache_from),
         )
-        self._connections: set[Connection] = set()
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping: asyncio.Event | None = None
-        self._started = threading.Event()
-        self._port = 0
-        self._accepted = 0
-
-    @property
-    def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        super().__init__(self._service.handle)
 
     @property
     def log(self) -> list[Served]:
@@ -83,16 +69,6 @@ class ModelServer:
     @property
     def most_at_once(self) -> int:
         return self._service.most_at_once
-
-    @property
-    def connections(self) -> int:
-        """How many are open now."""
-        return len(self._connections)
-
-    @property
-    def accepted(self) -> int:
-        """How many connections there have been in all."""
-        return self._accepted
 
     @property
     def canned(self) -> Reply | None:
@@ -139,26 +115,6 @@ class ModelServer:
         """Forget the log, the faults, the caches and what is canned; a sequence of answers begins anew."""
         self._service.clear()
 
-    def start(self) -> ModelServer:
-        self._thread = threading.Thread(target=self._run, name="model-server", daemon=True)
-        self._thread.start()
-        if not self._started.wait(_SECONDS_TO_START) or not self._port:
-            raise RuntimeError("The model server did not start.")
-        return self
-
-    def stop(self) -> None:
-        """Close everything and wait for the thread to end. A second time, nothing happens."""
-        thread, self._thread = self._thread, None
-        if thread is None or self._loop is None or self._stopping is None:
-            return
-        self._loop.call_soon_threadsafe(self._stopping.set)
-        thread.join(_SECONDS_TO_STOP)
-        if thread.is_alive():
-            raise RuntimeError("The model server did not stop.")
-
-    def __enter__(self) -> ModelServer:
-        return self.start()
-
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
@@ -166,27 +122,3 @@ class ModelServer:
         self.stop()
         if kind is None and self._service.troubles:
             raise self._service.troubles[0]
-
-    def _run(self) -> None:
-        try:
-            asyncio.run(self._serve())
-        finally:
-            self._started.set()
-
-    def _connection(self) -> Connection:
-        self._accepted += 1
-        return Connection(self._service.handle, self._connections)
-
-    async def _serve(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._stopping = asyncio.Event()
-        server = await self._loop.create_server(self._connection, "127.0.0.1", 0, backlog=512)
-        self._port = server.sockets[0].getsockname()[1]
-        self._started.set()
-        await self._stopping.wait()
-        server.close()
-        tasks = [connection.task for connection in self._connections]
-        for connection in list(self._connections):
-            connection.abort()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await server.wait_closed()

@@ -1,0 +1,140 @@
+"""What services send, as the fields of a result: plain text within bounds, addresses, days. Pure."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from deep_research.evidence.plain import clean
+from deep_research.models.clients_wire import record, records, text, whole_characters
+
+__all__ = [
+    "address",
+    "count",
+    "day",
+    "domains",
+    "language",
+    "line",
+    "names",
+    "only",
+    "record",
+    "records",
+    "shortened",
+    "text",
+    "whole",
+]
+
+LONGEST_TITLE = 300  # characters
+LONGEST_SNIPPET = 1_000
+LONGEST_NAME = 200
+LONGEST_ADDRESS = 2_000
+LONGEST_TEXT = 2_000_000
+MOST_AUTHORS = 50
+
+_RAW = 8  # times the bound: characters that are looked at, since tags and entities go
+_TAG = re.compile(r"<[a-zA-Z/!?][^<>]{0,1000}>")
+# The inside of these is no text.
+_HIDDEN = re.compile(r"<(script|style)\b[^<>]{0,1000}>.{0,20000}?</\1\s*>", re.IGNORECASE | re.DOTALL)
+_UNSAFE = re.compile(r"[\x00-\x20\x7f<>\"\\^`{|}]|[^\S ]")
+_ISO_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:$|[T\s])")
+_MOST_COUNT = 10**9
+_DOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", re.IGNORECASE)
+_LANGUAGE = re.compile(r"[a-z]{2,3}")
+
+
+def line(value: Any, most: int = LONGEST_SNIPPET) -> str:
+    """One line of plain text of at most ``most`` characters: tags and entities gone, spaces single, cut at a word and
+    ended with ``…`` where it was longer. Empty where ``value`` is no text."""
+    raw = text(value)[: most * _RAW]
+    for _ in range(2):  # what was escaped twice
+        raw = html.unescape(_TAG.sub(" ", _HIDDEN.sub(" ", raw))) if "<" in raw or "&" in raw else raw
+    return shortened(" ".join(clean(_TAG.sub(" ", raw)).split()), most, "…")
+
+
+def whole(value: Any) -> str:
+    """A text with its lines, clean and within 2,000,000 characters. Empty where ``value`` is none."""
+    return clean(text(value)[:LONGEST_TEXT]).strip()
+
+
+def shortened(words: str, most: int, end: str = "") -> str:
+    """At most ``most`` characters, cut between words where there are any; ``end`` tells that it was."""
+    if len(words) <= most:
+        return words
+    room = most - len(end)
+    head = words[:room]
+    if not words[room].isspace():
+        begun = head.rstrip().rfind(" ")
+        head = head[:begun] if begun > room // 2 else head
+    return head.rstrip() + end
+
+
+def address(value: Any) -> str | None:
+    """An http(s) address that can be asked for and shown; None for any other."""
+    url = value.strip() if isinstance(value, str) else ""
+    if not url or len(url) > LONGEST_ADDRESS or _UNSAFE.search(url) or clean(url) != url:
+        return None
+    try:
+        parts = urlsplit(whole_characters(url))
+        _ = parts.port
+    except ValueError:
+        return None
+    if parts.scheme.lower() not in ("http", "https") or not parts.hostname or parts.username is not None:
+        return None
+    return url
+
+
+def day(value: Any) -> date | None:
+    """The day that a service named, in ISO 8601 or as mails write it. A year or a month alone is none."""
+    told = text(value).strip()[:100]
+    found = _ISO_DAY.match(told)
+    try:
+        if found:
+            return date.fromisoformat(found[1])
+        moment: datetime = parsedate_to_datetime(told)
+        return moment.date()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def count(value: Any) -> int | None:
+    """A number of things; None where the service does not say."""
+    whole_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole_number and 0 <= value <= _MOST_COUNT else None
+
+
+def domains(given: Iterable[str]) -> list[str]:
+    """Those that can stand in a query or a parameter, in the letters that the network uses."""
+    found = []
+    for name in given:
+        try:
+            ascii_name = (
+                name.strip().strip(".").encode("idna").decode() if not name.isascii() else name.strip()
+            )
+        except UnicodeError:
+            continue
+        if _DOMAIN.fullmatch(ascii_name):
+            found.append(ascii_name.lower())
+    return found
+
+
+def language(code: str | None) -> str | None:
+    """The language of a code such as ``de`` or ``pt-BR``, without its region; None for what is no code."""
+    main = (code or "").strip().replace("_", "-").partition("-")[0].lower()
+    return main if _LANGUAGE.fullmatch(main) else None
+
+
+def names(values: Iterable[Any]) -> tuple[str, ...]:
+    """Names of people, in their order, 50 at most."""
+    found = (line(value, LONGEST_NAME) for value in values)
+    return tuple(name for name in found if name)[:MOST_AUTHORS]
+
+
+def only(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Facts that there are, each as a short line."""
+    lines = {name: line(str(value), LONGEST_NAME) for name, value in facts.items() if value not in (None, "")}
+    return {name: value for name, value in lines.items() if value}

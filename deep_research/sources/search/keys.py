@@ -1,0 +1,21 @@
+"""Which variables of the environment a search provider wants, told without making one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """Names of variables. Nothing can be searched without the ``required`` ones; the ``optional`` ones raise limits or
+    say who asks."""
+
+    required: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+    def missing(self, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+        """The required ones that are not set, or empty, in ``environment`` (the process's own)."""
+        given = os.environ if environment is None else environment
+        return tuple(name for name in self.required if not given.get(name, "").strip())

@@ -1,0 +1,116 @@
+"""SearXNG: an instance of one's own that asks many engines of the web and shows nobody who asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import SecretStr
+
+from deep_research.sources.search.base import SearchRequest, SearchResult, SourceType
+from deep_research.sources.search.fields import (
+    LONGEST_TITLE,
+    address,
+    day,
+    domains,
+    language,
+    line,
+    only,
+    record,
+    records,
+    shortened,
+)
+from deep_research.sources.search.keys import Needs
+from deep_research.sources.search.service import SECONDS, HttpSearch, MalformedError, missing, setting
+
+URL_VARIABLE = "SEARXNG_URL"
+
+_CATEGORIES = {
+    SourceType.WEB.value: "general",
+    SourceType.NEWS.value: "news",
+    SourceType.ACADEMIC.value: "science",
+}
+_MOST_PAGES = 5
+
+
+class SearXNG(HttpSearch):
+    """Needs SEARXNG_URL or ``base_url``. The instance has to allow the format JSON. A key is only sent where a login is
+    before it (``api_key``, as a bearer's).
+
+    Its filters of time are coarse, so days are left to whoever filters the results. Queries are cut at 500 characters.
+    A search is a request for each page that it takes, five at most.
+    """
+
+    name = "searxng"
+    types = frozenset({SourceType.WEB, SourceType.ACADEMIC, SourceType.NEWS})
+    at_once = 4
+    needs = Needs(required=(URL_VARIABLE,))
+    longest_query = 500
+
+    def __init__(
+        self,
+        *,
+        api_key: SecretStr | str | None = None,
+        base_url: str | None = None,
+        timeout: float = SECONDS,
+    ) -> None:
+        where = setting(base_url, URL_VARIABLE)
+        if not where:
+            raise missing(self.name, self.needs.required)
+        super().__init__(api_key=api_key, base_url=where, timeout=timeout)
+
+    async def _find(self, request: SearchRequest) -> Sequence[SearchResult]:
+        params = self._params(request)
+        found: dict[str, SearchResult] = {}
+        for page in range(1, _MOST_PAGES + 1):
+            items = self._items(await self._get("/search", {**params, "pageno": page}), first=page == 1)
+            before = len(found)
+            for result in filter(None, map(_result, items)):
+                if result.address not in request.exclude:
+                    found.setdefault(result.address, result)
+            if len(found) >= request.limit or len(found) == before:
+                break
+        return list(found.values())
+
+    def _params(self, request: SearchRequest) -> dict[str, str | int]:
+        query = self._query(request)
+        wanted = domains(request.filters.domains)
+        if len(wanted) == 1:  # what all engines know; of several each has its own idea
+            query = f"{shortened(query, self.longest_query - len(wanted[0]) - 6)} site:{wanted[0]}"
+        categories = [_CATEGORIES[kind] for kind in request.source_types if kind in _CATEGORIES]
+        params: dict[str, str | int] = {
+            "q": query,
+            "format": "json",
+            "categories": ",".join(dict.fromkeys(categories)) or "general",
+        }
+        if code := language(request.filters.language):
+            params["language"] = code
+        return params
+
+    def _items(self, page: Any, *, first: bool) -> list[Mapping[str, Any]]:
+        answer = record(page)
+        items = answer.get("results")
+        if not isinstance(items, list):
+            raise MalformedError
+        if first and not items and answer.get("unresponsive_engines"):
+            # Nothing was found out, which is not the same as that there is nothing.
+            raise MalformedError("none of the engines answered")
+        return records(items)
+
+    def _hint(self, status: int) -> str:
+        return "Allow the format `json` in the instance's settings (search.formats)." if status == 403 else ""
+
+
+def _result(item: Mapping[str, Any]) -> SearchResult | None:
+    where = address(item.get("url"))
+    if where is None:
+        return None
+    engines, score = item.get("engines"), item.get("score")
+    told = ", ".join(name for name in engines if isinstance(name, str)) if isinstance(engines, list) else ""
+    return SearchResult(
+        address=where,
+        title=line(item.get("title"), LONGEST_TITLE) or where,
+        snippet=line(item.get("content")),
+        published=day(item.get("publishedDate")),
+        metadata=only({"engines": told, "score": f"{score:g}" if isinstance(score, int | float) else None}),
+    )

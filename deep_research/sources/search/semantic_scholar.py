@@ -1,0 +1,127 @@
+"""Semantic Scholar: papers of all fields, ranked by relevance, with abstracts, citations and open copies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from pydantic import SecretStr
+
+from deep_research.sources.search.base import (
+    Scholarly,
+    SearchFilters,
+    SearchRequest,
+    SearchResult,
+    SourceType,
+)
+from deep_research.sources.search.fields import (
+    LONGEST_NAME,
+    LONGEST_TITLE,
+    address,
+    count,
+    day,
+    line,
+    names,
+    only,
+    record,
+    records,
+    whole,
+)
+from deep_research.sources.search.identifiers import arxiv_id, at_arxiv, at_doi, doi
+from deep_research.sources.search.keys import Needs
+from deep_research.sources.search.service import SECONDS, HttpSearch, MalformedError
+
+KEY_VARIABLE = "SEMANTIC_SCHOLAR_API_KEY"
+
+_FIELDS = (
+    "title,abstract,tldr,url,venue,year,publicationDate,publicationTypes,citationCount,externalIds,"
+    "openAccessPdf,authors"
+)
+_MOST_RESULTS = 100
+_PEERS = frozenset(("JournalArticle", "Conference", "Review", "ClinicalTrial", "MetaAnalysis"))
+_PREPRINTS = ("arxiv", "biorxiv", "medrxiv", "ssrn", "research square", "preprints.org", "chemrxiv", "corr")
+_WITHOUT_A_KEY = 20.0  # requests a minute of a pool that everyone without a key shares
+
+
+class SemanticScholar(HttpSearch):
+    """SEMANTIC_SCHOLAR_API_KEY is optional; with one, a request a second. Queries are cut at 300 characters, 100 results
+    are the most. ``text`` of a result is the abstract; ``text_at`` a copy that is open."""
+
+    name = "semantic_scholar"
+    types = frozenset({SourceType.ACADEMIC})
+    at_once = 1
+    needs = Needs(optional=(KEY_VARIABLE,))
+    url: ClassVar[str] = "https://api.semanticscholar.org"
+    key_variable = KEY_VARIABLE
+    key_header = ("x-api-key", "")
+    longest_query = 300
+
+    def __init__(
+        self,
+        *,
+        api_key: SecretStr | str | None = None,
+        base_url: str | None = None,
+        timeout: float = SECONDS,
+    ) -> None:
+        super().__init__(api_key=api_key, base_url=base_url, timeout=timeout)
+        self.per_minute = 60.0 if self._key else _WITHOUT_A_KEY
+
+    async def _find(self, request: SearchRequest) -> Sequence[SearchResult]:
+        # Words with a hyphen find nothing there.
+        params: dict[str, str | int] = {
+            "query": " ".join(self._query(request).replace("-", " ").split()),
+            "limit": min(request.limit + len(request.exclude), _MOST_RESULTS),
+            "fields": _FIELDS,
+        }
+        if days := _days(request.filters):
+            params["publicationDateOrYear"] = days
+        answer = record(await self._get("/graph/v1/paper/search", params))
+        if "data" not in answer and answer.get("total") == 0:
+            return []
+        if not isinstance(answer.get("data"), list):
+            raise MalformedError
+        return [found for item in records(answer["data"]) if (found := _result(item))]
+
+
+def _days(filters: SearchFilters) -> str:
+    """A range of days, both included, either of which may be left out."""
+    first = filters.since.isoformat() if filters.since else ""
+    last = filters.latest.isoformat() if filters.latest else ""
+    return f"{first}:{last}" if first or last else ""
+
+
+def _result(item: Mapping[str, Any]) -> SearchResult | None:
+    ids = record(item.get("externalIds"))
+    its_doi, its_arxiv = doi(ids.get("DOI")), arxiv_id(ids.get("ArXiv"))
+    where = at_doi(its_doi) or address(item.get("url"))
+    title = line(item.get("title"), LONGEST_TITLE)
+    if where is None or not title:
+        return None
+    abstract = whole(item.get("abstract"))
+    venue = line(item.get("venue"), LONGEST_NAME) or None
+    year = count(item.get("year"))
+    return SearchResult(
+        address=where,
+        title=title,
+        snippet=line(record(item.get("tldr")).get("text")) or line(abstract),
+        text=abstract or None,
+        text_at=address(record(item.get("openAccessPdf")).get("url")) or at_arxiv(its_arxiv),
+        published=day(item.get("publicationDate")),
+        authors=names(author.get("name") for author in records(item.get("authors"))),
+        scholarly=Scholarly(
+            doi=its_doi,
+            arxiv=its_arxiv,
+            venue=venue,
+            reviewed=_reviewed(item.get("publicationTypes"), venue),
+            citations=count(item.get("citationCount")),
+        ),
+        metadata=only({"year": year, "paper": item.get("paperId")}),
+    )
+
+
+def _reviewed(types: Any, venue: str | None) -> bool | None:
+    """Preprints are called articles of journals as well, so that the venue goes before the type."""
+    if venue and venue.lower().startswith(_PREPRINTS):
+        return False
+    told = {kind for kind in types if isinstance(kind, str)} if isinstance(types, list) else set()
+    return True if venue and told & _PEERS else None

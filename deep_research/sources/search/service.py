@@ -1,0 +1,179 @@
+"""What providers of web services share: one client a loop, a deadline, bounds, and one meaning for every failure.
+
+Nothing is repeated here: whoever asked decides that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, ClassVar
+
+import httpx
+from pydantic import SecretStr
+
+from deep_research.errors import MissingKeyError, SearchError
+from deep_research.models.clients import LONGEST_CONNECT, PerLoop, checked_url, is_loopback, secret_key, tls
+from deep_research.models.clients_wire import whole_characters
+from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, Trouble
+from deep_research.sources.search.bodies import CODINGS, BodyError, bounded, parsed
+from deep_research.sources.search.failures import refusal, transient, unreadable
+from deep_research.sources.search.fields import shortened
+from deep_research.sources.search.keys import Needs
+
+CONTACT_VARIABLE = "SEARCH_CONTACT"
+SECONDS = 30.0  # for a whole search
+
+Params = Mapping[str, str | int]
+
+
+class MalformedError(Exception):
+    """An answer that is not of the service's form. For `HttpSearch._find` to raise; it never leaves the provider."""
+
+
+class HttpSearch(SearchProvider):
+    """A provider over HTTP. A subclass says where its service is and how it is asked, see `_find`.
+
+    ``base_url``: another place than the service's own, such as a proxy in front of it. ``timeout``: seconds for a whole
+    search, however many requests it takes. The key is the one given, or that of the first variable in ``needs``.
+
+    Raises `MissingKeyError` and `ConfigurationError`.
+    """
+
+    needs: ClassVar[Needs] = Needs()
+    url: ClassVar[str] = ""
+    key_variable: ClassVar[str | None] = None
+    # The header that takes the key, and what stands before it there.
+    key_header: ClassVar[tuple[str, str]] = ("authorization", "Bearer ")
+    longest_query: ClassVar[int] = 400  # characters; what is longer is cut at a word
+    says_who: ClassVar[bool] = False  # whether the service wants a contact
+
+    def __init__(
+        self,
+        *,
+        api_key: SecretStr | str | None = None,
+        base_url: str | None = None,
+        timeout: float = SECONDS,
+    ) -> None:
+        self.base_url = self._checked(base_url or self.url)
+        self.timeout = timeout
+        self._key = secret_key(api_key, variable=self.key_variable)
+        if self._key is None and self.key_variable in self.needs.required:
+            raise missing(self.name, self.needs.required)
+        self._clients = PerLoop(self._client, httpx.AsyncClient.aclose)
+
+    @abstractmethod
+    async def _find(self, request: SearchRequest) -> Sequence[SearchResult]:
+        """One search. May raise `SearchError`, `MalformedError` and what httpx raises."""
+
+    async def search(self, request: SearchRequest) -> Sequence[SearchResult]:
+        outcome = await self._outcome(request)
+        # Raised here, away from frames that hold what was sent and what came.
+        if isinstance(outcome, SearchError):
+            raise outcome
+        return outcome
+
+    async def aclose(self) -> None:
+        await self._clients.aclose()
+
+    async def _outcome(self, request: SearchRequest) -> list[SearchResult] | SearchError:
+        try:
+            async with asyncio.timeout(self.timeout) as limit:
+                found = await self._find(request)
+            return [result for result in found if result.address not in request.exclude][: request.limit]
+        except SearchError as error:
+            return error.with_traceback(None)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return transient(self.name, f"no whole answer within {self.timeout:g} s")
+        except (MalformedError, BodyError) as error:
+            return unreadable(self.name, str(error) or "the answer is not one of this service")
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            return self._broken(error)
+
+    def _broken(self, error: Exception) -> SearchError:
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | OSError):
+            return transient(self.name, "the service cannot be reached", hint="Is there a network?")
+        return transient(self.name, f"the connection broke ({type(error).__name__})")
+
+    def _checked(self, url: str) -> str:
+        return checked_url(url, of=self.name)
+
+    def _client(self) -> httpx.AsyncClient:
+        header, before = self.key_header
+        key = {header: before + self._key.get_secret_value()} if self._key else {}
+        return httpx.AsyncClient(
+            headers={
+                "user-agent": agent(contact=self.says_who),
+                "accept": "application/json",
+                "accept-encoding": CODINGS,
+                **key,
+            },
+            timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
+            event_hooks={"response": [bounded]},
+            follow_redirects=False,
+            verify=tls(),
+            trust_env=not is_loopback(self.base_url),
+        )
+
+    async def _get(self, path: str, params: Params, *, base_url: str | None = None) -> Any:
+        """The JSON that the service answers with. Raises as `_find` may."""
+        response = await self._clients.here().get(f"{base_url or self.base_url}{path}", params=dict(params))
+        if response.status_code == 200:
+            return parsed(response.content)
+        raise self._refused(response, tuple(str(value) for value in params.values()))
+
+    def _refused(self, response: httpx.Response, unsaid: tuple[str, ...]) -> SearchError:
+        try:
+            body = parsed(response.content)
+        except BodyError:
+            body = None
+        return refusal(
+            self.name,
+            response.status_code,
+            body,
+            headers=response.headers,
+            trouble=self._trouble(response.status_code, body),
+            hint=self._hint(response.status_code),
+            unsaid=unsaid,
+        )
+
+    def _trouble(self, status: int, body: Any) -> Trouble | None:
+        """What the service's own words mean where its status says too little; None to go by the status."""
+        return None
+
+    def _hint(self, status: int) -> str:
+        """What to do about a status, where this service has more to say than others."""
+        return ""
+
+    def _query(self, request: SearchRequest) -> str:
+        return shortened(" ".join(whole_characters(request.query).split()), self.longest_query)
+
+
+def missing(name: str, variables: tuple[str, ...]) -> MissingKeyError:
+    return MissingKeyError(
+        f"The search provider '{name}' needs {' and '.join(variables)}.",
+        hint=f"Set {'them' if len(variables) > 1 else 'it'} in the environment, or leave the provider out.",
+        name=name,
+        needs=variables,
+    )
+
+
+def setting(given: str | None, variable: str) -> str:
+    """What was given, or a variable of the environment has; no secret."""
+    return (given if given is not None else os.environ.get(variable, "")).strip()
+
+
+def agent(*, contact: bool = False) -> str:
+    """Who asks: this package and, for services that want one, whom to write to (SEARCH_CONTACT)."""
+    try:
+        name = f"deep-research/{version('deep-research')}"
+    except PackageNotFoundError:  # used from a folder of sources
+        name = "deep-research"
+    reach = " ".join(os.environ.get(CONTACT_VARIABLE, "").split())
+    said = contact and reach and reach.isascii() and reach.isprintable() and not set("()") & set(reach)
+    return f"{name} ({reach})" if said else name

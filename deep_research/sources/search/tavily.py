@@ -1,0 +1,149 @@
+"""Tavily: a search of the web and of news, made for programs. By its own SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import ContextVar
+from datetime import date, timedelta
+from typing import Any, ClassVar
+
+import httpx
+from pydantic import SecretStr
+from tavily import AsyncTavilyClient, errors
+
+from deep_research.models.clients import PerLoop
+from deep_research.sources.search.base import SearchRequest, SearchResult, SourceType, Trouble
+from deep_research.sources.search.bodies import parsed
+from deep_research.sources.search.fields import address, day, domains, line, only, record, records
+from deep_research.sources.search.keys import Needs
+from deep_research.sources.search.service import SECONDS, HttpSearch, MalformedError
+
+KEY_VARIABLE = "TAVILY_API_KEY"
+
+_MOST_RESULTS = 20
+_MOST_WANTED = 300  # domains
+_MOST_UNWANTED = 150
+_SPENT = (432, 433)  # the plan's limit, and that of paying as one goes
+
+# The responses of the search under way. What the SDK raises has lost the headers, and what it returns no longer says
+# whether there were results at all.
+_seen: ContextVar[list[httpx.Response] | None] = ContextVar("tavily_responses", default=None)
+
+
+class Tavily(HttpSearch):
+    """Needs TAVILY_API_KEY; without a key the SDK would go on without a word and without an account.
+
+    News alone are searched as news, anything else as the web. Queries are cut at 400 characters and 20 results are the
+    most.
+    """
+
+    name = "tavily"
+    types = frozenset({SourceType.WEB, SourceType.NEWS})
+    at_once = 8
+    per_minute = 100.0  # of a development key
+    needs = Needs(required=(KEY_VARIABLE,))
+    url: ClassVar[str] = "https://api.tavily.com"
+    key_variable = KEY_VARIABLE
+    longest_query = 400
+
+    def __init__(
+        self,
+        *,
+        api_key: SecretStr | str | None = None,
+        base_url: str | None = None,
+        timeout: float = SECONDS,
+    ) -> None:
+        super().__init__(api_key=api_key, base_url=base_url, timeout=timeout)
+        self._sdks = PerLoop(self._sdk, _nothing)
+
+    async def aclose(self) -> None:
+        await self._sdks.aclose()
+        await super().aclose()
+
+    async def _find(self, request: SearchRequest) -> Sequence[SearchResult]:
+        seen: list[httpx.Response] = []
+        token = _seen.set(seen)
+        try:
+            await self._ask(self._sdks.here(), request)
+        except errors.TimeoutError:
+            raise httpx.ReadTimeout("") from None
+        except Exception:
+            # The response says more than what the SDK makes of it, if it came whole.
+            if not _came_whole(seen):
+                raise
+        finally:
+            _seen.reset(token)
+        if not seen:
+            raise MalformedError
+        if seen[0].status_code != 200:
+            raise self._refused(seen[0], (self._query(request),))
+        answer = record(parsed(seen[0].content))
+        if not isinstance(answer.get("results"), list):
+            raise MalformedError
+        return [found for item in records(answer["results"]) if (found := _result(item))]
+
+    async def _ask(self, sdk: AsyncTavilyClient, request: SearchRequest) -> None:
+        filters = request.filters
+        await sdk.search(
+            self._query(request),
+            search_depth="basic",
+            topic="news" if set(request.source_types) == {SourceType.NEWS} else "general",
+            max_results=min(request.limit + len(request.exclude), _MOST_RESULTS),
+            include_domains=domains(filters.domains)[:_MOST_WANTED] or None,
+            exclude_domains=domains(filters.not_domains)[:_MOST_UNWANTED] or None,
+            start_date=filters.since.isoformat() if filters.since else None,
+            end_date=_after(filters.latest).isoformat() if filters.latest else None,
+            include_answer=False,
+            include_images=False,
+            timeout=self.timeout,
+        )
+
+    def _trouble(self, status: int, body: Any) -> Trouble | None:
+        return Trouble.QUOTA if status in _SPENT else None
+
+    def _client(self) -> httpx.AsyncClient:
+        client = super()._client()
+        client.base_url = httpx.URL(self.base_url)
+        client.event_hooks["response"].append(_kept)
+        return client
+
+    def _sdk(self) -> AsyncTavilyClient:
+        # A client of its own: the SDK writes the key into the headers of the one that it is given.
+        key = self._key.get_secret_value() if self._key else ""
+        return AsyncTavilyClient(api_key=key, api_base_url=self.base_url, client=self._clients.here())
+
+
+async def _kept(response: httpx.Response) -> None:
+    seen = _seen.get()
+    if seen is not None:
+        seen.append(response)
+
+
+def _came_whole(seen: list[httpx.Response]) -> bool:
+    try:
+        return bool(seen) and seen[0].content is not None
+    except httpx.ResponseNotRead:
+        return False
+
+
+async def _nothing(_: AsyncTavilyClient) -> None:
+    """The SDK leaves the client that it was given to whoever gave it."""
+
+
+def _after(latest: date) -> date:
+    """The day after: what is published on the last day is wanted too."""
+    return latest + timedelta(days=1) if latest < date.max else latest
+
+
+def _result(item: Any) -> SearchResult | None:
+    where = address(item.get("url"))
+    if where is None:
+        return None
+    score = item.get("score")
+    return SearchResult(
+        address=where,
+        title=line(item.get("title"), 300) or where,
+        snippet=line(item.get("content")),
+        published=day(item.get("published_date")),
+        metadata=only({"score": score if isinstance(score, float) else None}),
+    )
