@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 
 from deep_research.errors import CorpusError
-from deep_research.sources.documents.plaintext import UnreadableError
+from deep_research.sources.extract.plaintext import UnreadableError
 
 SUFFIXES = (".md", ".markdown", ".txt", ".rst", ".html", ".htm")
 MAX_DEPTH = 64  # folders within folders

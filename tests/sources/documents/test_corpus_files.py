@@ -12,7 +12,7 @@ import pytest
 
 from deep_research.errors import CorpusError
 from deep_research.sources.documents.files import MAX_DEPTH, Candidate, CorpusFolder, Skipped
-from deep_research.sources.documents.plaintext import UnreadableError
+from deep_research.sources.extract.plaintext import UnreadableError
 
 if TYPE_CHECKING:
     from tests.sources.documents.conftest import OpenedFiles

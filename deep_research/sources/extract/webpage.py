@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from deep_research.sources.documents.html_tokens import Start, Text, tokens
-from deep_research.sources.documents.plaintext import words
+from deep_research.sources.extract.html_tokens import Start, Text, tokens
+from deep_research.sources.extract.plaintext import words
 
 _DROPPED = words(
     "script style nav header footer aside form template svg noscript iframe object embed canvas audio video "
