@@ -16,9 +16,9 @@ from tenacity.stop import stop_base
 
 from deep_research.calls import first
 from deep_research.errors import DeepResearchError, ModelError, StopResearch
+from deep_research.limits import Gate
 from deep_research.logs import told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
-from deep_research.limits import Gate
 from deep_research.models.pieces import Pieces
 from deep_research.models.verdicts import LONGEST_WAIT, Verdict, failure
 from deep_research.models.verdicts import usage_of as usage_of  # for those who keep books

@@ -20,9 +20,9 @@ from deep_research.sources.documents.files import SUFFIXES, CorpusFolder, Skippe
 from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
 from deep_research.sources.documents.links import TITLES
-from deep_research.sources.extract.plaintext import one_line
 from deep_research.sources.documents.readers import MAX_TEXT_BYTES
 from deep_research.sources.documents.terms import query_terms
+from deep_research.sources.extract.plaintext import one_line
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
 from deep_research.state import FirstLook, Mention, SourceKind, SourceQuality
 from deep_research.state.identity import sha256_hex

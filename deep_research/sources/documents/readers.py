@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.texts import MAX_TEXT_BYTES, TooLongError, parse_date, read_document
+from deep_research.sources.extract.finishing import MAX_TEXT_BYTES, TooLongError
+from deep_research.sources.extract.texts import parse_date, read_document
 
 APART = (".pdf", ".docx", ".csv", ".tsv", ".json", ".jsonl")
 

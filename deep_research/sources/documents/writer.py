@@ -14,9 +14,9 @@ from deep_research.evidence.names import borne
 from deep_research.evidence.passages import TARGET, passages
 from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.files import Candidate, CorpusFolder, Skipped
-from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.documents.readers import Document, TooLongError, read_document
 from deep_research.sources.documents.terms import fields, path_words
+from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.state.identity import sha256_hex
 
 _INTO_DOCUMENTS = """INTO documents (

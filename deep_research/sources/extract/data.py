@@ -27,11 +27,11 @@ _AUTHORS = ("author", "creator", "byline")
 _NUMBER = re.compile(r"\d{4001,}")  # Python refuses to read longer ones
 
 
-def read(raw: bytes, format_: Format, *, media_type: str, name: str, max_text_bytes: int) -> Document:
+def read(raw: bytes, format_: Format, *, charset: str, name: str, max_text_bytes: int) -> Document:
     """Raises `UnreadableError`."""
     if len(raw) > _MAX_RAW:
         raise UnreadableError(f"more than {_MAX_RAW:,} bytes of JSON", limit="size")
-    text = decode(raw)
+    text = decode(raw, declared=charset or None)
     value = _lines(text) if format_ is Format.JSON_LINES else _one(text)
     outline = clean("\n".join(written(value, "", 0)).strip("\n"))
     about = value if isinstance(value, dict) else {}

@@ -83,13 +83,14 @@ _BY_TYPE = {
 }
 _BY_SUFFIX = {
     **{f".{format_}": format_ for format_ in Format},
-    **{
-        ".htm": Format.HTML,
-        ".xhtml": Format.HTML,
-        ".markdown": Format.MARKDOWN,
-        ".ndjson": Format.JSON_LINES,
-    },
-    **{".text": Format.TEXT, ".rss": Format.XML, ".atom": Format.XML, ".tab": Format.TSV},
+    ".htm": Format.HTML,
+    ".xhtml": Format.HTML,
+    ".markdown": Format.MARKDOWN,
+    ".ndjson": Format.JSON_LINES,
+    ".text": Format.TEXT,
+    ".rss": Format.XML,
+    ".atom": Format.XML,
+    ".tab": Format.TSV,
 }
 _PACKED = {Format.PDF, Format.DOCX}  # what is not text
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")

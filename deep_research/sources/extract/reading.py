@@ -3,15 +3,17 @@ document first needs it."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, replace
 from importlib import import_module
 from typing import Any
 
 from deep_research.evidence.language import language_of
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.formats import Format, format_of
 from deep_research.sources.extract.finishing import MAX_TEXT_BYTES
+from deep_research.sources.extract.formats import Format, format_of
 
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _ROOM = "deep_research.sources.extract"
 _PARSERS = {
     Format.HTML: "html",
@@ -30,11 +32,17 @@ def read(raw: bytes, media_type: str = "", name: str = "", max_text_bytes: int =
     format_ = format_of(raw, media_type=media_type, name=name)
     parser = import_module(f"{_ROOM}.{_PARSERS.get(format_, 'written')}")
     document: Document = parser.read(
-        raw, format_, media_type=media_type, name=name, max_text_bytes=max_text_bytes
+        raw, format_, charset=charset(media_type), name=name, max_text_bytes=max_text_bytes
     )
     if document.language is None:
         document = replace(document, language=language_of(document.text, default="") or None)
     return document
+
+
+def charset(media_type: str) -> str:
+    """The encoding that a header names, in lower case; empty when it names none."""
+    found = _CHARSET.search(media_type)
+    return found[1].lower() if found else ""
 
 
 def told(document: Document) -> dict[str, Any]:

@@ -20,9 +20,9 @@ _FIELD = 100_000  # characters
 _NUMBER = re.compile(r"[-+]?[\d.,  %€$£]*\d[\d.,  %€$£]*\Z")
 
 
-def read(raw: bytes, format_: Format, *, media_type: str, name: str, max_text_bytes: int) -> Document:
+def read(raw: bytes, format_: Format, *, charset: str, name: str, max_text_bytes: int) -> Document:
     """Raises `UnreadableError`."""
-    text = clean(decode(raw)).strip("\n")
+    text = clean(decode(raw, declared=charset or None)).strip("\n")
     rows = list(_rows(text, "\t" if format_ is Format.TSV else _delimiter(text)))
     return finished(raw, name, title="", text="\n".join(written(rows)), max_text_bytes=max_text_bytes)
 

@@ -37,21 +37,24 @@ _DATE_FIELDS = (
 )
 
 
-def read_document(raw: bytes, name: str, *, max_text_bytes: int = MAX_TEXT_BYTES) -> Document:
-    """The document in ``raw``; the suffix of the file ``name`` says how it is written.
+def read_document(
+    raw: bytes, name: str, *, charset: str = "", max_text_bytes: int = MAX_TEXT_BYTES
+) -> Document:
+    """The document in ``raw``; the suffix of the file ``name`` says how it is written, and
+    ``charset`` in what, unless it is UTF-8 all the same.
 
     Raises `UnreadableError` for what is binary, in an unknown encoding, empty, or longer than
     ``max_text_bytes`` (UTF-8 bytes of readable text).
     """
     suffix = PurePosixPath(name).suffix.lower()
     if suffix in (".html", ".htm"):
-        title, text, published = _read_html(raw)
+        title, text, published = _read_html(raw, charset)
     elif suffix in (".md", ".markdown"):
-        title, text, published = _read_markdown(clean(decode(raw)))
+        title, text, published = _read_markdown(clean(decode(raw, declared=charset or None)))
     elif suffix == ".rst":
-        title, text, published = _read_rst(clean(decode(raw)))
+        title, text, published = _read_rst(clean(decode(raw, declared=charset or None)))
     else:
-        title, text, published = _read_text(clean(decode(raw)))
+        title, text, published = _read_text(clean(decode(raw, declared=charset or None)))
     return finished(raw, name, title=title, text=text, published=published, max_text_bytes=max_text_bytes)
 
 
@@ -69,6 +72,15 @@ def parse_date(value: str) -> date | None:
     return None
 
 
+def decode_page(raw: bytes, charset: str = "") -> str:
+    """The text of a web page, in the encoding that a header (``charset``) or the page itself names, if it is not UTF-8
+    all the same. Raises `UnreadableError`."""
+    declared = _CHARSET.search(raw[:2048])
+    named = declared.group(1).decode("ascii").lower() if declared else ""
+    encoding = next((each for each in (charset, named) if _ENCODINGS.match(each)), None)
+    return decode(raw, declared=encoding)
+
+
 def _read_markdown(text: str) -> tuple[str, str, date | None]:
     fields, body = markdown.front_matter(text)
     readable = markdown.readable(body)
@@ -80,10 +92,8 @@ def _read_rst(text: str) -> tuple[str, str, date | None]:
     return _first_heading(readable), readable, _first_date(rst.info_fields(text))
 
 
-def _read_html(raw: bytes) -> tuple[str, str, date | None]:
-    declared = _CHARSET.search(raw[:2048])
-    encoding = declared.group(1).decode("ascii").lower() if declared else ""
-    page = webpage.extract(decode(raw, declared=encoding if _ENCODINGS.match(encoding) else None))
+def _read_html(raw: bytes, charset: str) -> tuple[str, str, date | None]:
+    page = webpage.extract(decode_page(raw, charset))
     days = (parse_date(value) for value in page.dates)
     return page.title, clean(page.text).strip(), next((day for day in days if day), None)
 

@@ -9,6 +9,6 @@ from deep_research.sources.extract.formats import Format
 from deep_research.sources.extract.texts import read_document
 
 
-def read(raw: bytes, format_: Format, *, media_type: str, name: str, max_text_bytes: int) -> Document:
+def read(raw: bytes, format_: Format, *, charset: str, name: str, max_text_bytes: int) -> Document:
     named = f"{PurePosixPath(name).stem or 'document'}.{format_}"
-    return read_document(raw, named, max_text_bytes=max_text_bytes)
+    return read_document(raw, named, charset=charset, max_text_bytes=max_text_bytes)
