@@ -151,12 +151,14 @@ class Child:
         self.end(at_once=False)
         code = self._process.returncode
         if cancelled():
-            return ExtractionError("the extraction was cancelled", cancelled=True)
+            return ExtractionError("the extraction was cancelled", passing=True)
         if code in (-signal.SIGXCPU, -signal.SIGALRM):
             return _too_slow(self._limits.cpu_seconds, " of computing" if code == -signal.SIGXCPU else "")
         return self._crashed(code)
 
     def _crashed(self, code: int | None = None) -> ExtractionError:
+        if code == -signal.SIGKILL:
+            return ExtractionError("reading it was ended from outside", crashed=True, passing=True)
         if code is not None and code < 0:
             with suppress(ValueError):
                 return ExtractionError(f"reading it crashed ({signal.Signals(-code).name})", crashed=True)

@@ -13,7 +13,7 @@ from typing import Any
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
-from deep_research.sources.extract.formats import Format
+from deep_research.sources.extract.formats import Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode
 from deep_research.sources.extract.tables import line
 from deep_research.sources.extract.texts import parse_date
@@ -27,22 +27,22 @@ _AUTHORS = ("author", "creator", "byline")
 _NUMBER = re.compile(r"\d{4001,}")  # Python refuses to read longer ones
 
 
-def read(raw: bytes, format_: Format, *, charset: str, name: str, max_text_bytes: int) -> Document:
+def read(raw: bytes, asked: Asked) -> Document:
     """Raises `UnreadableError`."""
     if len(raw) > _MAX_RAW:
         raise UnreadableError(f"more than {_MAX_RAW:,} bytes of JSON", limit="size")
-    text = decode(raw, declared=charset or None)
-    value = _lines(text) if format_ is Format.JSON_LINES else _one(text)
+    text = decode(raw, declared=asked.charset or None)
+    value = _lines(text) if asked.format is Format.JSON_LINES else _one(text)
     outline = clean("\n".join(written(value, "", 0)).strip("\n"))
     about = value if isinstance(value, dict) else {}
     return finished(
         raw,
-        name,
+        asked.name,
         title=_said(about, _TITLES),
         text=outline,
         published=parse_date(_said(about, _DATES)),
         author=_said(about, _AUTHORS),
-        max_text_bytes=max_text_bytes,
+        max_text_bytes=asked.max_text_bytes,
     )
 
 

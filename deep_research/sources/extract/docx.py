@@ -13,7 +13,7 @@ from deep_research.evidence.plain import clean
 from deep_research.sources.extract import zips
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
-from deep_research.sources.extract.formats import Format
+from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.tables import written
 
@@ -24,7 +24,7 @@ _NOT_AN_AUTHOR = re.compile(r"python-docx|^(?:user|admin\w*|author|unknown|owner
 _MOST_DEPTH = 5  # tables in tables
 
 
-def read(raw: bytes, format_: Format, *, charset: str, name: str, max_text_bytes: int) -> Document:
+def read(raw: bytes, asked: Asked) -> Document:
     """Raises `UnreadableError`."""
     _check(raw)
     import docx
@@ -42,12 +42,12 @@ def read(raw: bytes, format_: Format, *, charset: str, name: str, max_text_bytes
     text = clean("".join(_spaced(blocks))).strip()
     return finished(
         raw,
-        name,
+        asked.name,
         title=title or next((block.lstrip("# ") for kind, block in blocks if kind == "heading"), ""),
         text=text,
         published=_sane(created),
         author="" if _NOT_AN_AUTHOR.search(author) else author,
-        max_text_bytes=max_text_bytes,
+        max_text_bytes=asked.max_text_bytes,
     )
 
 

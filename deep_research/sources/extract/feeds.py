@@ -11,7 +11,7 @@ from deep_research.evidence.plain import clean
 from deep_research.sources.extract import webpage
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
-from deep_research.sources.extract.formats import Format
+from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError, decode
 from deep_research.sources.extract.texts import parse_date
 
@@ -22,12 +22,12 @@ _TITLES = ("title", "article-title")
 _BODIES = ("encoded", "content", "summary", "description")
 
 
-def read(raw: bytes, format_: Format, *, charset: str, name: str, max_text_bytes: int) -> Document:
+def read(raw: bytes, asked: Asked) -> Document:
     """Raises `UnreadableError`."""
     if len(raw) > MAX_RAW:
         raise UnreadableError(f"more than {MAX_RAW:,} bytes of XML", limit="size")
     declared = _ENCODING.search(raw[:300])
-    encoding = charset or (declared[1].decode("ascii").lower() if declared else "")
+    encoding = asked.charset or (declared[1].decode("ascii").lower() if declared else "")
     text = _DECLARATION.sub("", decode(raw, declared=encoding or None))
     if "<!ENTITY" in text.upper():
         raise UnreadableError("XML with entities of its own")
@@ -44,11 +44,11 @@ def read(raw: bytes, format_: Format, *, charset: str, name: str, max_text_bytes
     )
     return finished(
         raw,
-        name,
+        asked.name,
         title=title,
         text=clean("\n\n".join(parts)).strip(),
         published=next(filter(None, days), None),
-        max_text_bytes=max_text_bytes,
+        max_text_bytes=asked.max_text_bytes,
     )
 
 

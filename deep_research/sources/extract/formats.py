@@ -7,6 +7,7 @@ begins as one format and goes on as another is the first.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
@@ -25,6 +26,17 @@ class Format(StrEnum):
     RST = "rst"
     TEXT = "txt"
     XML = "xml"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is known of the bytes that a parser gets: their ``format``, the ``charset`` that a header names (in lower
+    case, empty when none does), the ``name`` of the file; and how many bytes of text they may become."""
+
+    format: Format
+    charset: str
+    name: str
+    max_text_bytes: int
 
 
 _REFUSED: tuple[tuple[bytes, str], ...] = (

@@ -17,7 +17,7 @@ from deep_research.evidence.plain import clean
 from deep_research.sources.extract import metadata, walls, webpage
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
-from deep_research.sources.extract.formats import Format
+from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.pruning import pruned
 from deep_research.sources.extract.texts import decode_page, parse_date
@@ -41,15 +41,13 @@ _CODE = re.compile(r"codeblock(\d{1,5})endcodeblock")
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,300}>")
 
 
-def read(raw: bytes, format_: Format, *, charset: str, name: str, max_text_bytes: int) -> Document:
+def read(raw: bytes, asked: Asked) -> Document:
     """Raises `UnreadableError`."""
     if len(raw) > MAX_RAW:
         raise UnreadableError(f"a page of more than {MAX_RAW:,} bytes", limit="size")
-    if 0 < raw.count(b"\0") * 1000 < len(raw):
-        raw_page = raw.replace(b"\0", b"")  # a few come from careless programs
-    else:
-        raw_page = raw
-    page = unpadded(_DECLARATION.sub("", decode_page(raw_page, charset)))
+    stray = 0 < raw.count(b"\0") * 1000 < len(raw)  # a few come from careless programs
+    raw_page = raw.replace(b"\0", b"") if stray else raw
+    page = unpadded(_DECLARATION.sub("", decode_page(raw_page, asked.charset)))
     if len(page) > MAX_PAGE:
         raise UnreadableError(
             f"a page of more than {MAX_PAGE:,} characters without its scripts", limit="size"
@@ -65,12 +63,12 @@ def read(raw: bytes, format_: Format, *, charset: str, name: str, max_text_bytes
     walls.check(text, page)
     return finished(
         raw,
-        name,
+        asked.name,
         title=title or about.title,
         text=text,
         published=about.published,
         author=about.author,
-        max_text_bytes=max_text_bytes,
+        max_text_bytes=asked.max_text_bytes,
     )
 
 

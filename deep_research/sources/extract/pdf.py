@@ -10,7 +10,7 @@ from typing import Any
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
-from deep_research.sources.extract.formats import Format
+from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.margins import without_margins
 from deep_research.sources.extract.paragraphs import flowing
 from deep_research.sources.extract.plaintext import UnreadableError
@@ -28,7 +28,7 @@ _NOT_AN_AUTHOR = re.compile(
 )
 
 
-def read(raw: bytes, format_: Format, *, charset: str, name: str, max_text_bytes: int) -> Document:
+def read(raw: bytes, asked: Asked) -> Document:
     """Raises `UnreadableError`, and what pypdf raises of a damaged file."""
     import pypdf
     from pypdf.errors import LimitReachedError, PdfReadError
@@ -60,13 +60,13 @@ def read(raw: bytes, format_: Format, *, charset: str, name: str, max_text_bytes
     title, author, published = about
     return finished(
         raw,
-        name,
+        asked.name,
         title=title or _first_line(text),
         text=text,
         published=published,
         author=author,
         pages=starts,
-        max_text_bytes=max_text_bytes,
+        max_text_bytes=asked.max_text_bytes,
     )
 
 

@@ -266,7 +266,7 @@ def document_of(answer: dict[str, Any]) -> Document:
 
 
 def _closed() -> ExtractionError:
-    return ExtractionError("the extraction was stopped", cancelled=True)
+    return ExtractionError("the extraction was stopped", passing=True)
 
 
 _extractors: weakref.WeakSet[Extractor] = weakref.WeakSet()

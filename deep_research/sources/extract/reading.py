@@ -11,7 +11,7 @@ from typing import Any
 from deep_research.evidence.language import language_of
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import MAX_TEXT_BYTES
-from deep_research.sources.extract.formats import Format, format_of
+from deep_research.sources.extract.formats import Asked, Format, format_of
 
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _ROOM = "deep_research.sources.extract"
@@ -31,9 +31,7 @@ def read(raw: bytes, media_type: str = "", name: str = "", max_text_bytes: int =
     """Raises `UnreadableError`, and whatever a parser raises of a damaged file."""
     format_ = format_of(raw, media_type=media_type, name=name)
     parser = import_module(f"{_ROOM}.{_PARSERS.get(format_, 'written')}")
-    document: Document = parser.read(
-        raw, format_, charset=charset(media_type), name=name, max_text_bytes=max_text_bytes
-    )
+    document: Document = parser.read(raw, Asked(format_, charset(media_type), name, max_text_bytes))
     if document.language is None:
         document = replace(document, language=language_of(document.text, default="") or None)
     return document

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
-from deep_research.sources.extract.formats import Format
+from deep_research.sources.extract.formats import Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode
 
 _DELIMITERS = ",;\t|"
@@ -20,11 +20,13 @@ _FIELD = 100_000  # characters
 _NUMBER = re.compile(r"[-+]?[\d.,  %€$£]*\d[\d.,  %€$£]*\Z")
 
 
-def read(raw: bytes, format_: Format, *, charset: str, name: str, max_text_bytes: int) -> Document:
+def read(raw: bytes, asked: Asked) -> Document:
     """Raises `UnreadableError`."""
-    text = clean(decode(raw, declared=charset or None)).strip("\n")
-    rows = list(_rows(text, "\t" if format_ is Format.TSV else _delimiter(text)))
-    return finished(raw, name, title="", text="\n".join(written(rows)), max_text_bytes=max_text_bytes)
+    text = clean(decode(raw, declared=asked.charset or None)).strip("\n")
+    rows = list(_rows(text, "\t" if asked.format is Format.TSV else _delimiter(text)))
+    return finished(
+        raw, asked.name, title="", text="\n".join(written(rows)), max_text_bytes=asked.max_text_bytes
+    )
 
 
 def written(rows: list[list[str]]) -> Iterator[str]:
@@ -41,9 +43,7 @@ def written(rows: list[list[str]]) -> Iterator[str]:
 def line(cells: list[str]) -> str:
     """One row. An empty cell keeps its place; a bar in a cell is no border."""
     plain = [" ".join(cell.replace("|", "/").split()) for cell in cells]
-    joined = " | ".join(plain)
-    # An empty cell at either end would leave a bar that no space stands before.
-    return joined.strip(" ") if len(plain) > 1 else joined
+    return " | ".join(plain).replace("|  |", "| |").replace("|  |", "| |").strip()
 
 
 def is_header(rows: list[list[str]]) -> bool:
