@@ -20,7 +20,7 @@ from deep_research.evals.fingerprints import source_hash
 from deep_research.evals.outcomes import unwritable
 from deep_research.sources.documents import CorpusIndex, Document
 from deep_research.sources.documents.corpus import LocalCorpus, Root
-from deep_research.sources.documents.plaintext import one_line
+from deep_research.sources.extract.plaintext import one_line
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
 from deep_research.state import FirstLook
 from deep_research.state.identity import sha256_hex

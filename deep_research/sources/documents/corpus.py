@@ -20,9 +20,10 @@ from deep_research.sources.documents.files import SUFFIXES, CorpusFolder, Skippe
 from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
 from deep_research.sources.documents.links import TITLES
-from deep_research.sources.documents.plaintext import one_line
 from deep_research.sources.documents.readers import MAX_TEXT_BYTES
 from deep_research.sources.documents.terms import query_terms
+from deep_research.sources.extract import Extractor
+from deep_research.sources.extract.plaintext import one_line
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
 from deep_research.state import FirstLook, Mention, SourceKind, SourceQuality
 from deep_research.state.identity import sha256_hex
@@ -83,6 +84,7 @@ class LocalCorpus(SearchProvider):
         self._roots: list[Root] = []
         self._preparing = threading.Lock()
         self._closing = threading.Event()
+        self._extractor = Extractor()
         self._report: IndexReport | None = None
         self._prepared_at = 0.0
 
@@ -121,10 +123,12 @@ class LocalCorpus(SearchProvider):
     async def aclose(self) -> None:
         """Stop a refresh that is under way and close the indexes. A later search opens them again."""
         self._closing.set()
+        await self._extractor.aclose()
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
         with self._preparing:
+            self._extractor.close()  # again: a refresh may have begun a file in between
             for root in self._roots:
                 root.index.close()
             self._report = None
@@ -196,7 +200,10 @@ class LocalCorpus(SearchProvider):
     def _refresh(self, root: Root) -> IndexReport:
         with CorpusFolder(root.path, max_file_bytes=self._max_file_bytes) as folder:
             report = root.index.refresh(
-                folder, max_text_bytes=self._max_text_bytes, stopped=self._closing.is_set
+                folder,
+                max_text_bytes=self._max_text_bytes,
+                stopped=self._closing.is_set,
+                extractor=self._extractor,
             )
         if not report.documents:
             why = f" ({report.skipped[0].path}: {report.skipped[0].why})" if report.skipped else ""
@@ -277,7 +284,9 @@ def search_result(address: str, hit: Hit) -> SearchResult:
         passages=hit.passages,
         relevance=hit.relevance,
         quality=SourceQuality.HIGH,
+        pages=hit.pages,
         published=hit.published,
+        authors=(hit.author,) if hit.author else (),
         snapshot_hash=hit.snapshot_hash,
         mentions=hit.mentions,
         metadata={"named_by": hit.via} if hit.via else {},

@@ -16,9 +16,10 @@ from pathlib import Path
 from types import TracebackType
 
 from deep_research.errors import CorpusError
-from deep_research.sources.documents.plaintext import UnreadableError
+from deep_research.sources.documents.readers import APART
+from deep_research.sources.extract.plaintext import UnreadableError
 
-SUFFIXES = (".md", ".markdown", ".txt", ".rst", ".html", ".htm")
+SUFFIXES = (".md", ".markdown", ".txt", ".rst", ".html", ".htm", *APART)
 MAX_DEPTH = 64  # folders within folders
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

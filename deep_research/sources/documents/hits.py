@@ -14,8 +14,9 @@ class Hit:
     """A document that was found. ``passages`` are its best spans of ``text``, best first; ``score`` is BM25
     of the first of them, a little more for words in path and date, larger is better, not above 0 when only
     these have any; ``relevance`` is the share (0 to 1) of the query's weight that one of them covers together with its
-    headings and the title; ``mentions`` are the most telling names in them; ``via`` is the title of the document that
-    names this one, when that is why it is here."""
+    headings and the title; ``pages`` is where in ``text`` each page begins, of a document that has pages;
+    ``mentions`` are the most telling names in the passages; ``via`` is the title of the document that names this one,
+    when that is why it is here."""
 
     path: str
     title: str
@@ -25,6 +26,9 @@ class Hit:
     passages: tuple[Span, ...]
     score: float
     relevance: float
+    author: str = ""
+    pages: tuple[int, ...] = ()
+    language: str | None = None
     mentions: tuple[Mention, ...] = ()
     via: str = ""
 

@@ -20,6 +20,7 @@ from deep_research.sources.documents.names import Register
 from deep_research.sources.documents.readers import Document
 from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.documents.writer import IndexWriter
+from deep_research.sources.extract import Extractor
 from deep_research.state import FirstLook
 
 
@@ -47,17 +48,28 @@ class CorpusIndex:
         self._register = Register()
 
     def refresh(
-        self, folder: CorpusFolder, *, max_text_bytes: int, stopped: Callable[[], bool] = lambda: False
+        self,
+        folder: CorpusFolder,
+        *,
+        max_text_bytes: int,
+        stopped: Callable[[], bool] = lambda: False,
+        extractor: Extractor | None = None,
     ) -> IndexReport:
         """Makes the index agree with ``folder``, reading only files whose size or time changed.
 
-        ``stopped`` is asked between files; when it says yes nothing is changed. Raises `CorpusError`.
+        ``stopped`` is asked between files; when it says yes nothing is changed. ``extractor`` reads what is not to be
+        read in this process; without one, one is made for this time. Raises `CorpusError`.
         """
+        reader = extractor or Extractor()
 
         def work(writer: IndexWriter) -> None:
-            writer.follow(folder, max_text_bytes=max_text_bytes, stopped=stopped)
+            writer.follow(folder, reader, max_text_bytes=max_text_bytes, stopped=stopped)
 
-        return self._write(work)
+        try:
+            return self._write(work)
+        finally:
+            if extractor is None:
+                reader.close()
 
     def add(self, documents: Iterable[tuple[str, Document]]) -> IndexReport:
         """Adds documents under their paths, replacing those of the same path. Raises `CorpusError`."""

@@ -242,8 +242,8 @@ def _best_by_coverage(look: _Look, terms: Sequence[str]) -> list[list[_Found]]:
 
 def _hit(connection: sqlite3.Connection, found: list[_Found], weighted: Mapping[str, float]) -> Hit:
     best = found[0]
-    text, snapshot_hash = connection.execute(
-        "SELECT text, snapshot_hash FROM documents WHERE id = ?", (best.document,)
+    text, snapshot_hash, author, pages = connection.execute(
+        "SELECT text, snapshot_hash, author, pages FROM documents WHERE id = ?", (best.document,)
     ).fetchone()
     return Hit(
         path=best.path,
@@ -251,6 +251,9 @@ def _hit(connection: sqlite3.Connection, found: list[_Found], weighted: Mapping[
         text=text,
         snapshot_hash=snapshot_hash,
         published=_day(best.published),
+        author=author,
+        pages=tuple(map(int, pages.split())) if pages else (),
+        language=best.language or None,
         passages=tuple(Span(start=part.start, end=part.stop) for part in found),
         score=-best.score,
         relevance=max(part.covers(weighted, text) for part in found),

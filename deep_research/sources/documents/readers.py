@@ -1,142 +1,24 @@
-"""From the bytes of a file to a document: title, readable text, date."""
+"""Which files of a corpus are read where: text in this process, the rest in a child that cannot hurt it."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from datetime import date
-from pathlib import PurePosixPath
+from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.finishing import MAX_TEXT_BYTES, TooLongError
+from deep_research.sources.extract.texts import parse_date, read_document
 
-from deep_research.evidence.plain import clean
-from deep_research.sources.documents import markdown, rst, webpage
-from deep_research.sources.documents.plaintext import UnreadableError, decode, one_line
-from deep_research.state.identity import sha256_hex
+APART = (".pdf", ".docx", ".csv", ".tsv", ".json", ".jsonl")
 
-MAX_TEXT_BYTES = 2_000_000
-TITLE_LENGTH = 300
-
-_HEADING = re.compile(r"^#{1,6} (\S[^\n]*)$", re.MULTILINE)
-_FENCED = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
-_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
-_ENCODINGS = re.compile(
-    r"(?:windows-125\d|cp125\d|iso-8859-\d{1,2}|latin-?1|koi8-[ru]"
-    r"|shift_jis|euc-jp|euc-kr|gbk|gb2312|gb18030|big5)\Z"
-)
-_ISO_DATE = re.compile(r"\b(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
-_NAMED_DATE = re.compile(
-    rf"\b(?:{_DAY}\.?\s+)?({'|'.join(_MONTHS)})[a-z]*\.?\s+(?:{_DAY},?\s+)?(\d{{4}})\b", re.IGNORECASE
-)
-_DATE_FIELDS = (
-    "date",
-    "published",
-    "publish_date",
-    "pubdate",
-    "created",
-    "updated",
-    "lastmod",
-    "last_modified",
-)
+__all__ = [
+    "APART",
+    "MAX_TEXT_BYTES",
+    "Document",
+    "TooLongError",
+    "is_read_apart",
+    "parse_date",
+    "read_document",
+]
 
 
-class TooLongError(UnreadableError):
-    """More text than the limit in force."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Document:
-    """A document that was read. ``text`` is NFC with ``\\n`` line ends and is never cut; ``snapshot_hash`` is
-    the sha256 (hex) of the bytes it came from."""
-
-    title: str
-    text: str
-    published: date | None = None
-    snapshot_hash: str = ""
-
-
-def read_document(raw: bytes, name: str, *, max_text_bytes: int = MAX_TEXT_BYTES) -> Document:
-    """The document in ``raw``; the suffix of the file ``name`` says how it is written.
-
-    Raises `UnreadableError` for what is binary, in an unknown encoding, empty, or longer than
-    ``max_text_bytes`` (UTF-8 bytes of readable text).
-    """
-    suffix = PurePosixPath(name).suffix.lower()
-    if suffix in (".html", ".htm"):
-        title, text, published = _read_html(raw)
-    elif suffix in (".md", ".markdown"):
-        title, text, published = _read_markdown(clean(decode(raw)))
-    elif suffix == ".rst":
-        title, text, published = _read_rst(clean(decode(raw)))
-    else:
-        title, text, published = _read_text(clean(decode(raw)))
-    if not any(map(str.isalnum, text)):
-        raise UnreadableError("no readable text in it")
-    if len(text) > max_text_bytes or len(text.encode()) > max_text_bytes:
-        raise TooLongError(f"more than {max_text_bytes:,} bytes of text")
-    return Document(
-        title=one_line(clean(title), TITLE_LENGTH) or _name_as_title(name),
-        text=text,
-        published=published,
-        snapshot_hash=sha256_hex(raw),
-    )
-
-
-def parse_date(value: str) -> date | None:
-    """The first day that ``value`` names: ``2024-03-05…``, ``2024/3/5``, ``5 March 2024``, ``March 5,
-    2024``."""
-    value = value[:100]
-    try:
-        if found := _ISO_DATE.search(value):
-            return date(int(found[1]), int(found[3]), int(found[4]))
-        if found := _NAMED_DATE.search(value):
-            return date(int(found[4]), _MONTHS.index(found[2].lower()) + 1, int(found[1] or found[3] or 1))
-    except ValueError:
-        return None
-    return None
-
-
-def _read_markdown(text: str) -> tuple[str, str, date | None]:
-    fields, body = markdown.front_matter(text)
-    readable = markdown.readable(body)
-    return fields.get("title") or _first_heading(readable), readable, _first_date(fields)
-
-
-def _read_rst(text: str) -> tuple[str, str, date | None]:
-    readable = rst.readable(text)
-    return _first_heading(readable), readable, _first_date(rst.info_fields(text))
-
-
-def _read_html(raw: bytes) -> tuple[str, str, date | None]:
-    declared = _CHARSET.search(raw[:2048])
-    encoding = declared.group(1).decode("ascii").lower() if declared else ""
-    page = webpage.extract(decode(raw, declared=encoding if _ENCODINGS.match(encoding) else None))
-    days = (parse_date(value) for value in page.dates)
-    return page.title, clean(page.text).strip(), next((day for day in days if day), None)
-
-
-def _read_text(text: str) -> tuple[str, str, date | None]:
-    """A short first line that stands alone, or is in capitals, is the title."""
-    stripped = text.strip("\n").rstrip()
-    first, _, rest = stripped.lstrip().partition("\n")
-    alone = first.isupper() or not rest.split("\n", 1)[0].strip(" \t=-~*")
-    titled = len(first) <= 120 and alone and bool(rest) and not first.rstrip().endswith((".", ":", ",", ";"))
-    return first.strip("#=*- \t") if titled else "", stripped, None
-
-
-def _first_heading(text: str) -> str:
-    heading = _HEADING.search(text)
-    fence = _FENCED.search(text)
-    if not heading or (fence and fence.start() < heading.start()):
-        return ""
-    return heading.group(1)
-
-
-def _first_date(fields: dict[str, str]) -> date | None:
-    days = (parse_date(fields[name]) for name in _DATE_FIELDS if name in fields)
-    return next((day for day in days if day), None)
-
-
-def _name_as_title(name: str) -> str:
-    stem = PurePosixPath(name).stem
-    return one_line(" ".join(re.split(r"[-_\s]+", stem)), TITLE_LENGTH) or name
+def is_read_apart(name: str) -> bool:
+    """Whether the file ``name`` is to be read by an `Extractor`."""
+    return name.lower().endswith(APART)

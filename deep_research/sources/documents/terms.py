@@ -15,7 +15,7 @@ from deep_research.evidence.language import ENGLISH, STEMMED, stems_in
 from deep_research.evidence.plain import clean
 from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.files import SUFFIXES
-from deep_research.sources.documents.plaintext import words
+from deep_research.sources.extract.plaintext import words
 
 MAX_TERMS = 128
 MAX_REPEATS = 12  # of one of them: the time of a search grows with the square of its repeats

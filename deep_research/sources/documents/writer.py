@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import date
 
-from deep_research.errors import CorpusError
+from deep_research.errors import CorpusError, ExtractionError
 from deep_research.evidence.language import ENGLISH, language_of
 from deep_research.evidence.names import borne
 from deep_research.evidence.passages import TARGET, passages
 from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.files import Candidate, CorpusFolder, Skipped
-from deep_research.sources.documents.plaintext import UnreadableError
-from deep_research.sources.documents.readers import Document, TooLongError, read_document
+from deep_research.sources.documents.readers import Document, TooLongError, is_read_apart, read_document
 from deep_research.sources.documents.terms import fields, path_words
+from deep_research.sources.extract import Extractor
+from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.state.identity import sha256_hex
 
 _INTO_DOCUMENTS = """INTO documents (
     id, path, size, mtime_ns, title, published, snapshot_hash, text_bytes, first_passage, passages, why, language,
-    text
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    author, pages, text
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _BATCH = 200  # passages handed to SQLite at once
 _BATCH_CHARACTERS = 1_000_000
 
@@ -54,6 +56,17 @@ class _Known:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    """A file that the extractor reads."""
+
+    path: str
+    before: _Known | None
+    size: int
+    mtime_ns: int
+    document: Future[Document]
+
+
 class IndexWriter:
     """Changes the index inside one open transaction; ``finish`` before it is committed."""
 
@@ -77,7 +90,14 @@ class IndexWriter:
         self._languages: Counter[str] = Counter()
         self._characters = 0
 
-    def follow(self, folder: CorpusFolder, *, max_text_bytes: int, stopped: Callable[[], bool]) -> None:
+    def follow(
+        self,
+        folder: CorpusFolder,
+        extractor: Extractor,
+        *,
+        max_text_bytes: int,
+        stopped: Callable[[], bool],
+    ) -> None:
         """Adds, replaces and removes what differs from ``folder``. Raises `CorpusError` when stopped."""
         known = {
             row[0]: _Known(*row[1:])
@@ -86,20 +106,33 @@ class IndexWriter:
             )
         }
         seen: set[str] = set()
-        for entry in folder.walk():
-            if stopped():
-                raise CorpusError("The corpus was closed while it was being read.", hint="Nothing was lost.")
-            if isinstance(entry, Candidate) and entry.path in seen:
-                entry = Skipped(entry.path, "another file has the same printable name")
-            if isinstance(entry, Skipped):
-                self.skipped.append(entry)
-                continue
-            seen.add(entry.path)
-            before = known.pop(entry.path, None)
-            if before is None or not before.holds(entry, max_text_bytes):
-                self._read(folder, entry, before, max_text_bytes)
-            elif before.why is not None:
-                self.skipped.append(Skipped(entry.path, before.why))
+        under_way: deque[_UnderWay] = deque()
+        try:
+            for entry in folder.walk():
+                _check(stopped)
+                if isinstance(entry, Candidate) and entry.path in seen:
+                    entry = Skipped(entry.path, "another file has the same printable name")
+                if isinstance(entry, Skipped):
+                    self.skipped.append(entry)
+                    continue
+                seen.add(entry.path)
+                before = known.pop(entry.path, None)
+                if before is None or not before.holds(entry, max_text_bytes):
+                    if is_read_apart(entry.path):
+                        while len(under_way) > extractor.workers:
+                            self._finish(under_way.popleft(), max_text_bytes)
+                        self._begin(folder, entry, before, max_text_bytes, extractor, under_way)
+                    else:
+                        self._read(folder, entry, before, max_text_bytes)
+                elif before.why is not None:
+                    self.skipped.append(Skipped(entry.path, before.why))
+            while under_way:
+                _check(stopped)
+                self._finish(under_way.popleft(), max_text_bytes)
+            _check(stopped)
+        finally:
+            for left in under_way:
+                left.document.cancel()
         for gone in known:
             self.removed += self._remove(gone)
 
@@ -107,12 +140,14 @@ class IndexWriter:
         """Adds a document, in the place of one of the same path."""
         text, title, published = document.text, document.title, document.published
         length = len(text) if text.isascii() else len(text.encode())
-        language = language_of(text)
+        language = document.language or language_of(text)
         parts = _passages(text)
         number, at = self._next_document, self._next_passage
         day = published.isoformat() if published else None
         file = number, path, size, mtime_ns
-        row = (*file, title, day, document.snapshot_hash, length, at, len(parts), None, language, text)
+        pages = " ".join(map(str, document.pages)) or None
+        tail = (language, document.author, pages, text)
+        row = (*file, title, day, document.snapshot_hash, length, at, len(parts), None, *tail)
         if self._is_new(path):
             self._new.append(row)
             self.added += 1
@@ -164,27 +199,76 @@ class IndexWriter:
         self, folder: CorpusFolder, file: Candidate, before: _Known | None, max_text_bytes: int
     ) -> None:
         """Reads one file and puts what it now is in the place of what it was."""
-        raw: bytes | None = None
-        size, mtime_ns = file.size, file.mtime_ns
+        raw = self._raw(folder, file, before, max_text_bytes)
+        if raw is None:
+            return
+        bytes_, size, mtime_ns = raw
+        try:
+            document = read_document(bytes_, file.names[-1], max_text_bytes=max_text_bytes)
+        except UnreadableError as error:
+            over = max_text_bytes if isinstance(error, TooLongError) else 0
+            self._skip(file.path, str(error), before, (size, mtime_ns, over))
+        else:
+            self.put(file.path, document, size=size, mtime_ns=mtime_ns)
+
+    def _begin(
+        self,
+        folder: CorpusFolder,
+        file: Candidate,
+        before: _Known | None,
+        max_text_bytes: int,
+        extractor: Extractor,
+        under_way: deque[_UnderWay],
+    ) -> None:
+        """Hands one file to the extractor, for `_finish` to put it where it belongs."""
+        raw = self._raw(folder, file, before, max_text_bytes)
+        if raw is not None:
+            bytes_, size, mtime_ns = raw
+            document = extractor.submit(bytes_, name=file.names[-1], max_text_bytes=max_text_bytes)
+            under_way.append(_UnderWay(file.path, before, size, mtime_ns, document))
+
+    def _finish(self, file: _UnderWay, max_text_bytes: int) -> None:
+        try:
+            document = file.document.result()
+        except ExtractionError as error:
+            if error.data.get("passing"):  # the next look may find it readable
+                self._skip(file.path, error.problem, file.before, None)
+                return
+            over = max_text_bytes if error.data.get("limit") == "size" else 0
+            self._skip(file.path, error.problem, file.before, (file.size, file.mtime_ns, over))
+        else:
+            self.put(file.path, document, size=file.size, mtime_ns=file.mtime_ns)
+
+    def _raw(
+        self, folder: CorpusFolder, file: Candidate, before: _Known | None, max_text_bytes: int
+    ) -> tuple[bytes, int, int] | None:
+        """The bytes of a file, its size and time; None when there is no more to do."""
         try:
             raw, status = folder.read(file.names)
-            size, mtime_ns = status.st_size, status.st_mtime_ns
-            if before and before.still_says(raw, max_text_bytes):
-                self._connection.execute(
-                    "UPDATE documents SET size = ?, mtime_ns = ? WHERE id = ?", (size, mtime_ns, before.id)
-                )
-                return
-            document = read_document(raw, file.names[-1], max_text_bytes=max_text_bytes)
-            self.put(file.path, document, size=size, mtime_ns=mtime_ns)
         except UnreadableError as error:
-            self.skipped.append(Skipped(file.path, str(error)))
-            if before:
-                self.removed += self._remove(file.path)
-            if raw is not None:  # else the next look may find it readable without a change of time or size
-                over = max_text_bytes if isinstance(error, TooLongError) else 0
-                place = self._next_document, file.path, size, mtime_ns
-                self._insert_document((*place, "", None, "", over, 0, 0, str(error), "", ""))
-                self._next_document += 1
+            self._skip(file.path, str(error), before, None)
+            return None
+        if before and before.still_says(raw, max_text_bytes):
+            self._connection.execute(
+                "UPDATE documents SET size = ?, mtime_ns = ? WHERE id = ?",
+                (status.st_size, status.st_mtime_ns, before.id),
+            )
+            return None
+        return raw, status.st_size, status.st_mtime_ns
+
+    def _skip(
+        self, path: str, why: str, before: _Known | None, remembered: tuple[int, int, int] | None
+    ) -> None:
+        """Passes a file over. ``remembered`` are its size, time and the limit it went over, for the next look to pass it
+        over as well; None when that may find it readable without a change of these."""
+        self.skipped.append(Skipped(path, why))
+        if before:
+            self.removed += self._remove(path)
+        if remembered:
+            size, mtime_ns, over = remembered
+            place = self._next_document, path, size, mtime_ns
+            self._insert_document((*place, "", None, "", over, 0, 0, why, "", "", None, ""))
+            self._next_document += 1
 
     def _is_new(self, path: str) -> bool:
         """Whether no document can have this path, which is only known of an index that was empty."""
@@ -266,3 +350,8 @@ def _passages(text: str) -> list[tuple[int, int, str]]:
     body = text.strip()
     start = text.find(body)
     return [(start, start + len(body), "")] if body else []
+
+
+def _check(stopped: Callable[[], bool]) -> None:
+    if stopped():
+        raise CorpusError("The corpus was closed while it was being read.", hint="Nothing was lost.")

@@ -12,7 +12,7 @@ import pytest
 
 from deep_research.errors import CorpusError
 from deep_research.sources.documents.files import MAX_DEPTH, Candidate, CorpusFolder, Skipped
-from deep_research.sources.documents.plaintext import UnreadableError
+from deep_research.sources.extract.plaintext import UnreadableError
 
 if TYPE_CHECKING:
     from tests.sources.documents.conftest import OpenedFiles
@@ -69,13 +69,13 @@ def read_all(root: Path) -> dict[str, bytes]:
 
 
 def test_documents_of_all_kinds_are_found_in_order_whatever_the_case_of_their_suffix(root: Path) -> None:
-    names = ["b.MD", "a.txt", "c.markdown", "d.rst", "e.HTML", "f.htm"]
-    for name in [*names, "g.pdf", "h", "i.py"]:
+    names = ["b.MD", "a.txt", "c.markdown", "d.rst", "e.HTML", "f.htm", "g.pdf", "h.DOCX"]
+    for name in [*names, "h", "i.py", "j.xlsx"]:
         (root / name).write_text("x")
     (root / "inner" / "deep").mkdir(parents=True)
     (root / "inner" / "deep" / "z.md").write_text("x")
     found, skipped = look(root)
-    assert found == ["a.txt", "b.MD", "c.markdown", "d.rst", "e.HTML", "f.htm", "inner/deep/z.md"]
+    assert found == ["a.txt", "b.MD", "c.markdown", "d.rst", "e.HTML", "f.htm", "g.pdf", "h.DOCX", "inner/deep/z.md"]
     assert not skipped
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deep_research.sources.documents.plaintext import UnreadableError, one_line
 from deep_research.sources.documents.readers import Document, TooLongError, parse_date, read_document
+from deep_research.sources.extract.plaintext import UnreadableError, one_line
 
 SUFFIXES = (".md", ".rst", ".html", ".txt")
 CANARY = "obey the canary"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from unicodedata import east_asian_width
 
-from deep_research.sources.documents.rst_tables import Cell, Table
+from deep_research.sources.extract.rst_tables import Cell, Table
 
 _SIMPLE = re.compile(r"=+(?: +=+)+ *\Z")
 _SPANS = re.compile(r"-+(?: +-+)* *\Z")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 
-from deep_research.sources.documents.plaintext import words
+from deep_research.sources.extract.plaintext import words
 
 _NAME = re.compile(r"[a-zA-Z][^\s/>]*+")
 _ATTRIBUTE = re.compile(r"[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?")

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 
 from deep_research.evidence.plain import chunks
-from deep_research.sources.documents.plaintext import words
-from deep_research.sources.documents.rst_drawn import drawn
-from deep_research.sources.documents.rst_tables import Table, directive, listed, separated, written
+from deep_research.sources.extract.plaintext import words
+from deep_research.sources.extract.rst_drawn import drawn
+from deep_research.sources.extract.rst_tables import Table, directive, listed, separated, written
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*\Z")
 _DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|\n]{1,100}\|[ \t]+)?([A-Za-z][\w:+.-]{0,60})::[ \t]*([^\n]*)\Z")

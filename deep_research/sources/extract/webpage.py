@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from deep_research.sources.documents.html_tokens import Start, Text, tokens
-from deep_research.sources.documents.plaintext import words
+from deep_research.sources.extract.html_tokens import Start, Text, tokens
+from deep_research.sources.extract.plaintext import words
 
 _DROPPED = words(
     "script style nav header footer aside form template svg noscript iframe object embed canvas audio video "
@@ -52,7 +52,7 @@ def extract(html: str) -> Page:
     return page if page.text else _Extractor(_DROPPED - {"form"}).run(html)
 
 
-def _without_site(title: str, heading: str) -> str:
+def without_site(title: str, heading: str) -> str:
     """The title without the name of the site that many put behind it: what the page's first heading says then."""
     if not title or (heading and _SITE.match(title.removeprefix(heading)) and title.startswith(heading)):
         return heading
@@ -88,7 +88,7 @@ class _Extractor:
             else:
                 self._end(token.name)
         self._flush("pre" if self._pre else "")
-        title = _without_site(
+        title = without_site(
             " ".join("".join(self._title).split()),
             " ".join("".join(self._first_heading).split()).rstrip(" ¶#"),
         )

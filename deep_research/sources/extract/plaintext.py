@@ -7,7 +7,12 @@ import re
 
 
 class UnreadableError(Exception):
-    """A document that cannot be used. The text says why, in a few words; it never stops the others."""
+    """A document that cannot be used. The text says why, in a few words; it never stops the others. ``limit`` is the
+    limit that was met (memory, time or size), empty when it was none."""
+
+    def __init__(self, why: str, *, limit: str = "") -> None:
+        self.limit = limit
+        super().__init__(why)
 
 
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f]")

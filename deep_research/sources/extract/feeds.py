@@ -1,0 +1,89 @@
+"""Feeds as their entries; of other XML the text, when it is one that people read. Entities are never expanded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lxml import etree
+
+from deep_research.evidence.plain import clean
+from deep_research.sources.extract import webpage
+from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.finishing import finished
+from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.plaintext import UnreadableError, decode
+from deep_research.sources.extract.texts import parse_date
+
+MAX_RAW = 5_000_000
+_ENCODING = re.compile(rb"<\?xml[^>]{0,200}encoding\s*=\s*[\"']([\w.:-]{1,40})")
+_DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,300}\?>")
+_TITLES = ("title", "article-title")
+_BODIES = ("encoded", "content", "summary", "description")
+
+
+def read(raw: bytes, asked: Asked) -> Document:
+    """Raises `UnreadableError`."""
+    if len(raw) > MAX_RAW:
+        raise UnreadableError(f"more than {MAX_RAW:,} bytes of XML", limit="size")
+    declared = _ENCODING.search(raw[:300])
+    encoding = asked.charset or (declared[1].decode("ascii").lower() if declared else "")
+    text = _DECLARATION.sub("", decode(raw, declared=encoding or None))
+    if "<!ENTITY" in text.upper():
+        raise UnreadableError("XML with entities of its own")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False, remove_comments=True)
+    try:
+        root = etree.fromstring(text.encode(), parser)
+    except etree.XMLSyntaxError as error:
+        raise UnreadableError("damaged XML, or nested too deeply") from error
+    entries = [element for element in root.iter() if _name(element) in ("item", "entry")]
+    title = next((_text(element) for element in root.iter() if _name(element) in _TITLES), "")
+    parts = list(_feed(title, entries)) if entries else list(_paragraphs(root))
+    days = (
+        parse_date(_text(e)) for e in root.iter() if _name(e) in ("pubdate", "published", "updated", "date")
+    )
+    return finished(
+        raw,
+        asked.name,
+        title=title,
+        text=clean("\n\n".join(parts)).strip(),
+        published=next(filter(None, days), None),
+        max_text_bytes=asked.max_text_bytes,
+    )
+
+
+def _name(element: etree._Element) -> str:
+    return str(element.tag).rpartition("}")[2].lower() if isinstance(element.tag, str) else ""
+
+
+def _text(element: etree._Element) -> str:
+    return " ".join("".join(str(part) for part in element.itertext()).split())
+
+
+def _feed(title: str, entries: list[etree._Element]) -> Iterator[str]:
+    if title:
+        yield f"# {title}"
+    for entry in entries:
+        inner = {_name(element): element for element in entry}
+        if "title" in inner and (heading := _text(inner["title"])):
+            yield f"## {heading}"
+        for date_name in ("pubdate", "published", "updated"):
+            if date_name in inner:
+                yield _text(inner[date_name])
+                break
+        body = next((inner[each] for each in _BODIES if each in inner), None)
+        if body is not None and (said := webpage.extract("".join(map(str, body.itertext()))).text):
+            yield said
+
+
+def _paragraphs(root: etree._Element) -> Iterator[str]:
+    """The text of elements that hold some of their own, each a paragraph; of data that nobody wrote to be read there is
+    none."""
+    for element in root.iter():
+        own = (element.text or "").strip() or any((inner.tail or "").strip() for inner in element)
+        parent = element.getparent()
+        inside = parent is not None and (
+            (parent.text or "").strip() or any((e.tail or "").strip() for e in parent)
+        )
+        if isinstance(element.tag, str) and own and not inside:
+            yield _text(element)

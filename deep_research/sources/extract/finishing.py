@@ -1,0 +1,57 @@
+"""The last step of every reader: what it found becomes a document, or it is said why there is none."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import date
+from pathlib import PurePosixPath
+
+from deep_research.evidence.plain import clean
+from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.plaintext import UnreadableError, one_line
+
+MAX_TEXT_BYTES = 2_000_000
+TITLE_LENGTH = 300
+_AUTHOR_LENGTH = 200
+
+
+class TooLongError(UnreadableError):
+    """More text than the limit in force."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why, limit="size")
+
+
+def finished(
+    raw: bytes,
+    name: str,
+    *,
+    title: str,
+    text: str,
+    published: date | None = None,
+    author: str = "",
+    language: str | None = None,
+    pages: tuple[int, ...] = (),
+    max_text_bytes: int = MAX_TEXT_BYTES,
+) -> Document:
+    """The document of a ``text`` that is clean already. Raises `UnreadableError` when nothing in it can be read, and
+    `TooLongError`."""
+    if not any(map(str.isalnum, text)):
+        raise UnreadableError("no readable text in it")
+    if len(text) > max_text_bytes or len(text.encode()) > max_text_bytes:
+        raise TooLongError(f"more than {max_text_bytes:,} bytes of text")
+    return Document(
+        title=one_line(clean(title), TITLE_LENGTH) or _name_as_title(name),
+        text=text,
+        published=published,
+        author=one_line(clean(author), _AUTHOR_LENGTH),
+        language=language,
+        pages=pages,
+        snapshot_hash=hashlib.sha256(raw).hexdigest(),
+    )
+
+
+def _name_as_title(name: str) -> str:
+    stem = PurePosixPath(name).stem
+    return one_line(" ".join(re.split(r"[-_\s]+", stem)), TITLE_LENGTH) or name

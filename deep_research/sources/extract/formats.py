@@ -1,0 +1,209 @@
+"""What a document is written in: by what it is, else by what a server says of it, else by its name. Pure.
+
+Content decides where it is plain, so that neither a header nor a name that lies leads to the wrong parser, and what
+begins as one format and goes on as another is the first.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import PurePosixPath
+
+from deep_research.sources.extract.plaintext import UnreadableError
+
+
+class Format(StrEnum):
+    HTML = "html"
+    PDF = "pdf"
+    DOCX = "docx"
+    CSV = "csv"
+    TSV = "tsv"
+    JSON = "json"
+    JSON_LINES = "jsonl"
+    MARKDOWN = "md"
+    RST = "rst"
+    TEXT = "txt"
+    XML = "xml"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is known of the bytes that a parser gets: their ``format``, the ``charset`` that a header names (in lower
+    case, empty when none does), the ``name`` of the file; and how many bytes of text they may become."""
+
+    format: Format
+    charset: str
+    name: str
+    max_text_bytes: int
+
+
+_REFUSED: tuple[tuple[bytes, str], ...] = (
+    (b"\x89PNG", "an image (PNG)"),
+    (b"\xff\xd8\xff", "an image (JPEG)"),
+    (b"GIF8", "an image (GIF)"),
+    (b"BM", "an image (BMP)"),
+    (b"II*\0", "an image (TIFF)"),
+    (b"MM\0*", "an image (TIFF)"),
+    (b"\0\0\x01\0", "an image (ICO)"),
+    (b"ID3", "a sound"),
+    (b"OggS", "a sound or film"),
+    (b"fLaC", "a sound"),
+    (b"\x1aE\xdf\xa3", "a film"),
+    (b"FLV\x01", "a film"),
+    (b"\x7fELF", "a program"),
+    (b"MZ", "a program"),
+    (b"\xca\xfe\xba\xbe", "a program"),
+    (b"\xcf\xfa\xed\xfe", "a program"),
+    (b"\0asm", "a program"),
+    (b"\x1f\x8b", "an archive (gzip)"),
+    (b"BZh", "an archive (bzip2)"),
+    (b"\xfd7zXZ\0", "an archive (xz)"),
+    (b"(\xb5/\xfd", "an archive (zstd)"),
+    (b"7z\xbc\xaf\x27\x1c", "an archive (7z)"),
+    (b"Rar!\x1a\x07", "an archive (rar)"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old or encrypted office file; save it as docx or PDF"),
+    (b"{\\rtf", "a rich text file; save it as docx or PDF"),
+    (b"%!PS", "a PostScript file; save it as PDF"),
+    (b"SQLite format 3\0", "a database"),
+    (b"wOFF", "a font"),
+    (b"wOF2", "a font"),
+)
+_SHORT_MARKS = (b"BM", b"MZ", b"ID3", b"BZh")  # text may begin with these as well
+_KINDS = {"image": "an image", "audio": "a sound", "video": "a film", "font": "a font"}
+_BY_TYPE = {
+    "text/html": Format.HTML,
+    "application/xhtml+xml": Format.HTML,
+    "application/pdf": Format.PDF,
+    "application/x-pdf": Format.PDF,
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": Format.DOCX,
+    "text/csv": Format.CSV,
+    "application/csv": Format.CSV,
+    "text/tab-separated-values": Format.TSV,
+    "application/json": Format.JSON,
+    "text/json": Format.JSON,
+    "application/jsonl": Format.JSON_LINES,
+    "application/x-ndjson": Format.JSON_LINES,
+    "application/x-jsonlines": Format.JSON_LINES,
+    "text/markdown": Format.MARKDOWN,
+    "text/x-markdown": Format.MARKDOWN,
+    "text/x-rst": Format.RST,
+    "text/prs.fallenstein.rst": Format.RST,
+    "application/xml": Format.XML,
+    "text/xml": Format.XML,
+}
+_BY_SUFFIX = {
+    **{f".{format_}": format_ for format_ in Format},
+    ".htm": Format.HTML,
+    ".xhtml": Format.HTML,
+    ".markdown": Format.MARKDOWN,
+    ".ndjson": Format.JSON_LINES,
+    ".text": Format.TEXT,
+    ".rss": Format.XML,
+    ".atom": Format.XML,
+    ".tab": Format.TSV,
+}
+_PACKED = {Format.PDF, Format.DOCX}  # what is not text
+_BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+_HTML = re.compile(
+    r"\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]{0,200}\?>\s*)*"
+    r"(?:<!doctype\s+html|<(?:html|head|body)[\s>])",
+    re.IGNORECASE | re.DOTALL,
+)
+_XML = re.compile(r"\s*<\?xml\s|\s*<(?:rss|feed|rdf:RDF)[\s>]")
+_TAG = re.compile(r"<[a-zA-Z!/][^<>]*>")
+_LINE_OF_JSON = re.compile(r"\s*\{.*\}\s*\n\s*\{")
+
+
+def format_of(raw: bytes, *, media_type: str = "", name: str = "") -> Format:
+    """Raises `UnreadableError` for what has no text to read, saying what it is."""
+    start = raw[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
+    declared = media_type.split(";")[0].strip().lower()
+    said = _BY_TYPE.get(declared)
+    named = _BY_SUFFIX.get(PurePosixPath(name.split("?")[0].split("#")[0]).suffix.lower())
+    if start.startswith(b"%PDF-") or (Format.PDF in (said, named) and b"%PDF-" in raw[:1024]):
+        return Format.PDF
+    if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        return _zipped(raw)
+    _refuse(raw, start)
+    if not raw.strip():
+        raise UnreadableError("nothing in it")
+    head = _head(raw)
+    if head is None:
+        raise UnreadableError(_KINDS.get(declared.split("/")[0], "binary data, not text"))
+    if _HTML.match(head):
+        return Format.HTML
+    if said in _PACKED or (said is None and named in _PACKED):
+        wanted = "PDF" if Format.PDF in (said, named) else "Word document"
+        if not _TAG.search(head):
+            raise UnreadableError(f"not a {wanted}, although it is called one")
+        return Format.HTML  # servers answer with pages that say why there is no file
+    if _XML.match(head):
+        return Format.HTML if "<html" in head else Format.XML
+    return _written(head, said, named, declared)
+
+
+def _written(head: str, said: Format | None, named: Format | None, declared: str) -> Format:
+    """Of what is text: what says so most exactly. Servers call many things plain text, and some call all HTML."""
+    if said is Format.HTML and not _TAG.search(head):
+        said = None
+    if named and declared in ("text/plain", "application/octet-stream", "binary/octet-stream"):
+        said = named
+    if said is None and declared.endswith("+json"):
+        said = Format.JSON
+    if said is None and declared.endswith("+xml"):
+        said = Format.XML
+    found = said or (named if not declared or declared.startswith(("text/html", "application/")) else None)
+    if found is None and declared.startswith("text/"):
+        return Format.TEXT
+    if found is None and head.lstrip()[:1] in ("{", "["):
+        return Format.JSON_LINES if _LINE_OF_JSON.match(head) else Format.JSON
+    if found is None and len(_TAG.findall(head)) > 5:
+        return Format.HTML
+    return found or Format.TEXT
+
+
+def _head(raw: bytes) -> str | None:
+    """The beginning as text, as far as one needs to see it; None when it is none."""
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        if raw.startswith(mark):
+            return raw[2:8192].decode(encoding, "replace")
+    head = raw[:4096]
+    if head.count(b"\0"):
+        return None
+    controls = sum(head.count(code) for code in range(32) if code not in b"\t\n\r\f\x1b")
+    return None if controls * 20 > len(head) else head.decode("utf-8", "replace").removeprefix("\ufeff")
+
+
+def _zipped(raw: bytes) -> Format:
+    """What a zip archive holds, as far as its names tell. They stand in it in the clear."""
+    if b"word/document" in raw:
+        return Format.DOCX
+    for mark, what in (
+        (b"xl/workbook", "a spreadsheet; save it as CSV"),
+        (b"ppt/presentation", "a slide show; save it as PDF"),
+        (b"application/epub+zip", "an e-book; save it as PDF or HTML"),
+        (b"opendocument", "an OpenDocument file; save it as docx or PDF"),
+        (b"EncryptedPackage", "encrypted; save it without a password"),
+        (b"META-INF/MANIFEST", "a program"),
+    ):
+        if mark in raw:
+            raise UnreadableError(what)
+    raise UnreadableError("an archive (zip)")
+
+
+def _refuse(raw: bytes, start: bytes) -> None:
+    if start[4:8] == b"ftyp":
+        raise UnreadableError("a film or image")
+    if start.startswith(b"RIFF"):
+        raise UnreadableError("an image, a sound or a film")
+    if raw[257:262] == b"ustar":
+        raise UnreadableError("an archive (tar)")
+    for mark, what in _REFUSED:
+        if start.startswith(mark) and (mark not in _SHORT_MARKS or b"\0" in raw[:512]):
+            raise UnreadableError(what)
+    if re.match(
+        rb"(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?(?:<!DOCTYPE svg[^>]*>\s*)?<svg[\s>]", start, re.DOTALL
+    ):
+        raise UnreadableError("an image (SVG)")

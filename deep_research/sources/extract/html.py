@@ -1,0 +1,175 @@
+"""A web page as a document: trafilatura finds what the page is about, the reader of the corpus writes it down.
+
+Where trafilatura finds nothing, or far less than there is once menus and notices are out, the reader of the corpus
+takes the whole of that. A page of a shape that trees cannot hold goes straight to that reader, which takes linear time
+whatever the input.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+from lxml import etree
+from lxml.html import HtmlElement, HTMLParser, document_fromstring, tostring
+
+from deep_research.evidence.plain import clean
+from deep_research.sources.extract import metadata, walls, webpage
+from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.finishing import finished
+from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.pruning import pruned
+from deep_research.sources.extract.texts import decode_page, parse_date
+from deep_research.sources.extract.unpadding import unpadded
+
+MAX_RAW = 10_000_000  # bytes, with scripts, styles and images
+MAX_PAGE = 2_000_000  # characters without them
+_MOST_ELEMENTS = 40_000  # more cost trafilatura seconds
+_FAR_LESS = 0.5
+_ENOUGH = 400  # characters of text beside which a shorter one counts as far less
+_TAGS = {
+    "list": "ul",
+    "item": "li",
+    "row": "tr",
+    "quote": "blockquote",
+    "lb": "br",
+    "p": "p",
+    "table": "table",
+}
+_CODE = re.compile(r"codeblock(\d{1,5})endcodeblock")
+_DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,300}>")
+
+
+def read(raw: bytes, asked: Asked) -> Document:
+    """Raises `UnreadableError`."""
+    if len(raw) > MAX_RAW:
+        raise UnreadableError(f"a page of more than {MAX_RAW:,} bytes", limit="size")
+    stray = 0 < raw.count(b"\0") * 1000 < len(raw)  # a few come from careless programs
+    raw_page = raw.replace(b"\0", b"") if stray else raw
+    page = unpadded(_DECLARATION.sub("", decode_page(raw_page, asked.charset)))
+    if len(page) > MAX_PAGE:
+        raise UnreadableError(
+            f"a page of more than {MAX_PAGE:,} characters without its scripts", limit="size"
+        )
+    tree = _tree(page)
+    if tree is None:
+        plain = webpage.extract(page)
+        days = (parse_date(value) for value in plain.dates)
+        title, text, about = plain.title, plain.text, metadata.About(published=next(filter(None, days), None))
+    else:
+        title, text, about = _from_tree(tree)
+    text = clean(text).strip()
+    walls.check(text, page)
+    return finished(
+        raw,
+        asked.name,
+        title=title or about.title,
+        text=text,
+        published=about.published,
+        author=about.author,
+        max_text_bytes=asked.max_text_bytes,
+    )
+
+
+def _tree(page: str) -> HtmlElement | None:
+    """The page as a tree; None when it is too large or too deep for one."""
+    if page.count("<") > 2 * _MOST_ELEMENTS:
+        return None
+    parser = HTMLParser(remove_comments=True, remove_pis=True, recover=True)
+    try:
+        tree = document_fromstring(page, parser=parser)
+    except (etree.ParserError, etree.XMLSyntaxError, ValueError):
+        return None
+    if any("depth" in entry.message for entry in parser.error_log):
+        return None
+    return tree
+
+
+def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
+    title = webpage.extract(
+        tostring(tree.head, encoding="unicode") if tree.find("head") is not None else ""
+    ).title
+    heading = next((" ".join(h1.text_content().split()) for h1 in tree.iter("h1")), "").rstrip(" ¶#")
+    title = webpage.without_site(title, heading)
+    tree = pruned(tree)
+    about = metadata.about(tree)
+    for script in list(tree.iter("script")):
+        script.drop_tree()
+    codes = _codes_put_aside(tree)
+    whole = _written(tostring(tree, encoding="unicode"), codes)
+    main = _main_part(tree, codes)
+    if len(main) < _FAR_LESS * len(whole) and len(whole) - len(main) > _ENOUGH:
+        main = whole
+    if heading and main and heading not in main[: len(heading) + 1000]:
+        main = f"# {heading}\n\n{main}"
+    return title, main or whole, about
+
+
+def _main_part(tree: HtmlElement, codes: list[str]) -> str:
+    import trafilatura
+
+    try:
+        found = trafilatura.bare_extraction(
+            tree,
+            include_comments=False,
+            include_tables=True,
+            include_formatting=True,  # without it lists and headings are lost
+            favor_recall=True,
+            with_metadata=False,
+        )
+    except (MemoryError, RecursionError):
+        raise
+    except Exception:  # of whatever kind: the other reader takes the page
+        return ""
+    body = getattr(found, "body", None)
+    return "" if body is None else _written("".join(_as_html(body)), codes)
+
+
+def _codes_put_aside(tree: HtmlElement) -> list[str]:
+    """Listings lose their blank lines on the way through trafilatura, so marks go that way in their place."""
+    codes: list[str] = []
+    for pre in list(tree.iter("pre")):
+        if pre.getparent() is None or any(True for _ in pre.iterancestors("pre")):
+            continue
+        for line_break in pre.iter("br"):
+            line_break.tail = "\n" + (line_break.tail or "")
+        text = pre.text_content()
+        if not text.strip():
+            continue
+        for inner in list(pre):
+            pre.remove(inner)
+        pre.text = f"codeblock{len(codes)}endcodeblock"
+        codes.append(text)
+    return codes
+
+
+def _written(html: str, codes: list[str]) -> str:
+    def code(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return f"<pre>{escape(codes[number])}</pre>" if number < len(codes) else match[0]
+
+    return webpage.extract(_CODE.sub(code, html)).text
+
+
+def _as_html(element: etree._Element) -> list[str]:
+    """What trafilatura found, in tags that the other reader knows."""
+    tag, rend = element.tag, element.get("rend") or ""
+    if tag == "head":
+        name = rend if re.fullmatch("h[1-6]", rend) else "h2"
+    elif tag == "cell":
+        name = "th" if element.get("role") == "head" else "td"
+    elif tag == "list" and rend == "dl":
+        name = "dl"
+    elif tag == "item" and rend[:2] in ("dt", "dd"):
+        name = rend[:2]
+    else:
+        name = _TAGS.get(str(tag), "span" if tag in ("hi", "ref", "code", "del") else "div")
+    parts = [f"<{name}>", escape(element.text or "")]
+    for inner in element:
+        if isinstance(inner.tag, str):
+            parts += _as_html(inner)
+        parts.append(escape(inner.tail or ""))
+    if name != "br":
+        parts.append(f"</{name}>")
+    return parts

@@ -1,0 +1,48 @@
+"""Running headers, footers and page numbers of paged texts, told by that they come back. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+_EDGE = 3  # lines at each end of a page in which they may stand
+_PAGE_NUMBER = re.compile(
+    r"\W*(?:page|seite|p\.)?\s*(?:\d{1,4}|[ivxlc]{1,7})\s*(?:(?:of|/|von|de)\s*\d{1,4})?\W*\Z", re.IGNORECASE
+)
+_DIGITS = re.compile(r"\d+")
+_ROMAN = re.compile(r"\b[ivxlc]+\b")
+
+
+def without_margins(pages: list[list[str]]) -> list[list[str]]:
+    """The lines of each page without those that stand at the same end of many others, numbers aside, and without
+    page numbers that stand alone."""
+    filled = [[line for line in page if line.strip()] for page in pages]
+    several = max(3, len([page for page in filled if page]) // 4)
+    tops = Counter(key for page in filled for key in {_key(line) for line in page[:_EDGE]})
+    bottoms = Counter(key for page in filled for key in {_key(line) for line in page[-_EDGE:]})
+    # What runs over all pages is on the first one what the text is called.
+    return [_page(page, tops if number else Counter(), bottoms, several) for number, page in enumerate(pages)]
+
+
+def _page(page: list[str], tops: Counter[str], bottoms: Counter[str], several: int) -> list[str]:
+    lines = list(page)
+    places = [place for place, line in enumerate(lines) if line.strip()]
+    for counted, ends in ((tops, places[:_EDGE]), (bottoms, places[::-1][:_EDGE])):
+        for turn, place in enumerate(ends):
+            line = lines[place]
+            comes_back = counted[_key(line)] >= several and len(line.strip()) < 150
+            if comes_back or (turn == 0 and _PAGE_NUMBER.match(line)):
+                lines[place] = ""
+            elif turn:
+                break
+    while lines and not lines[0].strip():
+        lines.pop(0)
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return lines
+
+
+def _key(line: str) -> str:
+    """The line with its numbers alike, so that a header with the page's number in it is known again."""
+    plain = " ".join(_DIGITS.sub("0", line).lower().split())
+    return plain if len(plain) > 8 else _ROMAN.sub("0", plain)

@@ -1,0 +1,139 @@
+"""What the head of a web page tells of it: title, author, day. Only what is marked as such; nothing is guessed from
+the running text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from lxml.html import HtmlElement
+
+from deep_research.sources.extract.texts import parse_date
+
+_MOST_JSON = 200_000  # characters
+_MOST_OBJECTS = 500
+_PUBLISHED = (
+    *(
+        "article:published_time",
+        "og:article:published_time",
+        "datepublished",
+        "dc.date.issued",
+        "dcterms.issued",
+    ),
+    *(
+        "citation_publication_date",
+        "citation_date",
+        "citation_online_date",
+        "publish-date",
+        "publish_date",
+        "pubdate",
+    ),
+    *(
+        "parsely-pub-date",
+        "sailthru.date",
+        "date",
+        "dc.date",
+        "dcterms.date",
+        "dcterms.created",
+        "dc.date.created",
+    ),
+)
+_CHANGED = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified")
+_AUTHORS = ("author", "article:author", "dc.creator", "dcterms.creator", "citation_author", "parsely-author")
+_ADDRESS = re.compile(r"https?://|www\.|@", re.IGNORECASE)
+_BY = re.compile(r"^\s*(?:written |posted )?by:?\s+", re.IGNORECASE)
+_AFTER_NAME = re.compile(r"\s*(?:[,|•·]|\s[–—-]\s|\n|updated\b|published\b).*", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    title: str = ""
+    author: str = ""
+    published: date | None = None
+
+
+def about(tree: HtmlElement) -> About:
+    """``tree`` is the page without what belongs to its site: a day or a name there is of something else."""
+    metas: dict[str, list[str]] = {}
+    for meta in tree.iter("meta"):
+        key = meta.get("property") or meta.get("name") or meta.get("itemprop") or ""
+        metas.setdefault(key.lower(), []).append((meta.get("content") or "")[:1000])
+    objects = list(_objects(tree))
+    return About(
+        title=_first(metas, ("og:title", "citation_title", "dc.title", "twitter:title")),
+        author=_author(objects, metas, tree),
+        published=_published(objects, metas, tree),
+    )
+
+
+def _first(metas: dict[str, list[str]], names: tuple[str, ...]) -> str:
+    return next((value for name in names for value in metas.get(name, ()) if value.strip()), "")
+
+
+def _published(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: HtmlElement) -> date | None:
+    def said() -> Iterator[str]:
+        for name in ("datePublished", "uploadDate", "dateCreated"):
+            yield from (each[name] for each in objects if isinstance(each.get(name), str))
+        for name in _PUBLISHED:
+            yield from metas.get(name, ())
+        yield from (each["dateModified"] for each in objects if isinstance(each.get("dateModified"), str))
+        for name in _CHANGED:
+            yield from metas.get(name, ())
+        for element in tree.iter("time"):
+            yield element.get("datetime") or ""
+
+    days = (parse_date(value) for value in said())
+    return next((day for day in days if day and 1000 < day.year < 2100), None)
+
+
+def _author(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: HtmlElement) -> str:
+    for each in objects:
+        if names := ", ".join(dict.fromkeys(_names(each.get("author")))):
+            return names
+    for name in _AUTHORS:
+        values = [value for value in metas.get(name, ()) if value.strip() and not _ADDRESS.search(value)]
+        if values:
+            return ", ".join(dict.fromkeys(" ".join(value.split()) for value in values[:10]))
+    marked = "//*[@rel='author' or @itemprop='author' or contains(concat(' ', @class, ' '), ' byline ')]"
+    for element in tree.xpath(marked)[:3]:
+        said = _AFTER_NAME.sub("", _BY.sub("", element.text_content()[:300].strip()), count=1)
+        if 1 < len(said) < 80 and not _ADDRESS.search(said):
+            return " ".join(said.split())
+    return ""
+
+
+def _names(author: Any) -> Iterator[str]:
+    if isinstance(author, str) and not _ADDRESS.search(author):
+        yield " ".join(author.split())
+    elif isinstance(author, dict):
+        yield from _names(author.get("name"))
+    elif isinstance(author, list):
+        for each in author[:10]:
+            yield from _names(each)
+
+
+def _objects(tree: HtmlElement) -> Iterator[dict[str, Any]]:
+    """The things that the page describes in JSON-LD, those that it is about before those that they are part of."""
+    found = 0
+    for script in tree.iter("script"):
+        text = script.text or ""
+        if "ld+json" not in (script.get("type") or "") or len(text) > _MOST_JSON:
+            continue
+        try:
+            waiting = [json.loads(text, strict=False)]
+        except (ValueError, RecursionError):
+            continue
+        while waiting and found < _MOST_OBJECTS:
+            value = waiting.pop(0)
+            if isinstance(value, list):
+                waiting += value[:50]
+            elif isinstance(value, dict):
+                found += 1
+                yield value
+                waiting += [
+                    value[key] for key in ("@graph", "mainEntity", "mainEntityOfPage") if key in value
+                ]

@@ -1,0 +1,122 @@
+"""A PDF as text with the places where its pages begin."""
+
+from __future__ import annotations
+
+import io
+import re
+from datetime import date, datetime
+from typing import Any
+
+from deep_research.evidence.plain import clean
+from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.finishing import finished
+from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.margins import without_margins
+from deep_research.sources.extract.paragraphs import flowing
+from deep_research.sources.extract.plaintext import UnreadableError
+
+MAX_BYTES = 50_000_000
+MAX_PAGES = 500
+_TOO_LITTLE = 20  # characters a page, below which it is a picture of a page with a stamp on it
+_NOT_A_TITLE = re.compile(
+    r"untitled|microsoft word|powerpoint|\.(?:docx?|indd|tex|pdf|qxd|pptx?|dvi)\b|^\W*$|^(?:title|document\d*|slide \d+)$"
+    r"|https?://",
+    re.IGNORECASE,
+)
+_NOT_AN_AUTHOR = re.compile(
+    r"^(?:user|admin\w*|author|unknown|owner|root|anonymous|\W*)$|\\|@|https?://", re.IGNORECASE
+)
+
+
+def read(raw: bytes, asked: Asked) -> Document:
+    """Raises `UnreadableError`, and what pypdf raises of a damaged file."""
+    import pypdf
+    from pypdf.errors import LimitReachedError, PdfReadError
+
+    if len(raw) > MAX_BYTES:
+        raise UnreadableError(f"a PDF of more than {MAX_BYTES:,} bytes", limit="size")
+    try:
+        reader = pypdf.PdfReader(io.BytesIO(raw), strict=False)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise UnreadableError("encrypted; save it without a password")
+        count = len(reader.pages)
+        if count > MAX_PAGES:
+            raise UnreadableError(f"a PDF of more than {MAX_PAGES} pages", limit="size")
+        pages = [_lines(page) for page in reader.pages]
+        about = _metadata(reader)
+    except LimitReachedError as error:
+        raise UnreadableError("a PDF that unpacks to too much", limit="size") from error
+    except pypdf.errors.DependencyError as error:
+        raise UnreadableError("encrypted; save it without a password") from error
+    except (PdfReadError, KeyError, ValueError, TypeError, AttributeError, IndexError, OSError) as error:
+        raise UnreadableError("a damaged PDF") from error
+    read_ = sum(sum(map(str.isalnum, line)) for page in pages for line in page)
+    if not count or read_ < _TOO_LITTLE * min(count, 3):
+        if read_ and not any(_has_images(page) for page in list(reader.pages)[:3]):
+            pass  # a short text, but the whole of it
+        else:
+            raise UnreadableError("no text layer: its pages are pictures; run it through text recognition")
+    text, starts = _joined([flowing(page) for page in without_margins(pages)])
+    title, author, published = about
+    return finished(
+        raw,
+        asked.name,
+        title=title or _first_line(text),
+        text=text,
+        published=published,
+        author=author,
+        pages=starts,
+        max_text_bytes=asked.max_text_bytes,
+    )
+
+
+def _lines(page: Any) -> list[str]:
+    text = clean(page.extract_text() or "")
+    return [line.rstrip() for line in text.split("\n")]
+
+
+def _joined(pages: list[str]) -> tuple[str, tuple[int, ...]]:
+    """The pages as one text. A sentence that goes on over a page goes on; an empty page begins where the next does."""
+    text, starts = "", []
+    parts: list[str] = []
+    here = 0
+    for page in pages:
+        if here and page:
+            gap = " " if page[:1].islower() and parts[-1][-1:] not in ".!?:;" else "\n\n"
+            parts.append(gap)
+            here += len(gap)
+        starts.append(here)
+        if page:
+            parts.append(page)
+            here += len(page)
+    text = "".join(parts)
+    return text, tuple(min(start, len(text)) for start in starts)
+
+
+def _has_images(page: Any) -> bool:
+    try:
+        return bool(page.images)
+    except Exception:
+        return True
+
+
+def _metadata(reader: Any) -> tuple[str, str, date | None]:
+    """What the file says of itself, where it is sane: programs fill it with names of files and of themselves."""
+    try:
+        said = reader.metadata
+        if said is None:
+            return "", "", None
+        title = " ".join(str(said.title or "").split())
+        author = " ".join(str(said.author or "").split())
+        day = said.creation_date
+    except Exception:
+        return "", "", None
+    published = day.date() if isinstance(day, datetime) and 1990 <= day.year <= 2100 else None
+    if _NOT_A_TITLE.search(title) or not 3 < len(title) < 300:
+        title = ""
+    return title, "" if _NOT_AN_AUTHOR.search(author) else author, published
+
+
+def _first_line(text: str) -> str:
+    first = text.lstrip().partition("\n")[0].strip("# ")
+    return first if 3 < len(first) <= 150 else ""

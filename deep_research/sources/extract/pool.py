@@ -1,0 +1,303 @@
+"""The extractor: a queue of jobs, a few threads that each own a child process, and nothing that parses.
+
+Threads, not tasks, hold the children, so that any number of loops and threads can share one extractor. They start
+when there is work and leave when there has been none for a while; jobs are done in the order in which they came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+import weakref
+from collections import deque
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from deep_research.errors import ExtractionError
+from deep_research.sources.extract.child import Child, Limits
+from deep_research.sources.extract.document import Document
+
+MAX_TEXT_BYTES = 2_000_000
+MAX_RAW_BYTES = 60_000_000  # each format has a lower cap of its own
+_JOBS_EACH = 200  # after so many a child is replaced: parsers leak
+_IDLE = 60.0  # seconds without work after which a child is ended
+_BESIDE_TEXT = 1_000_000  # bytes of an answer that are not its text
+
+
+@dataclass(slots=True, eq=False)
+class _Job:
+    raw: bytes
+    told: dict[str, Any]
+    most: int
+    future: Future[Document] = field(default_factory=Future)
+    child: Child | None = None
+    cancelled: bool = False
+
+
+class Extractor:
+    """Reads documents in child processes. For any number of threads and event loops; usable again after `close` and
+    after a fork.
+
+    ``workers`` is how many read at once; ``memory`` is the address space of a child in bytes; a job may take
+    ``cpu_seconds`` of computing and ``seconds`` in all, from when its turn comes.
+    """
+
+    def __init__(
+        self, *, workers: int = 2, memory: int = 1 << 30, cpu_seconds: int = 10, seconds: float = 20.0
+    ) -> None:
+        self.workers = workers
+        self._limits = Limits(memory, cpu_seconds, seconds)
+        self._renew()
+        _extractors.add(self)
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
+        self._work = threading.Condition(self._lock)
+        self._waiting: deque[_Job] = deque()
+        self._running: set[_Job] = set()
+        self._children: set[Child] = set()
+        self._threads: set[threading.Thread] = set()
+        self._idle = 0
+        self._closings = 0
+
+    async def extract(
+        self, raw: bytes, *, media_type: str = "", name: str = "", max_text_bytes: int = MAX_TEXT_BYTES
+    ) -> Document:
+        """The document in ``raw``; ``media_type`` is what a server said of it, ``name`` its file name or address.
+
+        Raises `ExtractionError`, which says why there is none. Cancelled, it gives up its place, or ends the child.
+        """
+        job = self._submit(raw, media_type, name, max_text_bytes)
+        try:
+            return await asyncio.wrap_future(job.future)
+        except asyncio.CancelledError:
+            self._cancel(job)
+            raise
+
+    def extract_now(
+        self, raw: bytes, *, media_type: str = "", name: str = "", max_text_bytes: int = MAX_TEXT_BYTES
+    ) -> Document:
+        """The same for a thread that can wait."""
+        job = self._submit(raw, media_type, name, max_text_bytes)
+        try:
+            return job.future.result()
+        except BaseException:
+            self._cancel(job)
+            raise
+
+    def submit(
+        self, raw: bytes, *, media_type: str = "", name: str = "", max_text_bytes: int = MAX_TEXT_BYTES
+    ) -> Future[Document]:
+        """The same for a thread that has other things to do meanwhile."""
+        return self._submit(raw, media_type, name, max_text_bytes).future
+
+    async def aclose(self) -> None:
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """Ends all children at once and waits for them. What waits or runs gets an `ExtractionError`."""
+        with self._lock:
+            self._closings += 1
+            waiting = list(self._waiting)
+            self._waiting.clear()
+            for job in self._running:
+                job.cancelled = True
+            children, threads = list(self._children), list(self._threads)
+            self._work.notify_all()
+        for child in children:
+            child.kill()
+        for job in waiting:
+            if job.future.set_running_or_notify_cancel():
+                job.future.set_exception(_closed())
+        for thread in threads:
+            if thread is not threading.current_thread():
+                thread.join()
+
+    def _submit(self, raw: bytes, media_type: str, name: str, max_text_bytes: int) -> _Job:
+        told = {"media_type": media_type[:200], "name": name[-500:], "max_text_bytes": max_text_bytes}
+        job = _Job(raw, told, 2 * max_text_bytes + _BESIDE_TEXT)
+        if len(raw) > MAX_RAW_BYTES:
+            job.future.set_exception(ExtractionError(f"larger than {MAX_RAW_BYTES:,} bytes", limit="size"))
+            return job
+        with self._lock:
+            self._waiting.append(job)
+            if self._idle >= len(self._waiting):
+                self._work.notify()
+            elif len(self._threads) < self.workers:
+                thread = threading.Thread(
+                    target=self._serve, args=(self._closings,), name="extractor", daemon=True
+                )
+                self._threads.add(thread)
+                thread.start()
+        return job
+
+    def _cancel(self, job: _Job) -> None:
+        with self._lock:
+            job.cancelled = True
+            child = job.child
+            if job in self._waiting:
+                self._waiting.remove(job)
+        job.future.cancel()
+        if child:
+            child.kill()
+
+    def _serve(self, closings: int) -> None:
+        """The life of a thread: one job after the other, one child at a time."""
+        child: Child | None = None
+        try:
+            while job := self._next(closings):
+                child = self._do(job, child)
+        finally:
+            with self._lock:
+                self._threads.discard(threading.current_thread())
+            if child:
+                self._end(child, at_once=False)
+
+    def _next(self, closings: int) -> _Job | None:
+        """The job whose turn it is; None when there has been none for long, or the extractor was closed."""
+        with self._lock:
+            while self._closings == closings:
+                while self._waiting:
+                    job = self._waiting.popleft()
+                    if job.future.set_running_or_notify_cancel():
+                        self._running.add(job)
+                        return job
+                self._idle += 1
+                try:
+                    told = self._work.wait(_IDLE)
+                finally:
+                    self._idle -= 1
+                if not told and not self._waiting:
+                    # Whoever submits from now on must not count on this thread.
+                    self._threads.discard(threading.current_thread())
+                    return None
+            self._threads.discard(threading.current_thread())
+            return None
+
+    def _do(self, job: _Job, child: Child | None) -> Child | None:
+        """Does a job. Returns the child that can do the next one."""
+        error: BaseException | None = None
+        document: Document | None = None
+        try:
+            child = child or self._start()
+            with self._lock:
+                job.child = child
+                if job.cancelled:
+                    raise _closed()
+            answer = child.work(job.told, job.raw, job.most, lambda: job.cancelled)
+            spent = bool(answer.get("leaving")) or child.jobs >= _JOBS_EACH
+            document = document_of(answer)
+        except ExtractionError as raised:
+            error = raised
+            spent = "told" not in raised.data
+            raised.data.pop("told", None)
+        except BaseException as raised:
+            error = ExtractionError(f"reading it failed: {type(raised).__name__}")
+            spent = True
+        with self._lock:
+            job.child = None
+            self._running.discard(job)
+        if child and spent:
+            self._end(child)
+            child = None
+        job.raw = b""
+        if document:
+            job.future.set_result(document)
+        else:
+            job.future.set_exception(error or _closed())
+        return child
+
+    def _start(self) -> Child:
+        # Under the lock, which a fork waits for: a copy of this process must know all children that it inherits.
+        with self._lock:
+            child = Child(self._limits)
+            self._children.add(child)
+            return child
+
+    def _end(self, child: Child, *, at_once: bool = True) -> None:
+        child.end(at_once=at_once)
+        with self._lock:
+            self._children.discard(child)
+
+    def before_fork(self) -> None:
+        self._lock.acquire()
+
+    def after_fork_in_parent(self) -> None:
+        self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """The threads are gone, and the children are those of the other process."""
+        for child in self._children:
+            child.forget()
+        self._renew()
+
+
+def document_of(answer: dict[str, Any]) -> Document:
+    """The document in a child's answer. Raises `ExtractionError` when it says why there is none, with ``told`` in its
+    data when the child can go on, and for what is no answer."""
+    if isinstance(why := answer.get("why"), str):
+        data: dict[str, Any] = {} if answer.get("leaving") else {"told": True}
+        if answer.get("limit") in ("memory", "time", "size"):
+            data["limit"] = answer["limit"]
+        raise ExtractionError(why[:500], **data)
+    try:
+        day = answer["published"]
+        pages = tuple(answer["pages"])
+        if not all(isinstance(answer[key], str) for key in ("title", "text", "author", "snapshot_hash")):
+            raise TypeError
+        if not all(isinstance(page, int) and 0 <= page <= len(answer["text"]) for page in pages):
+            raise ValueError
+        language = answer["language"]
+        return Document(
+            title=answer["title"],
+            text=answer["text"],
+            published=date.fromisoformat(day) if day else None,
+            author=answer["author"],
+            language=str(language) if language else None,
+            pages=pages,
+            snapshot_hash=answer["snapshot_hash"],
+        )
+    except (KeyError, TypeError, ValueError):
+        raise ExtractionError("reading it crashed", crashed=True) from None
+
+
+def _closed() -> ExtractionError:
+    return ExtractionError("the extraction was stopped", passing=True)
+
+
+_extractors: weakref.WeakSet[Extractor] = weakref.WeakSet()
+_forking: list[Extractor] = []
+
+
+def _before_fork() -> None:
+    for extractor in list(_extractors):
+        _forking.append(extractor)
+        extractor.before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    while _forking:
+        _forking.pop().after_fork_in_parent()
+
+
+def _after_fork_in_child() -> None:
+    while _forking:
+        _forking.pop().after_fork_in_child()
+
+
+@atexit.register
+def _close_all() -> None:
+    for extractor in list(_extractors):
+        extractor.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+    )
+
+__all__ = ["CancelledError", "Extractor"]

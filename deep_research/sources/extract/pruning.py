@@ -1,0 +1,116 @@
+"""What of a web page belongs to its site, taken out: menus, notices, buttons, what else one might read."""
+
+from __future__ import annotations
+
+import re
+
+from lxml.html import HtmlElement
+
+_TAGS = ("script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "audio", "video",
+         "nav", "dialog", "button", "select", "textarea", "input", "datalist")  # fmt: skip
+_ROLES = frozenset(
+    (
+        "navigation",
+        "banner",
+        "contentinfo",
+        "search",
+        "dialog",
+        "alertdialog",
+        "complementary",
+        "menu",
+        "menubar",
+    )
+)
+# Words in a class or an id, between hyphens and the like.
+_NAMED = re.compile(
+    r"(?:^|[\s_-])(?:cookies?|consent|gdpr|ccpa|share|sharing|social|related|newsletter|subscribe|subscription|signup|"
+    r"breadcrumbs?|sidebar|advert|advertisement|ads?|sponsored|promo|promoted|comments?|disqus|navbar|navbox|navigation|"
+    r"nav|menu|masthead|catlinks|toc|editsection|headerlink|anchorjs|skip|pagination|pager|controls|suggested|"
+    r"recommended|recommendations|trending|popular|feedback|toolbar|footer|copyright|siteSub|jump|hatnote|backlink|"
+    r"beta-banner|phase-banner|more-stories|read-more|also-read|paywall|popup|modal|noprint|printfooter|sr-only|"
+    r"visually-hidden|screen-reader-text|metadata-bar|post-meta|article-meta|entry-meta|tags|taglist|reference-marker)"
+    r"(?=$|[\s_-])",
+    re.IGNORECASE,
+)
+_KEPT = frozenset(
+    ("html", "body", "main", "article", "table", "tbody", "pre", "code", "h1", "h2", "h3", "title")
+)
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden")
+_MOST = 0.4  # of a page's text that something which is only named like debris may have
+_HOLDS_LINKS = frozenset(("header", "footer", "aside"))
+
+
+def pruned(tree: HtmlElement) -> HtmlElement:
+    """The tree itself, with less in it. Metadata in its head stays, scripts too when they hold some."""
+    body = tree.find("body")
+    if body is None:
+        return tree
+    whole = len(body.text_content())
+    for element in list(body.iter("*")):
+        if element.getparent() is None or not isinstance(element.tag, str) or element is body:
+            continue
+        if _is_of_the_site(element, whole):
+            _drop(element)
+    for mark in list(body.iter("sup", "a", "span")):
+        if _is_mark(mark):
+            _drop(mark)
+    for caption in list(body.iter("caption")):
+        _before_its_table(caption)
+    return tree
+
+
+def _is_of_the_site(element: HtmlElement, whole: int) -> bool:
+    tag = element.tag
+    if tag in _TAGS:
+        return "ld+json" not in (element.get("type") or "")
+    if element.get("hidden") is not None or _HIDDEN.search((element.get("style") or "")[:1000].lower()):
+        return _is_small(element, whole)
+    if element.get("aria-hidden", "").lower() == "true":
+        return _is_small(element, whole)
+    if tag in _KEPT:
+        return tag == "table" and _is_named_so(element) and _is_small(element, whole)
+    if tag in _HOLDS_LINKS:
+        # In an article they may hold its title, its notes or a box that belongs to it.
+        return not any(True for _ in element.iter("h1")) and _is_small(element, whole)
+    if (element.get("role") or "").lower() in _ROLES or _is_named_so(element):
+        return not any(True for _ in element.iter("h1", "article", "main")) and _is_small(element, whole)
+    return False
+
+
+def _is_named_so(element: HtmlElement) -> bool:
+    return any(_NAMED.search((element.get(name) or "")[:300]) for name in ("class", "id"))
+
+
+def _is_small(element: HtmlElement, whole: int) -> bool:
+    return len(element.text_content()) <= max(whole * _MOST, 600)
+
+
+def _is_mark(element: HtmlElement) -> bool:
+    """A number that refers to a note, a sign that links to a heading."""
+    if element.getparent() is None:
+        return False
+    text = element.text_content()[:12].strip()
+    if element.tag == "sup":
+        return bool(re.match(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?", text)) and bool(
+            element.find(".//a") is not None
+        )
+    return element.tag == "a" and text in ("¶", "#", "§", "🔗", "↑", "^")
+
+
+def _before_its_table(caption: HtmlElement) -> None:
+    table = caption.getparent()
+    if table is None or table.tag != "table" or table.getparent() is None:
+        return
+    _drop(caption)
+    caption.tag = "p"
+    caption.tail = None
+    table.addprevious(caption)
+
+
+def _drop(element: HtmlElement) -> None:
+    """As `drop_tree`, which joins what stood before and after it without a space between."""
+    parent = element.getparent()
+    if parent is not None:
+        if element.tail and element.tag not in ("sup", "a", "span"):
+            element.tail = f" {element.tail}"
+        element.drop_tree()

@@ -1,0 +1,85 @@
+"""CSV and TSV as rows in the form of the corpus: the columns' names first, `` | `` between the cells."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+
+from deep_research.evidence.plain import clean
+from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.finishing import finished
+from deep_research.sources.extract.formats import Asked, Format
+from deep_research.sources.extract.plaintext import UnreadableError, decode
+
+_DELIMITERS = ",;\t|"
+_SAMPLE = 20_000  # characters
+_MOST_COLUMNS = 500
+_FIELD = 100_000  # characters
+_NUMBER = re.compile(r"[-+]?[\d.,  %€$£]*\d[\d.,  %€$£]*\Z")
+
+
+def read(raw: bytes, asked: Asked) -> Document:
+    """Raises `UnreadableError`."""
+    text = clean(decode(raw, declared=asked.charset or None)).strip("\n")
+    rows = list(_rows(text, "\t" if asked.format is Format.TSV else _delimiter(text)))
+    return finished(
+        raw, asked.name, title="", text="\n".join(written(rows)), max_text_bytes=asked.max_text_bytes
+    )
+
+
+def written(rows: list[list[str]]) -> Iterator[str]:
+    """The lines of a table. One whose first row is of facts gets an empty row before it, as in web pages, so that
+    nobody takes them for names of columns."""
+    if not rows:
+        return
+    if len(rows[0]) > 1 and not is_header(rows):
+        yield "| | |"
+    for row in rows:
+        yield line(row)
+
+
+def line(cells: list[str]) -> str:
+    """One row. An empty cell keeps its place; a bar in a cell is no border."""
+    plain = [" ".join(cell.replace("|", "/").split()) for cell in cells]
+    return " | ".join(plain).replace("|  |", "| |").replace("|  |", "| |").strip()
+
+
+def is_header(rows: list[list[str]]) -> bool:
+    """Whether the first row names the columns: all named, none with a number or a long text, no name twice."""
+    first = [cell.strip() for cell in rows[0]]
+    if sum(map(bool, first)) < len(first) - 1 or any(len(cell) > 80 for cell in first):
+        return False
+    if any(_NUMBER.match(cell) and not _is_year(cell) for cell in first if cell):
+        return False
+    return len(set(first)) == len(first) and not all(_is_year(cell) for cell in first)
+
+
+def _is_year(cell: str) -> bool:
+    return len(cell) == 4 and cell.isdecimal() and cell[:2] in ("17", "18", "19", "20")
+
+
+def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
+    csv.field_size_limit(_FIELD)
+    try:
+        for row in csv.reader(io.StringIO(text), delimiter=delimiter):
+            if len(row) > _MOST_COLUMNS:
+                raise UnreadableError(f"a table of more than {_MOST_COLUMNS} columns", limit="size")
+            if any(map(str.strip, row)):
+                yield row
+    except csv.Error as error:
+        raise UnreadableError(f"a table that cannot be read: {error}") from error
+
+
+def _delimiter(text: str) -> str:
+    """The mark that most lines have equally often, outside quotes."""
+    lines = [re.sub(r'"[^"\n]*"', "", part) for part in text[:_SAMPLE].split("\n")[:50] if part.strip()]
+    best, votes = ",", 0.0
+    for mark in _DELIMITERS:
+        counts = [part.count(mark) for part in lines]
+        usual = max(set(counts), key=counts.count, default=0)
+        score = counts.count(usual) / len(counts) * min(usual, 5) if usual else 0.0
+        if score > votes:
+            best, votes = mark, score
+    return best

@@ -1,0 +1,70 @@
+"""Pages that have nothing to read: what stands there instead is told, so that nobody takes it for a source."""
+
+from __future__ import annotations
+
+import re
+
+from deep_research.sources.extract.plaintext import UnreadableError
+
+_SHORT = 700  # characters; a longer text is worth reading, whatever else the page says
+_VERY_SHORT = 200
+_WALLS = (
+    (
+        re.compile(
+            r"captcha|verify (?:that )?you(?:'re| are) (?:a )?(?:human|not a robot)|are you a robot|unusual traffic|"
+            r"checking your browser|just a moment\.\.\.|attention required!|prove you(?:'re| are) human|"
+            r"pardon our interruption|bot protection",
+            re.IGNORECASE,
+        ),
+        "it asks whether a human is reading (a captcha)",
+    ),
+    (
+        re.compile(
+            r"(?:please |must |need to |to )?(?:enable|turn on|activate|requires?) (?:java\s?script|js)\b|"
+            r"javascript (?:is|to be) (?:disabled|required|not enabled|enabled)|"
+            r"(?:does(?:n't| not)|won't) work (?:properly )?without javascript",
+            re.IGNORECASE,
+        ),
+        "it is built by scripts",
+    ),
+    (
+        re.compile(
+            r"before you continue to|we value your privacy|(?:accept|manage) (?:all )?cookies|"
+            r"cookie (?:consent|preferences)|"
+            r"we (?:and our partners )?use cookies",
+            re.IGNORECASE,
+        ),
+        "it asks for consent to cookies first",
+    ),
+    (
+        re.compile(
+            r"(?:sign|log) ?in to (?:continue|view|read|see|access|your)|you must (?:be logged|log|sign) in|"
+            r"please (?:log|sign) ?in|login required|(?:this|the) (?:content|article|page) is (?:only )?for (?:members|"
+            r"subscribers)|subscribe to (?:continue|read)|to continue reading",
+            re.IGNORECASE,
+        ),
+        "it asks to log in or to subscribe first",
+    ),
+)
+_TAG = re.compile(r"<[^<>]{0,2000}>")
+_LINK = re.compile(r"<a[\s>]", re.IGNORECASE)
+_APP = re.compile(
+    r"<(?:div|app-root|main)[^>]{0,200}\bid\s*=\s*[\"']?(?:root|app|__next|__nuxt|react-root)\b",
+    re.IGNORECASE,
+)
+
+
+def check(text: str, page: str) -> None:
+    """``text`` is what was found of ``page``. Raises `UnreadableError` when it is none of what the page is for."""
+    if len(text) >= _SHORT:
+        return
+    seen = text if len(text) >= _VERY_SHORT else f"{text}\n{_TAG.sub(' ', page[:300_000])}"
+    for wall, why in _WALLS:
+        if wall.search(seen):
+            raise UnreadableError(f"no readable text: {why}")
+    if not any(map(str.isalnum, text)):
+        if _APP.search(page):
+            raise UnreadableError("no readable text: it is built by scripts")
+        if len(_LINK.findall(page[:300_000])) > 3:
+            raise UnreadableError("no readable text: only navigation")
+        raise UnreadableError("no readable text in it")

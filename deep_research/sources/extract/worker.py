@@ -1,0 +1,114 @@
+"""The child process: gives away what it could do harm with, then reads documents until its pipe is closed.
+
+What it gives up for good: memory, files to write, core dumps (limits of the system that it cannot raise again),
+computing and time (a signal ends it), the network (a namespace without one, where the kernel lets it have that).
+Besides, a hook of the interpreter refuses sockets, processes and files to write. The hook stops Python code that was
+led astray by a document; it does not stop native code that a flaw in a parser lets run. That has what is left: the
+rights of the user to read files, and a pipe on which only a bounded answer is believed.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import signal
+import sys
+from typing import Any
+
+from deep_research.sources.extract.frames import receive, send
+
+_MAX_RAW = 64_000_000
+_DESCRIPTORS = 32
+_REFUSED = (
+    "socket.",
+    "subprocess.",
+    "os.exec",
+    "os.fork",
+    "os.posix_spawn",
+    "os.system",
+    "os.kill",
+    "ctypes.",
+    "pty.",
+)
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_MAY_LEAVE = 1.0  # seconds after the parent's deadline
+
+
+def main(memory: int, cpu_seconds: int, seconds: float) -> None:
+    questions, answers = _pipes()
+    _leave_the_network()
+    _limit(memory)
+    sys.addaudithook(_refuse)
+    import json
+
+    from deep_research.sources.extract.plaintext import UnreadableError
+    from deep_research.sources.extract.reading import read, told
+
+    while (piece := receive(questions, 100_000)) is not None and (
+        raw := receive(questions, _MAX_RAW)
+    ) is not None:
+        job = json.loads(piece)
+        _allow(cpu_seconds, seconds)
+        answer: dict[str, Any]
+        try:
+            answer = told(read(raw, job["media_type"], job["name"], job["max_text_bytes"]))
+        except UnreadableError as error:
+            answer = {"why": str(error), "limit": error.limit}
+        except MemoryError:
+            answer = {"why": "reading it took too much memory", "limit": "memory", "leaving": True}
+        except RecursionError:
+            answer = {"why": "nested too deeply to be read", "limit": "size", "leaving": True}
+        except Exception as error:
+            answer = {"why": f"a damaged file ({type(error).__name__})", "leaving": True}
+        del raw, piece
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        send(answers, {**answer, "job": job["job"]})
+
+
+def _pipes() -> tuple[int, int]:
+    """Our two ends, out of the way of whatever prints."""
+    questions, answers = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    os.close(nothing)
+    return questions, answers
+
+
+def _leave_the_network() -> None:
+    import ctypes
+
+    try:
+        ctypes.CDLL(None).unshare(0x10000000 | 0x40000000)  # a user and a network namespace of its own
+    except (AttributeError, OSError):
+        return
+
+
+def _limit(memory: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, _DESCRIPTORS))
+
+
+def _allow(cpu_seconds: int, seconds: float) -> None:
+    """Computing and time for one more job. The parent keeps the deadline; the alarm is for when it is gone."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    soft = math.ceil(used.ru_utime + used.ru_stime) + cpu_seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    signal.setitimer(signal.ITIMER_REAL, seconds + _MAY_LEAVE)
+
+
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open":
+        _, mode, flags = arguments
+        writes = flags & _WRITING if isinstance(flags, int) else set(str(mode)) & set("wax+")
+        if writes and arguments[0] != os.devnull:
+            raise PermissionError("no files are written here")
+    elif event.startswith(_REFUSED):
+        raise PermissionError(f"no {event} here")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))

@@ -1,0 +1,344 @@
+"""The extractor whatever its children do: an answer or a reason, never a hang, never the answer to another question."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from deep_research.errors import ExtractionError
+from deep_research.sources.extract import Extractor, pool
+
+Make = Callable[..., Extractor]
+
+
+@pytest.mark.parametrize(
+    ("what", "why", "limit"),
+    [
+        ("crash", "crashed (SIGABRT)", None),
+        ("leave", "crashed", None),
+        ("hang", "longer than 1.5 s", "time"),
+        ("memory", "too much memory", "memory"),
+        ("garbage", "crashed", None),
+        ("wrong", "crashed", None),
+        ("flood", "crashed", None),
+        ("recurse", "nested too deeply", "size"),
+        ("start", "damaged", None),
+        ("fork", "damaged", None),
+    ],
+)
+def test_a_child_that_goes_wrong_is_a_reason_and_the_next_job_is_done(
+    naughty: Make, what: str, why: str, limit: str | None
+) -> None:
+    extractor = naughty(workers=1, seconds=1.5)
+    begun = time.monotonic()
+    with pytest.raises(ExtractionError) as caught:
+        extractor.extract_now(what.encode())
+    assert why in str(caught.value)
+    assert caught.value.data.get("limit") == limit
+    assert time.monotonic() - begun < 2.5
+    assert extractor.extract_now(b"echo hello").text == "hello"
+
+
+def test_a_child_that_computes_for_too_long_is_ended_by_its_own_limit(naughty: Make) -> None:
+    extractor = naughty(workers=1, cpu_seconds=1, seconds=15)
+    with pytest.raises(ExtractionError, match="1 s of computing") as caught:
+        extractor.extract_now(b"cpu")
+    assert caught.value.data["limit"] == "time"
+    for _ in range(3):
+        assert extractor.extract_now(b"wait 0.1").text == "0.1"
+
+
+def test_what_a_parser_prints_is_no_answer(naughty: Make) -> None:
+    assert naughty().extract_now(b"print aloud").text == "aloud"
+
+
+def test_a_child_has_no_network(naughty: Make) -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        server.settimeout(0.2)
+        with pytest.raises(ExtractionError):
+            naughty().extract_now(f"connect {server.getsockname()[1]}".encode())
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+
+def test_a_child_writes_no_file(naughty: Make, tmp_path: Path) -> None:
+    with pytest.raises(ExtractionError):
+        naughty().extract_now(f"write {tmp_path / 'x'}".encode())
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_child_sees_no_key_and_stands_in_no_folder_of_ours(
+    naughty: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "canary")
+    seen = naughty().extract_now(b"environment").text
+    assert "KEY" not in seen
+    assert seen.endswith(" /")
+
+
+def test_a_child_cannot_raise_its_limits(naughty: Make) -> None:
+    memory, files, cores, descriptors = map(int, naughty(memory=300 << 20).extract_now(b"limits").text.split())
+    assert (memory, files, cores) == (300 << 20, 0, 0)
+    assert descriptors <= 64
+
+
+def test_a_child_killed_from_outside_is_told_and_replaced(naughty: Make) -> None:
+    extractor = naughty(workers=1)
+    pid = int(extractor.extract_now(b"echo").title)
+    future = extractor.submit(b"hang")
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(ExtractionError, match="from outside"):
+        future.result(5)
+    os.kill(int(extractor.extract_now(b"echo").title), signal.SIGKILL)  # an idle one
+    with pytest.raises(ExtractionError):
+        extractor.extract_now(b"echo")
+    assert extractor.extract_now(b"echo there").text == "there"
+
+
+def test_a_child_is_used_again_and_replaced_after_many_jobs(
+    naughty: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "_JOBS_EACH", 3)
+    extractor = naughty(workers=1)
+    seen = [extractor.extract_now(b"echo").title for _ in range(7)]
+    assert seen[0] == seen[1] == seen[2] != seen[3] == seen[4] == seen[5] != seen[6]
+
+
+def test_an_idle_child_is_ended(naughty: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_IDLE", 0.05)
+    extractor = naughty()
+    extractor.extract_now(b"echo")
+    end = time.monotonic() + 5
+    while children() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert children() == []
+    assert extractor.extract_now(b"echo again").text == "again"
+
+
+def test_no_more_children_than_workers(naughty: Make) -> None:
+    extractor = naughty(workers=2)
+    futures = [extractor.submit(b"wait 0.02") for _ in range(20)]
+    assert len({future.result(10).title for future in futures}) <= 2
+
+
+def test_jobs_are_done_in_the_order_in_which_they_came(naughty: Make) -> None:
+    extractor = naughty(workers=1)
+    done: list[int] = []
+    futures = [extractor.submit(f"echo {number}".encode()) for number in range(20)]
+    for number, future in enumerate(futures):
+        future.add_done_callback(lambda _, number=number: done.append(number))
+    for future in futures:
+        future.result(10)
+    assert done == sorted(done)
+
+
+async def _cancelled(task: asyncio.Task[object]) -> bool:
+    task.cancel()
+    try:
+        await task
+    except asyncio.CancelledError:
+        return True
+    return False
+
+
+def test_a_cancelled_job_that_waits_gives_up_its_place(naughty: Make) -> None:
+    async def main() -> None:
+        extractor = naughty(workers=1)
+        await extractor.extract(b"echo")
+        first = asyncio.create_task(extractor.extract(b"wait 0.3"))
+        second = asyncio.create_task(extractor.extract(b"hang"))
+        await asyncio.sleep(0.05)
+        third = asyncio.create_task(extractor.extract(b"echo third"))
+        assert await _cancelled(second)
+        assert (await first).text == "0.3"
+        assert (await third).text == "third"
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_job_that_runs_ends_its_child_only(naughty: Make) -> None:
+    async def main() -> None:
+        extractor = naughty(workers=1)
+        await extractor.extract(b"echo")
+        task = asyncio.create_task(extractor.extract(b"hang"))
+        await asyncio.sleep(0.05)
+        begun = time.monotonic()
+        assert await _cancelled(task)
+        assert (await extractor.extract(b"echo next")).text == "next"
+        assert time.monotonic() - begun < 2
+
+    asyncio.run(main())
+
+
+def test_two_hundred_jobs_over_two_loops_and_four_threads_get_each_its_own_answer(naughty: Make) -> None:
+    extractor = naughty(workers=2)
+    wrong: list[str] = []
+
+    def check(number: int, text: str) -> None:
+        if text != str(number):
+            wrong.append(f"{number}: {text}")
+
+    def loop(numbers: range) -> None:
+        async def one(number: int) -> None:
+            check(number, (await extractor.extract(f"echo {number}".encode())).text)
+
+        async def main() -> None:
+            await asyncio.gather(*map(one, numbers))
+
+        asyncio.run(main())
+
+    def plain(numbers: range) -> None:
+        for number in numbers:
+            check(number, extractor.extract_now(f"echo {number}".encode()).text)
+
+    with ThreadPoolExecutor(6) as threads:
+        work = [threads.submit(loop, range(n * 50, n * 50 + 50)) for n in range(2)]
+        work += [threads.submit(plain, range(100 + n * 25, 125 + n * 25)) for n in range(4)]
+        for each in work:
+            each.result(30)
+    assert wrong == []
+
+
+def test_a_copy_of_this_process_has_children_of_its_own(naughty: Make) -> None:
+    extractor = naughty(workers=1)
+    ours = extractor.extract_now(b"echo").title
+    running = extractor.submit(b"wait 0.3")
+    reading, writing = os.pipe()
+    copy = os.fork()
+    if not copy:
+        code = 1
+        try:
+            theirs = extractor.extract_now(b"echo").title
+            os.write(writing, theirs.encode())
+            extractor.close()
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writing)
+    theirs = os.read(reading, 100).decode()
+    os.close(reading)
+    assert os.waitpid(copy, 0)[1] == 0
+    assert theirs not in ("", ours)
+    assert running.result(5).title == ours
+    assert extractor.extract_now(b"echo").title == ours
+
+
+def test_closing_ends_what_runs_and_what_waits_and_a_later_job_starts_anew(naughty: Make) -> None:
+    extractor = naughty(workers=1)
+    futures = [extractor.submit(b"hang") for _ in range(3)]
+    time.sleep(0.1)
+    begun = time.monotonic()
+    extractor.close()
+    for future in futures:
+        with pytest.raises(ExtractionError) as caught:
+            future.result(5)
+        assert caught.value.data["passing"]
+    assert time.monotonic() - begun < 2
+    assert children() == []
+    assert extractor.extract_now(b"echo again").text == "again"
+
+
+def test_closing_from_a_loop_does_not_block_it(naughty: Make) -> None:
+    async def main() -> None:
+        extractor = naughty()
+        await extractor.extract(b"echo")
+        await extractor.aclose()
+        assert children() == []
+
+    asyncio.run(main())
+
+
+def test_everything_ends_with_the_interpreter(tmp_path: Path) -> None:
+    code = (
+        "from deep_research.sources.extract import Extractor\n"
+        "e = Extractor(); e.extract_now(b'hello there', name='a.txt'); e.submit(b'x' * 1000, name='b.txt')\n"
+        "print([c.pid for c in e._children])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])},
+    )
+    assert done.returncode == 0
+    assert done.stderr == ""
+    for pid in done.stdout.strip("[]\n").split(", "):
+        assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_child_leaves_when_its_parent_is_killed(naughty: Make, tmp_path: Path) -> None:
+    code = (
+        "from deep_research.sources.extract import Extractor\n"
+        "import time; e = Extractor(); e.extract_now(b'hello there', name='a.txt')\n"
+        "print([c.pid for c in e._children][0], flush=True); time.sleep(60)"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])},
+    )
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    end = time.monotonic() + 5
+    while _is_running(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not _is_running(pid)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_large_document_is_sent_without_keeping_the_loop_waiting(naughty: Make) -> None:
+    async def main() -> float:
+        extractor = naughty()
+        await extractor.extract(b"echo")
+        worst = 0.0
+
+        async def tick() -> None:
+            nonlocal worst
+            while True:
+                before = time.perf_counter()
+                await asyncio.sleep(0.002)
+                worst = max(worst, time.perf_counter() - before)
+
+        ticking = asyncio.create_task(tick())
+        await extractor.extract(b"echo " + b"x" * 900_000)
+        with pytest.raises(ExtractionError, match="larger than"):
+            await extractor.extract(bytes(70_000_000))
+        ticking.cancel()
+        return worst
+
+    assert asyncio.run(main()) < 0.05
+
+
+def test_an_answer_that_is_longer_than_was_asked_for_is_refused(naughty: Make) -> None:
+    with pytest.raises(ExtractionError, match="crashed"):
+        naughty().extract_now(b"echo " + b"x" * 2_000_000, max_text_bytes=1000)
+
+
+def test_threads_leave_with_their_work(naughty: Make) -> None:
+    extractor = naughty()
+    extractor.extract_now(b"echo")
+    extractor.close()
+    assert not [thread for thread in threading.enumerate() if thread.name == "extractor"]
