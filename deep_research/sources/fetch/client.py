@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import re
 import ssl
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urljoin
 
@@ -18,7 +19,17 @@ from deep_research.sources.fetch.guard import GuardedBackend, Refused, Target, t
 
 AGENT = "deep-research (+https://pypi.org/project/deep-research/)"
 REDIRECTS = (301, 302, 303, 307, 308)
-_KEPT = ("content-type", "last-modified", "etag", "date", "content-language", "x-robots-tag", "retry-after")
+_REUSE = (
+    "date",
+    "age",
+    "expires",
+    "cache-control",
+    "vary",
+    "etag",
+    "last-modified",
+)  # whether it may be used again
+_KEPT = frozenset(("content-type", "content-language", "x-robots-tag", "retry-after", *_REUSE))
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _CHUNK = 65_536
 _MOST_HEADER_BYTES = 16_384
 
@@ -34,12 +45,14 @@ class FetchLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """What came: ``url`` is where it was found in the end, ``headers`` are those that matter, lower case."""
+    """What came: ``url`` is where it was found in the end, ``headers`` are those that matter, lower case. ``location``
+    is where a redirect leads that was not followed: a whole address that may be asked."""
 
     url: str
     status: int
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
 
     @property
     def media_type(self) -> str:
@@ -65,34 +78,47 @@ class Fetcher:
         self._agent = agent
 
     async def fetch(self, url: str, *, headers: Mapping[str, str] | None = None) -> Fetched:
-        """The page at ``url``, whatever its status. Raises `FetchError` when it cannot be had or may not."""
-        try:
+        """The page at ``url``, whatever its status. Raises `FetchError` when it cannot be had or may not; its ``data``
+        has ``trouble``: connect, broken, slow, refused or unreadable."""
+        with self._failures(url):
             async with asyncio.timeout(self.limits.seconds):
-                return await self._follow(url, headers or {})
+                page = await self._one(target_of(url.partition("#")[0]), headers or {})
+                for _ in range(self.limits.redirects):
+                    if page.location is None:
+                        break
+                    page = await self._one(target_of(page.location), headers or {})
+        if page.location is not None:
+            raise too_many_redirects(url, self.limits.redirects)
+        return page
+
+    async def one(self, url: str, *, headers: Mapping[str, str] | None = None) -> Fetched:
+        """As `fetch`, but a redirect is not followed: who asks does it, and has a say at every step."""
+        with self._failures(url):
+            async with asyncio.timeout(self.limits.seconds):
+                return await self._one(target_of(url.partition("#")[0]), headers or {})
+
+    @contextmanager
+    def _failures(self, url: str) -> Iterator[None]:
+        """What the layers below raise, as errors of ours."""
+        try:
+            yield
         except TimeoutError:
-            raise FetchError(f"No whole answer within {self.limits.seconds:g} s.", url=url) from None
+            problem = f"No whole answer within {self.limits.seconds:g} s."
+            raise FetchError(problem, url=url, trouble="slow") from None
         except Refused as refusal:
-            raise FetchError(f"Not fetched: {refusal}.", url=url, refused=True) from None
+            raise FetchError(f"Not fetched: {refusal}.", url=url, refused=True, trouble="refused") from None
+        except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+            problem = f"Not reached ({type(error).__name__})."
+            raise FetchError(problem, url=url, trouble="connect") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError) as error:
-            raise FetchError(f"Not reached ({type(error).__name__}).", url=url) from None
+            trouble = "slow" if isinstance(error, httpcore.TimeoutException) else "broken"
+            raise FetchError(f"Not reached ({type(error).__name__}).", url=url, trouble=trouble) from None
         except (httpcore.UnsupportedProtocol, zlib.error, ValueError, RuntimeError) as error:
-            raise FetchError(f"The answer cannot be read ({type(error).__name__}).", url=url) from None
+            problem = f"The answer cannot be read ({type(error).__name__})."
+            raise FetchError(problem, url=url, trouble="unreadable") from None
 
-    async def _follow(self, url: str, headers: Mapping[str, str]) -> Fetched:
-        target = target_of(url.partition("#")[0])
-        for _ in range(self.limits.redirects + 1):
-            page, location = await self._one(target, headers)
-            if location is None:
-                return page
-            # A redirect from https to http would give away what the first was asked for.
-            following = target_of(urljoin(target.url, location).partition("#")[0])
-            if target.scheme == "https" and following.scheme == "http":
-                raise Refused("a redirect leaves https")
-            target = following
-        raise Refused(f"more than {self.limits.redirects} redirects")
-
-    async def _one(self, target: Target, headers: Mapping[str, str]) -> tuple[Fetched, str | None]:
-        """One request, and where it leads on to, if it does."""
+    async def _one(self, target: Target, headers: Mapping[str, str]) -> Fetched:
+        """One request. Raises `Refused`, and whatever the layers below do."""
         request = httpcore.Request(
             "GET",
             target.url,
@@ -108,15 +134,17 @@ class Fetcher:
             response = await pool.handle_async_request(request)
             try:
                 told = _told(response.headers)
-                location = told.pop("location", None) if response.status in REDIRECTS else None
-                if location is not None:
-                    return Fetched(url=target.url, status=response.status, body=b"", headers=told), location
+                location = told.pop("location", None)
                 encoding = told.pop("content-encoding", "")
-                told.pop("location", None)
+                if response.status in REDIRECTS and location is not None:
+                    following = _following(target, location)
+                    return Fetched(
+                        url=target.url, status=response.status, body=b"", headers=told, location=following
+                    )
                 stream = response.aiter_stream()
                 async with aclosing(_unpacked(stream, encoding, self.limits.bytes)) as pieces:
                     body = b"".join([piece async for piece in pieces])
-                return Fetched(url=target.url, status=response.status, body=body, headers=told), None
+                return Fetched(url=target.url, status=response.status, body=body, headers=told)
             finally:
                 await response.aclose()
 
@@ -134,12 +162,29 @@ class Fetcher:
         return [(name.encode("ascii"), value.encode("latin-1")) for name, value in {**own, **more}.items()]
 
 
+def too_many_redirects(url: str, most: int) -> FetchError:
+    return FetchError(f"Not fetched: more than {most} redirects.", url=url, refused=True, trouble="refused")
+
+
+def _following(target: Target, location: str) -> str:
+    """The address that a redirect leads to. Raises `Refused`."""
+    # Servers write letters beyond ASCII as they are.
+    plain = _BEYOND_ASCII.sub(lambda byte: b"%%%02X" % ord(byte[0]), location.encode("latin-1")).decode(
+        "ascii"
+    )
+    following = target_of(urljoin(target.url, plain).partition("#")[0])
+    # A redirect from https to http would give away what the first was asked for.
+    if target.scheme == "https" and following.scheme == "http":
+        raise Refused("a redirect leaves https")
+    return following.url
+
+
 def _told(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
     """The headers that matter, the first of each name."""
     told: dict[str, str] = {}
     for name, value in headers:
         key = name.decode("latin-1").lower()
-        if key in (*_KEPT, "location", "content-encoding"):
+        if key in _KEPT or key in ("location", "content-encoding"):
             told.setdefault(key, value.decode("latin-1")[:_MOST_HEADER_BYTES])
     return told
 

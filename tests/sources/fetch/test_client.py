@@ -210,3 +210,25 @@ def test_a_fetch_can_be_cancelled():
 
     with Web({"/": BODIES["a body that drips"]}) as web:
         asyncio.run(journey(web))
+
+
+def test_a_redirect_may_be_left_to_who_asks():
+    async def journey(web):
+        return await Fetcher(limits=SMALL, backend=web.backend()).one("http://site.org/a/")
+
+    with Web({"/a/": reply(status="301 Go", Location="b?c#d")}) as web:
+        page = asyncio.run(journey(web))
+        assert len(web.asked) == 1
+    assert (page.status, page.location) == (301, "http://site.org/a/b?c")
+
+
+def test_letters_beyond_ascii_in_a_redirect_are_escaped():
+    answer = "HTTP/1.1 302 Go\r\nLocation: /é\r\nContent-Length: 0\r\n\r\n".encode()
+    with Web({"/": answer, "/%C3%A9": reply(PAGE)}) as web:
+        assert get(web).body == PAGE
+
+
+def test_headers_that_say_whether_a_page_may_be_used_again_are_kept():
+    page = reply(PAGE, Cache_Control="max-age=60", Age="3", Expires="0", Vary="*")
+    with Web({"/": page}) as web:
+        assert get(web).headers.keys() == {"content-type", "cache-control", "age", "expires", "vary"}
