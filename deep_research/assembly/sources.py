@@ -14,9 +14,12 @@ from deep_research.phases.gathering.reading import Reading
 from deep_research.settings import Settings
 from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.documents.dense import load_stage
-from deep_research.sources.extract import Extractor
+from deep_research.sources.extract import Document, Extractor
 from deep_research.sources.fetch.cache import SavedPage
-from deep_research.sources.fetch.pages import WebPages, web_pages
+from deep_research.sources.fetch.client import AGENT, Fetcher, FetchLimits
+from deep_research.sources.fetch.hosts import Hosts
+from deep_research.sources.fetch.pages import WebPages
+from deep_research.sources.fetch.robots import Robots
 from deep_research.sources.search import SearchProvider
 from deep_research.sources.search.chosen import CORPUS, Chosen, chosen
 from deep_research.sources.search.policy import Service
@@ -87,17 +90,17 @@ def make_corpus(settings: Settings, extractor: Extractor) -> LocalCorpus | None:
     )
 
 
-def make_pages(settings: Settings, store: Store, extractor: Extractor) -> WebPages:
+def make_pages(settings: Settings, store: Store, extractor: Extractor) -> WebPages[Document]:
     """What reads pages of the web."""
-    return web_pages(
-        extractor=extractor,
-        saved=_StoredPages(store),
-        seconds=settings.fetch_timeout,
-        max_bytes=settings.max_page_bytes,
-        at_once=settings.fetch_concurrency,
-        per_host=settings.fetch_per_host,
+    limits = FetchLimits(seconds=settings.fetch_timeout, bytes=settings.max_page_bytes)
+    fetcher = Fetcher(limits=limits, agent=f"{AGENT} ({settings.contact})" if settings.contact else AGENT)
+    return WebPages(
+        fetcher,
+        Robots(fetcher),
+        Hosts(at_once=settings.fetch_per_host),
+        extractor,
+        _StoredPages(store),
         respect_robots=settings.respect_robots,
-        contact=settings.contact,
     )
 
 

@@ -36,9 +36,9 @@ def matched(query: str, texts: Sequence[str]) -> Match:
     return Match.GOOD if any(coverage(wanted, find(text)) >= ON_TOPIC for text in texts) else Match.OFF_TOPIC
 
 
-def wordings(query: str, tried: Iterable[str] = ()) -> list[str]:
+def wordings(query: str, tried: Iterable[str] = (), *, least: int = 1) -> list[str]:
     """The query in fewer words each time, without those in ``tried``: its words without those that only ask, then its
-    names and numbers with its longest words. Words keep their order."""
+    names and numbers with its longest words. Words keep their order, and there are ``least`` of them."""
     content = list(dict.fromkeys(content_words(query)))
     telling = [word for word in content if word.casefold() not in ASKING_WORDS] or content
     first = telling[0] if telling else ""
@@ -49,7 +49,7 @@ def wordings(query: str, tried: Iterable[str] = ()) -> list[str]:
     found = []
     for words in (content, telling, [word for word in telling if word in kept]):
         text = " ".join(words)
-        if text and normalised(text) not in known:
+        if len(words) >= max(1, least) and normalised(text) not in known:
             known.add(normalised(text))
             found.append(text)
     return found

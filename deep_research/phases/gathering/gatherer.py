@@ -113,7 +113,8 @@ class SearchGatherer:
         tried: list[str] = []
         failures = list(found.failures)
         while match is not Match.GOOD and len(tried) < self._rewordings:
-            others = wordings(request.query, tried)
+            # One word alone finds something where nothing was found, and seldom something to the point.
+            others = wordings(request.query, tried, least=1 if match is Match.EMPTY else 2)
             if not others:
                 break
             tried.append(others[0])

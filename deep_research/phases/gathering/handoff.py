@@ -12,9 +12,9 @@ from deep_research.state import Mention, Record, SourceKind, SourceQuality, Span
 
 
 class GathererInput(Handoff):
-    """``sub_queries`` are the query texts to search, one per call as the phase uses it; ``known`` are addresses
-    (canonical) that earlier iterations already hold: they may come again and do not count toward the maximum. ``filters`` are what
-    sources have to be."""
+    """``sub_queries`` are the query texts to search, one per call as the phase uses it; ``known`` are the canonical
+    addresses that earlier iterations already hold: they may come again and do not count toward the maximum.
+    ``filters`` are what sources have to be."""
 
     sub_queries: tuple[str, ...]
     source_types: tuple[str, ...] = ()
@@ -24,8 +24,8 @@ class GathererInput(Handoff):
 
 
 class Snapshot(Record):
-    """A page as it was fetched: ``url`` as asked for, ``found_at`` after redirects, the ``headers`` that matter by name in
-    lower case."""
+    """A page as it was fetched: ``url`` as asked for, ``found_at`` after redirects, the ``headers`` that matter by name
+    in lower case."""
 
     url: str
     found_at: str

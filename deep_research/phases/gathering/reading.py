@@ -21,7 +21,10 @@ from deep_research.state import SourceKind
 from deep_research.state.journal import utc_now
 
 if TYPE_CHECKING:
+    from deep_research.sources.extract import Document
     from deep_research.sources.fetch.pages import WebPage
+
+    Page = WebPage[Document]
 
 TEXT_UNIT = 5_000  # characters that are looked through in the time of one small item
 LONGEST_SNIPPET = 300
@@ -30,13 +33,13 @@ LONGEST_SNIPPET = 300
 class Pages(Protocol):
     """What reads a page. Raises `FetchError`, `ExtractionError`."""
 
-    async def read(self, url: str) -> WebPage: ...
+    async def read(self, url: str) -> Page: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """``pages`` None: nothing is fetched, and what providers say of a page is all there is of it. ``lists`` are the user's
-    own judgements; ``clock`` gives the day by which something is old."""
+    """``pages`` None: nothing is fetched, and what providers say of a page is all there is of it. ``lists`` are the
+    user's own judgements; ``clock`` gives the day by which something is old."""
 
     pages: Pages | None = None
     lists: QualityLists = field(default_factory=QualityLists)
@@ -68,7 +71,7 @@ class Reading:
     async def _source(
         self, result: SearchResult, query: str, filters: SearchFilters
     ) -> GatheredSource | Unread:
-        page: WebPage | None = None
+        page: Page | None = None
         at = self._page_of(result)
         if at is not None and self.pages is not None:
             try:
@@ -89,14 +92,14 @@ class Reading:
         at = result.text_at or (result.address if result.text is None else None)
         return at if at and at.startswith(("http://", "https://")) else None
 
-    def _made(self, result: SearchResult, page: WebPage | None, query: str) -> GatheredSource:
+    def _made(self, result: SearchResult, page: Page | None, query: str) -> GatheredSource:
         source = _plain(result) if page is None else _with_page(result, page)
-        if source.kind is SourceKind.WEB and source.content:
+        if source.kind is SourceKind.WEB and (text := source.content):
             if not source.passages:
-                spans, share = matching(query, source.content, source.title)
+                spans, share = matching(query, text, source.title)
                 relevance = source.relevance if source.relevance is not None else share
                 source = source.model_copy(update={"passages": spans, "relevance": relevance})
-            source = source.model_copy(update={"fingerprint": fingerprint(source.content)})
+            source = source.model_copy(update={"fingerprint": fingerprint(text)})
         judgement = judged(_facts(result, source, page, self.clock().date()), self.lists)
         metadata = source.metadata
         if source.kind is SourceKind.WEB:
@@ -104,7 +107,7 @@ class Reading:
         return source.model_copy(update={"quality": judgement.quality, "metadata": metadata})
 
 
-def _unwanted(result: SearchResult, page: WebPage, filters: SearchFilters) -> str | None:
+def _unwanted(result: SearchResult, page: Page, filters: SearchFilters) -> str | None:
     """Why a page that was read is not one that was asked for: what a service says of it is not always so."""
     published = page.document.published or result.published
     if not in_time(published, filters):
@@ -114,9 +117,9 @@ def _unwanted(result: SearchResult, page: WebPage, filters: SearchFilters) -> st
     return None
 
 
-def _facts(result: SearchResult, source: GatheredSource, page: WebPage | None, today: date) -> SourceFacts:
+def _facts(result: SearchResult, source: GatheredSource, page: Page | None, today: date) -> SourceFacts:
     record = result.scholarly or Scholarly()
-    author = (page.document.author if page else None) or ""
+    author = page.document.author if page else ""
     return SourceFacts(
         address=result.address,
         kind=result.kind,
@@ -152,7 +155,7 @@ def _plain(result: SearchResult) -> GatheredSource:
     )
 
 
-def _with_page(result: SearchResult, page: WebPage) -> GatheredSource:
+def _with_page(result: SearchResult, page: Page) -> GatheredSource:
     """A source with what was read of it, and what its provider said where the page does not say."""
     document = page.document
     told = _told(result)
@@ -176,7 +179,7 @@ def _with_page(result: SearchResult, page: WebPage) -> GatheredSource:
             found_at=page.final_url,
             at=page.fetched_at,
             headers=dict(page.headers),
-            media_type=page.media_type,
+            media_type=page.headers.get("content-type", "").partition(";")[0].strip().lower(),
             body=page.body,
         ),
         metadata=result.metadata | told,

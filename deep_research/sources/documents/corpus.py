@@ -71,6 +71,7 @@ class LocalCorpus(SearchProvider):
         max_file_bytes: int = 10_000_000,
         lock_timeout: float = 60.0,
         dense: DenseStage | None = None,
+        extractor: Extractor | None = None,
     ) -> None:
         given = [roots] if isinstance(roots, (str, os.PathLike)) else list(roots)
         if not given:
@@ -84,7 +85,7 @@ class LocalCorpus(SearchProvider):
         self._roots: list[Root] = []
         self._preparing = threading.Lock()
         self._closing = threading.Event()
-        self._extractor = Extractor()
+        self._extractor = extractor or Extractor()
         self._report: IndexReport | None = None
         self._prepared_at = 0.0
 

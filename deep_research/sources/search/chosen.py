@@ -56,8 +56,8 @@ def chosen(
 
     A service that lacks its key is passed over and told. Raises `UnknownNameError`, `ConfigurationError`.
     """
-    for name in urls:
-        needs(name)  # raises for a name that nobody has
+    for service in urls:
+        needs(service)  # raises for a name that nobody has
     wanted: list[str | SearchProvider] = []
     if not names and not documents:
         every = in_order(urls)

@@ -149,7 +149,7 @@ class Service:
         )
         try:
             async with asyncio.timeout(None if self.timeout is None else 3 * self.timeout):
-                found = await retrying(self._once, request)
+                found: Sequence[SearchResult] = await retrying(self._once, request)
         except TimeoutError:
             raise SearchError(
                 f"{self.name} had no time for the search.", trouble=Trouble.TRANSIENT.value
