@@ -124,7 +124,10 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
                 )
                 continue
             sources[key] = _source(key, item, sub_query, len(sources), content, len(text))
-            contents.append(content)
+            if (
+                name not in known or item.content
+            ):  # of a page that was read before a search tells only that it is there
+                contents.append(content)
             if item.snapshot is not None:
                 contents.append(_kept(item.snapshot))
         return tuple(sources.values()), contents, notes

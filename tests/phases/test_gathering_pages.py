@@ -1,0 +1,330 @@
+"""Gathering over the web: pages are read, those that cannot be are told and replaced, and each source is judged."""
+
+import asyncio
+import hashlib
+from datetime import UTC, date, datetime
+
+import pytest
+
+from deep_research.errors import ExtractionError, FetchError, SearchError
+from deep_research.evidence.copies import fingerprint
+from deep_research.evidence.quality import QualityLists
+from deep_research.phases.base import WorkLimits
+from deep_research.phases.gathering import GatheringPhase, SearchGatherer
+from deep_research.phases.gathering.reading import Reading
+from deep_research.sources.extract import Document
+from deep_research.sources.fetch.pages import WebPage
+from deep_research.sources.search import Scholarly, SearchProvider, SearchResult
+from deep_research.state import (
+    DeepResearchState,
+    RunOptions,
+    SourceKind,
+    SourceQuality,
+    SubQuery,
+    SubQueryStatus,
+)
+from deep_research.testing import MemoryJournal
+
+MORNING = datetime(2026, 1, 2, 8, tzinfo=UTC)
+QUERY = SubQuery(id="subq-a", query="Bell Rock lighthouse height")
+TEXT = (
+    "The Bell Rock lighthouse has a height of 35 metres.\n\n"
+    + "It stands on a reef off the coast of Angus. " * 12
+)
+
+
+class Found(SearchProvider):
+    name = "found"
+
+    def __init__(self, *results, by_query=None):
+        self.results, self.by_query, self.requests = results, by_query, []
+
+    async def search(self, request):
+        self.requests.append(request)
+        if self.by_query is not None:
+            answer = self.by_query.get(request.query, [])
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        return list(self.results)[: request.limit]
+
+
+class Site:
+    """Pages by address: a text, a document, or what is raised. ``most`` is how many were read at once."""
+
+    def __init__(self, pages):
+        self.pages, self.read_at, self.inside, self.most = pages, [], 0, 0
+
+    async def read(self, url):
+        self.read_at.append(url)
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        await asyncio.sleep(0)
+        self.inside -= 1
+        answer = self.pages[url]
+        if isinstance(answer, Exception):
+            raise answer
+        document = answer if isinstance(answer, Document) else Document(title="", text=answer)
+        body = document.text.encode()
+        return WebPage(
+            url=url,
+            final_url=url,
+            fetched_at=MORNING,
+            headers={"content-type": "text/html; charset=utf-8", "etag": '"1"'},
+            body=body,
+            snapshot_hash=hashlib.sha256(body).hexdigest(),
+            document=document,
+        )
+
+
+def at(number):
+    return f"https://example.org/{number}"
+
+
+def page(number, **more):
+    return SearchResult(address=at(number), title=f"Bell Rock lighthouse height {number}", **more)
+
+
+def gathered(provider, site, *, options=None, sub_queries=(QUERY,), lists=None, **more):
+    reading = Reading(pages=site, lists=lists or QualityLists(), clock=lambda: MORNING)
+    state = DeepResearchState(query="q", sub_queries=sub_queries, options=RunOptions(**(options or {})))
+    journal = MemoryJournal(state)
+    phase = GatheringPhase(
+        SearchGatherer([provider], reading=reading, **more), limits=WorkLimits(max_source_bytes=100_000)
+    )
+    asyncio.run(phase.run(journal.state, journal))
+    return journal
+
+
+def one(journal):
+    (source,) = journal.state.sources
+    return source
+
+
+def test_a_page_that_was_found_is_read_and_kept_with_its_snapshot():
+    journal = gathered(Found(page(1, snippet="A tower.")), Site({at(1): TEXT}))
+    source = one(journal)
+    text = asyncio.run(journal.texts([source.content_hash]))[0]
+    assert text == TEXT
+    assert (source.url, source.snippet, source.kind) == (at(1), "A tower.", SourceKind.WEB)
+    assert source.snapshot_hash == hashlib.sha256(TEXT.encode()).hexdigest()
+    assert source.metadata["fetched_at"] == "2026-01-02T08:00:00+00:00"
+    assert source.metadata["provider"] == "found"
+
+
+def test_what_matched_in_the_page_and_how_much_of_the_query_it_has_is_told():
+    source = one(gathered(Found(page(1)), Site({at(1): TEXT})))
+    assert TEXT[source.passages[0].start : source.passages[0].end].startswith("The Bell Rock lighthouse")
+    assert source.relevance == 1.0
+    assert source.fingerprint == fingerprint(TEXT)
+
+
+def test_the_page_says_more_of_itself_than_the_service_did():
+    document = Document(
+        title="The Bell Rock",
+        text=TEXT,
+        published=date(2020, 3, 4),
+        author="Ann Mole",
+        language="en",
+        pages=(0, 50),
+    )
+    source = one(gathered(Found(page(1, published=date(2019, 1, 1))), Site({at(1): document})))
+    assert (source.title, source.published, source.pages) == ("The Bell Rock", date(2020, 3, 4), (0, 50))
+    assert (source.metadata["author"], source.metadata["language"]) == ("Ann Mole", "en")
+
+
+def test_a_page_that_cannot_be_read_is_told_and_the_next_one_takes_its_place():
+    site = Site(
+        {
+            at(0): FetchError("The site's robots.txt asks programs not to read this page.", url=at(0)),
+            at(1): TEXT,
+            at(2): ExtractionError("no readable text in it"),
+            at(3): TEXT + "Third.",
+            at(4): TEXT + "Fourth.",
+        }
+    )
+    journal = gathered(Found(*map(page, range(5))), site, options={"max_sources_per_query": 2})
+    assert [s.url for s in journal.state.sources] == [at(1), at(3)]
+    assert site.read_at == [at(0), at(1), at(2), at(3)]
+    lines = [limit.line for limit in journal.state.limits]
+    assert lines == [
+        "Pages found but not read (no readable text in it): 1, of example.org.",
+        "Pages found but not read (the site's robots.txt asks programs not to read this page): 1, of example.org.",
+    ]
+
+
+def test_pages_that_cannot_be_read_for_one_reason_are_told_in_one_line_over_all_searches():
+    gone = FetchError("The page is gone (404)")
+    other = QUERY.model_copy(update={"id": "subq-b", "query": "Bell Rock height", "index": 1})
+    provider = Found(by_query={QUERY.query: [page(0), page(1)], other.query: [page(1), page(2)]})
+    journal = gathered(provider, Site({at(n): gone for n in range(3)}), sub_queries=(QUERY, other))
+    (limit,) = journal.state.limits
+    assert limit.line == "Pages found but not read (the page is gone (404)): 3, of example.org."
+    assert limit.skipped == (at(0), at(1), at(2))
+
+
+def test_more_results_are_asked_for_than_are_wanted_where_pages_have_to_be_read():
+    provider = Found(*map(page, range(9)))
+    gathered(provider, Site({at(n): TEXT for n in range(9)}), options={"max_sources_per_query": 3})
+    assert provider.requests[0].limit == 6
+    provider = Found(*map(page, range(9)))
+    gathered(provider, None, options={"max_sources_per_query": 3})
+    assert provider.requests[0].limit == 3
+
+
+def test_the_pages_of_a_search_are_read_side_by_side_and_keep_their_order():
+    site = Site({at(n): TEXT + str(n) for n in range(4)})
+    journal = gathered(Found(*map(page, range(4))), site)
+    assert site.most == 4
+    assert [s.url for s in journal.state.sources] == [at(n) for n in range(4)]
+
+
+def test_a_text_that_the_service_gave_is_not_fetched():
+    site = Site({})
+    assert one(gathered(Found(page(1, text=TEXT)), site)).length == len(TEXT)
+    assert site.read_at == []
+
+
+def test_an_abstract_stands_in_for_a_paper_that_cannot_be_had():
+    record = Scholarly(doi="10.1000/x", venue="Journal of Towers", reviewed=True)
+    paper = page(
+        1, text="An abstract on Bell Rock lighthouse height.", text_at=at("paper.pdf"), scholarly=record
+    )
+    source = one(gathered(Found(paper), Site({at("paper.pdf"): FetchError("no")})))
+    assert (source.url, source.snapshot_hash) == ("https://doi.org/10.1000/x", None)
+    assert "-1 only its abstract could be read" in source.metadata["quality"]
+    source = one(gathered(Found(paper), Site({at("paper.pdf"): TEXT})))
+    assert source.snapshot_hash is not None
+    assert source.metadata["doi"] == "10.1000/x"
+    assert "abstract" not in source.metadata["quality"]
+
+
+@pytest.mark.parametrize(
+    ("lists", "quality"),
+    [
+        (None, SourceQuality.UNKNOWN),
+        (QualityLists(low=("example.org",)), SourceQuality.LOW),
+        (QualityLists(high=("example.org",)), SourceQuality.HIGH),
+    ],
+)
+def test_a_source_is_judged_and_the_users_lists_override(lists, quality):
+    source = one(gathered(Found(page(1)), Site({at(1): TEXT}), lists=lists))
+    assert source.quality is quality
+
+
+def test_what_a_provider_vouches_for_stands_unless_a_list_says_otherwise():
+    vouched = page(1, text=TEXT, quality=SourceQuality.HIGH)
+    assert one(gathered(Found(vouched), None)).quality is SourceQuality.HIGH
+    lists = QualityLists(low=("example.org",))
+    assert one(gathered(Found(vouched), None, lists=lists)).quality is SourceQuality.LOW
+
+
+def test_a_page_of_another_day_than_the_service_said_is_left_out():
+    late = Document(title="", text=TEXT, published=date(2025, 1, 1))
+    options = {"until": date(2024, 12, 31)}
+    journal = gathered(Found(page(1, published=date(2024, 1, 1))), Site({at(1): late}), options=options)
+    assert journal.state.sources == ()
+    assert (
+        journal.state.limits[0].line == "Pages found but not read (it is of 2025-01-01): 1, of example.org."
+    )
+
+
+def test_as_of_a_day_nothing_without_a_date_is_used():
+    options = {"as_of": date(2024, 12, 31)}
+    dated = Document(title="", text=TEXT, published=date(2024, 1, 1))
+    results = page(1, published=date(2024, 1, 1)), page(2, published=date(2024, 1, 1))
+    journal = gathered(Found(*results), Site({at(1): dated, at(2): TEXT}), options=options)
+    assert [s.url for s in journal.state.sources] == [at(1), at(2)]
+    journal = gathered(Found(page(3)), Site({at(3): dated}), options=options)
+    assert journal.state.sources == ()
+
+
+def test_a_page_that_an_earlier_iteration_read_is_not_fetched_again():
+    site = Site({at(1): TEXT, at(2): TEXT + "Two."})
+    known = gathered(Found(page(1)), site).state
+    again = QUERY.model_copy(
+        update={"id": "subq-b", "query": "Bell Rock lighthouse reef", "index": 1, "iteration": 2}
+    )
+    state = known.model_copy(
+        update={
+            "iteration": 2,
+            "sub_queries": (
+                known.sub_queries[0].model_copy(update={"status": SubQueryStatus.COMPLETED}),
+                again,
+            ),
+        }
+    )
+    provider = Found(page(1, snippet="again"), page(2))
+    journal = MemoryJournal(state)
+    phase = GatheringPhase(SearchGatherer([provider], reading=Reading(pages=site)))
+    asyncio.run(phase.run(journal.state, journal))
+    assert site.read_at == [at(1), at(2)]
+    assert {s.url: s.snapshot_hash is not None for s in journal.state.sources} == {at(1): True, at(2): True}
+    assert len(journal.state.sub_queries[1].source_ids) == 2
+
+
+# The verifier
+
+
+def test_a_search_that_finds_nothing_is_made_again_in_other_words_within_a_bound():
+    provider = Found(by_query={"Bell Rock lighthouse": [page(1, text=TEXT)]})
+    sub_query = QUERY.model_copy(update={"query": "What is it with the Bell Rock lighthouse?"})
+    journal = gathered(provider, None, sub_queries=(sub_query,))
+    assert [r.query for r in provider.requests] == [
+        "What is it with the Bell Rock lighthouse?",
+        "Bell Rock lighthouse",
+    ]
+    assert journal.state.sub_queries[0].wordings == ("Bell Rock lighthouse",)
+    assert one(journal).url == at(1)
+    assert journal.state.usage.searches == 1
+
+
+@pytest.mark.parametrize("most", [0, 1, 2])
+def test_so_many_other_wordings_are_tried_and_no_more(most):
+    provider = Found()
+    long = QUERY.model_copy(
+        update={"query": "How long did Robert Stevenson take to build the Bell Rock lighthouse?"}
+    )
+    gathered(provider, None, sub_queries=(long,), rewordings=most)
+    assert len(provider.requests) == 1 + most
+
+
+def test_results_off_topic_give_way_to_those_of_another_wording():
+    bread = SearchResult(
+        address=at("bread"), title="Bread", text="How to bake bread with long proving times."
+    )
+    question = "How long did it take to build the Bell Rock lighthouse?"
+    provider = Found(
+        by_query={question: [bread], "long take build Bell Rock lighthouse": [page(1, text=TEXT)]}
+    )
+    journal = gathered(provider, None, sub_queries=(QUERY.model_copy(update={"query": question}),))
+    assert [s.url for s in journal.state.sources] == [at(1)]
+
+
+def test_when_no_wording_finds_better_what_was_found_first_stays():
+    bread = SearchResult(address=at("bread"), title="Bread", text="How to bake bread.")
+    question = "How long did it take to build the Bell Rock lighthouse?"
+    provider = Found(by_query={question: [bread]})
+    journal = gathered(provider, None, sub_queries=(QUERY.model_copy(update={"query": question}),))
+    assert [s.url for s in journal.state.sources] == [at("bread")]
+
+
+def test_a_failure_of_another_wording_loses_nothing():
+    bread = SearchResult(address=at("bread"), title="Bread", text="How to bake bread.")
+    question = "How long did it take to build the Bell Rock lighthouse?"
+    provider = Found(
+        by_query={question: [bread], "long take build Bell Rock lighthouse": SearchError("It went away.")}
+    )
+    journal = gathered(provider, None, sub_queries=(QUERY.model_copy(update={"query": question}),))
+    assert [s.url for s in journal.state.sources] == [at("bread")]
+    assert journal.state.limits[0].message == "It went away."
+
+
+def test_after_the_gate_words_are_tried_that_were_not_tried_yet():
+    long = QUERY.model_copy(
+        update={"query": "How long did Robert Stevenson take to build the Bell Rock lighthouse?"}
+    )
+    journal = gathered(Found(), None, sub_queries=(long,), rewordings=1)
+    retry = GatheringPhase(SearchGatherer([])).retried(journal.state, advised=False)
+    (fresh,) = retry.sub_queries
+    assert fresh.query not in (long.query, *journal.state.sub_queries[0].wordings)
