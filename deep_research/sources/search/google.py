@@ -91,9 +91,9 @@ class Google(HttpSearch):
         params |= {"cx": self.engine_id, "q": " ".join([*words, *operators])}
         if filters.since or filters.latest:
             # Ranges of days have both ends.
-            first = filters.since or _FIRST_DAY
+            first = max(filters.since or _FIRST_DAY, _FIRST_DAY)
             last = filters.latest or datetime.now(UTC).date()
-            params["sort"] = f"date:r:{first:%Y%m%d}:{last:%Y%m%d}"
+            params["sort"] = f"date:r:{_digits(first)}:{_digits(last)}"
         if code := _LANGUAGES.get(language(filters.language) or ""):
             params["lr"] = f"lang_{code}"
         return params
@@ -107,6 +107,10 @@ class Google(HttpSearch):
         if status == 403 and "ratelimitexceeded" in told:
             return Trouble.TRANSIENT
         return None
+
+
+def _digits(of: date) -> str:
+    return of.isoformat().replace("-", "")
 
 
 def _sites(filters: SearchFilters) -> tuple[list[str], dict[str, str | int]]:

@@ -47,8 +47,8 @@ _PASSING = (
 
 class Wikipedia(HttpSearch):
     """The edition is that of ``filters.language``, else English; ``base_url`` may have ``{language}`` in it. Queries are
-    cut at 300 characters, 50 results are the most. A search is a request, and another for each text. A text that cannot
-    be had is left to be fetched. SEARCH_CONTACT says whom to write to, as the service wishes.
+    cut at 300 characters, 50 results are the most. A search is a request, and another for each text. Texts that cannot
+    be had are left to be fetched. SEARCH_CONTACT says whom to write to, as the service wishes.
     """
 
     name = "wikipedia"
@@ -69,10 +69,18 @@ class Wikipedia(HttpSearch):
         base_url = self.base_url.replace(_EDITION, edition)
         pages = await self._pages(request, base_url)
         gate = asyncio.Semaphore(_TEXTS_AT_ONCE)
+        willing = True  # a service that refused one text is not asked for the others
 
         async def text_of(page: Mapping[str, Any]) -> str | None:
+            nonlocal willing
             async with gate:
-                return await self._text(page["pageid"], base_url)
+                if not willing:
+                    return None
+                try:
+                    return await self._text(page["pageid"], base_url)
+                except (SearchError, MalformedError, BodyError, httpx.HTTPError):
+                    willing = False
+                    return None
 
         async with asyncio.TaskGroup() as group:
             texts = [group.create_task(text_of(page)) for page in pages]
@@ -104,18 +112,11 @@ class Wikipedia(HttpSearch):
         return wanted[: request.limit]
 
     async def _text(self, page: int, base_url: str) -> str | None:
-        """The text of a page; None where it cannot be had. Whole texts are given one a request."""
-        params = {
-            **_COMMON,
-            "pageids": page,
-            "prop": "extracts",
-            "explaintext": 1,
-            "exsectionformat": "plain",
-        }
-        try:
-            answer = await self._asked(params, base_url)
-        except (SearchError, MalformedError, BodyError, httpx.HTTPError):
-            return None
+        """The text of a page; None where it has none. Whole texts are given one a request."""
+        answer = await self._asked(
+            {**_COMMON, "pageids": page, "prop": "extracts", "explaintext": 1, "exsectionformat": "plain"},
+            base_url,
+        )
         pages = records(record(answer.get("query")).get("pages"))
         return whole(pages[0].get("extract")) or None if pages else None
 

@@ -67,6 +67,11 @@ class SearchServer(LoopbackServer):
     def faults(self, faults: Iterable[Fault | str]) -> None:
         self._schedule = Schedule(faults)
 
+    def reply_to(self, asked: Asked) -> Reply:
+        """What would be answered to a request of the log, without what is canned and without faults."""
+        wire = next(w for w in _WIRES if (w.method, w.path) == (asked.method, asked.path))
+        return _json(self._checked(wire, asked))
+
     async def _reply(self, request: Request) -> Reply:
         asked = Asked(
             method=request.method,

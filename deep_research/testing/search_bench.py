@@ -1,0 +1,129 @@
+"""What a check of the search suite works with: a search service on loopback and providers that ask it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from deep_research.errors import SearchError
+from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
+from deep_research.testing.servers import Asked, Hit, SearchServer, hits
+
+KEY = "canary+Zm9y/IHRlc3Rz%9x&w=3v"
+QUERY = "which ships passed the light"
+PATIENCE = 20.0  # seconds until a check gives up waiting
+
+
+class Ability(StrEnum):
+    """What not every provider has to do with."""
+
+    SERVICE = "it asks a service over HTTP"
+    KEY = "nobody gets in without a key"
+    KEYED = "a key can be given"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What is checked. ``make``: a provider for the base URL of a `SearchServer`, a key and the seconds that a search may
+    take. ``holding``: in place of it, a provider that finds these hits and asks nobody. ``variables``: those of the
+    environment without which nothing is made, as `MissingKeyError` names them."""
+
+    make: Callable[[str, str | None, float], SearchProvider] | None = None
+    holding: Callable[[Sequence[Hit]], SearchProvider] | None = None
+    lacks: frozenset[Ability] = frozenset()
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of one search: results or a `SearchError`, and how the service saw it."""
+
+    results: list[SearchResult] | None = None
+    error: SearchError | None = None
+    asked: Sequence[Asked] = field(default_factory=tuple)
+
+    @property
+    def found(self) -> list[SearchResult]:
+        assert self.results is not None, f"{self.error!r} in place of results"
+        return self.results
+
+    @property
+    def failure(self) -> SearchError:
+        assert self.error is not None, f"{self.results!r} in place of a SearchError"
+        return self.error
+
+    @property
+    def addresses(self) -> list[str]:
+        return [result.address for result in self.found]
+
+
+class Bench:
+    """A server, and providers over it. Checks run on a loop of their own, see `on_a_loop`."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.server = SearchServer(hits(3), key=KEY if self.has(Ability.KEYED) else None)
+        self._made: list[SearchProvider] = []
+
+    def __enter__(self) -> Bench:
+        self.server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.stop()
+
+    def has(self, ability: Ability) -> bool:
+        return ability not in self.subject.lacks
+
+    def holds(self, found: Sequence[Hit]) -> None:
+        """From now on, this is what there is to find."""
+        self.server.hits = found
+
+    def provider(self, *, url: str = "", key: str | None = KEY, seconds: float = PATIENCE) -> SearchProvider:
+        """A new one, which is closed at the end of the check."""
+        if self.subject.holding is not None:
+            assert not callable(self.server.hits)
+            made = self.subject.holding(self.server.hits)
+        else:
+            assert self.subject.make is not None, "a subject has either make or holding"
+            made = self.subject.make(url or self.server.base_url, key, seconds)
+        self._made.append(made)
+        return made
+
+    async def search(
+        self, query: str = QUERY, *, limit: int = 5, provider: SearchProvider | None = None, **more: Any
+    ) -> Outcome:
+        """One search. What is raised and is no `SearchError` fails the check."""
+        if provider is None:
+            provider = self._made[0] if self._made and self.subject.make else self.provider()
+        before = len(self.server.log)
+        outcome = Outcome()
+        try:
+            outcome.results = list(await provider.search(SearchRequest(query=query, limit=limit, **more)))
+        except SearchError as error:
+            outcome.error = error
+        outcome.asked = self.server.log[before:]
+        return outcome
+
+    def on_a_loop(self, check: Callable[[Bench], object]) -> None:
+        """Run a check, a coroutine function, on a loop of its own."""
+
+        async def bounded() -> None:
+            try:
+                async with asyncio.timeout(3 * PATIENCE):
+                    await check(self)  # type: ignore[misc]
+            finally:
+                for made in self._made:
+                    await made.aclose()
+
+        asyncio.run(bounded())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that the service does by itself."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110 - it is in another thread
+            await asyncio.sleep(0.002)

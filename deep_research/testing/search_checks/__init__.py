@@ -1,0 +1,1 @@
+"""The checks of the search suite, by what they are about."""

@@ -1,0 +1,107 @@
+"""The conformance suite of search providers: one item a promise.
+
+For a provider of a service that speaks a format of `SearchServer`::
+
+    SUBJECT = Subject(make=lambda url, key, seconds: MyProvider(base_url=url, api_key=key, timeout=seconds))
+
+    @pytest.mark.parametrize("check", checks_for(SUBJECT), ids=str)
+    def test_my_provider(check: Check) -> None:
+        with Bench(SUBJECT) as bench:
+            check(bench)
+
+One that asks no service, or one of a format of its own, is given what there is to find::
+
+    SUBJECT = Subject(holding=MyProvider, lacks=frozenset(Ability))
+
+What does not apply to a provider, the subject names in ``lacks``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+from deep_research.testing.search_bench import KEY, QUERY, Ability, Bench, Outcome, Subject
+from deep_research.testing.search_checks import (
+    answering,
+    connecting,
+    failing,
+    hiding,
+    hostile,
+    refusing,
+    timing,
+)
+from deep_research.testing.servers import Hit
+
+__all__ = [
+    "KEY",
+    "QUERY",
+    "SEARCH_CHECKS",
+    "Ability",
+    "Bench",
+    "Check",
+    "Hit",
+    "Outcome",
+    "Subject",
+    "checks_for",
+]
+
+# Every check of these modules needs a service; the others apply to any provider, but for what is named here.
+_OVER_HTTP = (failing, refusing, timing, hiding, hostile)
+_NEEDS: dict[Callable[[Bench], object], frozenset[Ability]] = {
+    hiding.without_a_key_nothing_is_made: frozenset({Ability.KEY}),
+    hiding.a_wrong_key_is_refused: frozenset({Ability.KEYED}),
+    hiding.a_key_that_is_none_is_refused_and_not_shown: frozenset({Ability.KEYED}),
+    hiding.white_space_around_a_key_is_left_out: frozenset({Ability.KEYED}),
+    hiding.no_error_shows_the_key: frozenset({Ability.KEYED}),
+    hiding.the_key_goes_in_a_header_alone: frozenset({Ability.KEYED}),
+    connecting.one_connection_serves_many_searches: frozenset({Ability.SERVICE}),
+    connecting.closing_closes_the_connections: frozenset({Ability.SERVICE}),
+    connecting.a_loop_that_was_closed_without_a_word_is_no_harm: frozenset({Ability.SERVICE}),
+    answering.filters_are_passed_on_or_left: frozenset({Ability.SERVICE}),
+    answering.many_at_once_each_get_their_own_results: frozenset({Ability.SERVICE}),
+    answering.nothing_but_the_search_is_asked_for: frozenset({Ability.SERVICE}),
+    answering.who_asks_says_so: frozenset({Ability.SERVICE}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One promise. Call it with a `Bench`; it raises `AssertionError`, or what should not be raised, if it is not
+    kept."""
+
+    name: str
+    run: Callable[[Bench], object]
+    needs: frozenset[Ability] = frozenset()
+
+    def __call__(self, bench: Bench) -> None:
+        if inspect.iscoroutinefunction(self.run):
+            bench.on_a_loop(self.run)
+        else:
+            self.run(bench)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def _of(module: ModuleType) -> Iterator[Check]:
+    for name, function in vars(module).items():
+        if name.startswith("_") or getattr(function, "__module__", "") != module.__name__:
+            continue
+        if list(getattr(function, "__annotations__", {})) == ["bench", "return"]:
+            needs = _NEEDS.get(function, frozenset())
+            yield Check(name, function, needs | {Ability.SERVICE} if module in _OVER_HTTP else needs)
+
+
+SEARCH_CHECKS: tuple[Check, ...] = tuple(
+    check
+    for module in (answering, hostile, refusing, failing, timing, connecting, hiding)
+    for check in _of(module)
+)
+
+
+def checks_for(subject: Subject) -> list[Check]:
+    """The checks that a provider has to pass."""
+    return [check for check in SEARCH_CHECKS if not check.needs & subject.lacks]
