@@ -45,7 +45,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     """Raises `UnreadableError`."""
     if len(raw) > MAX_RAW:
         raise UnreadableError(f"a page of more than {MAX_RAW:,} bytes", limit="size")
-    stray = 0 < raw.count(b"\0") * 1000 < len(raw)  # a few come from careless programs
+    stray = 0 < raw.count(b"\0") * 10 < len(raw)  # some come from careless programs
     raw_page = raw.replace(b"\0", b"") if stray else raw
     page = unpadded(_DECLARATION.sub("", decode_page(raw_page, asked.charset)))
     if len(page) > MAX_PAGE:
