@@ -169,8 +169,8 @@ def _head(raw: bytes) -> str | None:
     for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if raw.startswith(mark):
             return raw[2:8192].decode(encoding, "replace")
-    head = raw[:4096]
-    if head.count(b"\0"):
+    head = raw[:4096].replace(b"\0", b"")
+    if len(head) * 10 < 9 * len(raw[:4096]):
         return None
     controls = sum(head.count(code) for code in range(32) if code not in b"\t\n\r\f\x1b")
     return None if controls * 20 > len(head) else head.decode("utf-8", "replace").removeprefix("\ufeff")

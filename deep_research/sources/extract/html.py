@@ -1,7 +1,8 @@
 """A web page as a document: trafilatura finds what the page is about, the reader of the corpus writes it down.
 
-Where trafilatura finds nothing, or far less than there is once menus and notices are out, the reader of the corpus
-takes the whole of that. A page of a shape that trees cannot hold goes straight to that reader, which takes linear time
+What trafilatura finds is not what is kept, but a vote: it loses listings, tables and short paragraphs. The text goes
+from the first to the last of the blocks that it found, once menus and notices are out; all of them when it found
+nothing, or far less than there is. A page of a shape that trees cannot hold goes straight to that reader, which takes linear time
 whatever the input.
 """
 
@@ -19,15 +20,14 @@ from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.pruning import pruned
+from deep_research.sources.extract.pruning import drop_told, pruned
+from deep_research.sources.extract.votes import main_part, mark_links
 from deep_research.sources.extract.texts import decode_page, parse_date
 from deep_research.sources.extract.unpadding import unpadded
 
 MAX_RAW = 10_000_000  # bytes, with scripts, styles and images
 MAX_PAGE = 2_000_000  # characters without them
 _MOST_ELEMENTS = 40_000  # more cost trafilatura seconds
-_FAR_LESS = 0.5
-_ENOUGH = 400  # characters of text beside which a shorter one counts as far less
 _TAGS = {
     "list": "ul",
     "item": "li",
@@ -37,7 +37,6 @@ _TAGS = {
     "p": "p",
     "table": "table",
 }
-_CODE = re.compile(r"codeblock(\d{1,5})endcodeblock")
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,300}>")
 
 
@@ -45,7 +44,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     """Raises `UnreadableError`."""
     if len(raw) > MAX_RAW:
         raise UnreadableError(f"a page of more than {MAX_RAW:,} bytes", limit="size")
-    stray = 0 < raw.count(b"\0") * 1000 < len(raw)  # a few come from careless programs
+    stray = 0 < raw.count(b"\0") * 10 < len(raw)  # some come from careless programs
     raw_page = raw.replace(b"\0", b"") if stray else raw
     page = unpadded(_DECLARATION.sub("", decode_page(raw_page, asked.charset)))
     if len(page) > MAX_PAGE:
@@ -87,26 +86,34 @@ def _tree(page: str) -> HtmlElement | None:
 
 
 def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
-    title = webpage.extract(
-        tostring(tree.head, encoding="unicode") if tree.find("head") is not None else ""
-    ).title
-    heading = next((" ".join(h1.text_content().split()) for h1 in tree.iter("h1")), "").rstrip(" ¶#")
-    title = webpage.without_site(title, heading)
+    title = _title(tree)
     tree = pruned(tree)
+    heading = _heading(tree)
     about = metadata.about(tree)
-    for script in list(tree.iter("script")):
-        script.drop_tree()
-    codes = _codes_put_aside(tree)
-    whole = _written(tostring(tree, encoding="unicode"), codes)
-    main = _main_part(tree, codes)
-    if len(main) < _FAR_LESS * len(whole) and len(whole) - len(main) > _ENOUGH:
-        main = whole
-    if heading and main and heading not in main[: len(heading) + 1000]:
-        main = f"# {heading}\n\n{main}"
-    return title, main or whole, about
+    drop_told(tree)
+    votes = _main_part(tree)
+    mark_links(tree)
+    text = main_part(webpage.extract(tostring(tree, encoding="unicode")).text, votes)
+    if heading and text and heading not in text[: len(heading) + 1000]:
+        text = f"# {heading}\n\n{text}"
+    return webpage.without_site(title, heading), text, about
 
 
-def _main_part(tree: HtmlElement, codes: list[str]) -> str:
+def _title(tree: HtmlElement) -> str:
+    head = tree.find("head")
+    return "" if head is None else webpage.extract(tostring(head, encoding="unicode")).title
+
+
+def _heading(tree: HtmlElement) -> str:
+    """The first heading of the page, rather in its main part than in what stands above it."""
+    found = tree.xpath("//main//h1 | //article//h1 | //*[@role='main']//h1")
+    if not found and not tree.xpath("//main//h2 | //*[@role='main']//h2"):
+        found = tree.xpath("//h1")
+    return " ".join(found[0].text_content().split()).rstrip(" ¶#") if found else ""
+
+
+def _main_part(tree: HtmlElement) -> str:
+    """What trafilatura takes for the text of the page."""
     import trafilatura
 
     try:
@@ -123,33 +130,7 @@ def _main_part(tree: HtmlElement, codes: list[str]) -> str:
     except Exception:  # of whatever kind: the other reader takes the page
         return ""
     body = getattr(found, "body", None)
-    return "" if body is None else _written("".join(_as_html(body)), codes)
-
-
-def _codes_put_aside(tree: HtmlElement) -> list[str]:
-    """Listings lose their blank lines on the way through trafilatura, so marks go that way in their place."""
-    codes: list[str] = []
-    for pre in list(tree.iter("pre")):
-        if pre.getparent() is None or any(True for _ in pre.iterancestors("pre")):
-            continue
-        for line_break in pre.iter("br"):
-            line_break.tail = "\n" + (line_break.tail or "")
-        text = pre.text_content()
-        if not text.strip():
-            continue
-        for inner in list(pre):
-            pre.remove(inner)
-        pre.text = f"codeblock{len(codes)}endcodeblock"
-        codes.append(text)
-    return codes
-
-
-def _written(html: str, codes: list[str]) -> str:
-    def code(match: re.Match[str]) -> str:
-        number = int(match[1])
-        return f"<pre>{escape(codes[number])}</pre>" if number < len(codes) else match[0]
-
-    return webpage.extract(_CODE.sub(code, html)).text
+    return "" if body is None else webpage.extract("".join(_as_html(body))).text
 
 
 def _as_html(element: etree._Element) -> list[str]:

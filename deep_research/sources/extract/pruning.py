@@ -28,10 +28,14 @@ _NAMED = re.compile(
     r"nav|menu|masthead|catlinks|toc|editsection|headerlink|anchorjs|skip|pagination|pager|controls|suggested|"
     r"recommended|recommendations|trending|popular|feedback|toolbar|footer|copyright|siteSub|jump|hatnote|backlink|"
     r"beta-banner|phase-banner|more-stories|read-more|also-read|paywall|popup|modal|noprint|printfooter|sr-only|"
-    r"visually-hidden|screen-reader-text|metadata-bar|post-meta|article-meta|entry-meta|tags|taglist|reference-marker)"
+    r"visually-hidden|screen-reader-text|metadata-bar|post-meta|article-meta|entry-meta|tags|taglist|metadata|infobox-image|infobox-caption)"
     r"(?=$|[\s_-])",
     re.IGNORECASE,
 )
+_TOLD = re.compile(
+    r"(?:^|[\s_-])(?:byline|dateline|pubdate|timestamp|date-published|published-date)(?=$|[\s_-])", re.I
+)
+_BYLINE = 200  # characters
 _KEPT = frozenset(
     ("html", "body", "main", "article", "table", "tbody", "pre", "code", "h1", "h2", "h3", "title")
 )
@@ -57,6 +61,20 @@ def pruned(tree: HtmlElement) -> HtmlElement:
     for caption in list(body.iter("caption")):
         _before_its_table(caption)
     return tree
+
+
+def drop_told(tree: HtmlElement) -> None:
+    """Takes out what the metadata tell already: who wrote it, on which day."""
+    for element in list(tree.iter("script", "time", "div", "p", "span", "address")):
+        if element.getparent() is None:
+            continue
+        size = len(element.text_content())
+        if element.tag == "script" or (size < _BYLINE and _TOLD.search((element.get("class") or "")[:300])):
+            _drop(element)
+        elif element.tag == "time" and size == len(element.getparent().text_content().strip()):
+            _drop(element)
+        elif element.tag == "time" and element.getparent().tag in ("article", "section", "main", "header"):
+            _drop(element)
 
 
 def _is_of_the_site(element: HtmlElement, whole: int) -> bool:

@@ -75,7 +75,17 @@ def test_documents_of_all_kinds_are_found_in_order_whatever_the_case_of_their_su
     (root / "inner" / "deep").mkdir(parents=True)
     (root / "inner" / "deep" / "z.md").write_text("x")
     found, skipped = look(root)
-    assert found == ["a.txt", "b.MD", "c.markdown", "d.rst", "e.HTML", "f.htm", "g.pdf", "h.DOCX", "inner/deep/z.md"]
+    assert found == [
+        "a.txt",
+        "b.MD",
+        "c.markdown",
+        "d.rst",
+        "e.HTML",
+        "f.htm",
+        "g.pdf",
+        "h.DOCX",
+        "inner/deep/z.md",
+    ]
     assert not skipped
 
 

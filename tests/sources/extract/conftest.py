@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pytest
 
 from deep_research.sources.extract import Extractor, child
 
-NAUGHTY = '''
+sys.path.insert(0, str(Path(__file__).parent))  # test files are imported by path and find no neighbours
+
+NAUGHTY = """
 import ctypes, os, socket, subprocess, sys, time
 from deep_research.sources.extract import reading, worker
 from deep_research.sources.extract.document import Document
@@ -75,7 +78,7 @@ def pipes():
     return questions, ANSWERS
 worker._pipes = pipes
 worker.main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
-'''
+"""
 
 
 @pytest.fixture
@@ -93,7 +96,7 @@ def make() -> Iterator[Callable[..., Extractor]]:
     for extractor in made:
         extractor.close()
     gc.collect()
-    assert children() == []
+    assert running() == []
     assert len(os.listdir("/proc/self/fd")) <= before
 
 
@@ -107,7 +110,7 @@ def naughty(
     return make
 
 
-def children() -> list[int]:
+def running() -> list[int]:
     """The children of this process that read documents, those that ended unnoticed among them."""
     found = []
     for name in os.listdir("/proc"):
@@ -120,3 +123,8 @@ def children() -> list[int]:
             if int(status[1]) == os.getpid() and (status[0] == "Z" or b"worker" in line):
                 found.append(int(name))
     return found
+
+
+@pytest.fixture
+def children() -> Callable[[], list[int]]:
+    return running

@@ -20,6 +20,7 @@ from deep_research.errors import ExtractionError
 from deep_research.sources.extract import Extractor, pool
 
 Make = Callable[..., Extractor]
+Children = Callable[[], list[int]]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,9 @@ def test_a_child_sees_no_key_and_stands_in_no_folder_of_ours(
 
 
 def test_a_child_cannot_raise_its_limits(naughty: Make) -> None:
-    memory, files, cores, descriptors = map(int, naughty(memory=300 << 20).extract_now(b"limits").text.split())
+    memory, files, cores, descriptors = map(
+        int, naughty(memory=300 << 20).extract_now(b"limits").text.split()
+    )
     assert (memory, files, cores) == (300 << 20, 0, 0)
     assert descriptors <= 64
 
@@ -117,7 +120,7 @@ def test_a_child_is_used_again_and_replaced_after_many_jobs(
     assert seen[0] == seen[1] == seen[2] != seen[3] == seen[4] == seen[5] != seen[6]
 
 
-def test_an_idle_child_is_ended(naughty: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_child_is_ended(naughty: Make, children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_IDLE", 0.05)
     extractor = naughty()
     extractor.extract_now(b"echo")
@@ -236,7 +239,9 @@ def test_a_copy_of_this_process_has_children_of_its_own(naughty: Make) -> None:
     assert extractor.extract_now(b"echo").title == ours
 
 
-def test_closing_ends_what_runs_and_what_waits_and_a_later_job_starts_anew(naughty: Make) -> None:
+def test_closing_ends_what_runs_and_what_waits_and_a_later_job_starts_anew(
+    naughty: Make, children: Children
+) -> None:
     extractor = naughty(workers=1)
     futures = [extractor.submit(b"hang") for _ in range(3)]
     time.sleep(0.1)
@@ -251,7 +256,7 @@ def test_closing_ends_what_runs_and_what_waits_and_a_later_job_starts_anew(naugh
     assert extractor.extract_now(b"echo again").text == "again"
 
 
-def test_closing_from_a_loop_does_not_block_it(naughty: Make) -> None:
+def test_closing_from_a_loop_does_not_block_it(naughty: Make, children: Children) -> None:
     async def main() -> None:
         extractor = naughty()
         await extractor.extract(b"echo")

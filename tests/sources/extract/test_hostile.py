@@ -1,0 +1,148 @@
+"""Hostile documents: an answer or a reason within the deadline, while this process neither grows nor waits."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import resource
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import hostile
+import pytest
+
+from deep_research.errors import ExtractionError
+from deep_research.sources.extract import Document, Extractor
+
+SECONDS = 12.0
+STALL = 0.05
+GROWTH = 64.0  # MB
+SLOW = {"a small one that takes long", "paragraphs of 7.8 MB", "a bomb of tables", "a million attributes"}
+
+
+@pytest.fixture(scope="module")
+def extractor() -> Iterator[Extractor]:
+    one = Extractor(workers=1, seconds=SECONDS)
+    yield one
+    one.close()
+
+
+def attack(extractor: Extractor, raw: bytes, media_type: str = "") -> Document | ExtractionError:
+    """What comes of it. Checks what holds for all."""
+
+    async def main() -> tuple[Document | ExtractionError, float]:
+        worst = 0.0
+
+        async def tick() -> None:
+            nonlocal worst
+            while True:
+                before = time.perf_counter()
+                await asyncio.sleep(0.002)
+                worst = max(worst, time.perf_counter() - before - 0.002)
+
+        ticking = asyncio.create_task(tick())
+        try:
+            return await extractor.extract(raw, media_type=media_type), worst
+        except ExtractionError as error:
+            return error, worst
+        finally:
+            ticking.cancel()
+
+    gc.collect()
+    before = _peak_from_here()
+    begun = time.monotonic()
+    found, worst = asyncio.run(main())
+    assert time.monotonic() - begun <= SECONDS + 1
+    assert worst <= STALL
+    assert _peak() - before <= GROWTH
+    assert _child_peak(extractor) <= 1 << 20
+    if isinstance(found, ExtractionError):
+        assert found.problem
+        assert not found.data.get("crashed"), found
+    else:
+        assert any(map(str.isalnum, found.text))
+    return found
+
+
+def _peak_from_here() -> float:
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return _peak()
+
+
+def _peak() -> float:
+    """The most memory this process has held, in MB."""
+    with suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM"):
+                return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _child_peak(extractor: Extractor) -> int:
+    """The most address space that a child has held, in KiB."""
+    for child in extractor._children:
+        with suppress(OSError):
+            for line in Path(f"/proc/{child.pid}/status").read_text().splitlines():
+                if line.startswith("VmPeak"):
+                    return int(line.split()[1])
+    return 0
+
+
+def _marked(cases: dict[str, object]) -> list[object]:
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [], id=name) for name in cases]
+
+
+@pytest.mark.parametrize("name", _marked(hostile.HTML_CASES))
+def test_no_web_page_does_harm(extractor: Extractor, name: str) -> None:
+    found = attack(extractor, hostile.HTML_CASES[name](), "text/html")
+    if name in (
+        "a hundred thousand tags deep",
+        "a huge attribute",
+        "comments without end",
+        "NULs",
+        "a picture within",
+    ):
+        assert isinstance(found, Document)
+        assert "when the lamp was lit" in found.text
+    if name == "a charset that lies":
+        assert isinstance(found, Document)
+        assert "é ü" in found.text
+    if name in ("one text of 10 MB", "paragraphs of 7.8 MB"):
+        assert isinstance(found, ExtractionError)
+        assert found.data["limit"] == "size"
+    if name == "nothing but scripts":
+        assert "it is built by scripts" in str(found)
+
+
+@pytest.mark.parametrize("name", _marked(hostile.PDF_CASES))
+def test_no_pdf_does_harm(extractor: Extractor, name: str) -> None:
+    found = attack(extractor, hostile.PDF_CASES[name](), "application/pdf")
+    reasons = {
+        "encrypted": "encrypted",
+        "without a text": "no text layer",
+        "a million pages by its own account": "500 pages",
+    }
+    if name in reasons:
+        assert reasons[name] in str(found)
+
+
+@pytest.mark.parametrize("name", _marked(hostile.ZIP_CASES))
+def test_no_archive_does_harm(extractor: Extractor, name: str) -> None:
+    make, why = hostile.ZIP_CASES[name]
+    assert why in str(attack(extractor, make()))
+
+
+@pytest.mark.parametrize("name", _marked(hostile.XML_CASES))
+def test_no_entity_is_expanded(extractor: Extractor, name: str) -> None:
+    found = attack(extractor, hostile.XML_CASES[name]())
+    text = found.text if isinstance(found, Document) else str(found)
+    assert "root:" not in text
+    assert len(text) < 1_000
+
+
+def test_after_all_that_it_still_reads(extractor: Extractor) -> None:
+    make: Callable[[], bytes] = hostile.HTML_CASES["NULs"]
+    assert extractor.extract_now(make(), media_type="text/html").title == "T"
