@@ -40,7 +40,8 @@ class Extractor(Protocol[DocumentCo]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebPage(Generic[DocumentT]):
-    """A page that was read. ``url`` is the address asked for, ``final_url`` where it was found; ``fetched_at`` is when
+    """A page that was read. ``url`` is the address as it was asked for, ``final_url`` where it was
+    found; ``fetched_at`` is when
     its server last said that this is the page; ``snapshot_hash`` is the sha256 (hex) of ``body``. ``asked`` is False of
     a saved page that was used without asking."""
 
