@@ -204,7 +204,8 @@ class SearchError(WorkError):
 
 
 class FetchError(WorkError):
-    """``data`` has ``url``, and ``refused`` where it may not be fetched."""
+    """``data`` has ``url``, ``refused`` where it may not be fetched, ``status`` of an answer that was no page, and
+    ``trouble``: connect, broken, slow, refused, unreadable, robots, closed (the site is left alone) or status."""
 
     code = "fetch"
 

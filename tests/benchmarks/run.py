@@ -449,6 +449,13 @@ def index_speed(folder: Path) -> None:
 
 
 @row
+def gather_pages(folder: Path) -> None:
+    from gather_pages import measure
+
+    measure(show)
+
+
+@row
 def model_calls(folder: Path) -> None:
     from model_calls import overheads
 

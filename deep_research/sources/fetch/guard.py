@@ -11,6 +11,7 @@ import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
@@ -87,6 +88,7 @@ class Target:
         return f"{self.scheme}://{host}{self.path}"
 
 
+@lru_cache(maxsize=1024)  # on its way a page is looked at again and again
 def target_of(url: str) -> Target:
     """The parts of a URL that may be fetched, as far as it shows from itself. Raises `Refused`."""
     if not url or len(url) > LONGEST_URL:

@@ -29,7 +29,7 @@ MOST_BYTES = 500 * 1024  # of a file that are looked at
 UNREACHED, FAULTY = 60.0, 300.0
 SHORTEST_KEPT, LONGEST_KEPT = 3_600.0, 86_400.0
 _ORIGINS = 2_048  # of which rules are kept
-_KEPT_BYTES = 8_000_000  # of all files together
+_KEPT_BYTES = 2_000_000  # of all files together; rules take up to forty times that in memory
 _LARGE = 32_768  # bytes, from which on reading the file would hold the loop
 _OTHERS = "others"
 _AGENT = re.compile(r"\s*user[ -]?agent(?![a-z])\s*:?\s*", re.IGNORECASE)
@@ -103,7 +103,7 @@ class Robots:
 
     async def _ask(self, origin: str) -> _Rules:
         try:
-            page = await self._fetcher.fetch(f"{origin}/robots.txt")
+            page = await self._file(f"{origin}/robots.txt")
         except FetchError as error:
             closed = f"The site's robots.txt could not be had, so it is left alone for now: {error.problem}"
             return _Rules(closed=closed, until=self._clock() + UNREACHED)
@@ -118,6 +118,15 @@ class Robots:
         if not 200 <= page.status < 300:
             return _Rules(until=until)
         return await _read(page, until)
+
+    async def _file(self, url: str) -> Fetched:
+        """The file, asked for once more when the connection broke: a whole site hangs on it."""
+        try:
+            return await self._fetcher.fetch(url)
+        except FetchError as error:
+            if error.data.get("trouble") != "broken":
+                raise
+        return await self._fetcher.fetch(url)
 
     def _fresh(self, origin: str) -> _Rules | None:
         with self._lock:

@@ -22,7 +22,7 @@ def reply(body: bytes = b"", status: str = "200 OK", **headers: str) -> bytes:
 
 
 class Web:
-    """``pages`` by path; ``asked`` holds the requests as they came."""
+    """``pages`` by path, or by host and path; ``asked`` holds the requests as they came."""
 
     def __init__(self, pages: dict[str, Answer] | None = None) -> None:
         self.pages = pages or {}
@@ -38,6 +38,10 @@ class Web:
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(10)
+
+    @property
+    def paths(self) -> list[str]:
+        return [head.split(" ", 2)[1] for head in self.asked]
 
     def backend(self, resolver=None) -> GuardedBackend:
         """To this server, for whatever name is asked; as strict as the real one about what the name resolves to."""
@@ -65,7 +69,9 @@ class Web:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             self.asked.append(head)
             path = head.split(" ", 2)[1]
-            answer = self.pages.get(path, reply(status="404 Not Found"))
+            host = head.lower().partition("\r\nhost: ")[2].partition("\r\n")[0]
+            missing = self.pages.get(path, reply(status="404 Not Found"))
+            answer = self.pages.get(f"{host}{path}", missing)
             if callable(answer):
                 await answer(writer)
             else:

@@ -1,0 +1,138 @@
+"""Asking a site for a page: by its rules, in its turn, and every redirect looked at before it is followed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from deep_research.errors import FetchError
+from deep_research.limits import Gate
+from deep_research.sources.fetch.cache import SavedPage, conditions
+from deep_research.sources.fetch.client import Fetched, Fetcher, too_many_redirects
+from deep_research.sources.fetch.hosts import Hosts
+from deep_research.sources.fetch.robots import Robots
+
+ASKED_AT_ONCE = 32  # pages under way, whatever their hosts: each may take ten megabytes
+READ_AT_ONCE = 16  # pages that came and are being read
+_UNWRITTEN = re.compile(r"[^\x21-\x7e]|[\"<>^`{|}]")
+_NOT_LET = frozenset((401, 402, 403, 407, 451))
+_GONE = frozenset((404, 410))
+
+
+@dataclass(slots=True)
+class Journey:
+    """The way to one page. ``stage`` says what has not happened yet; ``room`` holds its place among the pages that are
+    read, from when it has come."""
+
+    url: str
+    room: AsyncExitStack
+    stage: str = "it was looked for among the saved ones"
+
+
+class Asker:
+    """Asks for pages. Usable from several loops."""
+
+    def __init__(self, fetcher: Fetcher, robots: Robots | None, hosts: Hosts) -> None:
+        self._fetcher, self._robots, self._hosts = fetcher, robots, hosts
+        self._asking, self._reading = Gate(ASKED_AT_ONCE), Gate(READ_AT_ONCE)
+
+    async def ask(self, journey: Journey, held: SavedPage | None) -> Fetched:
+        """The page at the end of the redirects, or the word (304) that it is the one ``held``. Every host on the way has
+        its say. Raises `FetchError`."""
+        url, most = journey.url, self._fetcher.limits.redirects
+        for _ in range(most + 1):
+            # What was told by the page's own server is said to no other.
+            told = conditions(held) if held and held.final_url == url else {}
+            found = await self._asked(journey, url, told)
+            if found.location is None:
+                if not (found.status == 304 and told):
+                    _check(found, journey.url)
+                return found
+            url = found.location
+        raise too_many_redirects(journey.url, most)
+
+    async def take_place(self, journey: Journey) -> None:
+        """Waits until the page may be read."""
+        journey.stage = "its turn to be read did not come"
+        await journey.room.enter_async_context(self._reading.entered())
+
+    def after_fork(self) -> None:
+        """In a child process nothing is under way."""
+        self._asking.after_fork()
+        self._reading.after_fork()
+
+    async def _asked(self, journey: Journey, url: str, headers: Mapping[str, str]) -> Fetched:
+        """The answer of one server, asked once more where that may help."""
+        try:
+            found = await self._once(journey, url, headers)
+        except FetchError as error:
+            if error.data.get("trouble") != "broken":
+                raise
+            return await self._once(journey, url, headers)
+        if _once_more(found):
+            return await self._once(journey, url, headers)
+        return found
+
+    async def _once(self, journey: Journey, url: str, headers: Mapping[str, str]) -> Fetched:
+        delay = None
+        if self._robots:
+            journey.stage = "the site's robots.txt did not come"
+            if refusal := await self._robots.refusal(url):
+                raise FetchError(refusal, url=journey.url, trouble="robots")
+            delay = self._robots.delay(url)
+        journey.stage = "its turn at the site did not come"
+        async with self._hosts.visit(url, delay=delay) as answered, self._asking.entered():
+            journey.stage = "the site did not answer"
+            found = await self._fetcher.one(url, headers=headers)
+            answered(found)
+            if found.status == 304 or 200 <= found.status < 300:
+                # Who waits to be read keeps its place at the site, so that no more bodies pile up than are read.
+                await self.take_place(journey)
+            return found
+
+
+def written(url: str) -> str:
+    """An address as it is asked for: without fragment, and what people and pages write as it is, such as spaces and
+    letters beyond ASCII, escaped behind the host."""
+    url = url.strip().partition("#")[0]
+    scheme, mark, rest = url.partition("://")
+    cut = min((at for at in (rest.find("/"), rest.find("?")) if at >= 0), default=len(rest))
+    tail = rest[cut:]
+    # Breaks within an address are no slip of the pen; the guard refuses them.
+    if not mark or any(c in tail for c in "\r\n\t\0"):
+        return url
+    return f"{scheme}://{rest[:cut]}{_UNWRITTEN.sub(_escaped, tail)}"
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "replace"))
+
+
+def _once_more(found: Fetched) -> bool:
+    """Whether a site may do better the second time. Who says when to come back means it; the host's gate waits."""
+    return found.status >= 500 or (found.status == 429 and "retry-after" in found.headers)
+
+
+def _check(found: Fetched, url: str) -> None:
+    """Raises `FetchError` for what is no page, in words for a reader."""
+    status = found.status
+    if 200 <= status < 300:
+        return
+    try:
+        phrase = f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        phrase = str(status)
+    if status in _NOT_LET:
+        problem = f"The site does not let us read it ({phrase})."
+    elif status in _GONE:
+        problem = f"The page is gone ({phrase})."
+    elif status == 429:
+        problem = f"The site was asked too often ({phrase})."
+    elif status >= 500:
+        problem = f"The site has a fault ({phrase})."
+    else:
+        problem = f"The site gave no page ({phrase})."
+    raise FetchError(problem, url=url, status=status, trouble="status")

@@ -1,0 +1,172 @@
+"""A thousand pages of one site on loopback: how near to what its latency allows, and what a page costs.
+
+The site is a process of its own: its work does not count, though it takes of the machine's time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import heapq
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import httpcore
+
+from deep_research.errors import ExtractionError, FetchError
+from deep_research.sources.fetch import Fetcher, FetchLimits, Hosts, Robots, WebPages
+from deep_research.sources.fetch.guard import GuardedBackend
+
+PAGES = 1_000
+LATENCY, SLOW = 0.05, 1.0  # seconds
+PUBLIC = "93.184.216.34"
+WORDS = ("tower", "keeper", "lamp", "storm", "wind", "harbour", "stone", "light", "record", "night", "vessel")
+
+
+def schedule() -> list[tuple[int, float]]:
+    """(status, latency in seconds) of each page: 5 % errors, two of five asked for twice; 2 % slow."""
+    dice = random.Random(7)
+    statuses = [404] * 30 + [500] * 20 + [200] * (PAGES - 50)
+    latencies = [SLOW] * 20 + [LATENCY] * (PAGES - 20)
+    dice.shuffle(statuses)
+    dice.shuffle(latencies)
+    return list(zip(statuses, latencies, strict=True))
+
+
+def body(number: int) -> bytes:
+    """An article of about 20 KB."""
+    dice = random.Random(number)
+    parts = (f"<p>{' '.join(dice.choices(WORDS, k=60)).capitalize()}.</p>" for _ in range(50))
+    return f"<!doctype html><title>Page {number}</title><article>{''.join(parts)}</article>".encode()
+
+
+def ideal(at_once: int) -> float:
+    """Seconds that the site's latencies take, that many at a time."""
+    busy = [LATENCY] * at_once  # its robots.txt first
+    for status, latency in schedule():
+        start = heapq.heappop(busy)
+        heapq.heappush(busy, start + latency * (2 if status == 500 else 1))
+    return max(busy)
+
+
+def serve() -> None:
+    """The site; prints its port. Ends with its standard input."""
+    told = schedule()
+    bodies = [body(number) for number in range(PAGES)]
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            path = (await reader.readuntil(b"\r\n\r\n")).split(b" ", 2)[1].decode()
+            number = path.strip("/")
+            status, latency = told[int(number)] if number.isdigit() else (404, LATENCY)
+            await asyncio.sleep(latency)
+            page = bodies[int(number)] if status == 200 else b"none"
+            head = f"HTTP/1.1 {status} X\r\nContent-Type: text/html\r\nContent-Length: {len(page)}\r\n\r\n"
+            writer.write(head.encode() + page)
+            await writer.drain()
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def main() -> None:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=256)
+        print(server.sockets[0].getsockname()[1], flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+        server.close()
+
+    asyncio.run(main())
+
+
+class Here(httpcore.AsyncNetworkBackend):
+    """Connects to the site, whatever public address is meant."""
+
+    def __init__(self, port: int) -> None:
+        self._port, self._real = port, httpcore.AnyIOBackend()
+
+    async def connect_tcp(self, host: str, port: int, *rest: Any, **more: Any) -> httpcore.AsyncNetworkStream:
+        assert host == PUBLIC
+        return await self._real.connect_tcp("127.0.0.1", self._port, *rest, **more)
+
+
+class Plain:
+    async def extract(self, raw: bytes, *, media_type: str = "", name: str = "") -> str:
+        return raw.decode()
+
+
+def resident() -> float:
+    """Megabytes of this process."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+    except OSError:
+        return 0.0
+
+
+async def once(
+    port: int, at_once: int, extractor: Any, pages: int = PAGES
+) -> tuple[float, float, float, int]:
+    """Seconds, CPU seconds, megabytes grown at the most, and pages read."""
+
+    async def public(host: str, port: int) -> list[str]:
+        return [PUBLIC]
+
+    fetcher = Fetcher(limits=FetchLimits(), backend=GuardedBackend(public, backend=Here(port)))
+    reader: WebPages[Any] = WebPages(
+        fetcher, Robots(fetcher), Hosts(at_once=at_once), extractor, seconds=600.0
+    )
+    most = 0.0
+
+    async def read(number: int) -> int:
+        nonlocal most
+        try:
+            page = await reader.read(f"http://site.org/{number}")
+        except (FetchError, ExtractionError):
+            return 0
+        if number % 50 == 0:
+            most = max(most, resident())
+        return bool(page.body)
+
+    gc.collect()
+    before, cpu, began = resident(), time.process_time(), time.perf_counter()
+    read_pages = sum(await asyncio.gather(*map(read, range(pages))))
+    return time.perf_counter() - began, time.process_time() - cpu, max(0.0, most - before), read_pages
+
+
+def measure(show: Callable[[str, str, str], None]) -> None:
+    extractors: list[tuple[str, Any]] = [("", Plain())]
+    if find_spec("deep_research.sources.extract"):
+        from deep_research.sources.extract import Extractor
+
+        extractors.append((", read in child processes", Extractor()))
+    with subprocess.Popen(
+        [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as site:
+        assert site.stdout
+        assert site.stdin
+        port = int(site.stdout.readline())
+        for said, extractor in extractors:
+            asyncio.run(once(port, 16, extractor, 50))  # warms up
+            for at_once in (4, 16):
+                wall, cpu, grown, read = asyncio.run(once(port, at_once, extractor))
+                best = ideal(at_once)
+                show(
+                    f"{PAGES:,} pages, {at_once} at a time{said}",
+                    f"{PAGES / wall:.0f} pages/s of {PAGES / best:.0f}: {best / wall:.2f}",
+                    "0.90",
+                )
+                show(
+                    "  a page, and memory",
+                    f"{cpu / PAGES * 1e3:.2f} ms CPU, {grown:.1f} MB grown, {read} read",
+                    "3 ms",
+                )
+        site.stdin.close()
+
+
+if __name__ == "__main__":
+    sys.exit(serve())
