@@ -21,6 +21,7 @@ from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.analysis.llm import LLMAnalyzer
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
+from deep_research.phases.gathering.reading import Pages
 from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
 from deep_research.phases.planning.llm import LLMPlanner
 from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
@@ -106,6 +107,7 @@ def assemble(
     models: Mapping[str, Models] | None = None,
     agents: Mapping[AgentRole | str, Any] | None = None,
     search: Sequence[SearchProvider | str] | None = None,
+    pages: Pages | None = None,
     hooks: SupervisorHooks | None = None,
     gates: Gates | None = None,
     store: Store | None = None,
@@ -123,7 +125,7 @@ def assemble(
     chosen = _agents(agents)
     roles = make_models(settings, model, models or {})
     ready(roles, local_only=settings.local_only)
-    found = make_sources(settings, search or settings.search, store=store, calls=calls)
+    found = make_sources(settings, search or settings.search, pages=pages, store=store, calls=calls)
     own = chosen.get(AgentRole.GATHERER)
     phases = {
         phase: make(

@@ -5,25 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from deep_research.calls import Calls
 from deep_research.errors import ConfigurationError, MissingKeyError
 from deep_research.evidence.quality import QualityLists
 from deep_research.phases.gathering import SearchGatherer
-from deep_research.phases.gathering.reading import Reading
+from deep_research.phases.gathering.reading import Pages, Reading
 from deep_research.settings import Settings
 from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.documents.dense import load_stage
-from deep_research.sources.extract import Document, Extractor
-from deep_research.sources.fetch.cache import SavedPage
-from deep_research.sources.fetch.client import AGENT, Fetcher, FetchLimits
-from deep_research.sources.fetch.hosts import Hosts
-from deep_research.sources.fetch.pages import WebPages
-from deep_research.sources.fetch.robots import Robots
+from deep_research.sources.extract import Extractor
 from deep_research.sources.search import SearchProvider
 from deep_research.sources.search.chosen import CORPUS, Chosen, chosen
 from deep_research.sources.search.policy import Service
 from deep_research.store import Store
+
+if TYPE_CHECKING:
+    from deep_research.sources.extract import Document
+    from deep_research.sources.fetch.cache import SavedPage
+    from deep_research.sources.fetch.pages import WebPages
 
 Close = Callable[[], Awaitable[None]]
 
@@ -50,20 +51,23 @@ def make_sources(
     settings: Settings,
     search: Sequence[SearchProvider | str],
     *,
+    pages: Pages | None = None,
     store: Store,
     calls: Calls,
 ) -> Sources:
-    """Raises `UnknownNameError`, `ConfigurationError`."""
+    """``pages`` is what reads pages in place of our own. Raises `UnknownNameError`, `ConfigurationError`."""
     extractor = Extractor(workers=settings.extraction_workers, seconds=settings.extraction_timeout)
     corpus = make_corpus(settings, extractor)
     found = _services(settings, search, calls)
-    pages = make_pages(settings, store, extractor) if found.services and settings.fetch_pages else None
+    own = make_pages(settings, store, extractor) if found.services and settings.fetch_pages else None
+    if pages is not None and not callable(getattr(pages, "read", None)):
+        raise ConfigurationError(f"{pages!r} reads no pages.", hint="Give an object with `async read(url)`.")
     gatherer = SearchGatherer(
         found.services,
         corpus=corpus,
         fanout=settings.search_fanout,
         rewordings=settings.max_rewordings,
-        reading=Reading(pages=pages, lists=_lists(settings)),
+        reading=Reading(pages=(pages or own) if own else None, lists=_lists(settings)),
         notes=[f"{error.problem} {error.hint}" for error in found.missing],
         calls=calls,
         timeout=settings.operation_timeout,
@@ -74,7 +78,7 @@ def make_sources(
         missing=found.missing,
         corpus=corpus,
         extractor=extractor,
-        per_loop=[*(provider.aclose for provider in found.made), *([pages.aclose] if pages else [])],
+        per_loop=[*(provider.aclose for provider in found.made), *([own.aclose] if own else [])],
     )
 
 
@@ -92,6 +96,12 @@ def make_corpus(settings: Settings, extractor: Extractor) -> LocalCorpus | None:
 
 def make_pages(settings: Settings, store: Store, extractor: Extractor) -> WebPages[Document]:
     """What reads pages of the web."""
+    # Who searches documents alone needs nothing of this.
+    from deep_research.sources.fetch.client import AGENT, Fetcher, FetchLimits
+    from deep_research.sources.fetch.hosts import Hosts
+    from deep_research.sources.fetch.pages import WebPages
+    from deep_research.sources.fetch.robots import Robots
+
     limits = FetchLimits(seconds=settings.fetch_timeout, bytes=settings.max_page_bytes)
     fetcher = Fetcher(limits=limits, agent=f"{AGENT} ({settings.contact})" if settings.contact else AGENT)
     return WebPages(
@@ -134,6 +144,8 @@ class _StoredPages:
         self._store = store
 
     async def saved(self, url: str) -> SavedPage | None:
+        from deep_research.sources.fetch.cache import SavedPage
+
         page = await asyncio.to_thread(self._store.page, url)
         if page is None:
             return None

@@ -46,6 +46,7 @@ from deep_research.supervisor.hooks import SupervisorHooks
 
 if TYPE_CHECKING:
     from deep_research.assembly import Models, Parts
+    from deep_research.phases.gathering.reading import Pages
     from deep_research.supervisor.gates import Gates
 
 _T = TypeVar("_T")
@@ -63,6 +64,7 @@ class DeepResearch:
     ``model``, ``models``: language models by name, for all roles or by role; a list is a chain, of which each is asked
     when the one before cannot answer. A `ModelProvider` of your own does as well as a name.
     ``agents``: your own agent for a role. ``search``: providers, by name or your own, in the order of preference.
+    ``pages``: what reads the pages that are found, in place of our own: an object with ``async read(url) -> WebPage``.
     ``corpus``: a folder or file of documents, or several. ``gates``: what a phase's blocking issues do
     (``proceed``, ``retry``, ``abort``, ``strict``). ``hooks``: a `SupervisorHooks`. ``budget``: caps of every run.
     ``store``: ``"sqlite"`` (the default), ``"memory"``, or a `Store`. ``config``, ``preset`` and every setting by
@@ -80,6 +82,7 @@ class DeepResearch:
         models: Mapping[str, Models] | None = None,
         agents: Mapping[AgentRole | str, Any] | None = None,
         search: Sequence[SearchProvider | str] | None = None,
+        pages: Pages | None = None,
         corpus: Path | str | Sequence[Path | str] | None = None,
         gates: Gates | None = None,
         hooks: SupervisorHooks | None = None,
@@ -113,6 +116,7 @@ class DeepResearch:
             models=None if _is_named(models) else models,
             agents=agents,
             search=search,
+            pages=pages,
             hooks=hooks,
             gates=gates,
             store=store if isinstance(store, Store) else None,
