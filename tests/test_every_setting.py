@@ -8,6 +8,7 @@ import threading
 import time
 import types
 from contextlib import contextmanager
+from datetime import date
 
 import pytest
 
@@ -19,7 +20,7 @@ from deep_research.settings import Settings
 from deep_research.store import MemoryStore, SQLiteStore
 from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
 from deep_research.testing.reading import ReadingModel, reading
-from deep_research.testing.servers import ModelServer
+from deep_research.testing.servers import ModelServer, SearchServer, WebSite, hits, web_reply
 
 QUESTION = "What is known of towers?"
 SHOWN = {}
@@ -134,6 +135,53 @@ def kinds_of_sources_asked_for(tmp_path):
     assert search.requests[0].source_types == ("academic",)
 
 
+def filters_of(tmp_path, **fields):
+    search = ScriptedSearch()
+    run(tmp_path, search=[search], **fields)
+    return search.requests[0].filters
+
+
+@shows("since")
+def first_day_of_publication(tmp_path):
+    assert filters_of(tmp_path, since="2024-05-01").since == date(2024, 5, 1)
+
+
+@shows("until")
+def last_day_of_publication(tmp_path):
+    assert filters_of(tmp_path, until=date(2024, 5, 1)).until == date(2024, 5, 1)
+
+
+@shows("as_of")
+def day_whose_knowledge_counts(tmp_path):
+    found = [
+        SearchResult(address=f"https://example.org/{n}", title=QUESTION, text=QUESTION, published=day)
+        for n, day in enumerate((date(2024, 1, 1), date(2025, 1, 1), None))
+    ]
+    result = run(tmp_path, search=[ScriptedSearch(lambda request: found)], as_of="2024-05-01")
+    assert [source.url for source in result.sources] == ["https://example.org/0"]
+
+
+def from_two_sites(tmp_path, **fields):
+    found = [SearchResult(address=f"https://{h}.org/", title=QUESTION, text=QUESTION) for h in ("one", "two")]
+    result = run(tmp_path, search=[ScriptedSearch(lambda request: found)], **fields)
+    return [source.url for source in result.sources]
+
+
+@shows("domains")
+def only_sites(tmp_path):
+    assert from_two_sites(tmp_path, domains="two.org") == ["https://two.org/"]
+
+
+@shows("not_domains")
+def unwanted_sites(tmp_path):
+    assert from_two_sites(tmp_path, not_domains="two.org") == ["https://one.org/"]
+
+
+@shows("source_language")
+def language_of_the_search(tmp_path):
+    assert filters_of(tmp_path, source_language="de").language == "de"
+
+
 @shows("max_searches")
 def cap_on_searches(tmp_path):
     search = ScriptedSearch()
@@ -207,6 +255,154 @@ def documents_to_search(tmp_path):
 def providers_by_name(tmp_path):
     with pytest.raises(UnknownNameError):
         run(tmp_path, search=["nobody"])
+
+
+@shows("local_only")
+def nothing_beyond_this_machine(tmp_path):
+    with pytest.raises(ConfigurationError, match="local_only is set"):
+        run(tmp_path, local_only=True)
+
+
+@shows("search_urls")
+def where_services_are(tmp_path):
+    with SearchServer(hits(1)) as server:
+        run(tmp_path, search=["searxng"], search_urls={"searxng": server.base_url}, fetch_pages=False)
+        assert {asked.path for asked in server.log} == {"/search"}
+
+
+@shows("search_fanout")
+def services_that_each_search_asks(tmp_path):
+    for fanout in (1, 2):
+        searches = [ScriptedSearch(name=name) for name in ("one", "two")]
+        run(tmp_path, search=searches, search_fanout=fanout)
+        assert [bool(search.requests) for search in searches] == [True, fanout == 2]
+
+
+@shows("search_requests_per_minute")
+def requests_to_one_service_in_a_minute(tmp_path):
+    with DeepResearch(search=[ScriptedSearch()], data_dir=tmp_path, search_requests_per_minute=7) as research:
+        assert research._parts.sources.services[0].gate.per_minute == 7
+
+
+@shows("max_rewordings")
+def other_wordings_of_a_search(tmp_path):
+    for most in (0, 1):
+        search = ScriptedSearch(lambda request: [])
+        cast = scripted_agents(sub_queries=1, without=["gatherer", "planner"])
+        run(tmp_path, cast, "How tall is the old tower of Mole?", search=[search], max_rewordings=most, gate_retries=0)
+        assert {len(search.requests) / len({r.query for r in search.requests})} == {1.0}
+        assert max_wordings(search) == most
+
+
+def max_wordings(search):
+    """How many other wordings followed a query of the plan."""
+    whole = [request.query for request in search.requests]
+    return len(whole) - len([query for query in whole if "?" in query or query.count(" ") > 4] or whole[:1])
+
+
+@pytest.fixture
+def site(monkeypatch):
+    """A site on loopback that answers at any public address."""
+    text = b"<html><body><main><p>" + b"What is known of towers is that they stand on reefs. " * 20 + b"</p></main>"
+    with WebSite({f"/{n}": web_reply(text.replace(b"reefs", b"reef %d" % n)) for n in range(9)}) as running:
+        monkeypatch.setattr("deep_research.sources.fetch.client.GuardedBackend", running.backend)
+        yield running
+
+
+def read_from(site, tmp_path, **fields):
+    """A run over pages of the site, and the lines that tell what could not be read."""
+    pages = [SearchResult(address=f"http://example.org/{n}", title=QUESTION) for n in range(3)]
+    result = run(tmp_path, search=[ScriptedSearch(lambda request: pages)], **fields)
+    return result, [limit.line for limit in result.limits if limit.name == "pages"]
+
+
+@shows("fetch_pages")
+def pages_that_searches_find_are_read(tmp_path, site):
+    for read in (False, True):
+        read_from(site, tmp_path, fetch_pages=read)
+        assert ("/1" in site.paths) is read
+
+
+@shows("fetch_timeout")
+def seconds_of_one_page(tmp_path, site):
+    site.pages["/1"] = hang
+    _, unread = read_from(site, tmp_path, fetch_timeout=0.2)
+    assert unread[0].startswith("Pages found but not read (no whole answer within 0.2 s")
+
+
+async def hang(writer):
+    await asyncio.Event().wait()
+
+
+@shows("fetch_concurrency")
+def pages_read_at_a_time(tmp_path, site):
+    for most in (1, 3):
+        site.most_at_once = 0
+        read_from(site, tmp_path / str(most), fetch_concurrency=most)
+        assert site.most_at_once <= most
+
+
+@shows("fetch_per_host")
+def pages_read_from_one_site_at_a_time(tmp_path, site):
+    for most in (1, 3):
+        site.most_at_once = 0
+        read_from(site, tmp_path / str(most), fetch_per_host=most)
+        assert site.most_at_once <= most
+
+
+@shows("max_page_bytes")
+def largest_page(tmp_path, site):
+    site.pages["/1"] = web_reply(b"x" * 10_001)
+    _, unread = read_from(site, tmp_path, max_page_bytes=10_000)
+    assert "longer than 10,000 bytes" in unread[0]
+
+
+@shows("respect_robots")
+def what_a_site_asks_of_programs(tmp_path, site):
+    site.pages["/robots.txt"] = web_reply(b"User-agent: *\nDisallow: /1", Content_Type="text/plain")
+    for respected in (True, False):
+        site.asked.clear()
+        read_from(site, tmp_path / str(respected), respect_robots=respected)
+        assert ("/1" in site.paths) is not respected
+
+
+@shows("contact")
+def who_asks(tmp_path, site):
+    read_from(site, tmp_path, contact="mailto:ann@example.org")
+    assert all("(mailto:ann@example.org)" in head for head in site.asked)
+
+
+@shows("extraction_workers")
+def processes_that_read(tmp_path):
+    with DeepResearch(search=[ScriptedSearch()], data_dir=tmp_path, extraction_workers=3) as research:
+        assert research._parts.sources.extractor.workers == 3
+
+
+@shows("extraction_timeout")
+def seconds_of_making_a_text(tmp_path, site):
+    site.pages["/1"] = web_reply(b"<p>x " * 300_000)
+    _, unread = read_from(site, tmp_path, extraction_timeout=0.01)
+    assert any("time" in line or "long" in line or "0.01" in line for line in unread)
+
+
+def quality_of_a_page(tmp_path, **lists):
+    found = [SearchResult(address="https://example.org/a", title=QUESTION, text=QUESTION)]
+    return run(tmp_path, search=[ScriptedSearch(lambda request: found)], **lists).sources[0].quality
+
+
+@shows("high_quality")
+def what_the_user_trusts(tmp_path):
+    assert quality_of_a_page(tmp_path, high_quality="example.org") == "high"
+
+
+@shows("medium_quality")
+def what_the_user_trusts_somewhat(tmp_path):
+    assert quality_of_a_page(tmp_path, medium_quality="example.org") == "medium"
+
+
+@shows("low_quality")
+def what_the_user_does_not_trust(tmp_path):
+    assert quality_of_a_page(tmp_path, low_quality="example.org/a") == "low"
 
 
 class ModelPlanner:

@@ -1,0 +1,92 @@
+"""``local_only`` never touches the network, whatever keys there are: judged by what the interpreter was asked to do."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deep_research import DeepResearch, SearchProvider
+from deep_research.errors import ConfigurationError
+
+SAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "corpus"
+KEYS = {
+    "TAVILY_API_KEY": "tvly-0123456789abcdef",
+    "GOOGLE_API_KEY": "AIza0123456789abcdefghij",
+    "GOOGLE_CSE_ID": "engine",
+    "SEMANTIC_SCHOLAR_API_KEY": "0123456789abcdef",
+    "SEARXNG_URL": "http://127.0.0.1:9",
+    "ANTHROPIC_API_KEY": "sk-ant-0123456789abcdef",
+    "OPENAI_API_KEY": "sk-0123456789abcdef",
+}
+# Everything that could leave the machine, seen before it happens.
+PROGRAM = """
+import json, sys
+asked = []
+def audit(event, args):
+    if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto", "socket.bind"):
+        asked.append([event, repr(args[-1])])
+sys.addaudithook(audit)
+from deep_research import DeepResearch
+with DeepResearch(corpus=sys.argv[1], data_dir=sys.argv[2], **json.loads(sys.argv[3])) as engine:
+    result = engine.run("How tall is the Bell Rock lighthouse, and who built it?")
+print(json.dumps({"asked": asked, "status": result.status, "kinds": sorted({s.kind for s in result.sources})}))
+"""
+
+
+@pytest.mark.parametrize(
+    "settings", [{"local_only": True}, {"preset": "offline"}, {"search": ["corpus"]}, {}], ids=str
+)
+def test_documents_alone_are_researched_without_a_single_connection(settings, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(SAMPLE), str(tmp_path), json.dumps(settings)],
+        env=os.environ | KEYS,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"asked": [], "status": "completed", "kinds": ["document"]}
+
+
+@pytest.mark.parametrize("name", ["web", "tavily", "wikipedia"])
+def test_a_service_that_is_named_is_refused_before_anything_happens(name, tmp_path):
+    with pytest.raises(ConfigurationError, match=f"local_only is set, and '{name}' is not on this machine"):
+        DeepResearch(search=[name], local_only=True, corpus=SAMPLE, data_dir=tmp_path)
+
+
+def test_a_provider_that_says_it_is_local_may_be_searched(tmp_path):
+    class Notes(SearchProvider):
+        name = "notes"
+        local = True
+
+        async def search(self, request):
+            return []
+
+    DeepResearch(search=[Notes()], local_only=True, data_dir=tmp_path).close()
+    Notes.local = False
+    with pytest.raises(ConfigurationError, match="'notes' is not on this machine"):
+        DeepResearch(search=[Notes()], local_only=True, data_dir=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("model", "here"),
+    [
+        ("anthropic:claude-sonnet-5", False),
+        ("openai-compatible:m@https://example.org/v1", False),
+        ("openai-compatible:m@http://127.0.0.1:8000/v1", True),
+        ("ollama:m", True),
+    ],
+)
+def test_only_a_model_of_this_machine_may_be_asked(model, here, tmp_path, monkeypatch):
+    for variable, value in KEYS.items():
+        monkeypatch.setenv(variable, value)
+    made = {"model": model, "local_only": True, "corpus": SAMPLE, "data_dir": tmp_path}
+    if here:
+        DeepResearch(**made).close()
+    else:
+        with pytest.raises(ConfigurationError, match="is not on this machine"):
+            DeepResearch(**made)
