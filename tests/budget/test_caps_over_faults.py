@@ -7,9 +7,9 @@ import pytest
 
 from deep_research.budget import ModelRoles
 from deep_research.errors import DeepResearchError
+from deep_research.limits import Gates
 from deep_research.models import Message, ModelCall
 from deep_research.models.abilities import Abilities
-from deep_research.limits import Gates
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.pool import ModelPool, Shared
 from deep_research.models.retry import Persistence

@@ -8,9 +8,9 @@ import pytest
 
 from deep_research.budget import ModelRoles
 from deep_research.errors import AgentError, BudgetError, ConfigurationError, ModelError, WindowError
+from deep_research.limits import Gates
 from deep_research.models import Message, ModelCall, ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.models.abilities import Abilities
-from deep_research.limits import Gates
 from deep_research.models.pool import ModelPool, Shared
 from deep_research.models.profiles import Price, Profile
 from deep_research.models.retry import Persistence

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
-from deep_research.models.abilities import Abilities
 from deep_research.limits import Gate, Gates
+from deep_research.models.abilities import Abilities
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.pool import Shared
 from deep_research.models.profiles import Profile
