@@ -24,7 +24,7 @@ from deep_research.evidence.works import arxiv_of, doi_of
 
 __all__ = ["arxiv_of", "canonical_url", "doi_of", "host_of", "same_site", "site_of"]
 
-LONGEST = 8_192  # characters of an address that are looked at
+LONGEST = 2_048  # characters of an address that are looked at
 _JUNK = re.compile(r"[\x00-\x1f\x7f]")
 _MOBILE = ("www.", "m.", "mobile.", "amp.")
 _PORTS = {"http": 80, "https": 443}

@@ -17,11 +17,11 @@ _PUBLISHERS = words_of(
     karger.com link.springer.com medrxiv.org nejm.org springer.com thieme-connect.com wiley.com
     """
 )
-_DOI_PARAMETERS = ("doi", "id")
+_DOI_PARAMETERS = {"doi": "", "id": "plos.org"}  # and where alone the parameter means that
 # What stands behind a DOI in a path and shows the same work in another way.
 _VIEW = re.compile(
     r"(?:/(?:abstract|abs|citation|epdf|epub|figures?|fulltext|full|html|meta|pdf|pdfdirect|references|summary"
-    r"|tables?(?:/\d+)?|xml|book)|\.(?:pdf|full|html?|xml|epub))+\Z",
+    r"|tables?(?:/\d+)?|xml|book)|\.(?:pdf|full|html?|xml|epub))\Z",
     re.IGNORECASE,
 )
 _PREPRINT_VERSION = re.compile(r"v\d+(?:\.[a-z.]*)?\Z")
@@ -61,10 +61,15 @@ def doi_of(text: str) -> str | None:
     if found and (
         "doi" in path[: found.start()].lower().split("/") or any(_below(host, p) for p in _PUBLISHERS)
     ):
-        name = _VIEW.sub("", found[0])
+        name = found[0]
+        for _ in range(3):  # as in /full.pdf
+            name = _VIEW.sub("", name)
         return _work(_ARTICLE_NUMBER.sub("", name) if _below(host, "academic.oup.com") else name)
     for name, value in parse_qsl(parts.query):
-        if name.lower() in _DOI_PARAMETERS and (found := _DOI.fullmatch(value.removeprefix("doi:"))):
+        site = _DOI_PARAMETERS.get(name.lower())
+        if site is None or (site and not _below(host, site)):
+            continue
+        if found := _DOI.fullmatch(value.removeprefix("doi:")):
             return _work(found[0])
     return None
 
@@ -74,9 +79,9 @@ def _work(doi: str) -> str:
     if doi.startswith(_PREPRINTS):
         doi = _PREPRINT_VERSION.sub("", doi)
     # A bracket that was opened outside of the name closes outside of it.
-    while doi.endswith(")") and doi.count(")") > doi.count("("):
-        doi = doi[:-1]
-    return doi
+    open_ones = max(0, doi.count(")") - doi.count("("))
+    closing = min(open_ones, len(doi) - len(doi.rstrip(")")))
+    return doi[: len(doi) - closing]
 
 
 def arxiv_of(text: str) -> str | None:

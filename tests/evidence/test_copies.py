@@ -1,6 +1,7 @@
 """Copies are told from a few characters kept of each text."""
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -118,9 +119,9 @@ def test_fingerprints_are_the_same_in_every_process():
 
 
 def test_of_real_abstracts_none_is_a_copy_of_another_and_changed_ones_are():
-    place = Path(os.environ.get("BENCHMARK_DATA", "data")) / "scifact" / "corpus.jsonl"
+    place = Path(os.environ.get("BENCHMARK_DATA", "")) / "scifact" / "corpus.jsonl"
     if not place.exists():
-        pytest.skip("the shared data sets are not here")
+        pytest.skip("BENCHMARK_DATA names no folder that has SciFact")
     rows = [json.loads(line)["sentences"] for line in place.read_text(encoding="utf-8").splitlines()[:400]]
     rows = [row for row in rows if len(row) >= 8]
     kept = [fingerprint(" ".join(row)) for row in rows]

@@ -94,6 +94,7 @@ APART = [
     ("https://m.co.uk/", "https://co.uk/"),
     ("https://youtube.com/watch?v=1", "https://youtube.com/watch?v=2"),
     ("https://arxiv.org/list/cs.CL/2101", "https://arxiv.org/list/cs.CL/2102"),
+    ("https://example.org/?id=10.2023/may", "https://doi.org/10.2023/may"),
     ("https://example.org/notes/10.2023/may", "https://doi.org/10.2023/may"),
 ]
 JUNK = ["", "notes/tower.md", "10.1000/notes.md", "mailto:a@b.org", "ftp://a.org/x", "http://", "http://[::1", "//a.org",

@@ -108,11 +108,11 @@ class Fetcher:
         except Refused as refusal:
             raise FetchError(f"Not fetched: {refusal}.", url=url, refused=True, trouble="refused") from None
         except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-            problem = f"Not reached ({type(error).__name__})."
-            raise FetchError(problem, url=url, trouble="connect") from None
+            raise FetchError(f"Not reached: {_why(error)}.", url=url, trouble="connect") from None
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError) as error:
             trouble = "slow" if isinstance(error, httpcore.TimeoutException) else "broken"
-            raise FetchError(f"Not reached ({type(error).__name__}).", url=url, trouble=trouble) from None
+            said = "no answer in time" if trouble == "slow" else "the connection broke off"
+            raise FetchError(f"Not reached: {said}.", url=url, trouble=trouble) from None
         except (httpcore.UnsupportedProtocol, zlib.error, ValueError, RuntimeError) as error:
             problem = f"The answer cannot be read ({type(error).__name__})."
             raise FetchError(problem, url=url, trouble="unreadable") from None
@@ -164,6 +164,16 @@ class Fetcher:
 
 def too_many_redirects(url: str, most: int) -> FetchError:
     return FetchError(f"Not fetched: more than {most} redirects.", url=url, refused=True, trouble="refused")
+
+
+def _why(error: Exception) -> str:
+    """Why there is no connection, for a reader."""
+    said = str(error)
+    if "CERTIFICATE_VERIFY_FAILED" in said:
+        return "its certificate is not trusted"
+    if said.startswith("the name"):
+        return said.partition(":")[0]
+    return "no connection"
 
 
 def _following(target: Target, location: str) -> str:

@@ -40,10 +40,9 @@ class Extractor(Protocol[DocumentCo]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebPage(Generic[DocumentT]):
-    """A page that was read. ``url`` is the address as it was asked for, ``final_url`` where it was
-    found; ``fetched_at`` is when
-    its server last said that this is the page; ``snapshot_hash`` is the sha256 (hex) of ``body``. ``asked`` is False of
-    a saved page that was used without asking."""
+    """A page that was read. ``url`` is the address as it was asked for, ``final_url`` where it was found;
+    ``fetched_at`` is when its server last said that this is the page; ``snapshot_hash`` is the sha256 (hex) of ``body``.
+    ``asked`` is False of a saved page that was used without asking."""
 
     url: str
     final_url: str
@@ -85,10 +84,18 @@ class WebPages(Generic[DocumentT]):
         except Refused as refusal:
             problem = f"Not fetched: {refusal}."
             raise FetchError(problem, url=url, refused=True, trouble="refused") from None
-        return await self._flights.join(address, lambda: self._in_time(address))
+        try:
+            return await self._flights.join(address, lambda: self._in_time(address))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # It was not who asks that was cancelled, but the work.
+            problem = "Not read: reading pages was closed."
+            raise FetchError(problem, url=url, trouble="closed") from None
 
     async def aclose(self) -> None:
-        """Gives up what is under way in the running loop."""
+        """Gives up what is under way in the running loop: who waits for it gets a `FetchError`."""
         await self._flights.aclose()
 
     def after_fork(self) -> None:

@@ -32,6 +32,7 @@ _ORIGINS = 2_048  # of which rules are kept
 _KEPT_BYTES = 2_000_000  # of all files together; rules take up to forty times that in memory
 _LARGE = 32_768  # bytes, from which on reading the file would hold the loop
 _OTHERS = "others"
+_EVERYBODY = 1_000_000
 _AGENT = re.compile(r"\s*user[ -]?agent(?![a-z])\s*:?\s*", re.IGNORECASE)
 
 
@@ -97,8 +98,10 @@ class Robots:
                 # Who was inside before may have brought them.
                 if found := self._fresh(origin):
                     return found
+                gate.limit(1, None)
                 rules = await self._ask(origin)
                 self._keep(origin, rules)
+                gate.limit(_EVERYBODY, None)  # who waited has nothing left to wait for
                 return rules
 
     async def _ask(self, origin: str) -> _Rules:

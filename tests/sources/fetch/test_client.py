@@ -232,3 +232,16 @@ def test_headers_that_say_whether_a_page_may_be_used_again_are_kept():
     page = reply(PAGE, Cache_Control="max-age=60", Age="3", Expires="0", Vary="*")
     with Web({"/": page}) as web:
         assert get(web).headers.keys() == {"content-type", "cache-control", "age", "expires", "vary"}
+
+
+def test_why_a_site_is_not_reached_is_said_in_words():
+    async def unknown(host, port):
+        raise OSError("no such host")
+
+    with Web({"/": b""}) as web:
+        with pytest.raises(FetchError, match=r"^Not reached: the connection broke off\.$") as caught:
+            get(web)
+        assert caught.value.data["trouble"] == "broken"
+        with pytest.raises(FetchError, match=r"^Not reached: the name is not known\.$") as caught:
+            get(web, resolver=unknown)
+        assert caught.value.data["trouble"] == "connect"
