@@ -2,7 +2,7 @@
 
 | answer | trouble |
 |---|---|
-| 408, 409, 425, 429, 5xx; no whole answer in time; a broken connection; an answer that is not the service's | transient |
+| 408, 409, 425, 429, 5xx, a success other than 200; a broken connection; no answer of the service in time | transient |
 | one of these with a ``Retry-After`` of more than 60 seconds | quota |
 | 402, or where the service says that a plan, a day or a budget is used up | quota |
 | any other 3xx and 4xx: the key, the address or the request is wrong | refused |
@@ -39,11 +39,6 @@ _HINTS = {
 
 def transient(name: str, problem: str, *, status: int | None = None, hint: str = "") -> SearchError:
     return search_failure(Trouble.TRANSIENT, f"{name}: {problem}.", hint=hint, status=status)
-
-
-def unreadable(name: str, problem: str = "the answer is not one of this service") -> SearchError:
-    """A status of success with something else than what was asked for: of a gateway, or cut on its way."""
-    return transient(name, problem, status=200)
 
 
 def refusal(
@@ -83,7 +78,8 @@ def of_status(status: int) -> Trouble:
     """What a status means where the service says no more."""
     if status == 402:
         return Trouble.QUOTA
-    return Trouble.TRANSIENT if status >= 500 or status in _PASSING else Trouble.REFUSED
+    passing = status < 300 or status >= 500 or status in _PASSING
+    return Trouble.TRANSIENT if passing else Trouble.REFUSED
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:

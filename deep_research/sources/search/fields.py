@@ -67,7 +67,7 @@ def shortened(words: str, most: int, end: str = "") -> str:
         return words
     room = most - len(end)
     head = words[:room]
-    if not words[room].isspace():
+    if not (words[room].isspace() or head[-1:].isspace()):
         begun = head.rstrip().rfind(" ")
         head = head[:begun] if begun > room // 2 else head
     return head.rstrip() + end
@@ -111,10 +111,9 @@ def domains(given: Iterable[str]) -> list[str]:
     """Those that can stand in a query or a parameter, in the letters that the network uses."""
     found = []
     for name in given:
+        plain = name.strip().strip(".")
         try:
-            ascii_name = (
-                name.strip().strip(".").encode("idna").decode() if not name.isascii() else name.strip()
-            )
+            ascii_name = plain if plain.isascii() else plain.encode("idna").decode()
         except UnicodeError:
             continue
         if _DOMAIN.fullmatch(ascii_name):

@@ -47,7 +47,7 @@ class Google(HttpSearch):
     name = "google"
     types = frozenset({SourceType.WEB})
     at_once = 4
-    per_minute = 100.0
+    per_minute = 60.0
     needs = Needs(required=(KEY_VARIABLE, ENGINE_VARIABLE))
     url: ClassVar[str] = "https://www.googleapis.com"
     key_variable = KEY_VARIABLE

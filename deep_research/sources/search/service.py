@@ -20,7 +20,7 @@ from deep_research.models.clients import LONGEST_CONNECT, PerLoop, checked_url, 
 from deep_research.models.clients_wire import whole_characters
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, Trouble
 from deep_research.sources.search.bodies import CODINGS, BodyError, bounded, parsed
-from deep_research.sources.search.failures import refusal, transient, unreadable
+from deep_research.sources.search.failures import refusal, transient
 from deep_research.sources.search.fields import shortened
 from deep_research.sources.search.keys import Needs
 
@@ -83,15 +83,21 @@ class HttpSearch(SearchProvider):
         try:
             async with asyncio.timeout(self.timeout) as limit:
                 found = await self._find(request)
-            return [result for result in found if result.address not in request.exclude][: request.limit]
+            first: dict[str, SearchResult] = {}
+            for result in found:
+                first.setdefault(result.address, result)
+            return [first[where] for where in first if where not in request.exclude][: request.limit]
         except SearchError as error:
             return error.with_traceback(None)
         except TimeoutError:
             if not limit.expired():
                 raise
             return transient(self.name, f"no whole answer within {self.timeout:g} s")
-        except (MalformedError, BodyError) as error:
-            return unreadable(self.name, str(error) or "the answer is not one of this service")
+        except BodyError as error:
+            return transient(self.name, str(error))
+        except MalformedError as error:
+            # Of a gateway, or of another service.
+            return transient(self.name, str(error) or "the answer is not one of this service", status=200)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             return self._broken(error)
 

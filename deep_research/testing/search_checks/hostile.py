@@ -108,6 +108,12 @@ async def long_fields_are_cut(bench: Bench) -> None:
         assert len((result.scholarly and result.scholarly.venue) or "") <= 300
 
 
+async def what_comes_twice_is_one_result(bench: Bench) -> None:
+    there = hits(2)
+    bench.holds([there[0], there[0], there[1], there[0]])
+    assert (await bench.search()).addresses == [hit.url for hit in there]
+
+
 async def ten_thousand_items_are_no_harm(bench: Bench) -> None:
     bench.holds([Hit(url=f"https://example.org/{n}", text="Ships.") for n in range(10_000)])
     assert len((await bench.search(limit=5)).found) == 5
