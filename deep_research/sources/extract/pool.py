@@ -12,12 +12,12 @@ import os
 import threading
 import weakref
 from collections import deque
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Any
 
 from deep_research.errors import ExtractionError
+from deep_research.sources.extract.answers import document_of
 from deep_research.sources.extract.child import Child, Limits
 from deep_research.sources.extract.document import Document
 
@@ -226,43 +226,14 @@ class Extractor:
     def before_fork(self) -> None:
         self._lock.acquire()
 
-    def after_fork_in_parent(self) -> None:
-        self._lock.release()
-
-    def after_fork_in_child(self) -> None:
-        """The threads are gone, and the children are those of the other process."""
+    def after_fork(self, *, in_child: bool) -> None:
+        """In the copy the threads are gone, and the children are those of the other process."""
+        if not in_child:
+            self._lock.release()
+            return
         for child in self._children:
             child.forget()
         self._renew()
-
-
-def document_of(answer: dict[str, Any]) -> Document:
-    """The document in a child's answer. Raises `ExtractionError` when it says why there is none, with ``told`` in its
-    data when the child can go on, and for what is no answer."""
-    if isinstance(why := answer.get("why"), str):
-        data: dict[str, Any] = {} if answer.get("leaving") else {"told": True}
-        if answer.get("limit") in ("memory", "time", "size"):
-            data["limit"] = answer["limit"]
-        raise ExtractionError(why[:500], **data)
-    try:
-        day = answer["published"]
-        pages = tuple(answer["pages"])
-        if not all(isinstance(answer[key], str) for key in ("title", "text", "author", "snapshot_hash")):
-            raise TypeError
-        if not all(isinstance(page, int) and 0 <= page <= len(answer["text"]) for page in pages):
-            raise ValueError
-        language = answer["language"]
-        return Document(
-            title=answer["title"],
-            text=answer["text"],
-            published=date.fromisoformat(day) if day else None,
-            author=answer["author"],
-            language=str(language) if language else None,
-            pages=pages,
-            snapshot_hash=answer["snapshot_hash"],
-        )
-    except (KeyError, TypeError, ValueError):
-        raise ExtractionError("reading it crashed", crashed=True) from None
 
 
 def _closed() -> ExtractionError:
@@ -279,14 +250,9 @@ def _before_fork() -> None:
         extractor.before_fork()
 
 
-def _after_fork_in_parent() -> None:
+def _after_fork(*, in_child: bool) -> None:
     while _forking:
-        _forking.pop().after_fork_in_parent()
-
-
-def _after_fork_in_child() -> None:
-    while _forking:
-        _forking.pop().after_fork_in_child()
+        _forking.pop().after_fork(in_child=in_child)
 
 
 @atexit.register
@@ -297,7 +263,7 @@ def _close_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+        before=_before_fork,
+        after_in_parent=lambda: _after_fork(in_child=False),
+        after_in_child=lambda: _after_fork(in_child=True),
     )
-
-__all__ = ["CancelledError", "Extractor"]
