@@ -449,6 +449,13 @@ def index_speed(folder: Path) -> None:
 
 
 @row
+def extraction(folder: Path) -> None:
+    from extraction import measure
+
+    measure(folder, show)
+
+
+@row
 def model_calls(folder: Path) -> None:
     from model_calls import overheads
 

@@ -90,7 +90,8 @@ class IndexWriter:
             self._flush()
 
     def remember(self, path: str, why: str, *, size: int, mtime_ns: int, over: int) -> None:
-        """Holds a file that cannot be read, for the next look to pass it over; ``over`` is the limit of its text that it went over, 0 if none."""
+        """Holds a file that cannot be read, for the next look to pass it over; ``over`` is the limit of text that it
+        went over, 0 if none."""
         self.insert(
             (self._next_document, path, size, mtime_ns, "", None, "", over, 0, 0, why, "", "", None, "")
         )
