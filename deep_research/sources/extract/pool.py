@@ -132,18 +132,26 @@ class Extractor:
                     target=self._serve, args=(self._closings,), name="extractor", daemon=True
                 )
                 self._threads.add(thread)
-                thread.start()
+                self._begin(thread, job)
         return job
+
+    def _begin(self, thread: threading.Thread, job: _Job) -> None:
+        try:
+            thread.start()
+        except RuntimeError:  # too many, or the interpreter is going down
+            self._threads.discard(thread)
+            if not self._threads:
+                self._waiting.remove(job)
+                job.future.set_exception(ExtractionError("no thread can be started to read it", passing=True))
 
     def _cancel(self, job: _Job) -> None:
         with self._lock:
             job.cancelled = True
-            child = job.child
             if job in self._waiting:
                 self._waiting.remove(job)
+            if job.child:  # under the lock: a moment later it may be at work for another
+                job.child.kill()
         job.future.cancel()
-        if child:
-            child.kill()
 
     def _serve(self, closings: int) -> None:
         """The life of a thread: one job after the other, one child at a time."""
@@ -183,6 +191,9 @@ class Extractor:
         error: BaseException | None = None
         document: Document | None = None
         try:
+            if child and not child.is_alive():
+                self._end(child)
+                child = None
             child = child or self._start()
             with self._lock:
                 job.child = child
@@ -201,6 +212,7 @@ class Extractor:
         with self._lock:
             job.child = None
             self._running.discard(job)
+            spent = spent or job.cancelled
         if child and spent:
             self._end(child)
             child = None

@@ -14,7 +14,7 @@ from deep_research.sources.search.base import SearchRequest, SearchResult
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "extract"))
 
-import made  # noqa: E402
+import made
 
 
 def search(corpus: LocalCorpus, query: str) -> SearchResult:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deep_research.evidence.plain import clean
 from deep_research.sources.extract.formats import Format, format_of
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.reading import read
@@ -75,6 +76,12 @@ def test_what_has_no_text_is_refused_by_name(raw: bytes, says: str) -> None:
 )
 def test_any_bytes_are_read_or_refused(raw: bytes, media_type: str) -> None:
     try:
-        assert any(map(str.isalnum, read(raw, media_type, "x").text))
+        text = read(raw, media_type, "x").text
+        assert any(map(str.isalnum, text))
+        assert clean(text) == text
     except UnreadableError:
         return  # saying why, as the tests above check
+
+
+def test_half_a_character_is_replaced() -> None:
+    assert read(b'{"a": "x\\ud800y"}', "application/json").text == "a: x?y"
