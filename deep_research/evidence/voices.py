@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from deep_research.evidence.copies import copied
 from deep_research.evidence.text import WORD
 from deep_research.state import Quote, Source
 
-COPIED = 0.85  # of the words of two snippets that are the same
+COPIED = 0.85  # of the words of two snippets that are the same, where the texts cannot be compared
 ENOUGH = 12  # words, below which two texts may be alike by chance
 
 
 def voices(sources: Iterable[Source], quotes: Sequence[Quote] = ()) -> list[list[Source]]:
-    """The sources in groups that speak with one voice: the same text under two addresses, a text that is nearly
-    the same, or one long sentence word for word in both."""
+    """The sources in groups that speak with one voice: the same text under two addresses, a copy with little changed,
+    or one long sentence word for word in both. Sources without a fingerprint are compared by their snippets."""
     sources = list(sources)
     if len(sources) < 2:
         return [sources] if sources else []
@@ -39,5 +40,7 @@ def _copied(one: Source, other: Source) -> bool:
         return True
     if one.snapshot_hash and one.snapshot_hash == other.snapshot_hash:
         return True
+    if one.fingerprint and other.fingerprint:
+        return copied(one.fingerprint, other.fingerprint)
     a, b = set(WORD.findall(one.snippet.lower())), set(WORD.findall(other.snippet.lower()))
     return min(len(a), len(b)) >= ENOUGH and len(a & b) >= COPIED * len(a | b)

@@ -74,7 +74,9 @@ class Source(Record):
     kept once in the store under ``content_hash`` (sha256 of its UTF-8 bytes); ``snapshot_hash`` is the sha256
     of the raw bytes it was extracted from. ``passages`` are the spans of the text that the search matched;
     ``mentions`` are the most telling names in them, where the provider knows them. ``score`` (0 to 1) is how much the
-    source contributes, by the last look at all of them together.
+    source contributes, by the last look at all of them together. ``fingerprint`` is what is kept of the text to tell its
+    copies (see `deep_research.evidence.copies`); ``pages`` is where in the text each page begins, of a document that has
+    pages.
     """
 
     id: str
@@ -93,6 +95,8 @@ class Source(Record):
     passages: tuple[Span, ...] = ()
     mentions: tuple[Mention, ...] = ()
     score: float | None = None
+    fingerprint: str = ""
+    pages: tuple[int, ...] = ()
     metadata: dict[str, str] = Field(default_factory=dict)
 
 

@@ -5,6 +5,7 @@ import pytest
 from deep_research.evidence.agreement import filled, merged
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions
+from deep_research.evidence.copies import fingerprint
 from deep_research.evidence.tables import table
 from deep_research.evidence.units import measured
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
@@ -225,3 +226,23 @@ def test_rows_with_the_same_headers_are_not_one_finding():
     other = "Work of the keeper: winding; Who does it now: a motor; Where it is done: on land"
     assert len(merged([finding(one, "a"), finding(other, "b")], {})) == 2
     assert len(merged([finding(one, "a"), finding("Watching; radio; on land.", "b")], {})) == 1
+
+
+def test_copies_with_little_changed_are_one_witness():
+    words = [f"{a}{b}" for a in ("mar", "tel", "sin", "bor", "lun") for b in ("a", "e", "io", "us")]
+    original = " ".join(
+        f"{one} {two} {n}" for n, (one, two) in enumerate(zip(words * 9, words[7:] * 15, strict=False))
+    )
+    texts = {
+        "a": original,
+        "b": f"Another headline. {original} Shown by permission.",
+        "c": " ".join(reversed(original.split())),
+    }
+    held = {
+        name: source(name).model_copy(update={"fingerprint": fingerprint(t)}) for name, t in texts.items()
+    }
+    levels = [
+        merged([finding("The same words.", *ids)], held)[0].confidence
+        for ids in (("a", "b"), ("a", "b", "c"))
+    ]
+    assert levels == [ConfidenceLevel.MEDIUM, ConfidenceLevel.HIGH]

@@ -1,0 +1,95 @@
+"""Which texts are copies of one another, told from a few characters kept of each. Pure.
+
+Of all runs of five words of a text, hashed, the smallest `KEPT` are kept: a sample that is drawn alike from every text,
+so that what two samples share tells what the texts share.
+
+The threshold was measured on web pages (WiCE), abstracts (SciFact, DeepScholar) and encyclopedia paragraphs, each
+against a copy with another title, a sixth of it cut out, a note, and a third as much of another text around it. At 0.6
+it finds .99 of the pages, .99 and .96 of the abstracts, .74 of the paragraphs, which have 50 words; of 2.8 million pairs
+of different texts it takes 28 for copies, nearly all of them true copies or pages that are boilerplate for the most part.
+Two pages of which 40 % are the same boilerplate are taken for copies in under 2 % of the cases, at 50 % in 3 to 10 %; at
+0.5 that would be 70 %, and at 0.7 a tenth of the abstracts would be missed.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import unicodedata
+from functools import lru_cache
+from heapq import nsmallest
+from itertools import islice
+from zlib import crc32
+
+RUN = 5  # words in a row; of scripts that set no spaces, characters
+KEPT = 98  # of three bytes: 392 characters
+FEWEST = 40  # runs of a text, below which two may be alike by chance
+COPIED = 0.6  # of the smaller text that is found in the other
+_FEWEST_COMPARED = 8  # hashes, below which nothing is told
+_MOST_WORDS = 100_000  # that are looked at
+_UNSPACED = (
+    "\u0e00-\u0edf\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
+    "\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Japanese, Chinese
+)
+_TOKEN = re.compile(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+")
+_TOKEN_ASCII = re.compile(rb"[a-z0-9_]+")
+_BYTES = 3
+
+
+def fingerprint(text: str) -> str:
+    """What is kept of a text to tell its copies: at most 392 characters of base64, the same in every process; "" for
+    a text too short to tell. Letter case, marks and white space do not count. A text of 20 KB takes 1.2 ms,
+    with letters beyond ASCII 1.8."""
+    tokens = _tokens(text)
+    if len(tokens) < FEWEST + RUN - 1:
+        return ""
+    # One row of bytes and the places where words begin in it: cutting runs out of it is quicker than joining words.
+    row = b" ".join(tokens)
+    starts = [0]
+    place = 0
+    for token in tokens:
+        place += len(token) + 1
+        starts.append(place)
+    hashes = {crc32(row[start:end]) for start, end in zip(starts, islice(starts, RUN, None), strict=False)}
+    if len(hashes) < FEWEST:
+        return ""
+    # The upper bytes order nearly as the whole does.
+    kept = sorted({value >> 8 for value in nsmallest(KEPT, hashes)})
+    return base64.b64encode(b"".join(value.to_bytes(_BYTES, "big") for value in kept)).decode("ascii")
+
+
+def _tokens(text: str) -> list[bytes]:
+    text = text[: 8 * _MOST_WORDS]
+    if text.isascii():
+        tokens = _TOKEN_ASCII.findall(text.lower().encode())
+    else:
+        plain = unicodedata.normalize("NFKC", text).casefold()
+        tokens = [token.encode("utf-8", "replace") for token in _TOKEN.findall(plain)]
+    return tokens[:_MOST_WORDS]
+
+
+@lru_cache(maxsize=4096)
+def _sample(kept: str) -> tuple[frozenset[int], int]:
+    """The hashes of a fingerprint, and the value up to which it has all of the text's."""
+    try:
+        data = base64.b64decode(kept, validate=True)
+    except ValueError:
+        return frozenset(), 0
+    values = [int.from_bytes(data[at : at + _BYTES], "big") for at in range(0, len(data), _BYTES)]
+    # Two of the smallest may have met in their upper bytes, so a full sample can be a little short.
+    return frozenset(values), values[-1] if len(values) >= KEPT - 4 else 1 << 8 * _BYTES
+
+
+def alike(a: str, b: str) -> float:
+    """The estimated share (0 to 1) of the smaller text that is found in the other, from their fingerprints; 0 where
+    nothing can be told: one is too short, or more than about ten times as long as the other."""
+    (one, one_end), (other, other_end) = _sample(a), _sample(b)
+    end = min(one_end, other_end)
+    one, other = frozenset(v for v in one if v <= end), frozenset(v for v in other if v <= end)
+    fewer = min(len(one), len(other))
+    return len(one & other) / fewer if fewer >= _FEWEST_COMPARED else 0.0
+
+
+def copied(a: str, b: str) -> bool:
+    """Whether two fingerprints are of one text, up to what stands around it and small changes."""
+    return alike(a, b) >= COPIED

@@ -1,0 +1,198 @@
+"""One page, one name: the address by which a page is known, however it was found. Pure.
+
+`canonical_url` names a page; it is no promise that the name can be fetched. Whoever fetches takes the address that was
+found. What becomes one:
+
+- http and https: a site that serves different things over them is broken; the name says https.
+- ``www.``, ``m.``, ``mobile.`` and ``amp.`` before a site's name, ``.m.`` within it, and the page behind AMP's caches.
+- a path with and without a slash at its end (the root keeps it), ``.`` and ``..`` in it, spellings of an escape.
+- parameters of a query that only tell where a reader came from, and sessions; the others stay in their order, since
+  sites may read them in it.
+- fragments, but those that begin with ``!``, which name a page of their own.
+- DOI and arXiv addresses: see `doi_of`, `arxiv_of`. An arXiv DOI is the arXiv page.
+
+What stays apart: ports, index pages, letter case in paths.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, unquote, urlsplit
+
+from deep_research.evidence.sites import ascii_host, host_of, is_suffix, same_site, site_of, words_of
+from deep_research.evidence.works import arxiv_of, doi_of
+
+__all__ = ["arxiv_of", "canonical_url", "doi_of", "host_of", "same_site", "site_of"]
+
+LONGEST = 8_192  # characters of an address that are looked at
+_JUNK = re.compile(r"[\x00-\x1f\x7f]")
+_MOBILE = ("www.", "m.", "mobile.", "amp.")
+_PORTS = {"http": 80, "https": 443}
+_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+# What may stand unescaped in a path, and in a query or fragment.
+_PATH_SAFE = "/:@!$&'()*+,;=-._~"
+_QUERY_SAFE = _PATH_SAFE + "?"
+_ESCAPES = re.compile(r"%([0-9A-Fa-f]{2})|([^%]+)|%")
+_PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/;]*", re.IGNORECASE)
+
+# Parameters that say how a reader came, never what is shown.
+_TRACKING = words_of(
+    """
+    _ga _gl _hsenc _hsmi _ke action_object_map action_ref_map action_type_map amp cmpid cmp dclid dicbo
+    fb_action_ids fb_action_types fb_source fbclid ga_campaign gad_source gbraid gclid gclsrc guccounter
+    hsctatracking icid igsh igshid li_fat_id mkt_tok msclkid ncid oly_anon_id oly_enc_id ref ref_
+    ref_src ref_url referrer s_cid s_kwcid sc_cid share_id smid spm srsltid trk trkcampaign ttclid
+    twclid vero_conv vero_id wbraid wickedid wt.mc_id xtor yclid ysclid zanpid __s __twitter_impression
+    """
+)
+_TRACKING_OPENINGS = (
+    "utm_",
+    "mc_",
+    "at_campaign",
+    "at_medium",
+    "at_custom",
+    "at_link",
+    "hsa_",
+    "pk_",
+    "mtm_",
+    "ns_",
+    "itm_",
+)
+_SESSIONS = words_of(
+    """
+    jsessionid phpsessid sessionid session_id cfid cftoken sessid zenid oscsid
+    """
+)
+_PERHAPS_SESSION = frozenset(("sid", "s"))
+_SESSION_VALUE = re.compile(r"(?=[0-9a-f]*\d)[0-9a-f]{20,}\Z", re.IGNORECASE)
+# Where a name of the tables says what is shown. Keys are domains, with what stands below them.
+_TELLING = {
+    "github.com": {"ref"},
+    "githubusercontent.com": {"ref"},
+    "gitlab.com": {"ref"},
+    "bitbucket.org": {"ref"},
+    "biblegateway.com": {"ref"},
+    "esv.org": {"ref"},
+}
+# And names that only there say nothing.
+_IDLE = {
+    "youtube.com": {"feature", "si", "pp", "app"},
+    "youtu.be": {"feature", "si"},
+    "open.spotify.com": {"si"},
+    "twitter.com": {"s", "t"},
+    "x.com": {"s", "t"},
+    "amazon.com": {"tag", "linkcode", "qid", "sr", "keywords", "pd_rd_r", "pd_rd_w", "pd_rd_wg"},
+    "medium.com": {"source", "sk"},
+    "linkedin.com": {"trackingid", "refid", "lipi"},
+    "reddit.com": {"share_id", "rdt"},
+    "nytimes.com": {"partner", "emc"},
+}
+
+
+def canonical_url(url: str) -> str:
+    """The name of the page at ``url``; of a work with a DOI or arXiv id its lasting address. What is no web address,
+    such as a path of a corpus, is given back as it is. Applied twice it changes nothing more."""
+    if len(url) > LONGEST or _JUNK.search(url):
+        return url
+    try:
+        return _work(url) or _page(url) or url
+    except ValueError:  # what the standard library cannot take apart
+        return url
+
+
+def _work(url: str) -> str | None:
+    # A bare "10.1234/x" may be a path of a corpus.
+    if not host_of(url) and not url.strip().lower().startswith(("doi:", "arxiv:", "info:doi/")):
+        return None
+    if arxiv := arxiv_of(url):
+        return f"https://arxiv.org/abs/{arxiv}"
+    if doi := doi_of(url):
+        return f"https://doi.org/{quote(doi, safe=_PATH_SAFE)}"
+    return None
+
+
+def _page(url: str) -> str | None:
+    parts = urlsplit(url.strip())
+    scheme = parts.scheme.lower()
+    if scheme not in _PORTS or "@" in parts.netloc or not (host := ascii_host(parts.hostname or "")):
+        return None
+    path = _path(parts.path)
+    if inner := _behind_amp(host, path, parts.query):
+        return canonical_url(inner)
+    host = _desktop(host)
+    port = "" if parts.port in (None, *_PORTS.values()) else f":{parts.port}"
+    query = "&".join(p for p in _spelt(parts.query, _QUERY_SAFE).split("&") if p and _tells(p, host))
+    fragment = _spelt(parts.fragment, _QUERY_SAFE) if parts.fragment.startswith("!") else ""
+    return "".join(
+        (
+            f"https://{f'[{host}]' if ':' in host else host}{port}{path}",
+            f"?{query}" if query else "",
+            f"#{fragment}" if fragment else "",
+        )
+    )
+
+
+def _desktop(host: str) -> str:
+    """The host without what only says for which device it is."""
+    while True:
+        for opening in _MOBILE:
+            if host.startswith(opening) and not is_suffix(host.split(".")[1:]):
+                host = host[len(opening) :]
+                break
+        else:
+            break
+    labels = host.split(".")
+    if len(labels) >= 4 and labels[1] == "m":  # as in en.m.wikipedia.org
+        return _desktop(".".join((labels[0], *labels[2:])))
+    return host
+
+
+def _behind_amp(host: str, path: str, query: str) -> str | None:
+    """The address that a cache of AMP pages shows."""
+    tail = f"?{query}" if query else ""
+    if host.endswith(".cdn.ampproject.org") and (shown := re.match(r"/[civ]/(s/)?(.+)", path)):
+        return f"{'https' if shown[1] else 'http'}://{shown[2]}{tail}"
+    if site_of(host).startswith("google.") and (shown := re.match(r"/amp/(s/)?([^/]+\.[^/]+.*)", path)):
+        return f"{'https' if shown[1] else 'http'}://{shown[2]}{tail}"
+    return None
+
+
+def _path(path: str) -> str:
+    kept: list[str] = []
+    for segment in _PATH_SESSION.sub("", _spelt(path, _PATH_SAFE)).split("/")[1:]:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    return "/" + "/".join(kept).rstrip("/") if any(kept) else "/"
+
+
+def _spelt(text: str, safe: str) -> str:
+    """Escapes in one spelling: none where none is needed, capitals elsewhere."""
+
+    def one(match: re.Match[str]) -> str:
+        if match[1]:
+            character = chr(int(match[1], 16))
+            return character if _UNRESERVED.match(character) else f"%{match[1].upper()}"
+        return quote(match[2], safe=safe, errors="replace") if match[2] else "%25"
+
+    return _ESCAPES.sub(one, text)
+
+
+def _tells(parameter: str, host: str) -> bool:
+    """Whether a parameter of a query has to do with what is shown."""
+    key, _, value = parameter.partition("=")
+    name = unquote(key).lower().removeprefix("amp;")  # of a link taken from markup as it stood
+    if _named(_TELLING, host, name):
+        return True
+    if name in _TRACKING or name in _SESSIONS or name.startswith((*_TRACKING_OPENINGS, "aspsessionid")):
+        return False
+    if name in _PERHAPS_SESSION and _SESSION_VALUE.match(value):
+        return False
+    return not _named(_IDLE, host, name)
+
+
+def _named(table: dict[str, set[str]], host: str, name: str) -> bool:
+    return any(
+        name in names and (host == domain or host.endswith(f".{domain}")) for domain, names in table.items()
+    )

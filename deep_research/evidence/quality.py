@@ -1,0 +1,209 @@
+"""How good a source is, judged from what is known of it, and why: every signal is kept with its effect. Pure.
+
+The effects are summed: from `HIGH` on a source is high, from `MEDIUM` on medium, below it low. Where all effects
+together, whatever their signs, weigh less than `ENOUGH`, there is nothing to go on and the quality is unknown. A work
+that was retracted is low, whatever else speaks for it; so is a page that gave no text. A document of the user's own is
+high. A list of the user's overrides all of this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from fnmatch import fnmatchcase
+from urllib.parse import unquote, urlsplit
+
+from deep_research.evidence.publishers import Class, class_of
+from deep_research.evidence.sites import host_of
+from deep_research.state import SourceKind, SourceQuality
+
+HIGH = 4
+MEDIUM = 1
+ENOUGH = 2
+SHORT = 500  # characters, below which a page has little to say
+OLD = 10  # years, after which what is no scholarship is likely to be outdated
+_DAYS = 365.25
+_MANY, _SOME = 10.0, 1.0  # citations a year
+_YOUNG = 1.0  # years, at the least: the first citations come late
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFacts:
+    """What is known of a source; None and empty mean that it is not.
+
+    ``address`` is the URL or the corpus-relative path. ``length`` is that of the readable text in characters, 0 when no
+    text could be had; ``abstract_only`` says that the text is only the abstract of a work. ``today`` is the day by which
+    ages are told; without it they do not count. The rest is what a catalogue of scholarship says.
+    """
+
+    address: str
+    kind: SourceKind = SourceKind.WEB
+    published: date | None = None
+    authors: tuple[str, ...] = ()
+    length: int | None = None
+    abstract_only: bool = False
+    today: date | None = None
+    venue: str | None = None
+    reviewed: bool | None = None
+    citations: int | None = None
+    retracted: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityLists:
+    """What the user says of sources: patterns for each quality.
+
+    A pattern is a domain (``example.org``, with what stands below it), a domain and the beginning of a path
+    (``example.org/blog``, whole segments), or a path of the corpus: a file, a folder, or with ``*``, ``?`` and ``[…]``
+    that match any characters, ``/`` too. The most specific pattern that fits wins; of equal ones the lower quality.
+    """
+
+    high: tuple[str, ...] = ()
+    medium: tuple[str, ...] = ()
+    low: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """``signals`` are what led to it, as ``+3 a scholarly publisher: plos.org``, the user's own list as ``= …``."""
+
+    quality: SourceQuality
+    signals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Signal:
+    effect: int
+    reason: str
+    final: bool = False  # what makes a source low by itself
+
+    def __str__(self) -> str:
+        return f"{self.effect:+d} {self.reason}"
+
+
+def judged(evidence: SourceFacts, lists: QualityLists | None = None) -> Judgement:
+    """The quality of a source and the signals it was told by. Equal facts have equal judgements."""
+    if lists and (said := _listed(evidence, lists)):
+        quality, pattern = said
+        return Judgement(quality, (f"= {quality} by your list: {pattern}",))
+    if evidence.kind is SourceKind.DOCUMENT:
+        return Judgement(SourceQuality.HIGH, ("= high as a document of your own",))
+    known = class_of(evidence.address)
+    signals = [*_of_class(known), *_of_record(evidence), *_of_page(evidence, known[0] if known else None)]
+    return Judgement(_quality(signals), tuple(map(str, signals)))
+
+
+def _quality(signals: list[_Signal]) -> SourceQuality:
+    if any(signal.final for signal in signals):
+        return SourceQuality.LOW
+    if sum(abs(signal.effect) for signal in signals) < ENOUGH:
+        return SourceQuality.UNKNOWN
+    total = sum(signal.effect for signal in signals)
+    if total >= HIGH:
+        return SourceQuality.HIGH
+    return SourceQuality.MEDIUM if total >= MEDIUM else SourceQuality.LOW
+
+
+def _of_class(known: tuple[Class, str] | None) -> Iterable[_Signal]:
+    if known:
+        kind, domain = known
+        yield _Signal(kind.effect, f"{kind.name}: {domain}")
+
+
+def _of_record(facts: SourceFacts) -> Iterable[_Signal]:
+    """What a catalogue of scholarship says."""
+    if facts.retracted:
+        yield _Signal(-10, "retracted", final=True)
+    if facts.reviewed:
+        yield _Signal(3, f"peer-reviewed: {facts.venue}" if facts.venue else "peer-reviewed")
+    elif facts.reviewed is False:
+        yield _Signal(-1, "not peer-reviewed")
+    elif facts.venue:
+        yield _Signal(1, f"appeared in {facts.venue}")
+    years = _age(facts)
+    if facts.citations is not None and years is not None:
+        rate = facts.citations / max(years, _YOUNG)
+        if rate >= _SOME:
+            yield _Signal(
+                2 if rate >= _MANY else 1,
+                f"cited {facts.citations:,} times, {rate:,.0f} a year",
+            )
+    elif facts.citations and facts.citations >= _MANY:
+        yield _Signal(1, f"cited {facts.citations:,} times")
+
+
+def _of_page(facts: SourceFacts, kind: Class | None) -> Iterable[_Signal]:
+    if any(author.strip() for author in facts.authors):
+        yield _Signal(1, "names its author")
+    if facts.published:
+        yield _Signal(1, "dated")
+        years = _age(facts)
+        if years is not None and years >= OLD and not (kind and kind.scholarly) and not facts.reviewed:
+            yield _Signal(-1, f"{years:.0f} years old")
+    if facts.length == 0:
+        yield _Signal(-3, "no text could be read", final=True)
+    elif facts.abstract_only:
+        yield _Signal(-1, "only its abstract could be read")
+    elif facts.length is not None and facts.length < SHORT:
+        yield _Signal(-1, f"a text of only {facts.length} characters")
+    if facts.address.lower().startswith("http://"):
+        yield _Signal(-1, "not served over https")
+
+
+def _age(facts: SourceFacts) -> float | None:
+    """Years since it was published, 0 for what is dated ahead."""
+    if facts.today is None or facts.published is None:
+        return None
+    return max(0.0, (facts.today - facts.published).days / _DAYS)
+
+
+# The user's lists
+
+
+def _listed(facts: SourceFacts, lists: QualityLists) -> tuple[SourceQuality, str] | None:
+    fitting = [
+        (_weight(pattern), -rank, quality, pattern)
+        for rank, (quality, patterns) in enumerate(
+            (
+                (SourceQuality.LOW, lists.low),
+                (SourceQuality.MEDIUM, lists.medium),
+                (SourceQuality.HIGH, lists.high),
+            )
+        )
+        for pattern in patterns
+        if _fits(pattern, facts.address)
+    ]
+    if not fitting:
+        return None
+    _, _, quality, pattern = max(fitting)
+    return quality, pattern
+
+
+def _weight(pattern: str) -> tuple[int, int]:
+    """How specific a pattern is: what has no wildcard first, then by its plain characters."""
+    plain = _plain(pattern)
+    wild = re.sub(r"\[[^\]]*\]|[*?]", "", plain)
+    return (wild == plain), len(wild)
+
+
+def _fits(pattern: str, address: str) -> bool:
+    pattern = _plain(pattern)
+    host = host_of(address)
+    if not pattern:
+        return False
+    if not host:
+        return fnmatchcase(address, pattern) or address == pattern or address.startswith(f"{pattern}/")
+    domain, _, opening = pattern.partition("/")
+    domain = host_of(f"https://{domain}")
+    if not domain or not (host == domain or host.endswith(f".{domain}")):
+        return False
+    path = unquote(urlsplit(address.strip()).path).strip("/")
+    return not opening or path == opening or path.startswith(f"{opening}/")
+
+
+def _plain(pattern: str) -> str:
+    """A pattern without what people write around a domain."""
+    pattern = re.sub(r"\Ahttps?://", "", pattern.strip())
+    return re.sub(r"\A\*\.(?=[\w-]+\.)", "", pattern).removeprefix("www.").rstrip("/")
