@@ -17,7 +17,8 @@ from deep_research.errors import ExtractionError
 from deep_research.sources.extract import Document, Extractor
 
 SECONDS = 12.0
-STALL = 0.05
+STALL = 0.05  # seconds
+BUSY = 0.5
 GROWTH = 64.0  # MB
 SLOW = {
     "a small one that takes long",
@@ -44,9 +45,11 @@ def attack(extractor: Extractor, raw: bytes, media_type: str = "") -> Document |
         async def tick() -> None:
             nonlocal worst
             while True:
-                before = time.perf_counter()
+                before, computed = time.perf_counter(), time.process_time()
                 await asyncio.sleep(0.002)
-                worst = max(worst, time.perf_counter() - before - 0.002)
+                waited = time.perf_counter() - before - 0.002
+                # Where others keep the cores busy a loop waits that nobody blocks: what we do in that time counts.
+                worst = max(worst, min(waited, time.process_time() - computed), waited - BUSY)
 
         ticking = asyncio.create_task(tick())
         try:
