@@ -456,6 +456,13 @@ def gather_pages(folder: Path) -> None:
 
 
 @row
+def extraction(folder: Path) -> None:
+    from extraction import measure
+
+    measure(folder, show)
+
+
+@row
 def model_calls(folder: Path) -> None:
     from model_calls import overheads
 

@@ -28,7 +28,6 @@ class Hit:
     relevance: float
     author: str = ""
     pages: tuple[int, ...] = ()
-    language: str | None = None
     mentions: tuple[Mention, ...] = ()
     via: str = ""
 

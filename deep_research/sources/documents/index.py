@@ -12,6 +12,7 @@ from deep_research.errors import CorpusError, SearchError
 from deep_research.evidence.language import ENGLISH, language_of
 from deep_research.sources.documents.database import CorpusDatabase, is_damage
 from deep_research.sources.documents.files import CorpusFolder, Skipped
+from deep_research.sources.documents.following import Follower
 from deep_research.sources.documents.frequencies import Statistics, count
 from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.links import first_look, with_links
@@ -63,7 +64,7 @@ class CorpusIndex:
         reader = extractor or Extractor()
 
         def work(writer: IndexWriter) -> None:
-            writer.follow(folder, reader, max_text_bytes=max_text_bytes, stopped=stopped)
+            Follower(writer, folder, reader, max_text_bytes).follow(stopped)
 
         try:
             return self._write(work)

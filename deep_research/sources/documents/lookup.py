@@ -253,7 +253,6 @@ def _hit(connection: sqlite3.Connection, found: list[_Found], weighted: Mapping[
         published=_day(best.published),
         author=author,
         pages=tuple(map(int, pages.split())) if pages else (),
-        language=best.language or None,
         passages=tuple(Span(start=part.start, end=part.stop) for part in found),
         score=-best.score,
         relevance=max(part.covers(weighted, text) for part in found),

@@ -43,6 +43,7 @@ class Child:
         """Raises `ExtractionError` when no process can be started."""
         self._limits = limits
         self.jobs = 0
+        self._killed = False
         try:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
                 [
@@ -157,7 +158,7 @@ class Child:
         return self._crashed(code)
 
     def _crashed(self, code: int | None = None) -> ExtractionError:
-        if code == -signal.SIGKILL:
+        if code == -signal.SIGKILL and not self._killed:
             return ExtractionError("reading it was ended from outside", crashed=True, passing=True)
         if code is not None and code < 0:
             with suppress(ValueError):
@@ -167,8 +168,13 @@ class Child:
     def kill(self) -> None:
         with self._reaping:
             if self._process.returncode is None:
+                self._killed = True
                 with suppress(ProcessLookupError):
                     self._process.kill()
+
+    def is_alive(self) -> bool:
+        with self._reaping:
+            return self._process.poll() is None
 
     def end(self, *, at_once: bool = True) -> None:
         """Ends the process, waits for it and closes the pipes. May be called again."""

@@ -37,9 +37,14 @@ def finished(
 ) -> Document:
     """The document of a ``text`` that is clean already. Raises `UnreadableError` when nothing in it can be read, and
     `TooLongError`."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:  # halves of characters, as JSON and PDF can hold them
+        text = text.encode("utf-8", "replace").decode()
+        size = len(text)
     if not any(map(str.isalnum, text)):
         raise UnreadableError("no readable text in it")
-    if len(text) > max_text_bytes or len(text.encode()) > max_text_bytes:
+    if size > max_text_bytes:
         raise TooLongError(f"more than {max_text_bytes:,} bytes of text")
     return Document(
         title=one_line(clean(title), TITLE_LENGTH) or _name_as_title(name),

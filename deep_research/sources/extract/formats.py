@@ -155,7 +155,7 @@ def _written(head: str, said: Format | None, named: Format | None, declared: str
     if said is None and declared.endswith("+xml"):
         said = Format.XML
     found = said or (named if not declared or declared.startswith(("text/html", "application/")) else None)
-    if found is None and declared.startswith("text/"):
+    if found is None and declared.startswith("text/") and declared != "text/html":
         return Format.TEXT
     if found is None and head.lstrip()[:1] in ("{", "["):
         return Format.JSON_LINES if _LINE_OF_JSON.match(head) else Format.JSON

@@ -2,8 +2,8 @@
 
 What trafilatura finds is not what is kept, but a vote: it loses listings, tables and short paragraphs. The text goes
 from the first to the last of the blocks that it found, once menus and notices are out; all of them when it found
-nothing, or far less than there is. A page of a shape that trees cannot hold goes straight to that reader, which takes linear time
-whatever the input.
+nothing, or far less than there is. A page of a shape that trees cannot hold goes straight to that reader, which takes
+linear time whatever the input.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.pruning import drop_told, pruned
-from deep_research.sources.extract.votes import main_part, mark_links
 from deep_research.sources.extract.texts import decode_page, parse_date
 from deep_research.sources.extract.unpadding import unpadded
+from deep_research.sources.extract.votes import main_part, mark_links
 
 MAX_RAW = 10_000_000  # bytes, with scripts, styles and images
 MAX_PAGE = 2_000_000  # characters without them

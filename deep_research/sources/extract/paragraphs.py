@@ -27,7 +27,11 @@ def flowing(lines: list[str]) -> str:
             open_ = False
             continue
         text = _BULLET.sub("- ", text, count=1) if _BULLET.match(text) else text
-        begins = not open_ or _ITEM.match(text) or _is_row(line) or _is_heading(text, usual, last)
+        # What begins in capitals after a short line is seldom the same sentence.
+        turned = (
+            paragraphs and len(last) < usual * 0.7 and text[:1].isupper() and not last.endswith((",", "-"))
+        )
+        begins = not open_ or turned or _ITEM.match(text) or _is_row(line) or _is_heading(text, usual, last)
         if begins:
             paragraphs.append(_row(line) if _is_row(line) else text)
         else:

@@ -56,7 +56,7 @@ def read(raw: bytes, asked: Asked) -> Document:
             pass  # a short text, but the whole of it
         else:
             raise UnreadableError("no text layer: its pages are pictures; run it through text recognition")
-    text, starts = _joined([flowing(page) for page in without_margins(pages)])
+    text, starts = _joined([clean(flowing(page)) for page in without_margins(pages)])
     title, author, published = about
     return finished(
         raw,

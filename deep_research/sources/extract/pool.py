@@ -12,12 +12,12 @@ import os
 import threading
 import weakref
 from collections import deque
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Any
 
 from deep_research.errors import ExtractionError
+from deep_research.sources.extract.answers import document_of
 from deep_research.sources.extract.child import Child, Limits
 from deep_research.sources.extract.document import Document
 
@@ -132,18 +132,26 @@ class Extractor:
                     target=self._serve, args=(self._closings,), name="extractor", daemon=True
                 )
                 self._threads.add(thread)
-                thread.start()
+                self._begin(thread, job)
         return job
+
+    def _begin(self, thread: threading.Thread, job: _Job) -> None:
+        try:
+            thread.start()
+        except RuntimeError:  # too many, or the interpreter is going down
+            self._threads.discard(thread)
+            if not self._threads:
+                self._waiting.remove(job)
+                job.future.set_exception(ExtractionError("no thread can be started to read it", passing=True))
 
     def _cancel(self, job: _Job) -> None:
         with self._lock:
             job.cancelled = True
-            child = job.child
             if job in self._waiting:
                 self._waiting.remove(job)
+            if job.child:  # under the lock: a moment later it may be at work for another
+                job.child.kill()
         job.future.cancel()
-        if child:
-            child.kill()
 
     def _serve(self, closings: int) -> None:
         """The life of a thread: one job after the other, one child at a time."""
@@ -183,6 +191,9 @@ class Extractor:
         error: BaseException | None = None
         document: Document | None = None
         try:
+            if child and not child.is_alive():
+                self._end(child)
+                child = None
             child = child or self._start()
             with self._lock:
                 job.child = child
@@ -201,6 +212,7 @@ class Extractor:
         with self._lock:
             job.child = None
             self._running.discard(job)
+            spent = spent or job.cancelled
         if child and spent:
             self._end(child)
             child = None
@@ -226,43 +238,14 @@ class Extractor:
     def before_fork(self) -> None:
         self._lock.acquire()
 
-    def after_fork_in_parent(self) -> None:
-        self._lock.release()
-
-    def after_fork_in_child(self) -> None:
-        """The threads are gone, and the children are those of the other process."""
+    def after_fork(self, *, in_child: bool) -> None:
+        """In the copy the threads are gone, and the children are those of the other process."""
+        if not in_child:
+            self._lock.release()
+            return
         for child in self._children:
             child.forget()
         self._renew()
-
-
-def document_of(answer: dict[str, Any]) -> Document:
-    """The document in a child's answer. Raises `ExtractionError` when it says why there is none, with ``told`` in its
-    data when the child can go on, and for what is no answer."""
-    if isinstance(why := answer.get("why"), str):
-        data: dict[str, Any] = {} if answer.get("leaving") else {"told": True}
-        if answer.get("limit") in ("memory", "time", "size"):
-            data["limit"] = answer["limit"]
-        raise ExtractionError(why[:500], **data)
-    try:
-        day = answer["published"]
-        pages = tuple(answer["pages"])
-        if not all(isinstance(answer[key], str) for key in ("title", "text", "author", "snapshot_hash")):
-            raise TypeError
-        if not all(isinstance(page, int) and 0 <= page <= len(answer["text"]) for page in pages):
-            raise ValueError
-        language = answer["language"]
-        return Document(
-            title=answer["title"],
-            text=answer["text"],
-            published=date.fromisoformat(day) if day else None,
-            author=answer["author"],
-            language=str(language) if language else None,
-            pages=pages,
-            snapshot_hash=answer["snapshot_hash"],
-        )
-    except (KeyError, TypeError, ValueError):
-        raise ExtractionError("reading it crashed", crashed=True) from None
 
 
 def _closed() -> ExtractionError:
@@ -279,14 +262,9 @@ def _before_fork() -> None:
         extractor.before_fork()
 
 
-def _after_fork_in_parent() -> None:
+def _after_fork(*, in_child: bool) -> None:
     while _forking:
-        _forking.pop().after_fork_in_parent()
-
-
-def _after_fork_in_child() -> None:
-    while _forking:
-        _forking.pop().after_fork_in_child()
+        _forking.pop().after_fork(in_child=in_child)
 
 
 @atexit.register
@@ -297,7 +275,7 @@ def _close_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+        before=_before_fork,
+        after_in_parent=lambda: _after_fork(in_child=False),
+        after_in_child=lambda: _after_fork(in_child=True),
     )
-
-__all__ = ["CancelledError", "Extractor"]

@@ -28,12 +28,15 @@ _NAMED = re.compile(
     r"nav|menu|masthead|catlinks|toc|editsection|headerlink|anchorjs|skip|pagination|pager|controls|suggested|"
     r"recommended|recommendations|trending|popular|feedback|toolbar|footer|copyright|siteSub|jump|hatnote|backlink|"
     r"beta-banner|phase-banner|more-stories|read-more|also-read|paywall|popup|modal|noprint|printfooter|sr-only|"
-    r"visually-hidden|screen-reader-text|metadata-bar|post-meta|article-meta|entry-meta|tags|taglist|metadata|infobox-image|infobox-caption)"
+    r"visually-hidden|screen-reader-text|metadata-bar|post-meta|article-meta|entry-meta|tags|taglist|metadata|"
+    r"infobox-image|infobox-caption)"
     r"(?=$|[\s_-])",
     re.IGNORECASE,
 )
+_NOTE = re.compile(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
 _TOLD = re.compile(
-    r"(?:^|[\s_-])(?:byline|dateline|pubdate|timestamp|date-published|published-date)(?=$|[\s_-])", re.I
+    r"(?:^|[\s_-])(?:byline|dateline|pubdate|timestamp|date-published|published-date)(?=$|[\s_-])",
+    re.IGNORECASE,
 )
 _BYLINE = 200  # characters
 _KEPT = frozenset(
@@ -53,7 +56,7 @@ def pruned(tree: HtmlElement) -> HtmlElement:
     for element in list(body.iter("*")):
         if element.getparent() is None or not isinstance(element.tag, str) or element is body:
             continue
-        if _is_of_the_site(element, whole):
+        if _is_of_the_site(element, whole) and not _is_in_a_listing(element):
             _drop(element)
     for mark in list(body.iter("sup", "a", "span")):
         if _is_mark(mark):
@@ -66,15 +69,18 @@ def pruned(tree: HtmlElement) -> HtmlElement:
 def drop_told(tree: HtmlElement) -> None:
     """Takes out what the metadata tell already: who wrote it, on which day."""
     for element in list(tree.iter("script", "time", "div", "p", "span", "address")):
-        if element.getparent() is None:
-            continue
-        size = len(element.text_content())
-        if element.tag == "script" or (size < _BYLINE and _TOLD.search((element.get("class") or "")[:300])):
+        if element.getparent() is not None and _is_told(element):
             _drop(element)
-        elif element.tag == "time" and size == len(element.getparent().text_content().strip()):
-            _drop(element)
-        elif element.tag == "time" and element.getparent().tag in ("article", "section", "main", "header"):
-            _drop(element)
+
+
+def _is_told(element: HtmlElement) -> bool:
+    if element.tag == "script":
+        return True
+    if element.tag == "time":  # not one in a sentence
+        parent = element.getparent()
+        alone = len(element.text_content().strip()) == len(parent.text_content().strip())
+        return alone or parent.tag in ("article", "section", "main", "header")
+    return bool(_TOLD.search((element.get("class") or "")[:300])) and len(element.text_content()) < _BYLINE
 
 
 def _is_of_the_site(element: HtmlElement, whole: int) -> bool:
@@ -95,6 +101,11 @@ def _is_of_the_site(element: HtmlElement, whole: int) -> bool:
     return False
 
 
+def _is_in_a_listing(element: HtmlElement) -> bool:
+    """Whether it is a piece of code: what is called a comment there is part of it."""
+    return element.tag not in _TAGS and any(True for _ in element.iterancestors("pre", "code"))
+
+
 def _is_named_so(element: HtmlElement) -> bool:
     return any(_NAMED.search((element.get(name) or "")[:300]) for name in ("class", "id"))
 
@@ -109,9 +120,7 @@ def _is_mark(element: HtmlElement) -> bool:
         return False
     text = element.text_content()[:12].strip()
     if element.tag == "sup":
-        return bool(re.match(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?", text)) and bool(
-            element.find(".//a") is not None
-        )
+        return _NOTE.match(text) is not None and element.find(".//a") is not None
     return element.tag == "a" and text in ("¶", "#", "§", "🔗", "↑", "^")
 
 

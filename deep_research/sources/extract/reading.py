@@ -4,9 +4,8 @@ document first needs it."""
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib import import_module
-from typing import Any
 
 from deep_research.evidence.language import language_of
 from deep_research.sources.extract.document import Document
@@ -41,9 +40,3 @@ def charset(media_type: str) -> str:
     """The encoding that a header names, in lower case; empty when it names none."""
     found = _CHARSET.search(media_type)
     return found[1].lower() if found else ""
-
-
-def told(document: Document) -> dict[str, Any]:
-    """The document as JSON can say it."""
-    day = document.published
-    return {**asdict(document), "published": day.isoformat() if day else None}

@@ -7,9 +7,14 @@ from collections import defaultdict
 
 from lxml.html import HtmlElement
 
+from deep_research.sources.extract.plaintext import words
+
 _LINK = "\ue000"  # stands before what is nothing but links; of private use, so no page means anything by it
-_BLOCKS = frozenset("address article blockquote body caption dd div dl dt fieldset figcaption figure footer form h1 h2 h3 "
-                    "h4 h5 h6 header html li main ol p pre section summary table tbody td th tr ul".split())  # fmt: skip
+_BLOCKS = words(
+    "address article blockquote body caption dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
+    "header html li main ol p pre section summary table tbody td th tr ul"
+)
+_FENCES = ("```", "~~~")
 _MOSTLY = 0.8  # of a block's text, in links
 _FAR_LESS = 0.5
 _ENOUGH = 400  # characters
@@ -32,7 +37,7 @@ def mark_links(tree: HtmlElement) -> None:
 
 def main_part(whole: str, found: str) -> str:
     """``whole`` is all there is, in blocks; ``found`` what the other reader took of it."""
-    blocks = whole.split("\n\n")
+    blocks = _blocks(whole)
     lines = {_key(line) for line in found.split("\n")} - {""}
     voted = [_is_voted(block, lines) for block in blocks]
     kept = [
@@ -57,6 +62,21 @@ def main_part(whole: str, found: str) -> str:
     if len(text) < _FAR_LESS * len(everything) and len(everything) - len(text) > _ENOUGH:
         return everything
     return text
+
+
+def _blocks(text: str) -> list[str]:
+    """The blocks of a text, each listing one of them."""
+    found: list[str] = []
+    fence = ""
+    for part in text.split("\n\n"):
+        if fence:
+            found[-1] += f"\n\n{part}"
+        else:
+            found.append(part)
+            fence = part[:3] if part.startswith(_FENCES) else ""
+        if fence and part.endswith(f"\n{fence}"):
+            fence = ""
+    return found
 
 
 def _headed(blocks: list[str]) -> list[str]:
@@ -107,4 +127,4 @@ def _is_heading(block: str) -> bool:
 
 def _is_set(block: str) -> bool:
     """A listing or a table."""
-    return block.startswith(("```", "~~~")) or (" | " in block and _LINK not in block)
+    return block.startswith(_FENCES) or (" | " in block and _LINK not in block)

@@ -42,8 +42,9 @@ def main(memory: int, cpu_seconds: int, seconds: float) -> None:
     sys.addaudithook(_refuse)
     import json
 
+    from deep_research.sources.extract.answers import told
     from deep_research.sources.extract.plaintext import UnreadableError
-    from deep_research.sources.extract.reading import read, told
+    from deep_research.sources.extract.reading import read
 
     while (piece := receive(questions, 100_000)) is not None and (
         raw := receive(questions, _MAX_RAW)

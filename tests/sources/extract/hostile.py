@@ -19,8 +19,13 @@ HTML_CASES: dict[str, Callable[[], bytes]] = {
     "paragraphs of 7.8 MB": lambda: _page("<p>word word</p>" * 490_000),
     "one text of 10 MB": lambda: _page("<p>" + "word " * 2_000_000 + "</p>"),
     "a hundred thousand tags deep": lambda: _page("<div>" * 100_000 + f"<p>{MAIN}</p>"),
-    "a million attributes": lambda: _page(
-        "<p " + " ".join(f"a{n}='1'" for n in range(150_000)) + f">{MAIN}</p>" + "<i b=c d>" * 100_000
+    "a hundred thousand attributes": lambda: _page(
+        "<p " + " ".join(f"a{n}='1'" for n in range(140_000)) + f">{MAIN}</p>"
+    ),
+    "a million attributes": lambda: _page(f"<p>{MAIN}</p>" + f"<i {'b=c ' * 9}>" * 111_111),
+    "paragraphs just below the limit": lambda: _page("<p>word word</p>" * 115_000),
+    "as many elements as trafilatura gets": lambda: _page(
+        "<div><p>word <a href=x>link</a></p></div>" * 13_000
     ),
     "a huge attribute": lambda: _page(f"<p title='{'x' * 1_900_000}'>{MAIN}</p>"),
     "comments without end": lambda: _page(f"<p>{MAIN}</p>" + "<!-- " * 300_000),
@@ -105,7 +110,7 @@ def _recursive() -> list[bytes]:
 
 PDF_CASES: dict[str, Callable[[], bytes]] = {
     "a small one that takes long": lambda: pdf(
-        _one_page(stream(*_packed(b"1 0 0 1 0 0 cm q Q\n" * 3_000_000)))
+        _one_page(stream(*_packed(b"BT /F1 9 Tf " + b"(x) Tj " * 600_000 + b"ET")))
     ),
     "drawings within drawings": lambda: pdf(_form_bomb()),
     "pages within themselves": lambda: pdf(_recursive()),

@@ -17,9 +17,16 @@ from deep_research.errors import ExtractionError
 from deep_research.sources.extract import Document, Extractor
 
 SECONDS = 12.0
-STALL = 0.05
+STALL = 0.05  # seconds
+BUSY = 0.5
 GROWTH = 64.0  # MB
-SLOW = {"a small one that takes long", "paragraphs of 7.8 MB", "a bomb of tables", "a million attributes"}
+SLOW = {
+    "a small one that takes long",
+    "a hundred thousand attributes",
+    "a stream that unpacks to 500 MB",
+    "paragraphs just below the limit",
+    "as many elements as trafilatura gets",
+}
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +45,11 @@ def attack(extractor: Extractor, raw: bytes, media_type: str = "") -> Document |
         async def tick() -> None:
             nonlocal worst
             while True:
-                before = time.perf_counter()
+                before, computed = time.perf_counter(), time.process_time()
                 await asyncio.sleep(0.002)
-                worst = max(worst, time.perf_counter() - before - 0.002)
+                waited = time.perf_counter() - before - 0.002
+                # Where others keep the cores busy a loop waits that nobody blocks: what we do in that time counts.
+                worst = max(worst, min(waited, time.process_time() - computed), waited - BUSY)
 
         ticking = asyncio.create_task(tick())
         try:
@@ -121,6 +130,7 @@ def test_no_web_page_does_harm(extractor: Extractor, name: str) -> None:
 def test_no_pdf_does_harm(extractor: Extractor, name: str) -> None:
     found = attack(extractor, hostile.PDF_CASES[name](), "application/pdf")
     reasons = {
+        "a small one that takes long": "10 s of computing",
         "encrypted": "encrypted",
         "without a text": "no text layer",
         "a million pages by its own account": "500 pages",

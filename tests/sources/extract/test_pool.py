@@ -105,9 +105,10 @@ def test_a_child_killed_from_outside_is_told_and_replaced(naughty: Make) -> None
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(ExtractionError, match="from outside"):
         future.result(5)
-    os.kill(int(extractor.extract_now(b"echo").title), signal.SIGKILL)  # an idle one
-    with pytest.raises(ExtractionError):
-        extractor.extract_now(b"echo")
+    idle = int(extractor.extract_now(b"echo").title)
+    os.kill(idle, signal.SIGKILL)
+    while _is_running(idle):
+        time.sleep(0.01)
     assert extractor.extract_now(b"echo there").text == "there"
 
 
@@ -347,3 +348,16 @@ def test_threads_leave_with_their_work(naughty: Make) -> None:
     extractor.extract_now(b"echo")
     extractor.close()
     assert not [thread for thread in threading.enumerate() if thread.name == "extractor"]
+
+
+def test_cancelling_at_any_moment_disturbs_no_other_job(naughty: Make) -> None:
+    async def main() -> None:
+        extractor = naughty(workers=2)
+        for turn in range(60):
+            task = asyncio.create_task(extractor.extract(b"echo gone"))
+            other = asyncio.create_task(extractor.extract(f"echo {turn}".encode()))
+            await asyncio.sleep(turn * 0.00005)
+            task.cancel()
+            assert (await other).text == str(turn)
+
+    asyncio.run(main())

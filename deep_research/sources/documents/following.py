@@ -1,0 +1,162 @@
+"""Bringing an index into agreement with a folder: reading what changed, some of it in child processes meanwhile."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from deep_research.errors import CorpusError, ExtractionError
+from deep_research.sources.documents.files import Candidate, CorpusFolder, Skipped
+from deep_research.sources.documents.readers import Document, TooLongError, is_read_apart, read_document
+from deep_research.sources.documents.writer import IndexWriter
+from deep_research.sources.extract import Extractor
+from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.state.identity import sha256_hex
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A file as the index knows it. With ``why`` it was skipped; ``text_bytes`` is then the limit it went
+    over, 0 when it would be skipped under any limit."""
+
+    id: int
+    size: int
+    mtime_ns: int
+    snapshot_hash: str
+    text_bytes: int
+    why: str | None
+
+    def holds(self, file: Candidate, max_text_bytes: int) -> bool:
+        """Whether reading the file again would tell nothing new."""
+        if (self.size, self.mtime_ns) != (file.size, file.mtime_ns):
+            return False
+        if self.why is None:
+            return self.text_bytes <= max_text_bytes
+        return self.text_bytes == 0 or max_text_bytes <= self.text_bytes
+
+    def still_says(self, raw: bytes, max_text_bytes: int) -> bool:
+        """Whether the file was only touched."""
+        return (
+            self.why is None and self.text_bytes <= max_text_bytes and self.snapshot_hash == sha256_hex(raw)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    """A file that the extractor reads."""
+
+    path: str
+    before: _Known | None
+    size: int
+    mtime_ns: int
+    document: Future[Document]
+
+
+class Follower:
+    """Makes what ``writer`` writes to agree with ``folder``. ``extractor`` reads what is not to be read here;
+    ``max_text_bytes`` is how much text a document may have."""
+
+    def __init__(
+        self,
+        writer: IndexWriter,
+        folder: CorpusFolder,
+        extractor: Extractor,
+        max_text_bytes: int,
+    ) -> None:
+        self._connection = writer.connection
+        self._writer = writer
+        self._folder = folder
+        self._extractor = extractor
+        self._max_text_bytes = max_text_bytes
+        self._under_way: deque[_UnderWay] = deque()
+
+    def follow(self, stopped: Callable[[], bool]) -> None:
+        """Adds, replaces and removes what differs. ``stopped`` is asked between files. Raises `CorpusError` when it says
+        yes."""
+        known = {
+            row[0]: _Known(*row[1:])
+            for row in self._connection.execute(
+                "SELECT path, id, size, mtime_ns, snapshot_hash, text_bytes, why FROM documents"
+            )
+        }
+        try:
+            self._walk(known, stopped)
+        finally:
+            for left in self._under_way:
+                left.document.cancel()
+        for gone in known:
+            self._writer.removed += self._writer.remove(gone)
+
+    def _walk(self, known: dict[str, _Known], stopped: Callable[[], bool]) -> None:
+        """Reads what is new or changed. What is left in ``known`` is gone."""
+        seen: set[str] = set()
+        for entry in self._folder.walk():
+            _check(stopped)
+            if isinstance(entry, Candidate) and entry.path in seen:
+                entry = Skipped(entry.path, "another file has the same printable name")
+            if isinstance(entry, Skipped):
+                self._writer.skipped.append(entry)
+                continue
+            seen.add(entry.path)
+            before = known.pop(entry.path, None)
+            if before is None or not before.holds(entry, self._max_text_bytes):
+                self._read(entry, before)
+            elif before.why is not None:
+                self._writer.skipped.append(Skipped(entry.path, before.why))
+        while self._under_way:
+            _check(stopped)
+            self._finish(self._under_way.popleft())
+        _check(stopped)  # what was stopped in the middle must not pass for unreadable
+
+    def _read(self, file: Candidate, before: _Known | None) -> None:
+        """Reads one file, here or by handing it to the extractor, and puts what it now is in the place of what it was."""
+        try:
+            raw, status = self._folder.read(file.names)
+        except UnreadableError as error:
+            self._skip(file.path, str(error), before)  # the next look may find it readable without a change
+            return
+        size, mtime_ns = status.st_size, status.st_mtime_ns
+        name = file.names[-1]
+        if before and before.still_says(raw, self._max_text_bytes):
+            self._connection.execute(
+                "UPDATE documents SET size = ?, mtime_ns = ? WHERE id = ?", (size, mtime_ns, before.id)
+            )
+        elif is_read_apart(name):
+            while len(self._under_way) > self._extractor.workers:
+                self._finish(self._under_way.popleft())
+            document = self._extractor.submit(raw, name=name, max_text_bytes=self._max_text_bytes)
+            self._under_way.append(_UnderWay(file.path, before, size, mtime_ns, document))
+        else:
+            try:
+                found = read_document(raw, name, max_text_bytes=self._max_text_bytes)
+            except UnreadableError as error:
+                over = self._max_text_bytes if isinstance(error, TooLongError) else 0
+                self._skip(file.path, str(error), before)
+                self._writer.remember(file.path, str(error), size=size, mtime_ns=mtime_ns, over=over)
+            else:
+                self._writer.put(file.path, found, size=size, mtime_ns=mtime_ns)
+
+    def _finish(self, file: _UnderWay) -> None:
+        try:
+            document = file.document.result()
+        except ExtractionError as error:
+            self._skip(file.path, error.problem, file.before)
+            if not error.data.get("passing"):
+                over = self._max_text_bytes if error.data.get("limit") == "size" else 0
+                self._writer.remember(
+                    file.path, error.problem, size=file.size, mtime_ns=file.mtime_ns, over=over
+                )
+        else:
+            self._writer.put(file.path, document, size=file.size, mtime_ns=file.mtime_ns)
+
+    def _skip(self, path: str, why: str, before: _Known | None) -> None:
+        self._writer.skipped.append(Skipped(path, why))
+        if before:
+            self._writer.removed += self._writer.remove(path)
+
+
+def _check(stopped: Callable[[], bool]) -> None:
+    if stopped():
+        raise CorpusError("The corpus was closed while it was being read.", hint="Nothing was lost.")

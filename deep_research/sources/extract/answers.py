@@ -1,0 +1,45 @@
+"""Documents on their way between the processes: as JSON can say them, and back. What comes back is checked: it was
+written by a process that read what nobody vouches for."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import date
+from typing import Any
+
+from deep_research.errors import ExtractionError
+from deep_research.sources.extract.document import Document
+
+
+def told(document: Document) -> dict[str, Any]:
+    day = document.published
+    return {**asdict(document), "published": day.isoformat() if day else None}
+
+
+def document_of(answer: dict[str, Any]) -> Document:
+    """The document in a child's answer. Raises `ExtractionError` when it says why there is none, with ``told`` in its
+    data when the child can go on, and for what is no answer."""
+    if isinstance(why := answer.get("why"), str):
+        data: dict[str, Any] = {} if answer.get("leaving") else {"told": True}
+        if answer.get("limit") in ("memory", "time", "size"):
+            data["limit"] = answer["limit"]
+        raise ExtractionError(why[:500], **data)
+    try:
+        day = answer["published"]
+        pages = tuple(answer["pages"])
+        if not all(isinstance(answer[key], str) for key in ("title", "text", "author", "snapshot_hash")):
+            raise TypeError
+        if not all(isinstance(page, int) and 0 <= page <= len(answer["text"]) for page in pages):
+            raise ValueError
+        language = answer["language"]
+        return Document(
+            title=answer["title"],
+            text=answer["text"],
+            published=date.fromisoformat(day) if day else None,
+            author=answer["author"],
+            language=str(language) if language else None,
+            pages=pages,
+            snapshot_hash=answer["snapshot_hash"],
+        )
+    except (KeyError, TypeError, ValueError):
+        raise ExtractionError("reading it crashed", crashed=True) from None

@@ -1,0 +1,127 @@
+"""PDF and Word files, made as programs make them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+import docx
+from hostile import FONT, pdf, stream
+
+Line = tuple[float, float, str]  # from the left, from the bottom, what it says
+
+
+def paged(pages: Sequence[Sequence[Line]], *, info: str = "") -> bytes:
+    """A PDF with a text layer: each line where it says."""
+    count = len(pages)
+    kids = b" ".join(b"%d 0 R" % (4 + 2 * number) for number in range(count))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, count),
+        FONT,
+    ]
+    for number, lines in enumerate(pages):
+        drawn = [f"BT /F1 10 Tf 1 0 0 1 {x} {y} Tm ({_escaped(text)}) Tj ET" for x, y, text in lines]
+        objects.append(
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents %d 0 R "
+            b"/Resources << /Font << /F1 3 0 R >> >> >>" % (5 + 2 * number)
+        )
+        objects.append(stream("\n".join(drawn).encode("cp1252")))
+    trailer = b""
+    if info:
+        objects.append(info.encode("cp1252"))
+        trailer = b"/Info %d 0 R" % len(objects)
+    return pdf(objects, trailer=trailer)
+
+
+def column(left: float, top: float, text: str) -> list[Line]:
+    return [
+        (left, top - 12 * number, line)
+        for number, line in enumerate(text.strip("\n").split("\n"))
+        if line.strip()
+    ]
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
+
+
+PAPER_LEFT = """
+1 Introduction
+Harbour walls age in ways that are seldom meas-
+ured. We describe a survey of forty walls, each of
+which was visited twice, and ask which of them will
+need repair within ten years. The method is cheap.
+2 Method
+Every wall was walked along at low water. Cracks
+wider than 2 mm were counted; a long-
+term record of tides was used to tell how often
+"""
+PAPER_RIGHT = """
+the joints are wet. Two observers worked apart from
+each other, and agreed in 91% of cases.
+3 Results
+Of the forty walls, nine had more than ten cracks
+per metre. All of these were built before 1880. The
+mean was 3.4 cracks per metre.
+"""
+
+
+def paper() -> bytes:
+    first = [
+        (180, 760, "A Survey of Forty Harbour Walls"),
+        (220, 740, "Ines Okafor and Tom Marsh"),
+        *column(50, 700, PAPER_LEFT),
+        *column(320, 700, PAPER_RIGHT),
+        (298, 30, "1"),
+    ]
+    return paged(
+        [first],
+        info="<< /Title (A Survey of Forty Harbour Walls) /Author (Ines Okafor; Tom Marsh) "
+        "/CreationDate (D:20240305101500Z) >>",
+    )
+
+
+REPORT = (
+    "The port handled 1.2 million tonnes of goods in the\nyear, 4% more than in the one before. Most of the\n"
+    "growth came from timber, which is now brought in by\nrail as well, and from the new cold store, which was",
+    "opened in May. Fish landings fell for the third year.\nThe board has asked for a study of the causes.",
+    "Income rose to 14.1 million. Costs rose less, so that\na surplus of 1.3 million remains. It will be spent on\n"
+    "the inner basin, whose floor is to be dredged.",
+    "The board thanks all who work in the port, and the\ntown that puts up with its noise.",
+)
+
+
+def report() -> bytes:
+    pages = [
+        [
+            (60, 780, "Port of Ellery - Annual Report 2024"),
+            *column(60, 740, text),
+            (280, 25, f"Page {number} of 4"),
+        ]
+        for number, text in enumerate(REPORT, 1)
+    ]
+    return paged(pages, info="<< /Title (report_final_v3.docx) /Author (admin) >>")
+
+
+def document() -> bytes:
+    """A Word document with what most of them have."""
+    made = docx.Document()
+    made.core_properties.title = "Survey of the inner wall"
+    made.core_properties.author = "Ines Okafor"
+    made.add_heading("Survey of the inner wall", 1)
+    made.add_paragraph("The wall was walked along on two days in March, at low water.")
+    made.add_heading("Findings", 2)
+    made.add_paragraph("Cracks at the east end", style="List Bullet")
+    made.add_paragraph("wider than before", style="List Bullet 2")
+    made.add_paragraph("A loose block", style="List Bullet")
+    table = made.add_table(3, 3)
+    for row, cells in enumerate(
+        (("Section", "Length", "Cracks"), ("East", "120 m", "31"), ("West", "", "4"))
+    ):
+        for place, cell in enumerate(cells):
+            table.cell(row, place).text = cell
+    made.add_paragraph("A third visit is due in June.")
+    out = io.BytesIO()
+    made.save(out)
+    return out.getvalue()

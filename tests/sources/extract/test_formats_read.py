@@ -1,0 +1,220 @@
+"""Each format read as a demanding reader would: the whole text, nothing of the site, tables and dates right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import made
+import pytest
+
+from deep_research.errors import ExtractionError
+from deep_research.evidence.plain import clean
+from deep_research.evidence.rows import clauses
+from deep_research.sources.extract import Document, Extractor
+
+PAGES = Path(__file__).with_name("pages")
+
+
+@pytest.fixture(scope="module")
+def extractor() -> Iterator[Extractor]:
+    one = Extractor()
+    yield one
+    one.close()
+
+
+def row(document: Document, line: str) -> list[str]:
+    start = document.text.index(line)
+    return clauses(document.text, start, start + len(line))
+
+
+@pytest.mark.parametrize(
+    ("name", "author", "published"),
+    [
+        ("news", "Ines Okafor", date(2025, 3, 14)),
+        ("manual", "The Tidequeue authors", None),
+        ("encyclopedia", "Contributors to Openpedia", date(2006, 5, 2)),
+        ("government", "Ministry of Waters", date(2025, 1, 20)),
+        ("forum", "", date(2023, 7, 2)),
+    ],
+)
+def test_a_page_is_read_as_it_was_checked_by_hand(
+    extractor: Extractor, name: str, author: str, published: date | None
+) -> None:
+    raw = (PAGES / f"{name}.html").read_bytes()
+    document = extractor.extract_now(
+        raw, media_type="text/html; charset=utf-8", name=f"https://x.example/{name}"
+    )
+    assert document.text == (PAGES / f"{name}.txt").read_text(encoding="utf-8").rstrip("\n")
+    assert (document.author, document.published, document.language) == (author, published, "en")
+    assert clean(document.text) == document.text
+
+
+def test_rows_of_a_page_find_their_headers(extractor: Extractor) -> None:
+    document = extractor.extract_now((PAGES / "government.html").read_bytes(), media_type="text/html")
+    assert row(document, "Mole | 3.40 | 0.397 | 2") == [
+        "Station: Mole; Highest: 3.40; Mean: 0.397; Days missing: 2"
+    ]
+
+
+def test_a_day_in_the_text_is_not_the_day_of_publication(extractor: Extractor) -> None:
+    page = (
+        b"<html><body><main><h1>Works</h1><p>Published 3 May 2019. " + b"The works were done by then. " * 20
+    )
+    assert extractor.extract_now(page, media_type="text/html").published is None
+
+
+def test_comments_in_a_listing_are_part_of_it(extractor: Extractor) -> None:
+    page = "<main><h1>H</h1><p>{}</p><pre><span class='comment'># why\n</span>run()\n\nstop()</pre></main>"
+    text = extractor.extract_now(page.format("Read this first. " * 20).encode(), media_type="text/html").text
+    assert "```\n# why\nrun()\n\nstop()\n```" in text
+
+
+@pytest.mark.parametrize(
+    ("page", "why"),
+    [
+        (
+            "<div id='root'></div><noscript>You need to enable JavaScript to run this app.</noscript>",
+            "built by scripts",
+        ),
+        ("<h1>Just a moment...</h1><p>Checking your browser before you go on.</p>", "captcha"),
+        (
+            "<h1>Before you continue to Search</h1><p>We use cookies and data.</p><button>Accept all</button>",
+            "consent",
+        ),
+        (
+            "<h1>Members</h1><p>Please log in to view this page.</p><form><input type=password></form>",
+            "log in",
+        ),
+        ("<nav>" + "<a href='/x'>Somewhere</a>" * 9 + "</nav>", "only navigation"),
+    ],
+)
+def test_a_page_without_a_text_says_what_is_there_instead(extractor: Extractor, page: str, why: str) -> None:
+    with pytest.raises(ExtractionError, match=why):
+        extractor.extract_now(
+            f"<!doctype html><html><body>{page}</body></html>".encode(), media_type="text/html"
+        )
+
+
+@pytest.mark.parametrize(
+    ("media_type", "head"),
+    [
+        ("text/html; charset=ISO-8859-1", ""),
+        ("text/html", "<meta charset=windows-1252>"),
+        ("text/html; charset=utf-8", "<meta charset=windows-1252>"),
+    ],
+)
+def test_the_charset_of_header_or_page_is_followed(extractor: Extractor, media_type: str, head: str) -> None:
+    page = f"<html><head>{head}</head><body><p>{'Café à la crème. ' * 20}</p></body></html>"
+    assert "Café à la crème." in extractor.extract_now(page.encode("cp1252"), media_type=media_type).text
+
+
+def test_the_columns_of_a_paper_are_read_one_after_the_other(extractor: Extractor) -> None:
+    document = extractor.extract_now(made.paper(), media_type="application/pdf")
+    assert document.text == (PAGES / "paper.txt").read_text(encoding="utf-8").rstrip("\n")
+    assert document.title == "A Survey of Forty Harbour Walls"
+    assert document.author == "Ines Okafor; Tom Marsh"
+    assert document.published == date(2024, 3, 5)
+
+
+def test_a_report_loses_its_running_headers_and_page_numbers_and_keeps_its_pages(
+    extractor: Extractor,
+) -> None:
+    document = extractor.extract_now(made.report(), name="report.pdf")
+    assert document.text.count("Annual Report") == 1
+    assert "Page " not in document.text
+    assert "cold store, which was opened in May." in document.text
+    assert document.title == "Port of Ellery - Annual Report 2024"
+    assert document.author == ""
+    starts = [document.text[page:].split()[0] for page in document.pages]
+    assert starts == ["Port", "opened", "Income", "The"]
+    assert clean(document.text) == document.text
+
+
+def test_a_word_document_is_read_in_order(extractor: Extractor) -> None:
+    document = extractor.extract_now(made.document(), name="survey.docx")
+    assert document.text == (PAGES / "survey.txt").read_text(encoding="utf-8").rstrip("\n")
+    assert (document.title, document.author) == ("Survey of the inner wall", "Ines Okafor")
+    assert row(document, "East | 120 m | 31") == ["Section: East; Length: 120 m; Cracks: 31"]
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_a_table_of_any_dialect_is_rows_with_headers(extractor: Extractor, mark: str) -> None:
+    lines = ("Station,Highest,Note", "Mole,3.40,", 'Skerry,3.12,"wet, windy"')
+    raw = "\r\n".join(line.replace(",", mark) if '"' not in line else
+                      mark.join(("Skerry", "3.12", '"wet, windy"')) for line in lines).encode()  # fmt: skip
+    document = extractor.extract_now(raw, name="tides.csv")
+    assert document.text == "Station | Highest | Note\nMole | 3.40 |\nSkerry | 3.12 | wet, windy"
+    assert row(document, "Skerry | 3.12 | wet, windy") == ["Station: Skerry; Highest: 3.12; Note: wet, windy"]
+
+
+def test_facts_are_not_taken_for_names_of_columns(extractor: Extractor) -> None:
+    document = extractor.extract_now(b"Mole,3.40,1831\nSkerry,3.12,1850\n", name="tides.csv")
+    assert document.text.startswith("| | |\nMole | 3.40 | 1831\n")
+
+
+def test_json_is_an_outline_and_records_are_a_table(extractor: Extractor) -> None:
+    raw = (
+        b'{"title": "Tides", "date": "2024-03-05", "author": {"name": "I. Okafor"}, "station": {"name": "Mole",'
+        b' "open": true}, "tags": ["sea", "wall"], "readings": [{"day": 1, "level": 3.4}, {"day": 2, "level": null}]}'
+    )
+    document = extractor.extract_now(raw, media_type="application/json")
+    assert (document.title, document.author, document.published) == ("Tides", "I. Okafor", date(2024, 3, 5))
+    assert document.text == (
+        "title: Tides\ndate: 2024-03-05\nauthor:\n- name: I. Okafor\nstation:\n- name: Mole\n- open: yes\n"
+        "tags: sea, wall\nreadings:\n\nday | level\n1 | 3.4\n2 |"
+    )
+
+
+def test_lines_of_json_are_read_and_a_cut_one_is_left_out(extractor: Extractor) -> None:
+    raw = b"".join(b'{"name": "n%d", "level": %d}\n' % (n, n) for n in range(20)) + b'{"name": "n'
+    text = extractor.extract_now(raw, name="x.jsonl").text
+    assert text.startswith("name | level\nn0 | 0\n")
+    assert text.endswith("n19 | 19")
+
+
+def test_json_that_is_nested_too_deeply_is_refused(extractor: Extractor) -> None:
+    for depth in (100, 100_000):
+        with pytest.raises(ExtractionError, match="nested") as caught:
+            extractor.extract_now(b"[" * depth + b"1" + b"]" * depth, name="x.json")
+        assert caught.value.data["limit"] == "size"
+
+
+def test_a_feed_is_its_entries(extractor: Extractor) -> None:
+    raw = (
+        b'<?xml version="1.0"?><rss><channel><title>Harbour news</title><item><title>Wall mended</title>'
+        b"<pubDate>Fri, 14 Mar 2025 08:00:00 GMT</pubDate><description>&lt;p&gt;All of it.&lt;/p&gt;</description>"
+        b"</item></channel></rss>"
+    )
+    document = extractor.extract_now(raw, media_type="application/rss+xml")
+    assert document.text == "# Harbour news\n\n## Wall mended\n\nFri, 14 Mar 2025 08:00:00 GMT\n\nAll of it."
+    assert document.published == date(2025, 3, 14)
+
+
+@pytest.mark.parametrize(
+    ("raw", "media_type", "name", "says"),
+    [
+        (b"# Tides\n\nThey come and go.", "text/markdown", "", "Tides"),
+        (b"Tides\n=====\n\nThey come and go.", "", "a.rst", "Tides"),
+        (b"THE TIDES\n\nThey come and go.", "text/plain", "", "THE TIDES"),
+        (
+            b"# Tides\n\nThey come and go.",
+            "text/plain; charset=utf-8",
+            "https://x.example/a.md?raw=1",
+            "Tides",
+        ),
+    ],
+)
+def test_plain_texts_are_read_as_in_a_corpus(
+    extractor: Extractor, raw: bytes, media_type: str, name: str, says: str
+) -> None:
+    document = extractor.extract_now(raw, media_type=media_type, name=name)
+    assert document.title == says
+    assert "They come and go." in document.text
+
+
+def test_the_language_is_told_when_it_is_clear(extractor: Extractor) -> None:
+    german = "Die Mauer wurde im Winter gebaut und ist nach dem Sturm nicht mehr so hoch wie sie war. " * 3
+    assert extractor.extract_now(german.encode(), media_type="text/plain").language == "de"
+    assert extractor.extract_now(b"4711 0815 ok", media_type="text/plain").language is None
