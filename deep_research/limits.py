@@ -74,7 +74,7 @@ class Gate:
             self.at_once, self.per_minute = at_once, per_minute
             self._admit()
 
-    def after_fork(self) -> None:
+    def renew(self) -> None:
         """In a child process nobody is inside, whoever held the lock."""
         self._lock = threading.Lock()
         self._inside, self._waiting, self._line = set(), deque(), deque()
@@ -167,8 +167,8 @@ class Gates:
         gate.limit(at_once, per_minute)
         return gate
 
-    def after_fork(self) -> None:
+    def renew(self) -> None:
         """In a child process nobody is inside. Who holds a gate keeps it."""
         self._lock = threading.Lock()
         for gate in self._gates.values():
-            gate.after_fork()
+            gate.renew()

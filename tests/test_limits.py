@@ -286,7 +286,7 @@ def test_in_a_child_process_nobody_is_inside_even_if_the_lock_was_held():
             gates._lock.acquire()
             pid = os.fork()
             if pid == 0:
-                gates.after_fork()
+                gates.renew()
                 ok = gate.inside == 0 and gates.gate("a", at_once=1) is gate
                 os._exit(0 if ok else 1)
             gate._lock.release()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from deep_research.store import Store
 if TYPE_CHECKING:
     from deep_research.sources.extract import Document
     from deep_research.sources.fetch.cache import SavedPage
+    from deep_research.sources.fetch.hosts import Hosts
     from deep_research.sources.fetch.pages import WebPages
 
 Close = Callable[[], Awaitable[None]]
@@ -98,7 +100,6 @@ def make_pages(settings: Settings, store: Store, extractor: Extractor) -> WebPag
     """What reads pages of the web."""
     # Who searches documents alone needs nothing of this.
     from deep_research.sources.fetch.client import AGENT, Fetcher, FetchLimits
-    from deep_research.sources.fetch.hosts import Hosts
     from deep_research.sources.fetch.pages import WebPages
     from deep_research.sources.fetch.robots import Robots
 
@@ -107,11 +108,20 @@ def make_pages(settings: Settings, store: Store, extractor: Extractor) -> WebPag
     return WebPages(
         fetcher,
         Robots(fetcher),
-        Hosts(at_once=settings.fetch_per_host),
+        _hosts(settings.fetch_per_host),
         extractor,
         _StoredPages(store),
         respect_robots=settings.respect_robots,
+        at_once=settings.fetch_concurrency,
     )
+
+
+@functools.cache
+def _hosts(at_once: int) -> Hosts:
+    """What is known of sites is shared by all engines of the process: a site counts requests by who asks."""
+    from deep_research.sources.fetch.hosts import Hosts
+
+    return Hosts(at_once=at_once)
 
 
 def _services(settings: Settings, search: Sequence[SearchProvider | str], calls: Calls) -> Chosen:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from deep_research.forks import renew_in_children
 from deep_research.limits import Gate, Gates
 from deep_research.logs import get_log, told
 from deep_research.models.abilities import Abilities
@@ -37,7 +37,7 @@ class Shared:
 @functools.cache
 def shared() -> Shared:
     made = Shared()
-    os.register_at_fork(after_in_child=made.gates.after_fork)
+    renew_in_children(made.gates)
     return made
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from deep_research.forks import guard
 from deep_research.state.journal import missing
 from deep_research.store.base import (
     Append,
@@ -23,7 +24,6 @@ from deep_research.store.base import (
     Watch,
     busy,
 )
-from deep_research.store.forks import guard
 from deep_research.store.rows import COLUMNS, damaged, mapped, page_of, row_of, run_row, stored_event
 from deep_research.store.writer import FORK_WAIT, LOCK_TIMEOUT, StoppedError, Writer, connect, log
 

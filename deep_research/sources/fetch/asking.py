@@ -15,8 +15,8 @@ from deep_research.sources.fetch.client import Fetched, Fetcher, too_many_redire
 from deep_research.sources.fetch.hosts import Hosts
 from deep_research.sources.fetch.robots import Robots
 
-ASKED_AT_ONCE = 32  # pages under way, whatever their hosts: each may take ten megabytes
-READ_AT_ONCE = 16  # pages that came and are being read
+# Pages under way, whatever their hosts: each may take ten megabytes. Half as many that came are read.
+ASKED_AT_ONCE = 32
 _UNWRITTEN = re.compile(r"[^\x21-\x7e]|[\"<>^`{|}]")
 _NOT_LET = frozenset((401, 402, 403, 407, 451))
 _GONE = frozenset((404, 410))
@@ -35,9 +35,11 @@ class Journey:
 class Asker:
     """Asks for pages. Usable from several loops."""
 
-    def __init__(self, fetcher: Fetcher, robots: Robots | None, hosts: Hosts) -> None:
+    def __init__(
+        self, fetcher: Fetcher, robots: Robots | None, hosts: Hosts, *, at_once: int = ASKED_AT_ONCE
+    ) -> None:
         self._fetcher, self._robots, self._hosts = fetcher, robots, hosts
-        self._asking, self._reading = Gate(ASKED_AT_ONCE), Gate(READ_AT_ONCE)
+        self._asking, self._reading = Gate(at_once), Gate(max(1, at_once // 2))
 
     async def ask(self, journey: Journey, held: SavedPage | None) -> Fetched:
         """The page at the end of the redirects, or the word (304) that it is the one ``held``. Every host on the way has
@@ -59,10 +61,10 @@ class Asker:
         journey.stage = "its turn to be read did not come"
         await journey.room.enter_async_context(self._reading.entered())
 
-    def after_fork(self) -> None:
+    def renew(self) -> None:
         """In a child process nothing is under way."""
-        self._asking.after_fork()
-        self._reading.after_fork()
+        self._asking.renew()
+        self._reading.renew()
 
     async def _asked(self, journey: Journey, url: str, headers: Mapping[str, str]) -> Fetched:
         """The answer of one server, asked once more where that may help."""

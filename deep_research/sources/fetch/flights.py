@@ -53,7 +53,7 @@ class Flights(Generic[T]):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def after_fork(self) -> None:
+    def renew(self) -> None:
         """The parent's loops do not run in a child process."""
         self._lock = threading.Lock()
         self._of_loop = WeakKeyDictionary()

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from deep_research.errors import FetchError
+from deep_research.forks import renew_in_children
 from deep_research.limits import Gate
 from deep_research.models.verdicts import retry_after
 from deep_research.sources.fetch.client import Fetched
@@ -56,6 +57,7 @@ class Hosts:
         self._clock, self._sleep, self._now = clock, sleep, now
         self._lock = threading.Lock()
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
+        renew_in_children(self)
 
     @asynccontextmanager
     async def visit(
@@ -75,12 +77,12 @@ class Hosts:
                         self._missed(host)
                     raise
 
-    def after_fork(self) -> None:
+    def renew(self) -> None:
         """In a child process nobody is inside, whoever held the lock."""
         self._lock = threading.Lock()
         for host in self._hosts.values():
             host.users = 0
-            host.gate.after_fork()
+            host.gate.renew()
 
     @contextmanager
     def _known(self, name: str) -> Iterator[_Host]:

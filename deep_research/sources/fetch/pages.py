@@ -15,7 +15,8 @@ from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
 from deep_research.errors import ExtractionError, FetchError
-from deep_research.sources.fetch.asking import Asker, Journey, written
+from deep_research.forks import renew_in_children
+from deep_research.sources.fetch.asking import ASKED_AT_ONCE, Asker, Journey, written
 from deep_research.sources.fetch.cache import Freshness, NoPages, SavedPage, SavedPages, freshness, renewed
 from deep_research.sources.fetch.client import Fetcher
 from deep_research.sources.fetch.flights import Flights
@@ -55,7 +56,8 @@ class WebPage(Generic[DocumentT]):
 
 
 class WebPages(Generic[DocumentT]):
-    """Reads pages. Usable from several loops; a page that several tasks of a loop ask for at once is fetched once."""
+    """Reads pages, at most ``at_once`` at a time. Usable from several loops; a page that several tasks of a loop ask for
+    at once is fetched once."""
 
     def __init__(
         self,
@@ -68,13 +70,15 @@ class WebPages(Generic[DocumentT]):
         clock: Callable[[], datetime] = utc_now,
         respect_robots: bool = True,
         seconds: float = SECONDS,
+        at_once: int = ASKED_AT_ONCE,
     ) -> None:
-        self._asker = Asker(fetcher, robots if respect_robots else None, hosts)
+        self._asker = Asker(fetcher, robots if respect_robots else None, hosts, at_once=at_once)
         self._extractor = extractor
         self._saved = saved or NoPages()
         self._clock = clock
         self._seconds = seconds
         self._flights: Flights[WebPage[DocumentT]] = Flights()
+        renew_in_children(self)
 
     async def read(self, url: str) -> WebPage[DocumentT]:
         """The page at ``url``. Raises `FetchError` and `ExtractionError`."""
@@ -98,10 +102,10 @@ class WebPages(Generic[DocumentT]):
         """Gives up what is under way in the running loop: who waits for it gets a `FetchError`."""
         await self._flights.aclose()
 
-    def after_fork(self) -> None:
+    def renew(self) -> None:
         """In a child process nothing is under way."""
-        self._asker.after_fork()
-        self._flights.after_fork()
+        self._asker.renew()
+        self._flights.renew()
 
     async def _in_time(self, url: str) -> WebPage[DocumentT]:
         async with AsyncExitStack() as room:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from protego import Protego
 
 from deep_research.errors import FetchError
+from deep_research.forks import renew_in_children
 from deep_research.limits import Gate
 from deep_research.sources.fetch.cache import lifetime
 from deep_research.sources.fetch.client import Fetched, Fetcher
@@ -63,6 +64,7 @@ class Robots:
         self._kept: OrderedDict[str, _Rules] = OrderedDict()
         self._size = 0
         self._asking: dict[str, _Asking] = {}
+        renew_in_children(self)
 
     async def allows(self, url: str) -> bool:
         """Whether the site lets us read the page. Raises `Refused` for an address that may not be fetched at all."""
@@ -84,7 +86,7 @@ class Robots:
         rules = self._fresh(_origin(target_of(url)))
         return rules.delay if rules else None
 
-    def after_fork(self) -> None:
+    def renew(self) -> None:
         """In a child process nobody is asking, whoever held the lock."""
         self._lock = threading.Lock()
         self._asking = {}

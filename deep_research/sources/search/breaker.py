@@ -74,6 +74,7 @@ class Breaker:
             self._until = max(self._until, self.clock() + seconds)
             self._why, self._told, self._trying = why, True, 0.0
 
-    def after_fork(self) -> None:
+    def renew(self) -> None:
+        """In a child process nobody holds the lock, and nobody tries."""
         self._lock = threading.Lock()
         self._trying = 0.0

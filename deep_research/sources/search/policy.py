@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import os
 import random
 import threading
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,6 +16,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 
 from deep_research.calls import Calls
 from deep_research.errors import DeepResearchError, SearchError, StopResearch
+from deep_research.forks import renew_in_children
 from deep_research.limits import Gate, Gates
 from deep_research.logs import redact, told
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, Trouble
@@ -48,17 +48,17 @@ class Shared:
         with self._lock:
             return self._breakers.setdefault(endpoint, Breaker())
 
-    def after_fork(self) -> None:
+    def renew(self) -> None:
         self._lock = threading.Lock()
-        self.gates.after_fork()
+        self.gates.renew()
         for breaker in self._breakers.values():
-            breaker.after_fork()
+            breaker.renew()
 
 
 @functools.cache
 def shared() -> Shared:
     made = Shared()
-    os.register_at_fork(after_in_child=made.after_fork)
+    renew_in_children(made)
     return made
 
 

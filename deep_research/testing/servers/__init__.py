@@ -7,6 +7,7 @@ from deep_research.testing.servers.search_server import SearchServer
 from deep_research.testing.servers.search_wire import Asked
 from deep_research.testing.servers.server import ModelServer
 from deep_research.testing.servers.service import ABILITIES
+from deep_research.testing.servers.website import WebSite, web_reply
 
 __all__ = [
     "ABILITIES",
@@ -19,5 +20,7 @@ __all__ = [
     "SearchServer",
     "Served",
     "Usage",
+    "WebSite",
     "hits",
+    "web_reply",
 ]

@@ -10,10 +10,12 @@ from functools import partial
 
 import pytest
 from hostile_urls import hostile
-from web import PUBLIC, Web, reply
 
 from deep_research.errors import FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits
+from deep_research.testing.servers.website import PUBLIC
+from deep_research.testing.servers.website import WebSite as Web
+from deep_research.testing.servers.website import web_reply as reply
 
 PAGE = b"<title>Towers</title><p>The old tower."
 SMALL = FetchLimits(seconds=5.0, bytes=1_000_000, redirects=3)

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from saved_pages import MemoryPages, PlainExtractor, Text
-from web import Web, reply
 
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits, Hosts, Robots, WebPages
 from deep_research.sources.fetch.asking import written
+from deep_research.testing.servers.website import WebSite as Web
+from deep_research.testing.servers.website import web_reply as reply
 
 SITE = "http://site.org"
 PAGE = b"The old tower."

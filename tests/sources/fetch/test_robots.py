@@ -5,9 +5,10 @@ import threading
 import time as clocks
 
 import pytest
-from web import Web, reply
 
 from deep_research.sources.fetch import Fetcher, FetchLimits, Refused, Robots
+from deep_research.testing.servers.website import WebSite as Web
+from deep_research.testing.servers.website import web_reply as reply
 
 SITE = "http://site.org"
 RULES = b"User-agent: *\nDisallow: /private\nAllow: /private/open\nDisallow: /*.pdf$\n"

@@ -1,38 +1,50 @@
-"""A web server on loopback that answers with raw bytes, and the way to it: a public address that is really this one."""
+"""A web site on loopback that answers with raw bytes, and the way to it: a public address that is really this one.
+
+::
+
+    with WebSite({"/a": web_reply(b"<p>A page.</p>")}) as site:
+        fetcher = Fetcher(backend=site.backend())
+"""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 import httpcore
 
-from deep_research.sources.fetch.guard import GuardedBackend
+from deep_research.sources.fetch.guard import GuardedBackend, Resolver
 
 PUBLIC = "93.184.216.34"
 Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
-def reply(body: bytes = b"", status: str = "200 OK", **headers: str) -> bytes:
+def web_reply(body: bytes = b"", status: str = "200 OK", **headers: str) -> bytes:
     head = {"Content-Type": "text/html; charset=utf-8", "Content-Length": str(len(body))}
     head |= {name.replace("_", "-"): value for name, value in headers.items()}
     lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in head.items() if value), "", ""]
     return "\r\n".join(lines).encode() + body
 
 
-class Web:
-    """``pages`` by path, or by host and path; ``asked`` holds the requests as they came."""
+class WebSite:
+    """``pages`` by path, or by host and path, each the bytes of an answer or what writes one; ``asked`` holds the heads
+    of the requests as they came, ``most_at_once`` the largest number of pages being answered."""
 
     def __init__(self, pages: dict[str, Answer] | None = None) -> None:
         self.pages = pages or {}
         self.asked: list[str] = []
+        self.most_at_once = 0
+        self.port = 0
+        self._inside = 0
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
-    def __enter__(self) -> Web:
+    def __enter__(self) -> WebSite:
         self._thread.start()
-        assert self._ready.wait(10)
+        if not self._ready.wait(10):
+            raise RuntimeError("The web site did not start.")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -43,10 +55,10 @@ class Web:
     def paths(self) -> list[str]:
         return [head.split(" ", 2)[1] for head in self.asked]
 
-    def backend(self, resolver=None) -> GuardedBackend:
+    def backend(self, resolver: Resolver | None = None) -> GuardedBackend:
         """To this server, for whatever name is asked; as strict as the real one about what the name resolves to."""
 
-        async def public(host: str, port: int) -> list[str]:
+        async def public(_host: str, _port: int) -> list[str]:
             return [PUBLIC]
 
         return GuardedBackend(resolver or public, backend=_Here(self.port))
@@ -70,13 +82,20 @@ class Web:
             self.asked.append(head)
             path = head.split(" ", 2)[1]
             host = head.lower().partition("\r\nhost: ")[2].partition("\r\n")[0]
-            missing = self.pages.get(path, reply(status="404 Not Found"))
+            missing = self.pages.get(path, web_reply(status="404 Not Found"))
             answer = self.pages.get(f"{host}{path}", missing)
-            if callable(answer):
-                await answer(writer)
-            else:
-                writer.write(answer)
-            await writer.drain()
+            self._inside += path != "/robots.txt"
+            self.most_at_once = max(self.most_at_once, self._inside)
+            try:
+                # Others that come at the same moment are counted too.
+                await asyncio.sleep(0.01)
+                if callable(answer):
+                    await answer(writer)
+                else:
+                    writer.write(answer)
+                await writer.drain()
+            finally:
+                self._inside -= path != "/robots.txt"
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
         finally:
@@ -88,6 +107,14 @@ class _Here(httpcore.AsyncNetworkBackend):
         self._port = port
         self._real = httpcore.AnyIOBackend()
 
-    async def connect_tcp(self, host, port, timeout=None, local_address=None, socket_options=None):
-        assert host == PUBLIC
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        if host != PUBLIC:
+            raise httpcore.ConnectError(f"{host} is not this site")
         return await self._real.connect_tcp("127.0.0.1", self._port, timeout, local_address, socket_options)
