@@ -91,9 +91,14 @@ async def a_body_without_an_end_is_left(bench: Bench) -> None:
 
 async def a_bomb_is_not_unpacked(bench: Bench) -> None:
     packed = _bomb()
+    # A good answer, but for how long it is.
+    long = await _good(bench) + b" " * 6 * _MEBIBYTE
     for coding, body in (
         ("gzip", packed),
         ("gzip", gzip.compress(packed)),
+        ("gzip", gzip.compress(long)),
+        ("deflate", zlib.compress(long)),
+        ("identity", long),
         ("deflate", zlib.compress(b" " * 50 * _MEBIBYTE)),
     ):
         for status in (200, 500):
