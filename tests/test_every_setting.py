@@ -286,7 +286,7 @@ def requests_to_one_service_in_a_minute(tmp_path):
 
 @shows("max_rewordings")
 def other_wordings_of_a_search(tmp_path):
-    for most in (0, 1, 2):
+    for most in (0, 1):
         search = ScriptedSearch(lambda request: [])
         result = run(tmp_path, search=[search], max_rewordings=most, gate_retries=0)
         assert all(len(sub_query.wordings) <= most for sub_query in result.state.sub_queries)

@@ -140,6 +140,7 @@ def _services(settings: Settings, search: Sequence[SearchProvider | str], calls:
         calls=calls,
         timeout=settings.operation_timeout,
         per_minute=settings.search_requests_per_minute,
+        contact=settings.contact,
     )
 
 

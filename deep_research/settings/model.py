@@ -223,7 +223,7 @@ class Settings(BaseModel):
     )
     contact: Name | None = Field(
         default=None,
-        description="Address of yours that sites are told with each request, such as a page or a mailbox.",
+        description="Address of yours, a page or a mailbox, that sites and the services which want one are told.",
     )
     extraction_workers: int = Field(
         default=2, ge=1, le=64, description="Processes that read pages, PDF and office files."

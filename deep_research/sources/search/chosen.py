@@ -50,9 +50,11 @@ def chosen(
     calls: Calls,
     timeout: float,
     per_minute: float | None = None,
+    contact: str | None = None,
 ) -> Chosen:
     """The services that ``names`` stand for. Without names it is none where there are ``documents``, else those that
-    have a key. ``timeout`` is in seconds, for one request; ``urls`` says where services are by name.
+    have a key. ``timeout`` is in seconds, for one request; ``urls`` says where services are by name;
+    ``contact`` is told to services that want one.
 
     A service that lacks its key is passed over and told. Raises `UnknownNameError`, `ConfigurationError`.
     """
@@ -78,6 +80,8 @@ def chosen(
                 missing.append(error)
             continue
         providers.append(made)
+        if contact and hasattr(made, "contact"):
+            made.contact = contact
         endpoint = f"{each} {urls.get(each, '')}".strip()
         services.append(
             Service.of(made, calls=calls, timeout=timeout, per_minute=per_minute, endpoint=endpoint)

@@ -20,11 +20,11 @@ from deep_research.sources.search.fields import (
     records,
     text,
 )
-from deep_research.sources.search.keys import Needs
+from deep_research.sources.search.keys import GOOGLE
 from deep_research.sources.search.service import SECONDS, HttpSearch, MalformedError, missing, setting
 
-KEY_VARIABLE = "GOOGLE_API_KEY"
-ENGINE_VARIABLE = "GOOGLE_CSE_ID"
+KEY_VARIABLE = GOOGLE.required[0]
+ENGINE_VARIABLE = GOOGLE.required[1]
 
 _PAGE = 10
 _MOST_RESULTS = 100
@@ -48,7 +48,7 @@ class Google(HttpSearch):
     types = frozenset({SourceType.WEB})
     at_once = 4
     per_minute = 60.0
-    needs = Needs(required=(KEY_VARIABLE, ENGINE_VARIABLE))
+    needs = GOOGLE
     url: ClassVar[str] = "https://www.googleapis.com"
     key_variable = KEY_VARIABLE
     key_header = ("x-goog-api-key", "")

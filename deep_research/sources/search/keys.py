@@ -19,3 +19,22 @@ class Needs:
         """The required ones that are not set, or empty, in ``environment`` (the process's own)."""
         given = os.environ if environment is None else environment
         return tuple(name for name in self.required if not given.get(name, "").strip())
+
+
+CONTACT = "DEEP_RESEARCH_CONTACT"
+
+# What our own providers want, told apart from them so that nobody has to load them to know.
+TAVILY = Needs(required=("TAVILY_API_KEY",))
+GOOGLE = Needs(required=("GOOGLE_API_KEY", "GOOGLE_CSE_ID"))
+SEMANTIC_SCHOLAR = Needs(optional=("SEMANTIC_SCHOLAR_API_KEY",))
+SEARXNG = Needs(required=("SEARXNG_URL",))
+WIKIPEDIA = Needs(optional=(CONTACT,))
+OPENALEX = Needs(optional=("OPENALEX_API_KEY", CONTACT))
+OURS = {
+    "tavily": TAVILY,
+    "google": GOOGLE,
+    "semantic_scholar": SEMANTIC_SCHOLAR,
+    "searxng": SEARXNG,
+    "wikipedia": WIKIPEDIA,
+    "openalex": OPENALEX,
+}

@@ -31,10 +31,10 @@ from deep_research.sources.search.fields import (
     whole,
 )
 from deep_research.sources.search.identifiers import arxiv_of, at_arxiv, at_doi, doi
-from deep_research.sources.search.keys import Needs
-from deep_research.sources.search.service import CONTACT_VARIABLE, HttpSearch, MalformedError
+from deep_research.sources.search.keys import OPENALEX
+from deep_research.sources.search.service import HttpSearch, MalformedError
 
-KEY_VARIABLE = "OPENALEX_API_KEY"
+KEY_VARIABLE = OPENALEX.optional[0]
 
 _FIELDS = (
     "id,doi,display_name,publication_date,publication_year,language,type,primary_location,best_oa_location,"
@@ -54,7 +54,7 @@ class OpenAlex(HttpSearch):
     types = frozenset({SourceType.ACADEMIC})
     at_once = 4
     per_minute = 6_000.0
-    needs = Needs(optional=(KEY_VARIABLE, CONTACT_VARIABLE))
+    needs = OPENALEX
     url: ClassVar[str] = "https://api.openalex.org"
     key_variable = KEY_VARIABLE
     longest_query = 400

@@ -9,7 +9,7 @@ from typing import Any
 
 from deep_research.errors import ConfigurationError, DeepResearchError, UnknownNameError
 from deep_research.sources.search.base import SearchProvider
-from deep_research.sources.search.keys import Needs
+from deep_research.sources.search.keys import OURS, Needs
 
 GROUP = "deep_research.search"
 
@@ -61,6 +61,8 @@ def needs(name: str) -> Needs:
 
     Raises `UnknownNameError`, and `ConfigurationError` when it cannot be loaded.
     """
+    if name in OURS and PROVIDERS.get(name, "").startswith("deep_research."):
+        return OURS[name]
     told = getattr(_loaded(name), "needs", None)
     return told if isinstance(told, Needs) else Needs()
 

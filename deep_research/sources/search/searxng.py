@@ -20,10 +20,10 @@ from deep_research.sources.search.fields import (
     records,
     shortened,
 )
-from deep_research.sources.search.keys import Needs
+from deep_research.sources.search.keys import SEARXNG
 from deep_research.sources.search.service import SECONDS, HttpSearch, MalformedError, missing, setting
 
-URL_VARIABLE = "SEARXNG_URL"
+URL_VARIABLE = SEARXNG.required[0]
 
 _CATEGORIES = {
     SourceType.WEB.value: "general",
@@ -44,7 +44,7 @@ class SearXNG(HttpSearch):
     name = "searxng"
     types = frozenset({SourceType.WEB, SourceType.ACADEMIC, SourceType.NEWS})
     at_once = 4
-    needs = Needs(required=(URL_VARIABLE,))
+    needs = SEARXNG
     longest_query = 500
 
     def __init__(

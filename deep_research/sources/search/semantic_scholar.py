@@ -28,10 +28,10 @@ from deep_research.sources.search.fields import (
     whole,
 )
 from deep_research.sources.search.identifiers import arxiv_id, at_arxiv, at_doi, doi
-from deep_research.sources.search.keys import Needs
+from deep_research.sources.search.keys import SEMANTIC_SCHOLAR
 from deep_research.sources.search.service import SECONDS, HttpSearch, MalformedError
 
-KEY_VARIABLE = "SEMANTIC_SCHOLAR_API_KEY"
+KEY_VARIABLE = SEMANTIC_SCHOLAR.optional[0]
 
 _FIELDS = (
     "title,abstract,tldr,url,venue,year,publicationDate,publicationTypes,citationCount,externalIds,"
@@ -50,7 +50,7 @@ class SemanticScholar(HttpSearch):
     name = "semantic_scholar"
     types = frozenset({SourceType.ACADEMIC})
     at_once = 1
-    needs = Needs(optional=(KEY_VARIABLE,))
+    needs = SEMANTIC_SCHOLAR
     url: ClassVar[str] = "https://api.semanticscholar.org"
     key_variable = KEY_VARIABLE
     key_header = ("x-api-key", "")

@@ -22,9 +22,8 @@ from deep_research.sources.search.base import SearchProvider, SearchRequest, Sea
 from deep_research.sources.search.bodies import CODINGS, BodyError, bounded, parsed
 from deep_research.sources.search.failures import refusal, transient
 from deep_research.sources.search.fields import shortened
-from deep_research.sources.search.keys import Needs
+from deep_research.sources.search.keys import CONTACT, Needs
 
-CONTACT_VARIABLE = "SEARCH_CONTACT"
 SECONDS = 30.0  # for a whole search
 
 Params = Mapping[str, str | int]
@@ -50,6 +49,7 @@ class HttpSearch(SearchProvider):
     key_header: ClassVar[tuple[str, str]] = ("authorization", "Bearer ")
     longest_query: ClassVar[int] = 400  # characters; what is longer is cut at a word
     says_who: ClassVar[bool] = False  # whether the service wants a contact
+    contact: str | None = None  # else that of the environment
 
     def __init__(
         self,
@@ -106,6 +106,9 @@ class HttpSearch(SearchProvider):
             return transient(self.name, "the service cannot be reached", hint="Is there a network?")
         return transient(self.name, f"the connection broke ({type(error).__name__})")
 
+    def _reach(self) -> str:
+        return self.contact or os.environ.get(CONTACT, "")
+
     def _checked(self, url: str) -> str:
         return checked_url(url, of=self.name)
 
@@ -114,7 +117,7 @@ class HttpSearch(SearchProvider):
         key = {header: before + self._key.get_secret_value()} if self._key else {}
         return httpx.AsyncClient(
             headers={
-                "user-agent": agent(contact=self.says_who),
+                "user-agent": agent(self._reach() if self.says_who else ""),
                 "accept": "application/json",
                 "accept-encoding": CODINGS,
                 **key,
@@ -174,12 +177,12 @@ def setting(given: str | None, variable: str) -> str:
     return (given if given is not None else os.environ.get(variable, "")).strip()
 
 
-def agent(*, contact: bool = False) -> str:
-    """Who asks: this package and, for services that want one, whom to write to (SEARCH_CONTACT)."""
+def agent(contact: str = "") -> str:
+    """Who asks: this package and, for services that want one, whom to write to."""
     try:
         name = f"deep-research/{version('deep-research')}"
     except PackageNotFoundError:  # used from a folder of sources
         name = "deep-research"
-    reach = " ".join(os.environ.get(CONTACT_VARIABLE, "").split())
-    said = contact and reach and reach.isascii() and reach.isprintable() and not set("()") & set(reach)
+    reach = " ".join(contact.split())
+    said = reach and reach.isascii() and reach.isprintable() and not set("()") & set(reach)
     return f"{name} ({reach})" if said else name

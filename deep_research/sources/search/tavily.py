@@ -15,10 +15,10 @@ from deep_research.models.clients import PerLoop
 from deep_research.sources.search.base import SearchRequest, SearchResult, SourceType, Trouble
 from deep_research.sources.search.bodies import parsed
 from deep_research.sources.search.fields import address, day, domains, line, only, record, records
-from deep_research.sources.search.keys import Needs
+from deep_research.sources.search.keys import TAVILY
 from deep_research.sources.search.service import SECONDS, HttpSearch, MalformedError
 
-KEY_VARIABLE = "TAVILY_API_KEY"
+KEY_VARIABLE = TAVILY.required[0]
 
 _MOST_RESULTS = 20
 _MOST_WANTED = 300  # domains
@@ -41,7 +41,7 @@ class Tavily(HttpSearch):
     types = frozenset({SourceType.WEB, SourceType.NEWS})
     at_once = 8
     per_minute = 100.0  # of a development key
-    needs = Needs(required=(KEY_VARIABLE,))
+    needs = TAVILY
     url: ClassVar[str] = "https://api.tavily.com"
     key_variable = KEY_VARIABLE
     longest_query = 400

@@ -24,8 +24,8 @@ from deep_research.sources.search.fields import (
     text,
     whole,
 )
-from deep_research.sources.search.keys import Needs
-from deep_research.sources.search.service import CONTACT_VARIABLE, HttpSearch, MalformedError, Params
+from deep_research.sources.search.keys import WIKIPEDIA
+from deep_research.sources.search.service import HttpSearch, MalformedError, Params
 
 LICENSE = "CC BY-SA 4.0"
 
@@ -48,14 +48,14 @@ _PASSING = (
 class Wikipedia(HttpSearch):
     """The edition is that of ``filters.language``, else English; ``base_url`` may have ``{language}`` in it. Queries are
     cut at 300 characters, 50 results are the most. A search is a request, and another for each text. Texts that cannot
-    be had are left to be fetched. SEARCH_CONTACT says whom to write to, as the service wishes.
+    be had are left to be fetched. DEEP_RESEARCH_CONTACT says whom to write to, as the service wishes.
     """
 
     name = "wikipedia"
     types = frozenset({SourceType.WEB})
     at_once = 1
     per_minute = 30.0  # searches; its rules count requests
-    needs = Needs(optional=(CONTACT_VARIABLE,))
+    needs = WIKIPEDIA
     url: ClassVar[str] = "https://{language}.wikipedia.org"
     longest_query = 300
     says_who = True
