@@ -61,7 +61,7 @@ def needs(name: str) -> Needs:
 
     Raises `UnknownNameError`, and `ConfigurationError` when it cannot be loaded.
     """
-    if name in OURS and PROVIDERS.get(name, "").startswith("deep_research."):
+    if name in OURS:
         return OURS[name]
     told = getattr(_loaded(name), "needs", None)
     return told if isinstance(told, Needs) else Needs()
