@@ -84,11 +84,7 @@ def _headed(blocks: list[str]) -> list[str]:
     kept: list[str] = []
     for block in blocks:
         while (
-            kept
-            and _is_heading(kept[-1])
-            and _is_heading(block)
-            and len(kept) > 1
-            and _rank(block) <= _rank(kept[-1])
+            len(kept) > 1 and _is_heading(block) and _is_heading(kept[-1]) and _rank(block) <= _rank(kept[-1])
         ):
             kept.pop()
         if block:
@@ -111,11 +107,11 @@ def _is_voted(block: str, lines: set[str]) -> bool:
 
 
 def _is_links(block: str) -> bool:
-    return all(_LINK in line or not line.strip() for line in block.split("\n"))
+    return all(line.lstrip(" -").startswith(_LINK) or not line.strip() for line in block.split("\n"))
 
 
 def _without_links(block: str, lines: set[str]) -> str:
-    """Items that are links are kept when the other reader kept them, or when they stand among others."""
+    """Of items that are all links those that the other reader kept."""
     if _LINK not in block or not _is_links(block):
         return block
     return "\n".join(line for line in block.split("\n") if _key(line) in lines)

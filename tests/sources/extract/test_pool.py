@@ -28,7 +28,7 @@ Children = Callable[[], list[int]]
     [
         ("crash", "crashed (SIGABRT)", None),
         ("leave", "crashed", None),
-        ("hang", "longer than 1.5 s", "time"),
+        ("hang", "longer than 2.5 s", "time"),
         ("memory", "too much memory", "memory"),
         ("garbage", "crashed", None),
         ("wrong", "crashed", None),
@@ -41,13 +41,13 @@ Children = Callable[[], list[int]]
 def test_a_child_that_goes_wrong_is_a_reason_and_the_next_job_is_done(
     naughty: Make, what: str, why: str, limit: str | None
 ) -> None:
-    extractor = naughty(workers=1, seconds=1.5)
+    extractor = naughty(workers=1, seconds=2.5)
     begun = time.monotonic()
     with pytest.raises(ExtractionError) as caught:
         extractor.extract_now(what.encode())
     assert why in str(caught.value)
     assert caught.value.data.get("limit") == limit
-    assert time.monotonic() - begun < 2.5
+    assert time.monotonic() - begun < 4
     assert extractor.extract_now(b"echo hello").text == "hello"
 
 
@@ -324,9 +324,10 @@ def test_a_large_document_is_sent_without_keeping_the_loop_waiting(naughty: Make
         async def tick() -> None:
             nonlocal worst
             while True:
-                before = time.perf_counter()
+                before, computed = time.perf_counter(), time.process_time()
                 await asyncio.sleep(0.002)
-                worst = max(worst, time.perf_counter() - before)
+                # A busy machine makes a loop wait as well: what we compute meanwhile is what counts.
+                worst = max(worst, min(time.perf_counter() - before, time.process_time() - computed))
 
         ticking = asyncio.create_task(tick())
         await extractor.extract(b"echo " + b"x" * 900_000)
