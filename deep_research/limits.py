@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+_SOON = 0.001  # seconds until who is ahead has gone in
 LOOK_AGAIN = 5.0  # seconds after which who waits looks whether a loop inside is gone, which nobody would tell
 
 
@@ -29,17 +30,19 @@ class _Place:
 @dataclass(slots=True, eq=False)
 class Gate:
     """At most ``at_once`` inside at a time, and at most ``per_minute`` entries evenly spaced; None: no such limit.
-    ``pause`` keeps everybody out for a while."""
+    After a rest ``burst`` of them may come together. ``pause`` keeps everybody out for a while."""
 
     at_once: int
     per_minute: float | None = None
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    burst: int = 1
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _inside: set[_Place] = field(default_factory=set)
     _waiting: deque[_Place] = field(default_factory=deque)
     _line: deque[_Place] = field(default_factory=deque)  # of those inside, who wait for their moment
-    _next: float = 0.0  # when the next may enter, by ``clock``
+    _next: float = 0.0  # when the next would enter if all were evenly spaced, by ``clock``
+    _closed: float = 0.0  # until when nobody enters
 
     def __post_init__(self) -> None:
         _check(self.at_once, self.per_minute)
@@ -65,7 +68,7 @@ class Gate:
     def pause(self, seconds: float) -> None:
         """Nobody enters for so long: one of those inside was told to come back later."""
         with self._lock:
-            self._next = max(self._next, self.clock() + seconds)
+            self._closed = max(self._closed, self.clock() + seconds)
 
     def limit(self, at_once: int, per_minute: float | None) -> None:
         """Other limits from now on."""
@@ -127,16 +130,21 @@ class Gate:
             while self._line and self._line[0].loop.is_closed():
                 self._line.popleft()
             now = self.clock()
-            wait = max(0.0, self._next - now)
+            closed = max(0.0, self._closed - now)
             if not self.per_minute:
-                return wait
+                return closed
             if place not in self._line:
                 self._line.append(place)
             spacing = 60.0 / self.per_minute
-            wait += self._line.index(place) * spacing
-            if wait <= 0:
+            ahead = self._line.index(place)
+            # Those ahead go first; of a burst, all at the same moment.
+            due = max(self._next, now) + ahead * spacing - (self.burst - 1) * spacing
+            wait = max(closed, due - now, 0.0)
+            if wait <= 0 and not ahead:
                 self._line.popleft()
-                self._next = now + spacing
+                self._next = max(self._next, now) + spacing
+            elif wait <= 0:
+                return _SOON
             return wait
 
 

@@ -294,3 +294,33 @@ def test_in_a_child_process_nobody_is_inside_even_if_the_lock_was_held():
             return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     assert asyncio.run(unit()) == 0
+
+
+def test_after_a_rest_so_many_may_come_together_and_then_evenly_spaced(time):
+    gate, entered = Gate(8, 60, clock=time, sleep=time.sleep, burst=3), []
+
+    async def visit():
+        async with gate.entered():
+            entered.append(time.now - 1_000.0)
+
+    async def all_of_them():
+        for _ in range(6):
+            await visit()
+
+    asyncio.run(all_of_them())
+    assert [round(at) for at in entered] == [0, 0, 0, 1, 2, 3]
+    time.now += 60
+    entered.clear()
+    asyncio.run(all_of_them())
+    assert [round(at - entered[0]) for at in entered] == [0, 0, 0, 1, 2, 3]
+
+
+def test_a_pause_holds_for_a_burst_too(time):
+    gate = Gate(8, 60, clock=time, sleep=time.sleep, burst=5)
+    gate.pause(7)
+
+    async def visit():
+        async with gate.entered():
+            return time.now - 1_000.0
+
+    assert asyncio.run(visit()) >= 7

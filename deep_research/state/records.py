@@ -261,5 +261,8 @@ class Limit(Record):
         if self.name != PAGES:
             return self.message
         sites = list(dict.fromkeys(urlsplit(url).hostname or url for url in self.skipped))
-        more = f" and {len(sites) - _SITES} more" if len(sites) > _SITES else ""
-        return f"{self.message.rstrip('.')}: {len(self.skipped)}, of {', '.join(sites[:_SITES])}{more}."
+        named = sites[:_SITES] + ([f"{len(sites) - _SITES} other sites"] if len(sites) > _SITES else [])
+        of = " and ".join(filter(None, (", ".join(named[:-1]), named[-1] if named else "")))
+        many = "1 page" if len(self.skipped) == 1 else f"{len(self.skipped)} pages"
+        were = "was" if len(self.skipped) == 1 else "were"
+        return f"{many} of {of} {were} {self.message[:1].lower()}{self.message[1:]}"

@@ -148,8 +148,8 @@ def test_a_page_that_cannot_be_read_is_told_and_the_next_one_takes_its_place():
     assert site.read_at == [at(0), at(1), at(2), at(3)]
     lines = [limit.line for limit in journal.state.limits]
     assert lines == [
-        "Pages found but not read (no readable text in it): 1, of example.org.",
-        "Pages found but not read (the site's robots.txt asks programs not to read this page): 1, of example.org.",
+        "1 page of example.org was found but not read: no readable text in it.",
+        "1 page of example.org was found but not read: the site's robots.txt asks programs not to read this page.",
     ]
 
 
@@ -159,7 +159,7 @@ def test_pages_that_cannot_be_read_for_one_reason_are_told_in_one_line_over_all_
     provider = Found(by_query={QUERY.query: [page(0), page(1)], other.query: [page(1), page(2)]})
     journal = gathered(provider, Site({at(n): gone for n in range(3)}), sub_queries=(QUERY, other))
     (limit,) = journal.state.limits
-    assert limit.line == "Pages found but not read (the page is gone (404)): 3, of example.org."
+    assert limit.line == "3 pages of example.org were found but not read: the page is gone (404)."
     assert limit.skipped == (at(0), at(1), at(2))
 
 
@@ -225,7 +225,7 @@ def test_a_page_of_another_day_than_the_service_said_is_left_out():
     journal = gathered(Found(page(1, published=date(2024, 1, 1))), Site({at(1): late}), options=options)
     assert journal.state.sources == ()
     assert (
-        journal.state.limits[0].line == "Pages found but not read (it is of 2025-01-01): 1, of example.org."
+        journal.state.limits[0].line == "1 page of example.org was found but not read: it is of 2025-01-01."
     )
 
 

@@ -163,6 +163,11 @@ def _kept(snapshot: Snapshot) -> Content:
     return Content.of_page(snapshot.body, snapshot.media_type, head)
 
 
+def _inner(sentence: str) -> str:
+    """A sentence as it stands within another: names of formats keep their capitals."""
+    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
+
+
 def _unread(answer: GathererOutput) -> list[LimitReached]:
     """A limit for each reason, with the pages it kept from us."""
     by_reason: dict[str, list[str]] = {}
@@ -172,7 +177,7 @@ def _unread(answer: GathererOutput) -> list[LimitReached]:
         LimitReached(
             limit=Limit(
                 name=PAGES,
-                message=f"Pages found but not read ({why[:1].lower()}{why[1:]})",
+                message=f"Found but not read: {_inner(why)}.",
                 used=len(urls),
                 skipped=tuple(sorted(urls)),
             )

@@ -126,9 +126,9 @@ class SearchResult:
 class SearchProvider(ABC):
     """Subclass this to search anything. ``name`` appears in events, limits and `doctor`.
 
-    ``types`` are the source types it is good for. ``at_once`` and ``per_minute`` are how many requests all runs of
-    this process may send to it; ``per_minute`` None: as many as they like. ``local`` says that it never touches the
-    network.
+    ``types`` are the source types it is good for. ``at_once`` and ``per_minute`` are how many searches all runs of this
+    process may make of it; ``per_minute`` None: as many as they like. After a rest, ``at_once`` of them come together.
+    ``local`` says that it never touches the network.
     """
 
     name: str = "search"

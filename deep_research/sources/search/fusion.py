@@ -84,6 +84,8 @@ def joined(known: SearchResult, other: SearchResult) -> SearchResult:
             merged["scholarly"] = replace(merged["scholarly"], retracted=True)
     if known.text is None and other.text is not None:
         merged |= {name: getattr(other, name) for name in ("text", "passages", "pages", "snapshot_hash")}
+        if other.scholarly:  # what catalogues have is an abstract: the page itself is still to be read
+            merged["text_at"] = known.text_at or other.text_at or known.address
     if known.provider and other.provider and other.provider not in known.provider.split(", "):
         merged["provider"] = f"{known.provider}, {other.provider}"
     return replace(known, **merged)

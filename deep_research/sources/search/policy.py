@@ -103,12 +103,13 @@ class Service:
         if endpoint is None:
             return cls(
                 provider=provider,
-                gate=Gate(at_once, slowest),
+                gate=Gate(at_once, slowest, burst=at_once),
                 breaker=Breaker(),
                 calls=calls,
                 timeout=timeout,
             )
         gate = common.gates.gate(f"search {endpoint}", at_once=at_once, per_minute=slowest)
+        gate.burst = at_once
         return cls(
             provider=provider, gate=gate, breaker=common.breaker(endpoint), calls=calls, timeout=timeout
         )
