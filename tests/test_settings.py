@@ -38,7 +38,7 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
     ("token_safety_margin", 0.15, 0.0, 0.9, -0.1, 1.0),
     ("search_fanout", 1, 1, 10, 0, 11),
     ("search_requests_per_minute", None, 0.001, None, 0, None),
-    ("max_rewordings", 2, 0, 3, -1, 4),
+    ("max_rewordings", 1, 0, 3, -1, 4),
     ("fetch_timeout", 30, 0.001, 600, 0, 600.5),
     ("fetch_concurrency", 32, 1, 256, 0, 257),
     ("fetch_per_host", 4, 1, 64, 0, 65),

@@ -25,6 +25,7 @@ class Match(StrEnum):
     GOOD = "good"
     EMPTY = "empty"
     OFF_TOPIC = "off topic"
+    FOREIGN = "foreign"  # not a word in common: fewer words of the same would find no better
 
 
 def matched(query: str, texts: Sequence[str]) -> Match:
@@ -33,7 +34,10 @@ def matched(query: str, texts: Sequence[str]) -> Match:
         return Match.EMPTY
     wanted = question_terms(query)
     find = StemFinder(wanted)
-    return Match.GOOD if any(coverage(wanted, find(text)) >= ON_TOPIC for text in texts) else Match.OFF_TOPIC
+    best = max(coverage(wanted, find(text)) for text in texts)
+    if best >= ON_TOPIC:
+        return Match.GOOD
+    return Match.OFF_TOPIC if best else Match.FOREIGN
 
 
 def wordings(query: str, tried: Iterable[str] = (), *, least: int = 1) -> list[str]:

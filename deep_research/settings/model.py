@@ -199,7 +199,7 @@ class Settings(BaseModel):
         default=None, gt=0, description="Requests to one search service in a minute, of all runs."
     )
     max_rewordings: int = Field(
-        default=2,
+        default=1,
         ge=0,
         le=3,
         description="Times that a search which found nothing to the point is made again in other words.",

@@ -16,6 +16,7 @@ from deep_research.sources.extract import Document
 from deep_research.sources.fetch.pages import WebPage
 from deep_research.sources.search import Scholarly, SearchProvider, SearchResult
 from deep_research.state import (
+    Budget,
     DeepResearchState,
     RunOptions,
     SourceKind,
@@ -276,7 +277,7 @@ def test_a_search_that_finds_nothing_is_made_again_in_other_words_within_a_bound
     ]
     assert journal.state.sub_queries[0].wordings == ("Bell Rock lighthouse",)
     assert one(journal).url == at(1)
-    assert journal.state.usage.searches == 1
+    assert journal.state.usage.searches == 2
 
 
 @pytest.mark.parametrize("most", [0, 1, 2])
@@ -287,6 +288,24 @@ def test_so_many_other_wordings_are_tried_and_no_more(most):
     )
     gathered(provider, None, sub_queries=(long,), rewordings=most)
     assert len(provider.requests) == 1 + most
+
+
+@pytest.mark.parametrize(("cap", "asked"), [(1, 1), (2, 2), (3, 3), (9, 3)])
+def test_no_other_wording_is_tried_that_the_cap_has_no_room_for(cap, asked):
+    provider = Found()
+    long = QUERY.model_copy(
+        update={"query": "How long did Robert Stevenson take to build the Bell Rock lighthouse?"}
+    )
+    options = {"budget": Budget(max_searches=cap)}
+    journal = gathered(provider, None, sub_queries=(long,), rewordings=2, options=options)
+    assert len(provider.requests) == asked == journal.state.usage.searches
+
+
+def test_results_without_one_word_of_the_query_are_not_asked_for_again():
+    foreign = SearchResult(address=at("x"), title="Xyzzy", text="Plugh.")
+    provider = Found(foreign)
+    gathered(provider, None, sub_queries=(QUERY,))
+    assert len(provider.requests) == 1
 
 
 def test_results_off_topic_give_way_to_those_of_another_wording():
@@ -302,7 +321,9 @@ def test_results_off_topic_give_way_to_those_of_another_wording():
 
 
 def test_when_no_wording_finds_better_what_was_found_first_stays():
-    bread = SearchResult(address=at("bread"), title="Bread", text="How to bake bread.")
+    bread = SearchResult(
+        address=at("bread"), title="Bread", text="How to bake bread with long proving times."
+    )
     question = "How long did it take to build the Bell Rock lighthouse?"
     provider = Found(by_query={question: [bread]})
     journal = gathered(provider, None, sub_queries=(QUERY.model_copy(update={"query": question}),))
@@ -310,7 +331,9 @@ def test_when_no_wording_finds_better_what_was_found_first_stays():
 
 
 def test_a_failure_of_another_wording_loses_nothing():
-    bread = SearchResult(address=at("bread"), title="Bread", text="How to bake bread.")
+    bread = SearchResult(
+        address=at("bread"), title="Bread", text="How to bake bread with long proving times."
+    )
     question = "How long did it take to build the Bell Rock lighthouse?"
     provider = Found(
         by_query={question: [bread], "long take build Bell Rock lighthouse": SearchError("It went away.")}

@@ -41,7 +41,8 @@ class Seen:
 
     @property
     def searches(self) -> int:
-        return len(self.queries)
+        """Units of the budget's plan: sub-queries, whatever words they were asked in."""
+        return len(self.queries) - sum(len(s.wordings) for s in self.result.state.sub_queries)
 
 
 def looked_at(
@@ -165,7 +166,9 @@ def spending(seen: Seen, clean: Seen) -> list[str]:
         "requests": lambda s: s.requests,
         "searches": lambda s: s.searches,
     }
-    return [
+    # Other words are tried once for each part of the user's own question, and for nothing that pages led to.
+    reworded = [s for s in seen.result.state.sub_queries if len(s.wordings) > (s.iteration == 1)]
+    return [f"reworded: {s.query}" for s in reworded] + [
         f"{name}: {count(seen)} for {count(clean)}"
         for name, count in counts.items()
         if count(seen) > count(clean) + 1

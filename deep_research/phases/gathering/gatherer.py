@@ -37,7 +37,7 @@ class SearchGatherer:
         *,
         corpus: SearchProvider | Service | None = None,
         fanout: int = 1,
-        rewordings: int = 2,
+        rewordings: int = 1,
         reading: Reading | None = None,
         notes: Sequence[str] = (),
         calls: Calls | None = None,
@@ -94,7 +94,8 @@ class SearchGatherer:
             known=handoff.known,
             filters=handoff.filters,
         )
-        found, tried = await self._to_the_point(request)
+        allowed = self._rewordings if handoff.rewordings is None else handoff.rewordings
+        found, tried = await self._to_the_point(request, min(self._rewordings, allowed))
         wanted = list(_new(found.results, replace(request, limit=request.limit)))
         sources, unread = await self._reading.read(wanted, query=query, limit=limit, handoff=handoff)
         return GathererOutput(
@@ -105,14 +106,14 @@ class SearchGatherer:
             wordings=tuple(tried),
         )
 
-    async def _to_the_point(self, request: SearchRequest) -> tuple[Found, list[str]]:
-        """What was found, asked for in other words where it is nothing or off topic, and those words. Raises
-        `SearchError` when the first search fails."""
+    async def _to_the_point(self, request: SearchRequest, most: int) -> tuple[Found, list[str]]:
+        """What was found, asked for in other words, ``most`` times, where it is nothing or off topic, and those words.
+        Raises `SearchError` when the first search fails."""
         found = await self._pool.search(request)
         match = _match(request.query, found.results)
         tried: list[str] = []
         failures = list(found.failures)
-        while match is not Match.GOOD and len(tried) < self._rewordings:
+        while match in (Match.EMPTY, Match.OFF_TOPIC) and len(tried) < most:
             # One word alone finds something where nothing was found, and seldom something to the point.
             others = wordings(request.query, tried, least=1 if match is Match.EMPTY else 2)
             if not others:

@@ -14,13 +14,15 @@ from deep_research.state import Mention, Record, SourceKind, SourceQuality, Span
 class GathererInput(Handoff):
     """``sub_queries`` are the query texts to search, one per call as the phase uses it; ``known`` are the canonical
     addresses that earlier iterations already hold: they may come again and do not count toward the maximum.
-    ``filters`` are what sources have to be."""
+    ``filters`` are what sources have to be; ``rewordings`` is how often each query may be asked in other words as well,
+    None: as often as the gatherer thinks right."""
 
     sub_queries: tuple[str, ...]
     source_types: tuple[str, ...] = ()
     filters: SearchFilters = SearchFilters()
     max_sources_per_query: int
     known: frozenset[str] = frozenset()
+    rewordings: int | None = None
 
 
 class Snapshot(Record):

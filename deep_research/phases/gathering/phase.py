@@ -68,6 +68,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
                 sub_query_id=sub_query.id,
                 sources=sources,
                 wordings=answer.wordings,
+                searches=1 + len(answer.wordings),
             )
         ]
         events += [LimitReached(limit=Limit(name="sources", message=note)) for note in notes]
@@ -89,6 +90,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             ),
             max_sources_per_query=state.options.max_sources_per_query,
             known=known,
+            rewordings=_spare(state),
         )
 
     def _collect(
@@ -189,6 +191,17 @@ def _unread(answer: GathererOutput) -> list[LimitReached]:
 def _affordable(state: DeepResearchState, wanted: int) -> int:
     cap = state.options.budget.max_searches
     return wanted if cap is None else max(0, min(wanted, cap - state.usage.searches))
+
+
+def _spare(state: DeepResearchState) -> int | None:
+    """How many more searches each pending sub-query can have, when all of them have had one. Follow-ups have none: they
+    come from who has read pages, and a page could ask for much that is not there."""
+    if state.iteration > 1:
+        return 0
+    cap, pending = state.options.budget.max_searches, len(state.pending_sub_queries())
+    if cap is None or not pending:
+        return None
+    return max(0, cap - state.usage.searches - pending) // pending
 
 
 def _capped(state: DeepResearchState, skipped: tuple[SubQuery, ...]) -> LimitReached:
