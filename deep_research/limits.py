@@ -92,16 +92,23 @@ class Gate:
             else:
                 self._inside.add(place)
                 return place
+        timer = loop.call_later(LOOK_AGAIN, self._look_again, place)
         try:
-            while not place.called.done():
-                await asyncio.wait((place.called,), timeout=LOOK_AGAIN)
-                if not place.called.done():
-                    with self._lock:
-                        self._admit()
+            await place.called
         except BaseException:  # it may have been called already: the place goes to the next
             self._leave(place)
             raise
+        finally:
+            timer.cancel()
         return place
+
+    def _look_again(self, place: _Place) -> None:
+        """Now and then, for as long as somebody waits."""
+        if place.called.done():
+            return
+        with self._lock:
+            self._admit()
+        place.loop.call_later(LOOK_AGAIN, self._look_again, place)
 
     def _leave(self, place: _Place) -> None:
         with self._lock:
@@ -115,10 +122,14 @@ class Gate:
         """Calls in as many as there is room for. The lock is held."""
         for gone in [place for place in self._inside if place.loop.is_closed()]:
             self._inside.remove(gone)
+        here = _running_loop()
         while self._waiting and len(self._inside) < self.at_once:
             place = self._waiting.popleft()
             try:
-                place.loop.call_soon_threadsafe(_call, place.called)
+                if place.loop is here:  # as most are: nothing has to be woken
+                    _call(place.called)
+                else:
+                    place.loop.call_soon_threadsafe(_call, place.called)
             except RuntimeError:  # its loop is closed, and nobody waits there any more
                 continue
             self._inside.add(place)
@@ -146,6 +157,13 @@ class Gate:
             elif wait <= 0:
                 return _SOON
             return wait
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _call(called: asyncio.Future[None]) -> None:

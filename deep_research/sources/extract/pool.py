@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import os
 import threading
 import weakref
 from collections import deque
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deep_research.errors import ExtractionError
+from deep_research.forks import guard
 from deep_research.sources.extract.answers import document_of
 from deep_research.sources.extract.child import Child, Limits
 from deep_research.sources.extract.document import Document
@@ -53,6 +53,7 @@ class Extractor:
         self._limits = Limits(memory, cpu_seconds, seconds)
         self._renew()
         _extractors.add(self)
+        guard(self)
 
     def _renew(self) -> None:
         self._lock = threading.Lock()
@@ -253,29 +254,9 @@ def _closed() -> ExtractionError:
 
 
 _extractors: weakref.WeakSet[Extractor] = weakref.WeakSet()
-_forking: list[Extractor] = []
-
-
-def _before_fork() -> None:
-    for extractor in list(_extractors):
-        _forking.append(extractor)
-        extractor.before_fork()
-
-
-def _after_fork(*, in_child: bool) -> None:
-    while _forking:
-        _forking.pop().after_fork(in_child=in_child)
 
 
 @atexit.register
 def _close_all() -> None:
     for extractor in list(_extractors):
         extractor.close()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=lambda: _after_fork(in_child=False),
-        after_in_child=lambda: _after_fork(in_child=True),
-    )
