@@ -17,6 +17,7 @@ What stays apart: ports, index pages, letter case in paths.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import quote, unquote, urlsplit
 
 from deep_research.evidence.sites import ascii_host, host_of, is_suffix, same_site, site_of, words_of
@@ -89,6 +90,7 @@ _IDLE = {
 }
 
 
+@lru_cache(maxsize=8_192)  # a page is met in a search, in the state, and in the searches after it
 def canonical_url(url: str) -> str:
     """The name of the page at ``url``; of a work with a DOI or arXiv id its lasting address. What is no web address,
     such as a path of a corpus, is given back as it is. Applied twice it changes nothing more."""

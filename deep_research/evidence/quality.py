@@ -66,6 +66,10 @@ class QualityLists:
     medium: tuple[str, ...] = ()
     low: tuple[str, ...] = ()
 
+    def __bool__(self) -> bool:
+        """Whether the user said anything."""
+        return bool(self.high or self.medium or self.low)
+
 
 @dataclass(frozen=True, slots=True)
 class Judgement:

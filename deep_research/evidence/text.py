@@ -116,8 +116,16 @@ def stem(word: str) -> str:
 
 def variants(word: str) -> list[str]:
     """The word and all others known to stand for the same."""
-    key = stem(word)
-    return [word, *(other for other in _VARIANTS if stem(other) == key)]
+    return [word, *_standing_for().get(stem(word), ())]
+
+
+@cache
+def _standing_for() -> dict[str, tuple[str, ...]]:
+    """The words of the rows by what their stem is."""
+    found: dict[str, list[str]] = {}
+    for word in _VARIANTS:
+        found.setdefault(stem(word), []).append(word)
+    return {key: tuple(words) for key, words in found.items()}
 
 
 @cache

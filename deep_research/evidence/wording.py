@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import StrEnum
 
 from deep_research.evidence.text import (
@@ -28,16 +28,19 @@ class Match(StrEnum):
     FOREIGN = "foreign"  # not a word in common: fewer words of the same would find no better
 
 
-def matched(query: str, texts: Sequence[str]) -> Match:
-    """What ``texts``, one for each result with all that is known of it, are to a query."""
-    if not texts:
-        return Match.EMPTY
+def matched(query: str, texts: Iterable[str]) -> Match:
+    """What ``texts``, one for each result with all that is known of it, are to a query. They are looked at until one is
+    to the point."""
     wanted = question_terms(query)
     find = StemFinder(wanted)
-    best = max(coverage(wanted, find(text)) for text in texts)
-    if best >= ON_TOPIC:
-        return Match.GOOD
-    return Match.OFF_TOPIC if best else Match.FOREIGN
+    best = Match.EMPTY
+    for text in texts:
+        share = coverage(wanted, find(text))
+        if share >= ON_TOPIC:
+            return Match.GOOD
+        if share or best is Match.EMPTY:
+            best = Match.OFF_TOPIC if share else Match.FOREIGN
+    return best
 
 
 def wordings(query: str, tried: Iterable[str] = (), *, least: int = 1) -> list[str]:

@@ -59,9 +59,11 @@ def finished(
     body = _ID.sub(
         "…", ledger.number(body)
     ).strip()  # an id in the midst of a sentence tells a reader nothing
+    cited: dict[int, list[int]] = {}
+    for citation in ledger.citations:
+        cited.setdefault(citation.number, []).append(citation.start)
     references = "\n".join(
-        f"{number}. {reference(source, [c.start for c in ledger.citations if c.number == number])}"
-        for number, source in ledger.sources
+        f"{number}. {reference(source, cited.get(number, ()))}" for number, source in ledger.sources
     )
     report = f"{body}\n\n## {REFERENCES}\n\n{references}\n" if references else body
     metadata = ReportMetadata(

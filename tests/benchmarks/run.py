@@ -194,6 +194,41 @@ def corpus_texts(total: int) -> list[str]:
 
 
 @row
+def web_texts(folder: Path) -> None:
+    from deep_research.phases.gathering.handoff import GathererInput
+    from deep_research.phases.gathering.reading import Reading
+    from deep_research.sources.search.fusion import fused
+    from deep_research.state import DeepResearchPhase
+    from deep_research.testing.doubles import results
+
+    handoff = GathererInput(
+        research_id="",
+        original_query="q",
+        current_phase=DeepResearchPhase.GATHERING,
+        iteration=1,
+        sub_queries=("q",),
+        max_sources_per_query=5,
+    )
+
+    async def measure(size: int) -> list[float]:
+        spent = []
+        for turn in range(40):
+            found = results(f"what the keepers of tower {turn} wrote down", 5, size=size)
+            clock = time.process_time()
+            await Reading().read(fused([found]), query="the keepers of the tower", limit=5, handoff=handoff)
+            spent.append((time.process_time() - clock) * 1e3 / 5)
+        return spent[10:]
+
+    for size in (2_000, 20_000):
+        spent = asyncio.run(measure(size))
+        show(
+            f"a text of the web, {size // 1000} KB: matched, told from copies, judged",
+            f"CPU min {min(spent):.2f}, median {statistics.median(spent):.2f} ms",
+            "-",
+        )
+
+
+@row
 def many_runs(folder: Path) -> None:
     from workload import engine
 

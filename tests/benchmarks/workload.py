@@ -13,7 +13,7 @@ from deep_research.phases.analysis import AnalyzedFinding, AnalyzedGap, Analyzed
 from deep_research.phases.planning import PlannedQuery, PlannerOutput
 from deep_research.phases.refinement import RefinerOutput
 from deep_research.phases.synthesis import SynthesizerOutput
-from deep_research.state import FollowUpQuery, GapAnalysis, IterationRecommendation
+from deep_research.state import FollowUpQuery, GapAnalysis, IterationRecommendation, SourceKind
 from deep_research.testing.reading import ReadingModel
 
 FILLER = "The keeper of the light wrote down the wind, the weather and the ships that passed. "
@@ -33,6 +33,7 @@ class Search(SearchProvider):
         return [
             SearchResult(
                 address=f"{request.query}/{n}.md",
+                kind=SourceKind.DOCUMENT,  # what a page of the web takes more, the row web_texts shows
                 title=f"Source {n}",
                 text=(f"{request.query} {n}. " + FILLER * (self._size // len(FILLER) + 1))[: self._size],
                 quality=SourceQuality.HIGH,

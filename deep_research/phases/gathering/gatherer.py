@@ -21,7 +21,7 @@ from deep_research.sources.search.pool import Found, SearchPool
 from deep_research.state import FirstLook
 
 SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read and some cannot be
-LOOKED_AT = 3_000  # characters of a text that say whether it is on topic
+LOOKED_AT = 800  # characters of a text that say whether it is on topic
 
 
 class SearchGatherer:
@@ -135,7 +135,7 @@ def _match(query: str, results: Sequence[SearchResult]) -> Match:
     """By what the providers say of relevance, where they do; else by what the results show."""
     if any((result.relevance or 0.0) >= 0.5 for result in results):
         return Match.GOOD
-    return matched(query, [_shown(result) for result in results])
+    return matched(query, map(_shown, results))
 
 
 def _shown(result: SearchResult) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -12,12 +13,13 @@ from deep_research.errors import ExtractionError, FetchError
 from deep_research.evidence.copies import fingerprint
 from deep_research.evidence.matching import matching
 from deep_research.evidence.quality import QualityLists, SourceFacts, judged
-from deep_research.phases.base import off_loop
+from deep_research.limits import Gate
+from deep_research.phases.base import SMALL_WORK
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, Snapshot, Unread
 from deep_research.sources.search import Scholarly, SearchFilters, SearchResult
 from deep_research.sources.search.filters import in_domains, in_time
 from deep_research.sources.search.fusion import identity_of
-from deep_research.state import SourceKind
+from deep_research.state import SourceKind, SourceQuality
 from deep_research.state.journal import utc_now
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
     Page = WebPage[Document]
 
-TEXT_UNIT = 5_000  # characters that are looked through in the time of one small item
+TEXT_UNIT = 200  # characters that are looked through in the time of one small item
 LONGEST_SNIPPET = 300
 
 
@@ -44,6 +46,7 @@ class Reading:
     pages: Pages | None = None
     lists: QualityLists = field(default_factory=QualityLists)
     clock: Callable[[], datetime] = utc_now
+    desk: Gate = field(default_factory=lambda: Gate(1))
 
     async def read(
         self, results: Sequence[SearchResult], *, query: str, limit: int, handoff: GathererInput
@@ -52,38 +55,53 @@ class Reading:
         Where a page cannot be read the next result takes its place."""
         unread: list[Unread] = []
         read: dict[int, GatheredSource] = {}
-        waiting = [place for place, r in enumerate(results) if identity_of(r) not in handoff.known]
+        known = [identity_of(result) in handoff.known for result in results]
+        waiting = [place for place in range(len(results)) if not known[place]]
         wanted = limit
         while waiting and wanted > 0:
             now, waiting = waiting[:wanted], waiting[wanted:]
-            outcomes = await asyncio.gather(*(self._source(results[n], query, handoff.filters) for n in now))
-            for place, outcome in zip(now, outcomes, strict=True):
-                if isinstance(outcome, Unread):
-                    unread.append(outcome)
+            pages = await self._pages([results[place] for place in now], handoff.filters)
+            found: list[tuple[int, SearchResult, Page | None]] = []
+            for place, page in zip(now, pages, strict=True):
+                if isinstance(page, Unread):
+                    unread.append(page)
                 else:
-                    read[place] = outcome
-                    wanted -= 1
+                    found.append((place, results[place], page))
+            read |= await self._in_turn(found, query)
+            wanted -= len(found)
         for place, result in enumerate(results):
-            if identity_of(result) in handoff.known:
+            if known[place]:
                 read[place] = _plain(result)
         return [read[place] for place in sorted(read)], unread
 
-    async def _source(
-        self, result: SearchResult, query: str, filters: SearchFilters
-    ) -> GatheredSource | Unread:
-        page: Page | None = None
+    async def _in_turn(
+        self, found: Sequence[tuple[int, SearchResult, Page | None]], query: str
+    ) -> dict[int, GatheredSource]:
+        """Much text is looked through by one thread at a time: more would only keep the loop waiting longer."""
+        if _size(found) <= SMALL_WORK:
+            return self._made(found, query)
+        async with self.desk.entered():
+            return await asyncio.to_thread(self._made, found, query, pause=0.0)
+
+    async def _pages(
+        self, results: Sequence[SearchResult], filters: SearchFilters
+    ) -> list[Page | Unread | None]:
+        """The pages of results, side by side; see `_page`."""
+        if all(self._page_of(result) is None for result in results):
+            return [None] * len(results)
+        return await asyncio.gather(*(self._page(result, filters) for result in results))
+
+    async def _page(self, result: SearchResult, filters: SearchFilters) -> Page | Unread | None:
+        """The page of a result, why there is none, or None where it needs none or does without."""
         at = self._page_of(result)
-        if at is not None and self.pages is not None:
-            try:
-                page = await self.pages.read(at)
-            except (FetchError, ExtractionError) as error:
-                if result.text is None:
-                    return Unread(url=at, why=error.problem)
-            else:
-                if (why := _unwanted(result, page, filters)) is not None:
-                    return Unread(url=at, why=why)
-        length = len((page.document.text if page else result.text) or "")
-        return await off_loop(length // TEXT_UNIT, self._made, result, page, query)
+        if at is None or self.pages is None:
+            return None
+        try:
+            page = await self.pages.read(at)
+        except (FetchError, ExtractionError) as error:
+            return Unread(url=at, why=error.problem) if result.text is None else None
+        why = _unwanted(result, page, filters)
+        return page if why is None else Unread(url=at, why=why)
 
     def _page_of(self, result: SearchResult) -> str | None:
         """Where there is more of a result's text than its provider gave, if anywhere."""
@@ -92,19 +110,45 @@ class Reading:
         at = result.text_at or (result.address if result.text is None else None)
         return at if at and at.startswith(("http://", "https://")) else None
 
-    def _made(self, result: SearchResult, page: Page | None, query: str) -> GatheredSource:
+    def _made(
+        self,
+        found: Sequence[tuple[int, SearchResult, Page | None]],
+        query: str,
+        *,
+        pause: float | None = None,
+    ) -> dict[int, GatheredSource]:
+        today = self.clock().date()
+        made = {}
+        for place, result, page in found:
+            made[place] = self._source(result, page, query, today)
+            if pause is not None:
+                time.sleep(pause)  # whoever waits for the interpreter, the loop above all, goes first
+        return made
+
+    def _source(self, result: SearchResult, page: Page | None, query: str, today: date) -> GatheredSource:
         source = _plain(result) if page is None else _with_page(result, page)
+        if (
+            source.kind is SourceKind.DOCUMENT
+            and source.quality is not SourceQuality.UNKNOWN
+            and not self.lists
+        ):
+            return source
+        judgement = judged(_facts(result, source, page, today), self.lists)
+        known: dict[str, object] = {"quality": judgement.quality}
+        if source.kind is SourceKind.WEB:
+            known["metadata"] = source.metadata | {"quality": "; ".join(judgement.signals)}
         if source.kind is SourceKind.WEB and (text := source.content):
             if not source.passages:
-                spans, share = matching(query, text, source.title)
-                relevance = source.relevance if source.relevance is not None else share
-                source = source.model_copy(update={"passages": spans, "relevance": relevance})
-            source = source.model_copy(update={"fingerprint": fingerprint(text)})
-        judgement = judged(_facts(result, source, page, self.clock().date()), self.lists)
-        metadata = source.metadata
-        if source.kind is SourceKind.WEB:
-            metadata = metadata | {"quality": "; ".join(judgement.signals)}
-        return source.model_copy(update={"quality": judgement.quality, "metadata": metadata})
+                known["passages"], share = matching(query, text, source.title)
+                known["relevance"] = share if source.relevance is None else source.relevance
+            known["fingerprint"] = source.fingerprint or fingerprint(text)
+        return source.model_copy(update=known)
+
+
+def _size(found: Sequence[tuple[int, SearchResult, Page | None]]) -> int:
+    """How much text work results are; documents of the user's own need none."""
+    web = [(r, page) for _, r, page in found if r.kind is SourceKind.WEB]
+    return sum(len((page.document.text if page else r.text) or "") for r, page in web) // TEXT_UNIT
 
 
 def _unwanted(result: SearchResult, page: Page, filters: SearchFilters) -> str | None:
@@ -172,6 +216,7 @@ def _with_page(result: SearchResult, page: Page) -> GatheredSource:
         kind=result.kind,
         relevance=result.relevance,
         pages=document.pages,
+        fingerprint=document.fingerprint,
         published=document.published or result.published,
         snapshot_hash=page.snapshot_hash,
         snapshot=Snapshot(

@@ -8,12 +8,19 @@ from datetime import date
 from typing import Any
 
 from deep_research.errors import ExtractionError
+from deep_research.evidence.copies import fingerprint
 from deep_research.sources.extract.document import Document
+
+_FINGERPRINT = 400  # characters at most
 
 
 def told(document: Document) -> dict[str, Any]:
     day = document.published
-    return {**asdict(document), "published": day.isoformat() if day else None}
+    return {
+        **asdict(document),
+        "published": day.isoformat() if day else None,
+        "fingerprint": fingerprint(document.text),
+    }
 
 
 def document_of(answer: dict[str, Any]) -> Document:
@@ -27,7 +34,10 @@ def document_of(answer: dict[str, Any]) -> Document:
     try:
         day = answer["published"]
         pages = tuple(answer["pages"])
-        if not all(isinstance(answer[key], str) for key in ("title", "text", "author", "snapshot_hash")):
+        if not all(
+            isinstance(answer[key], str)
+            for key in ("title", "text", "author", "snapshot_hash", "fingerprint")
+        ):
             raise TypeError
         if not all(isinstance(page, int) and 0 <= page <= len(answer["text"]) for page in pages):
             raise ValueError
@@ -40,6 +50,7 @@ def document_of(answer: dict[str, Any]) -> Document:
             language=str(language) if language else None,
             pages=pages,
             snapshot_hash=answer["snapshot_hash"],
+            fingerprint=answer["fingerprint"][:_FINGERPRINT],
         )
     except (KeyError, TypeError, ValueError):
         raise ExtractionError("reading it crashed", crashed=True) from None

@@ -11,7 +11,7 @@ class Document:
     """A document that was read. ``text`` is NFC with ``\\n`` line ends, has no unseen characters and is never cut;
     ``pages`` are the code points of ``text`` at which its pages begin, empty for what has no pages; ``author`` is
     empty when nobody says; ``language`` is an ISO 639-1 code, None when that is not clear; ``snapshot_hash`` is the
-    sha256 (hex) of the bytes it came from."""
+    sha256 (hex) of the bytes it came from; ``fingerprint`` tells copies of its text, where an `Extractor` read it."""
 
     title: str
     text: str
@@ -20,3 +20,4 @@ class Document:
     language: str | None = None
     pages: tuple[int, ...] = ()
     snapshot_hash: str = ""
+    fingerprint: str = ""

@@ -22,6 +22,7 @@ from deep_research.logs import redact, told
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, Trouble
 from deep_research.sources.search.breaker import Breaker, Health
 from deep_research.sources.search.filters import fits
+from deep_research.state import SourceKind
 
 MOST_REQUESTS = 3
 FIRST_WAIT = 0.5  # seconds, doubled each time
@@ -141,25 +142,40 @@ class Service:
                 await self.persistence.sleep(health.rest)
             else:
                 requests = 1
-        retrying = AsyncRetrying(
-            stop=stop_after_attempt(requests),
-            wait=self._wait,
-            retry=retry_if_exception(_may_help),
-            sleep=self.persistence.sleep,
-            reraise=True,
-        )
         try:
             async with asyncio.timeout(None if self.timeout is None else 3 * self.timeout):
-                found: Sequence[SearchResult] = await retrying(self._once, request)
+                found = await self._persistently(request, requests)
         except TimeoutError:
             raise SearchError(
                 f"{self.name} had no time for the search.", trouble=Trouble.TRANSIENT.value
             ) from None
         return [
-            result if result.provider else replace(result, provider=self.name)
+            replace(result, provider=self.name)
+            if result.kind is SourceKind.WEB and not result.provider
+            else result
             for result in found
             if result.address not in request.exclude and fits(result, request.filters)
         ]
+
+    async def _persistently(self, request: SearchRequest, requests: int) -> Sequence[SearchResult]:
+        """The answer, asked for again while that may help. Most searches are answered at once, and what repeats them
+        costs more than all else around them."""
+        try:
+            return await self._once(request)
+        except SearchError as error:
+            if requests < 2 or not _may_help(error):
+                raise
+            first = error
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(requests - 1),
+            wait=lambda state: self._wait(_error_of(state), state.attempt_number + 1),
+            retry=retry_if_exception(_may_help),
+            sleep=self.persistence.sleep,
+            reraise=True,
+        )
+        await self.persistence.sleep(self._wait(first, 1))
+        found: Sequence[SearchResult] = await retrying(self._once, request)
+        return found
 
     async def _once(self, request: SearchRequest) -> Sequence[SearchResult]:
         async with self.gate.entered():
@@ -205,12 +221,12 @@ class Service:
                 self.gate.pause(asked)  # it would tell all others the same
             self.breaker.failed(why)
 
-    def _wait(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
+    def _wait(self, error: BaseException | None, attempt: int) -> float:
+        """Seconds until the next request: what the service asks for, else twice as long each time."""
         asked = error.data.get("retry_after") if isinstance(error, SearchError) else None
         if isinstance(asked, int | float):
             return max(0.0, float(asked))
-        return FIRST_WAIT * 2.0 ** (state.attempt_number - 1) * (1.0 - 0.25 * self.persistence.chance())
+        return FIRST_WAIT * 2.0 ** (attempt - 1) * (1.0 - 0.25 * self.persistence.chance())
 
     def _resting(self, health: Health) -> SearchError:
         return SearchError(
@@ -218,6 +234,10 @@ class Service:
             trouble=Trouble.TRANSIENT.value,
             retry_after=health.rest,
         )
+
+
+def _error_of(state: RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None
 
 
 def _may_help(error: BaseException) -> bool:
