@@ -351,3 +351,27 @@ def test_after_the_gate_words_are_tried_that_were_not_tried_yet():
     retry = GatheringPhase(SearchGatherer([])).retried(journal.state, advised=False)
     (fresh,) = retry.sub_queries
     assert fresh.query not in (long.query, *journal.state.sub_queries[0].wordings)
+
+
+def test_documents_alone_are_asked_in_one_wording_since_they_are_searched_for_each_word():
+    local = SearchResult(address="a.md", title="Bread", text="The bell rang.", kind=SourceKind.DOCUMENT)
+    for provider in (Found(local), Found()):
+        state = DeepResearchState(query="q", sub_queries=(QUERY,))
+        journal = MemoryJournal(state)
+        asyncio.run(GatheringPhase(SearchGatherer([], corpus=provider)).run(journal.state, journal))
+        assert len(provider.requests) == 1
+    provider = Found()
+    provider.local = True
+    gathered(provider, None)
+    assert len(provider.requests) == 1
+
+
+def test_what_the_documents_gave_stays_beside_what_other_words_found_in_the_web():
+    local = Found(
+        SearchResult(address="a.md", title="Notes", text="Notes on Bell Rock.", kind=SourceKind.DOCUMENT)
+    )
+    web = Found(by_query={"Bell Rock lighthouse": [page(1, text=TEXT)]})
+    sub_query = QUERY.model_copy(update={"query": "What is it with the Bell Rock lighthouse?"})
+    journal = gathered(web, None, sub_queries=(sub_query,), corpus=local)
+    assert [s.url for s in journal.state.sources] == ["a.md", at(1)]
+    assert len(local.requests) == 1
