@@ -1,0 +1,209 @@
+"""How much of each item is sent when not all of them fit. Pure.
+
+Chosen is what keeps the most *weight*: the sum over the items of priority times the share of its tokens that is kept.
+Weight is linear in tokens, so that with a set of kept items given, filling them up by weight a token is best. What is
+not linear is the way into the set: less than a sentence is of no use, so that an item is at its floor, or has at least
+a sentence. Which items are let in is tried over sets that do not depend on the budget. Each set keeps more of a larger
+budget, and so does the best of them: more budget never keeps less.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import accumulate
+from math import fsum
+from types import MappingProxyType
+
+from deep_research.budget.ladder import FidelityLevel, level_of_size
+from deep_research.errors import WindowError
+
+TOP_SOURCES = 5
+SENTENCE = 25  # tokens of about one: less of an item says nothing
+ALL_SETS = 10  # items up to which every set of them is tried
+FEW = 64  # items up to which more sets are tried than a steady number
+
+
+class ItemClass(StrEnum):
+    """What an item is promised, those first whose promise is kept first."""
+
+    PROTECTED = "protected"
+    TOP = "top"
+    REGULAR = "regular"
+
+    @property
+    def floor(self) -> int:
+        """The least of its tokens that it keeps, in hundredths; a regular one only where nothing may be dropped."""
+        return 30 if self is ItemClass.TOP else FidelityLevel.HEADLINE.percent
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something to send. ``tokens`` is its full size, ``priority`` (0 to 1) how much it matters."""
+
+    id: str
+    tokens: int
+    priority: float
+    klass: ItemClass = ItemClass.REGULAR
+
+    def floor(self, *, allow_dropping: bool) -> int:
+        """The fewest tokens that it may be given."""
+        if self.klass is ItemClass.REGULAR and allow_dropping:
+            return 0
+        return -(-self.tokens * self.klass.floor // 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """``sizes`` are the tokens of each item by its id, in the order of the items; ``weight`` is what they keep of the
+    priorities, in all."""
+
+    sizes: Mapping[str, int]
+    levels: Mapping[str, FidelityLevel]
+    budget: int
+    used: int
+    weight: float
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        return tuple(name for name, level in self.levels.items() if level is FidelityLevel.DROPPED)
+
+    @property
+    def utilization(self) -> float:
+        """The used share of the budget, 0 to 1."""
+        return self.used / self.budget if self.budget else 0.0
+
+
+def with_top(items: Iterable[Item], most: int = TOP_SOURCES) -> list[Item]:
+    """The items, in their order, with the ``most`` of highest priority made top ones. A protected item among them is
+    promised more so, not less."""
+    every = list(items)
+    best = {item.id for item in sorted(every, key=lambda item: (-item.priority, item.id))[:most]}
+    return [replace(item, klass=ItemClass.TOP) if item.id in best else item for item in every]
+
+
+def allocate(
+    items: Sequence[Item], budget: int, *, allow_dropping: bool, least: int = SENTENCE
+) -> Allocation:
+    """The size of each item, within ``budget`` tokens. An item is at its floor (0 is dropped), or has at least ``least``
+    tokens, or all of its own.
+
+    Raises `WindowError` when the floors do not fit, with ``tokens`` (what they take), ``limit`` and ``items``, the
+    class of items whose floors are too much. Raises `ValueError` for an id given twice, or a size below 0.
+    """
+    _check(items)
+    entries = sorted(
+        (_Entry.of(item, allow_dropping, least) for item in items),
+        key=lambda entry: (-entry.density, entry.item.id),
+    )
+    spare = budget - _floors(entries, budget)
+    ways = (_filled(entries, let_in, spare) for let_in in _sets(entries, spare))
+    sizes, weight = max((way for way in ways if way is not None), key=lambda way: (way[1], sum(way[0])))
+    kept = {entry.item.id: size for entry, size in zip(entries, sizes, strict=True)}
+    return Allocation(
+        sizes=MappingProxyType({item.id: kept[item.id] for item in items}),
+        levels=MappingProxyType({item.id: level_of_size(kept[item.id], item.tokens) for item in items}),
+        budget=budget,
+        used=sum(sizes),
+        weight=weight,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """An item with its floor, the fewest tokens above it that are of use, and its weight a token."""
+
+    item: Item
+    floor: int
+    useful: int
+    density: float
+
+    @classmethod
+    def of(cls, item: Item, allow_dropping: bool, least: int) -> _Entry:
+        floor = item.floor(allow_dropping=allow_dropping)
+        density = max(0.0, item.priority) / item.tokens if item.tokens else 0.0
+        return cls(item, floor, max(floor, min(item.tokens, least)), density)
+
+
+def _check(items: Sequence[Item]) -> None:
+    if len({item.id for item in items}) != len(items):
+        raise ValueError("an id is given to two items")
+    if any(item.tokens < 0 for item in items):
+        raise ValueError("an item has a size below 0")
+
+
+def _floors(entries: Sequence[_Entry], budget: int) -> int:
+    """The tokens of all floors. Raises `WindowError`."""
+    taken = 0
+    for klass in ItemClass:
+        floors = [entry.floor for entry in entries if entry.item.klass is klass]
+        taken += sum(floors)
+        if floors and taken > budget:
+            raise WindowError(
+                f"The floors of the {len(floors)} {klass} items do not fit: with what goes before them they take"
+                f" {taken} tokens of {budget}.",
+                hint="Use a model with a larger window, or fewer sources"
+                + (", or allow_content_dropping." if klass is ItemClass.REGULAR else "."),
+                tokens=taken,
+                limit=budget,
+                items=str(klass),
+            )
+    return taken
+
+
+def _sets(entries: Sequence[_Entry], spare: int) -> Iterator[frozenset[int]]:
+    """The sets, as places of entries, that may be let in above their floors; entries that need no minimum for it are
+    in all of them. They are the same for every ``spare``, but for those that cannot be best."""
+    guarded = [place for place, entry in enumerate(entries) if entry.floor < entry.useful]
+    if len(guarded) <= ALL_SETS:
+        for bits in range(1 << len(guarded)):
+            yield frozenset(place for n, place in enumerate(guarded) if bits >> n & 1)
+        return
+    # The first so many by weight a token. As long as all of them fit whole, each one more is better; and from the
+    # second that does not fit on, each one more only takes tokens from a denser one.
+    whole = bisect_right(list(accumulate(e.item.tokens - e.floor for e in entries)), spare)
+    for count in range(max(0, whole - 1), whole + 3):
+        yield frozenset(place for place in guarded if place < count)
+    # With room for a few sentences that is not all: large steps first, small steps first, a few dense ones and another.
+    by_priority = sorted(guarded, key=lambda place: (-entries[place].item.priority, place))
+    by_step = sorted(guarded, key=lambda place: (entries[place].useful - entries[place].floor, place))
+    for order in (by_priority, by_step):
+        for count in _counts(len(order)):
+            yield frozenset(order[:count])
+    if len(guarded) <= FEW:
+        for count in range(1, ALL_SETS):
+            yield from (frozenset((*guarded[:count], place)) for place in guarded[count:])
+            yield from (frozenset((*by_priority[:count], place)) for place in by_priority[count:])
+
+
+def _counts(most: int) -> Iterator[int]:
+    """1 to ``most``: all of few, and of many those that double."""
+    if most <= FEW:
+        yield from range(1, most + 1)
+        return
+    count = 1
+    while count < 2 * most:
+        yield count
+        count *= 2
+
+
+def _filled(
+    entries: Sequence[_Entry], let_in: frozenset[int], spare: int
+) -> tuple[list[int], float] | None:
+    """The sizes with these let in, and their weight; None when there is no room for them."""
+    left = spare - sum(entries[place].useful - entries[place].floor for place in let_in)
+    if left < 0:
+        return None
+    sizes = [e.useful if place in let_in else e.floor for place, e in enumerate(entries)]
+    for place, entry in enumerate(entries):
+        if left and (place in let_in or entry.floor == entry.useful):
+            more = min(left, entry.item.tokens - sizes[place])
+            sizes[place] += more
+            left -= more
+    return sizes, fsum(_weight(entry.item, size) for entry, size in zip(entries, sizes, strict=True))
+
+
+def _weight(item: Item, size: int) -> float:
+    return max(0.0, item.priority) * (size / item.tokens if item.tokens else 1.0)
