@@ -189,9 +189,7 @@ def _counts(most: int) -> Iterator[int]:
         count *= 2
 
 
-def _filled(
-    entries: Sequence[_Entry], let_in: frozenset[int], spare: int
-) -> tuple[list[int], float] | None:
+def _filled(entries: Sequence[_Entry], let_in: frozenset[int], spare: int) -> tuple[list[int], float] | None:
     """The sizes with these let in, and their weight; None when there is no room for them."""
     left = spare - sum(entries[place].useful - entries[place].floor for place in let_in)
     if left < 0:

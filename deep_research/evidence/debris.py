@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _NOTICE = re.compile(
     r"\b(?:skip to (?:main )?content|edit (?:this page|on github)|all rights reserved|click here|back to top|"
@@ -35,6 +36,14 @@ _MARKUP = re.compile(
 _ADDRESS = re.compile(r"(?:\bhttps?://|\bwww\.)\S*")
 _BESIDE_ADDRESS = 5  # words that a sentence needs besides an address, to say something
 _MARKS = re.compile(r"\s*(?:¶|\[edit\]|\[citation needed\]|\u200b|\ufeff)")
+# What stands in all that is taken for debris: one of these words or signs. Looking for them is so much quicker than for
+# the patterns that long texts are looked through for them first.
+_SIGN = re.compile(
+    r"skip|edit|rights|click|\btop\b|repo|read|\bme\b|code|implementation|available|released|accessible|github|"
+    r"http|ftp|www|modified|updated|retrieved|fig|image|photo|table|plate|file|view|contents|cookie|privacy|terms|sign|"
+    r"log|subscribe|more|share|previous|next|[<>\\{&\[]",
+    re.IGNORECASE,
+)
 # Words that tie a sentence to the one before; by itself it reads better without them.
 _LINKING = re.compile(
     r"(?:However|Moreover|Furthermore|In addition|Additionally|To this end|Therefore|Thus|Hence|Consequently|"
@@ -50,6 +59,12 @@ def is_debris(text: str) -> bool:
     if has_address(text) and len(_ADDRESS.sub(" ", text).split()) < _BESIDE_ADDRESS:
         return True
     return bool(_BUTTON.search(text)) and len(text.split()) <= _BUTTON_WORDS
+
+
+@lru_cache(maxsize=100_000)
+def may_be_debris(word: str) -> bool:
+    """Whether a sentence with this word (what stands between two spaces) can be debris at all."""
+    return _SIGN.search(word) is not None
 
 
 def has_address(text: str) -> bool:

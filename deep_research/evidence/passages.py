@@ -8,7 +8,7 @@ is copied or changed: ``text[start:end]`` is the passage. All of it takes linear
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -27,7 +27,9 @@ _FENCE = re.compile(r"`{3,}|~{3,}")
 _OPENERS = frozenset("#`~-*+•|0123456789")
 
 
-class _Kind(Enum):
+class BlockKind(Enum):
+    """What a block of a text is."""
+
     PARAGRAPH = auto()
     HEADING = auto()
     ITEM = auto()
@@ -36,11 +38,22 @@ class _Kind(Enum):
 
 
 @dataclass(slots=True)
-class _Block:
-    kind: _Kind
+class Block:
+    """``text[start:end]`` of one kind; ``level`` is that of a heading, 1 the highest."""
+
+    kind: BlockKind
     start: int
     end: int
     level: int = 0
+
+    def sentences(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where its sentences begin and end, as `sentences` has them."""
+        if self.kind is BlockKind.HEADING:
+            return iter(((self.start, self.end),))
+        if self.kind in (BlockKind.TABLE, BlockKind.CODE):
+            return _lines(text, self.start, self.end)
+        mark = _ITEM.match(text, self.start, self.end) if self.kind is BlockKind.ITEM else None
+        return sentence_spans(text, mark.end() if mark else self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +79,8 @@ def passages(text: str) -> list[Passage]:
     """
     packer = _Packer()
     headings: dict[int, str] = {}
-    for block in _blocks(text, 0, len(text)):
-        if block.kind is _Kind.HEADING:
+    for block in blocks(text):
+        if block.kind is BlockKind.HEADING:
             headings = {level: title for level, title in headings.items() if level < block.level}
             headings[block.level] = text[block.start : block.end].strip("# \t")
             packer.open_section(block, " / ".join(headings[level] for level in sorted(headings)))
@@ -83,18 +96,7 @@ def sentences(text: str, start: int = 0, end: int | None = None) -> list[Span]:
     A heading is one unit and keeps its ``#``, which tells it from a sentence; a list item loses its mark and
     is cut like a paragraph; a row of a table or a line of code is one unit; marks of fences are left out.
     """
-    stop = len(text) if end is None else min(end, len(text))
-    spans: list[Span] = []
-    for block in _blocks(text, start, stop):
-        if block.kind is _Kind.HEADING:
-            found: Iterable[tuple[int, int]] = ((block.start, block.end),)
-        elif block.kind in (_Kind.TABLE, _Kind.CODE):
-            found = _lines(text, block.start, block.end)
-        else:
-            mark = _ITEM.match(text, block.start, block.end) if block.kind is _Kind.ITEM else None
-            found = sentence_spans(text, mark.end() if mark else block.start, block.end)
-        spans.extend([Span(start=a, end=b) for a, b in found])
-    return spans
+    return [Span(start=a, end=b) for block in blocks(text, start, end) for a, b in block.sentences(text)]
 
 
 class _Packer:
@@ -107,7 +109,7 @@ class _Packer:
         self._section = ""  # of what comes next
         self._has_body = False
 
-    def open_section(self, block: _Block, heading: str) -> None:
+    def open_section(self, block: Block, heading: str) -> None:
         too_long = self._start >= 0 and block.end - self._start > TARGET
         if too_long or (self._has_body and self._end - self._start >= SECTION):
             self._flush()
@@ -148,9 +150,9 @@ class _Packer:
         self._start, self._has_body = -1, False
 
 
-def _blocks(text: str, start: int, end: int) -> Iterator[_Block]:
+def blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[Block]:
     """The blocks of ``text[start:end]``, in one pass over its lines."""
-    block: _Block | None = None
+    block: Block | None = None
     fence = ""
     after = start
     for line in text[start:end].split("\n"):
@@ -171,43 +173,43 @@ def _blocks(text: str, start: int, end: int) -> Iterator[_Block]:
         first = offset + len(line) - len(line.lstrip())
         kind, level = _classify(line, body)
         joins = block is not None and (
-            (kind is _Kind.PARAGRAPH and block.kind in (_Kind.PARAGRAPH, _Kind.ITEM))
-            or (kind is _Kind.TABLE and block.kind is _Kind.TABLE)
+            (kind is BlockKind.PARAGRAPH and block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM))
+            or (kind is BlockKind.TABLE and block.kind is BlockKind.TABLE)
         )
         if block and joins:
             block.end = first + len(body)
             continue
         if block:
             yield block
-        block = _Block(kind, first, first + len(body), level)
-        if kind is _Kind.HEADING:
+        block = Block(kind, first, first + len(body), level)
+        if kind is BlockKind.HEADING:
             yield block
             block = None
-        elif kind is _Kind.CODE:
+        elif kind is BlockKind.CODE:
             opening = _FENCE.match(body)
             fence = opening.group() if opening else ""
     if block:
         yield block
 
 
-def _classify(line: str, body: str) -> tuple[_Kind, int]:
+def _classify(line: str, body: str) -> tuple[BlockKind, int]:
     """What a non-blank line begins, and the level of a heading."""
     if body[0] in _OPENERS:
         if body[0] == "#" and len(body) <= HEADING_LENGTH and (heading := _HEADING.match(body)):
-            return _Kind.HEADING, len(heading.group(1))
+            return BlockKind.HEADING, len(heading.group(1))
         if body[0] in "`~" and _FENCE.match(body) and body[0] not in body.lstrip(body[0]):
-            return _Kind.CODE, 0
+            return BlockKind.CODE, 0
         if body[0] == "|" and len(body) > 1:
-            return _Kind.TABLE, 0
+            return BlockKind.TABLE, 0
         if _ITEM.match(line):
-            return _Kind.ITEM, 0
-    return (_Kind.TABLE if " | " in body else _Kind.PARAGRAPH), 0
+            return BlockKind.ITEM, 0
+    return (BlockKind.TABLE if " | " in body else BlockKind.PARAGRAPH), 0
 
 
-def _pieces(text: str, block: _Block) -> Iterator[tuple[int, int]]:
+def _pieces(text: str, block: Block) -> Iterator[tuple[int, int]]:
     """The block itself, or its cuts when it is too long to be one passage: at a sentence's end (in a table or
     code at a line's end), else at white space, else where it must."""
-    rigid = block.kind in (_Kind.TABLE, _Kind.CODE)
+    rigid = block.kind in (BlockKind.TABLE, BlockKind.CODE)
     here, end = block.start, block.end
     longest = KEPT_WHOLE if rigid else TARGET
     while end - here > longest:

@@ -1,0 +1,164 @@
+"""A text made shorter by leaving out what matters least: what is kept is kept word for word. Pure.
+
+Whole sentences, headings, rows and list items are chosen by what they matter (`deep_research.evidence.salience`) for
+their length, and stand in their order. What has the words of what is chosen already counts a little less; repeats, and
+what belongs to the page and not to its text, are left out. A heading comes with what stands under it, and the first row
+of a table with its other rows.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+
+from deep_research.budget.ladder import FidelityLevel
+from deep_research.budget.rendering import Condensed, bullets, cut, prose
+from deep_research.evidence.debris import is_debris, may_be_debris
+from deep_research.evidence.passages import BlockKind
+from deep_research.evidence.salience import Sentence, salience, sentences_of
+from deep_research.state import Span
+
+__all__ = ["Condensed", "condense"]
+
+Measure = Callable[[str], int]
+
+BY_LENGTH = 0.3  # power of a sentence's length by which its score is divided
+SHORT = 20  # characters; what is shorter is not preferred for it
+AGAIN = 0.1  # of a score that is lost when all words were said before
+WITH_HEADING = 0.5  # of a sentence's length: a longer heading costs more than it explains
+JOINT = 3  # characters that a piece takes beside its own, about
+TRIES = 6  # to fill the room; each measures what it made
+ENOUGH = 0.97  # of the room
+SPARE = 1.5  # times the room is chosen from, since only of the whole is it known how characters are counted
+SINGLE = 64  # sentences that are tried where room is for one only
+
+
+def condense(
+    text: str,
+    room: int,
+    *,
+    query: str = "",
+    measure: Measure,
+    level: FidelityLevel | None = None,
+) -> Condensed:
+    """``text`` within ``room``, in the units of ``measure`` (characters, tokens): as much as fits of what matters, to
+    ``query`` where there is one. What is left out is marked ``[…]``.
+
+    ``level`` asks for another form: `KEY_POINTS` for a list of sentences, `HEADLINE` for the one sentence that matters
+    most. A sentence is cut, at a word and with ``…``, only where not one fits. Equal calls have equal results. Takes time
+    linear in the text, and measures it once as a whole.
+    """
+    whole = measure(text)
+    if whole <= room:
+        return Condensed(text, (Span(start=0, end=len(text)),) if text else ())
+    if room <= 0:
+        return Condensed("", ())
+    sentences = sentences_of(text)
+    scores = salience(text, sentences, query)
+    limit = room * len(text) / whole  # in characters
+    if level is not FidelityLevel.HEADLINE:
+        draw = bullets if level is FidelityLevel.KEY_POINTS else prose
+        picks = list(_picks(text, sentences, scores, SPARE * limit))
+        made = _filled(
+            room, limit, measure, lambda most: draw(text, sentences, _within(sentences, picks, most))
+        )
+        if made.spans:
+            return made
+    return _single(text, sentences, scores, room, measure)
+
+
+def _filled(room: int, limit: float, measure: Measure, draw: Callable[[float], Condensed]) -> Condensed:
+    """The longest that fits of what is drawn with different limits, which are in characters."""
+    best = Condensed("", ())
+    for _ in range(TRIES):
+        made = draw(limit)
+        used = measure(made.text)
+        if used <= room:
+            best = max(best, made, key=lambda one: len(one.text))
+            if used >= ENOUGH * room:
+                break
+        limit *= min(SPARE, 0.99 * room / max(1, used))
+    while not best.spans and limit >= 1.0:
+        limit /= 2
+        made = draw(limit)
+        if measure(made.text) <= room:
+            best = made
+    return best
+
+
+def _picks(text: str, sentences: Sequence[Sentence], scores: Sequence[float], limit: float) -> Iterator[int]:
+    """Places of sentences in the order in which they are to be kept, those that belong to them before them, until they
+    have ``limit`` characters."""
+    queue = [
+        (-score / max(SHORT, sentences[place].end - sentences[place].start) ** BY_LENGTH, place)
+        for place, score in enumerate(scores)
+        if score > 0.0
+    ]
+    heapq.heapify(queue)
+    looked_at: set[int] = set()
+    told: set[str] = set()
+    taken: set[int] = set()
+    said: set[str] = {""}
+    while queue and limit > 0.0:
+        value, place = heapq.heappop(queue)
+        if place in taken:
+            continue
+        sentence = sentences[place]
+        if place not in looked_at:
+            looked_at.add(place)
+            words = text[sentence.start : sentence.end]
+            if words in told or _is_debris(words):
+                continue
+            told.add(words)
+            terms = set(sentence.terms)
+            value *= 1.0 - AGAIN * len(terms & said) / len(terms)
+            if queue and value > queue[0][0]:
+                heapq.heappush(queue, (value, place))
+                continue
+        for needed in (sentence.under, place):
+            if needed >= 0 and needed not in taken and (needed == place or _explains(sentences, place)):
+                taken.add(needed)
+                said.update(sentences[needed].terms)
+                limit -= sentences[needed].end - sentences[needed].start + JOINT
+                yield needed
+
+
+def _explains(sentences: Sequence[Sentence], place: int) -> bool:
+    """Whether what a sentence stands under is worth its length."""
+    sentence = sentences[place]
+    above = sentences[sentence.under]
+    return above.end - above.start <= WITH_HEADING * (sentence.end - sentence.start) or (
+        sentence.kind is BlockKind.TABLE
+    )
+
+
+def _is_debris(words: str) -> bool:
+    return any(map(may_be_debris, words.split())) and is_debris(words)
+
+
+def _within(sentences: Sequence[Sentence], picks: Sequence[int], limit: float) -> set[int]:
+    """Those that fit, in the order of the picks."""
+    kept: set[int] = set()
+    for place in picks:
+        length = sentences[place].end - sentences[place].start + JOINT
+        if length <= limit:
+            kept.add(place)
+            limit -= length
+    return kept
+
+
+def _single(
+    text: str, sentences: Sequence[Sentence], scores: Sequence[float], room: int, measure: Measure
+) -> Condensed:
+    """The sentence that matters most of those that fit; a piece of the best when none does."""
+    order = sorted(range(len(sentences)), key=lambda place: (-scores[place], place))
+    told = [place for place in order if sentences[place].kind is not BlockKind.HEADING] or order
+    shortest = sorted(told, key=lambda place: (sentences[place].end - sentences[place].start, place))
+    for place in (*told[:SINGLE], *shortest[:1]):
+        sentence = sentences[place]
+        if measure(text[sentence.start : sentence.end]) <= room:
+            return Condensed(
+                text[sentence.start : sentence.end], (Span(start=sentence.start, end=sentence.end),)
+            )
+    best = sentences[told[0]] if told else None
+    return cut(text, best.start if best else 0, best.end if best else len(text), room, measure)

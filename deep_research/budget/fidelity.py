@@ -1,0 +1,123 @@
+"""How much of what was found an agent was given: the record of each item, and the totals. Pure.
+
+Fidelity is the share of the tokens of all items that was sent, measured on the texts as they were sent and not on what
+was planned for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from deep_research.budget.ladder import FidelityBand, FidelityLevel, band_of, level_of_size
+from deep_research.state import DeepResearchPhase
+from deep_research.state.records import Record
+
+_STEPS = 10_000  # between 0 and 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An item as one phase was given it: its tokens as a whole, and those of the text that was sent, 0 for none."""
+
+    id: str
+    original_tokens: int
+    current_tokens: int
+
+
+class ItemFidelity(Record):
+    """What became of one item. ``compression_ratio`` is the share of its tokens that is left, 0 to 1."""
+
+    original_tokens: int
+    current_tokens: int
+    current_level: FidelityLevel
+    compression_ratio: float
+
+    @classmethod
+    def of(cls, sent: Sent) -> ItemFidelity:
+        return cls(
+            original_tokens=sent.original_tokens,
+            current_tokens=sent.current_tokens,
+            current_level=level_of_size(_left(sent), sent.original_tokens),
+            compression_ratio=_share(_left(sent), sent.original_tokens, empty=1.0),
+        )
+
+
+class AllocationMetadata(Record):
+    """The totals. ``fidelity`` and ``utilization`` are shares, 0 to 1: of the items' tokens that were sent, and of the
+    available ones that were used."""
+
+    fidelity: float = 1.0
+    tokens_used: int = 0
+    tokens_available: int = 0
+    utilization: float = 0.0
+    items_dropped: int = 0
+    items_summarized: int = 0
+
+    @property
+    def band(self) -> FidelityBand:
+        return band_of(self.fidelity)
+
+
+class ContentFidelity(Record):
+    """What one phase was sent, by the items' ids, and the totals of it."""
+
+    content_fidelity: dict[str, ItemFidelity]
+    content_allocation_metadata: AllocationMetadata
+
+    @classmethod
+    def of(cls, sent: Iterable[Sent], *, available: int) -> ContentFidelity:
+        """Of a phase that had ``available`` tokens for the items. What is sent in several calls is summed up by item
+        before. Raises `ValueError` for an id given twice."""
+        every = list(sent)
+        items = {one.id: ItemFidelity.of(one) for one in every}
+        if len(items) != len(every):
+            raise ValueError("an item was sent twice")
+        return cls(content_fidelity=items, content_allocation_metadata=_totals([items], available))
+
+
+def of_run(phases: Mapping[DeepResearchPhase, ContentFidelity]) -> AllocationMetadata:
+    """The totals of a run: tokens are summed over its phases. An item is dropped when every phase that had it dropped
+    it, and summarized when it is not dropped and some phase was not given all of it."""
+    available = sum(phase.content_allocation_metadata.tokens_available for phase in phases.values())
+    return _totals([phase.content_fidelity for phase in phases.values()], available)
+
+
+def _totals(phases: Iterable[Mapping[str, ItemFidelity]], available: int) -> AllocationMetadata:
+    levels: dict[str, list[ItemFidelity]] = {}
+    for phase in phases:
+        for name, item in phase.items():
+            levels.setdefault(name, []).append(item)
+    every = [item for of_one in levels.values() for item in of_one]
+    used = sum(item.current_tokens for item in every)
+    left = sum(min(item.current_tokens, item.original_tokens) for item in every)
+    dropped = [of_one for of_one in levels.values() if all(map(_is_dropped, of_one))]
+    shortened = [of_one for of_one in levels.values() if any(map(_is_shortened, of_one))]
+    return AllocationMetadata(
+        fidelity=_share(left, sum(item.original_tokens for item in every), empty=1.0),
+        tokens_used=used,
+        tokens_available=available,
+        utilization=_share(used, available, empty=0.0),
+        items_dropped=len(dropped),
+        items_summarized=len(shortened) - len(dropped),
+    )
+
+
+def _is_dropped(item: ItemFidelity) -> bool:
+    return item.current_level is FidelityLevel.DROPPED
+
+
+def _is_shortened(item: ItemFidelity) -> bool:
+    return item.current_tokens < item.original_tokens
+
+
+def _left(sent: Sent) -> int:
+    """What a text has around it when it is sent makes no more of it."""
+    return min(sent.current_tokens, sent.original_tokens)
+
+
+def _share(part: int, whole: int, *, empty: float) -> float:
+    """Rounded down, so that what lost anything never reads as whole."""
+    if whole <= 0:
+        return empty
+    return part * _STEPS // whole / _STEPS
