@@ -25,11 +25,11 @@ Measure = Callable[[str], int]
 BY_LENGTH = 0.3  # power of a sentence's length by which its score is divided
 SHORT = 20  # characters; what is shorter is not preferred for it
 AGAIN = 0.1  # of a score that is lost when all words were said before
-WITH_HEADING = 0.5  # of a sentence's length: a longer heading costs more than it explains
+WITH_HEADING = 0.3  # of a sentence's length: a longer heading costs more than it explains
 JOINT = 3  # characters that a piece takes beside its own, about
 TRIES = 6  # to fill the room; each measures what it made
 ENOUGH = 0.97  # of the room
-SPARE = 1.5  # times the room is chosen from, since only of the whole is it known how characters are counted
+SPARE = 1.2  # times the room is chosen from, since only of the whole is it known how characters are counted
 SINGLE = 64  # sentences that are tried where room is for one only
 
 

@@ -38,7 +38,7 @@ def prose(text: str, sentences: Sequence[Sentence], kept: Collection[int]) -> Co
     if sentences[0].start == spans[0].start:
         parts[0] = ""
     if sentences[-1].end > spans[-1].end:
-        parts.append(f"\n\n{GAP}")
+        parts.append(f"\n{GAP}")
     return Condensed("".join(parts), tuple(spans))
 
 
@@ -96,10 +96,9 @@ def _runs(sentences: Sequence[Sentence], kept: Collection[int]) -> Iterator[tupl
 
 def _between(before: Sentence | None, after: Sentence) -> str:
     if before is None:
-        return f"{GAP}\n\n"
-    if before.block != after.block:
-        return f"\n\n{GAP}\n\n"
-    return f"\n{GAP}\n" if after.kind in (BlockKind.TABLE, BlockKind.CODE) else f" {GAP} "
+        return f"{GAP}\n"
+    in_line = before.block == after.block and after.kind not in (BlockKind.TABLE, BlockKind.CODE)
+    return f" {GAP} " if in_line else f"\n{GAP}\n"
 
 
 def _opens(sentences: Sequence[Sentence], place: int) -> bool:

@@ -47,7 +47,7 @@ class Progress:
 def suite_named(name: str) -> Suite:
     """Raises `UnknownNameError`."""
     if name not in SUITES:
-        raise UnknownNameError.of("evaluation", name, ["agents", *SUITES])
+        raise UnknownNameError.of("evaluation", name, ["agents", "condense", *SUITES])
     return SUITES[name]
 
 

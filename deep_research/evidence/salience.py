@@ -15,7 +15,7 @@ from itertools import chain
 from math import fsum, log
 
 from deep_research.evidence.passages import BlockKind, blocks
-from deep_research.evidence.text import STOP_WORDS, WORD, question_terms, rarity, stem
+from deep_research.evidence.text import STOP_WORDS, WORD, question_terms, stem
 
 # What each part adds at most, against 1 for a sentence that has all words of the query.
 CENTRAL, EARLY, TELLING, LONG = 0.03, 0.15, 0.03, 0.03
@@ -23,12 +23,13 @@ NEXT, SECOND = 0.25, 0.1  # what a sentence has of the query for the one beside 
 UNDER = 0.2  # what a heading, or the first row of a table, has for what stands under it
 HEADING = 0.8  # a heading by itself says less than a sentence with the same words
 SOON = 15  # sentences after which a place in the text is worth half of the first
-OPENING = 0.4  # of the first place's worth, for the first sentence of a section
-TOLD = 5.0  # figures and names from which more do not count
+OPENING = 0.02  # for the first sentence of a section, where its place is not worth more
+TOLD = 10.0  # digits and capitals from which more do not count: those of figures, dates and names
 LETTERS = 120.0  # of a sentence that is long enough to say something
 _WORDS_BESIDE = (
     4  # that a short sentence is thought to have as well, so that one central word is not all it needs
 )
+_UNTOLD = dict.fromkeys(map(ord, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
 _MOST_WORDS = 200_000  # whose terms are remembered
 
 
@@ -66,31 +67,27 @@ def sentences_of(text: str) -> list[Sentence]:
 def salience(text: str, sentences: Sequence[Sentence], query: str = "") -> list[float]:
     """How much each of the text's sentences matters, 0 and more."""
     asked = _asked(sentences, query)
+    around = _around(asked) if any(asked) else asked
     central = _central(sentences)
-    most = max(central, default=0.0) or 1.0
+    weight = CENTRAL / (max(central, default=0.0) or 1.0)
     scores = []
     for place, sentence in enumerate(sentences):
-        under, terms = sentence.under, sentence.terms
-        opens = place == 0 or under == place - 1
-        score = (
-            asked[place]
-            + (UNDER * asked[under] if under >= 0 else 0.0)
-            + CENTRAL * central[place] / most
-            + EARLY * max(SOON / (SOON + place), OPENING * opens)
-            + TELLING * min(1.0, sum(map(_tells, text[sentence.start : sentence.end].split())) / TOLD)
-            + LONG * min(1.0, (sentence.end - sentence.start) / LETTERS)
-        )
-        if not any(terms):
-            score = 0.0
+        start, end, under = sentence.start, sentence.end, sentence.under
+        if not any(sentence.terms):
+            scores.append(0.0)
+            continue
+        words = text[start:end]
+        told = len(words) - len(words.translate(_UNTOLD))
+        length = end - start
+        score = asked[place] + around[place] + weight * central[place]
+        early = EARLY * SOON / (SOON + place)
+        score += max(early, OPENING) if under == place - 1 else early
+        score += TELLING * (told / TOLD if told < TOLD else 1.0)
+        score += LONG * (length / LETTERS if length < LETTERS else 1.0)
+        if under >= 0:
+            score += UNDER * asked[under]
         scores.append(score * HEADING if sentence.kind is BlockKind.HEADING else score)
-    return [
-        score
-        + NEXT * (_at(asked, place - 1) + _at(asked, place + 1))
-        + SECOND * (_at(asked, place - 2) + _at(asked, place + 2))
-        if score
-        else 0.0
-        for place, score in enumerate(scores)
-    ]
+    return scores
 
 
 def _asked(sentences: Sequence[Sentence], query: str) -> list[float]:
@@ -100,7 +97,7 @@ def _asked(sentences: Sequence[Sentence], query: str) -> list[float]:
         return [0.0] * len(sentences)
     hits = [wanted.keys() & sentence.terms for sentence in sentences]
     holding = Counter(chain.from_iterable(hits))
-    weights = {key: weight * rarity(len(sentences), holding[key]) for key, weight in wanted.items()}
+    weights = {key: weight * _rarity(len(sentences), holding[key]) for key, weight in wanted.items()}
     total = fsum(weights.values())
     # Summed exactly: the order of a set is not the same in every process.
     return [fsum(map(weights.__getitem__, held)) / total if held else 0.0 for held in hits]
@@ -129,13 +126,17 @@ def term(word: str) -> str:
     return stem(longest)
 
 
-@lru_cache(maxsize=_MOST_WORDS)
-def _tells(word: str) -> float:
-    """1 for a number, one half for what is written like a name, 0 for another word."""
-    if any(map(str.isdigit, word)):
-        return 1.0
-    return 0.5 if word[:1].isupper() and word.casefold() not in STOP_WORDS else 0.0
+def _rarity(total: int, holding: int) -> float:
+    """Without a floor, unlike that of the ranking: what all sentences have tells none of them apart."""
+    return log(1.0 + (total - holding + 0.5) / (holding + 0.5))
 
 
-def _at(values: Sequence[float], place: int) -> float:
-    return values[place] if 0 <= place < len(values) else 0.0
+def _around(asked: Sequence[float]) -> list[float]:
+    """What each sentence is credited with for those beside it."""
+    rest = (*asked, 0.0, 0.0)
+    return [
+        NEXT * (before + after) + SECOND * (farther + later)
+        for farther, before, after, later in zip(
+            (0.0, 0.0, *asked), (0.0, *asked), rest[1:], (*rest[2:], 0.0), strict=False
+        )
+    ][: len(asked)]

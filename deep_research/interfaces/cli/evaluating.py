@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from deep_research.errors import UsageError
-from deep_research.evals import Figures, Progress, Suite, agents, evaluate, suite_named
+from deep_research.evals import Figures, Progress, Suite, agents, condensing, evaluate, suite_named
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.exits import Exit
@@ -25,11 +25,13 @@ _DIGITS = {"tokens": 0, "mean": 1, "p50": 2, "p95": 2}  # by the end of a figure
 
 def evaluation(args: Namespace, console: Console) -> int:
     """Carries out an evaluation and prints its figures. Exit code 1 when a run failed. Raises `Interrupted`."""
-    suite = None if args.name == agents.NAME else suite_named(args.name)
+    suite = None if args.name in (agents.NAME, condensing.NAME) else suite_named(args.name)
     limit, jobs = _count("--limit", args.limit), _count("--jobs", args.jobs)
-    if suite is None and (args.data is not None or args.no_titles or args.fresh):
+    if args.name == agents.NAME and (args.data is not None or args.no_titles or args.fresh):
         raise UsageError("eval agents takes no data sets.", hint="Its cases come with the package.")
-    if suite is not None and args.data is None:
+    if args.name == condensing.NAME and (args.no_titles or args.fresh or jobs):
+        raise UsageError("eval condense starts no runs.", hint="Leave out --no-titles, --fresh and --jobs.")
+    if args.name != agents.NAME and args.data is None:
         raise UsageError("--data is missing.", hint="It names the folder that holds the data sets.")
     settings = _settings(args, suite)
     teller = _Teller(console) if args.verbose or not (args.quiet or args.json) else None
@@ -38,6 +40,8 @@ def evaluation(args: Namespace, console: Console) -> int:
 
     async def work() -> Figures:
         signals.attach()
+        if args.name == condensing.NAME:
+            return await condensing.evaluate_condensing(Path(args.data), limit=limit, progress=told)
         if suite is None:
             return await agents.evaluate_agents(settings, limit=limit, jobs=jobs, progress=told)
         return await evaluate(

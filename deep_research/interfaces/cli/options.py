@@ -179,7 +179,7 @@ COMMANDS = (
         name="eval",
         summary="Measure the engine on questions whose answers are known.",
         example="deep-research eval wiki-multihop --data evaluation-data --limit 50",
-        arguments=(("NAME", "The evaluation: agents, wiki-multihop, scifact, coverage, gaps."),),
+        arguments=(("NAME", "The evaluation: agents, condense, wiki-multihop, scifact, coverage, gaps."),),
         options=(
             Option(flag="--data", metavar="DIR", help="Folder that holds the data sets, one folder each."),
             Option(flag="--limit", metavar="N", help="Ask only N of the questions, always the same."),
