@@ -22,7 +22,7 @@ from deep_research.errors import WindowError
 
 TOP_SOURCES = 5
 SENTENCE = 25  # tokens of about one: less of an item says nothing
-ALL_SETS = 10  # items up to which every set of them is tried
+ALL_SETS = 8  # items up to which every set of them is tried
 FEW = 64  # items up to which more sets are tried than a steady number
 
 
@@ -99,32 +99,35 @@ def allocate(
         key=lambda entry: (-entry.density, entry.item.id),
     )
     spare = budget - _floors(entries, budget)
-    ways = (_filled(entries, let_in, spare) for let_in in _sets(entries, spare))
-    sizes, weight = max((way for way in ways if way is not None), key=lambda way: (way[1], sum(way[0])))
+    best = max(_sets(entries, spare), key=lambda let_in: _gain(entries, let_in, spare))
+    sizes = _filled(entries, best, spare)
     kept = {entry.item.id: size for entry, size in zip(entries, sizes, strict=True)}
     return Allocation(
         sizes=MappingProxyType({item.id: kept[item.id] for item in items}),
         levels=MappingProxyType({item.id: level_of_size(kept[item.id], item.tokens) for item in items}),
         budget=budget,
         used=sum(sizes),
-        weight=weight,
+        weight=fsum(_weight(entry.item, size) for entry, size in zip(entries, sizes, strict=True)),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """An item with its floor, the fewest tokens above it that are of use, and its weight a token."""
+    """An item with its floor, the fewest tokens above that (``step``) with which it is of use, those it can have more
+    (``slack``), and its weight a token."""
 
     item: Item
     floor: int
-    useful: int
+    step: int
+    slack: int
     density: float
 
     @classmethod
     def of(cls, item: Item, allow_dropping: bool, least: int) -> _Entry:
         floor = item.floor(allow_dropping=allow_dropping)
         density = max(0.0, item.priority) / item.tokens if item.tokens else 0.0
-        return cls(item, floor, max(floor, min(item.tokens, least)), density)
+        useful = max(floor, min(item.tokens, least))
+        return cls(item, floor, useful - floor, item.tokens - useful, density)
 
 
 def _check(items: Sequence[Item]) -> None:
@@ -153,29 +156,30 @@ def _floors(entries: Sequence[_Entry], budget: int) -> int:
     return taken
 
 
-def _sets(entries: Sequence[_Entry], spare: int) -> Iterator[frozenset[int]]:
-    """The sets, as places of entries, that may be let in above their floors; entries that need no minimum for it are
-    in all of them. They are the same for every ``spare``, but for those that cannot be best."""
-    guarded = [place for place, entry in enumerate(entries) if entry.floor < entry.useful]
+def _sets(entries: Sequence[_Entry], spare: int) -> Iterator[Sequence[int]]:
+    """The sets, as places of entries in order, that may be let in above their floors. They are the same for every
+    ``spare``, but for those that cannot be best."""
+    free = [place for place, entry in enumerate(entries) if not entry.step]
+    guarded = [place for place, entry in enumerate(entries) if entry.step]
     if len(guarded) <= ALL_SETS:
         for bits in range(1 << len(guarded)):
-            yield frozenset(place for n, place in enumerate(guarded) if bits >> n & 1)
+            yield sorted((*free, *(place for n, place in enumerate(guarded) if bits >> n & 1)))
         return
     # The first so many by weight a token. As long as all of them fit whole, each one more is better; and from the
     # second that does not fit on, each one more only takes tokens from a denser one.
-    whole = bisect_right(list(accumulate(e.item.tokens - e.floor for e in entries)), spare)
+    whole = bisect_right(list(accumulate(entry.step + entry.slack for entry in entries)), spare)
     for count in range(max(0, whole - 1), whole + 3):
-        yield frozenset(place for place in guarded if place < count)
+        yield sorted((*free, *(place for place in guarded if place < count)))
     # With room for a few sentences that is not all: large steps first, small steps first, a few dense ones and another.
     by_priority = sorted(guarded, key=lambda place: (-entries[place].item.priority, place))
-    by_step = sorted(guarded, key=lambda place: (entries[place].useful - entries[place].floor, place))
+    by_step = sorted(guarded, key=lambda place: (entries[place].step, place))
     for order in (by_priority, by_step):
         for count in _counts(len(order)):
-            yield frozenset(order[:count])
+            yield sorted((*free, *order[:count]))
     if len(guarded) <= FEW:
-        for count in range(1, ALL_SETS):
-            yield from (frozenset((*guarded[:count], place)) for place in guarded[count:])
-            yield from (frozenset((*by_priority[:count], place)) for place in by_priority[count:])
+        for order in (guarded, by_priority):
+            for count in range(1, ALL_SETS):
+                yield from (sorted((*free, *order[:count], place)) for place in order[count:])
 
 
 def _counts(most: int) -> Iterator[int]:
@@ -189,18 +193,30 @@ def _counts(most: int) -> Iterator[int]:
         count *= 2
 
 
-def _filled(entries: Sequence[_Entry], let_in: frozenset[int], spare: int) -> tuple[list[int], float] | None:
-    """The sizes with these let in, and their weight; None when there is no room for them."""
-    left = spare - sum(entries[place].useful - entries[place].floor for place in let_in)
+def _gain(entries: Sequence[_Entry], let_in: Sequence[int], spare: int) -> tuple[float, int]:
+    """The weight and the tokens above all floors with these let in, filled in their order; less than nothing when there
+    is no room for them."""
+    left = spare - sum(entries[place].step for place in let_in)
     if left < 0:
-        return None
-    sizes = [e.useful if place in let_in else e.floor for place, e in enumerate(entries)]
-    for place, entry in enumerate(entries):
-        if left and (place in let_in or entry.floor == entry.useful):
-            more = min(left, entry.item.tokens - sizes[place])
-            sizes[place] += more
-            left -= more
-    return sizes, fsum(_weight(entry.item, size) for entry, size in zip(entries, sizes, strict=True))
+        return -1.0, left
+    gain = 0.0
+    for place in let_in:
+        entry = entries[place]
+        more = min(left, entry.slack)
+        gain += entry.density * (entry.step + more)
+        left -= more
+    return gain, spare - left
+
+
+def _filled(entries: Sequence[_Entry], let_in: Sequence[int], spare: int) -> list[int]:
+    """The size of each entry with these let in."""
+    sizes = [entry.floor for entry in entries]
+    left = spare - sum(entries[place].step for place in let_in)
+    for place in let_in:
+        more = min(left, entries[place].slack)
+        sizes[place] += entries[place].step + more
+        left -= more
+    return sizes
 
 
 def _weight(item: Item, size: int) -> float:

@@ -1,0 +1,91 @@
+"""Fidelity as it is measured on what was sent, under the names of the spec."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deep_research.budget.fidelity import ContentFidelity, Sent, of_run
+from deep_research.state import DeepResearchPhase
+
+
+def test_the_json_has_exactly_the_names_of_the_spec():
+    made = ContentFidelity.of([Sent("src-001", 5_000, 3_500), Sent("src-002", 8_000, 1_600)], available=6_000)
+    assert json.loads(made.model_dump_json()) == {
+        "content_fidelity": {
+            "src-001": {
+                "original_tokens": 5_000,
+                "current_tokens": 3_500,
+                "current_level": "condensed",
+                "compression_ratio": 0.7,
+            },
+            "src-002": {
+                "original_tokens": 8_000,
+                "current_tokens": 1_600,
+                "current_level": "key_points",
+                "compression_ratio": 0.2,
+            },
+        },
+        "content_allocation_metadata": {
+            "fidelity": 0.3923,
+            "tokens_used": 5_100,
+            "tokens_available": 6_000,
+            "utilization": 0.85,
+            "items_dropped": 0,
+            "items_summarized": 2,
+        },
+    }
+    assert ContentFidelity.model_validate_json(made.model_dump_json()) == made
+
+
+@given(st.lists(st.tuples(st.integers(0, 9_000), st.integers(0, 9_000))))
+def test_the_totals_are_those_of_the_items(sizes):
+    sent = [Sent(str(n), max(pair), min(pair)) for n, pair in enumerate(sizes)]
+    made = ContentFidelity.of(sent, available=10_000).content_allocation_metadata
+    whole = sum(one.original_tokens for one in sent)
+    share = sum(one.current_tokens for one in sent) / whole if whole else 1.0
+    assert made.fidelity == pytest.approx(share, abs=0.0001)
+    assert made.tokens_used == sum(one.current_tokens for one in sent)
+    assert made.items_dropped == sum(one.current_tokens == 0 < one.original_tokens for one in sent)
+    assert made.items_summarized == sum(0 < one.current_tokens < one.original_tokens for one in sent)
+
+
+def test_what_lost_anything_never_reads_as_whole():
+    made = ContentFidelity.of([Sent("a", 1_000_000, 999_999)], available=1).content_allocation_metadata
+    assert made.fidelity == 0.9999
+
+
+def test_marks_around_a_text_make_no_more_of_it():
+    made = ContentFidelity.of([Sent("a", 100, 108)], available=200)
+    assert made.content_fidelity["a"].compression_ratio == 1.0
+    assert made.content_allocation_metadata.tokens_used == 108
+
+
+def test_nothing_sent_of_nothing_is_whole():
+    made = ContentFidelity.of([], available=0).content_allocation_metadata
+    assert (made.fidelity, made.utilization, made.band) == (1.0, 0.0, "Full")
+
+
+def test_an_item_sent_twice_is_refused():
+    with pytest.raises(ValueError):
+        ContentFidelity.of([Sent("a", 1, 1), Sent("a", 1, 1)], available=2)
+
+
+def test_of_a_run_tokens_are_summed_and_items_are_told_once():
+    phases = {
+        DeepResearchPhase.ANALYSIS: ContentFidelity.of(
+            [Sent("a", 100, 100), Sent("b", 100, 50), Sent("c", 100, 0)], available=300
+        ),
+        DeepResearchPhase.SYNTHESIS: ContentFidelity.of(
+            [Sent("a", 100, 0), Sent("b", 100, 100), Sent("c", 100, 0)], available=200
+        ),
+    }
+    made = of_run(phases)
+    assert (made.tokens_used, made.tokens_available, made.utilization, made.fidelity) == (
+        250,
+        500,
+        0.5,
+        0.4166,
+    )
+    assert (made.items_dropped, made.items_summarized, made.band) == (1, 2, "Compressed")
