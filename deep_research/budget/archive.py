@@ -234,11 +234,12 @@ def _read(folder: int, digest: str) -> bytes:
         if error.errno in (errno.ELOOP, errno.ENXIO):
             raise _damaged(digest, "it is a link or a socket") from None
         raise
+    info = os.fstat(handle)
+    if not stat.S_ISREG(info.st_mode) or info.st_size > LARGEST:
+        os.close(handle)
+        raise _damaged(digest, "it is no file, or too large")
     with open(handle, "rb") as file:
-        info = os.fstat(handle)
-        if not stat.S_ISREG(info.st_mode) or info.st_size > LARGEST:
-            raise _damaged(digest, "it is no file, or too large")
-        return file.read(LARGEST + 1)
+        return file.read(LARGEST)
 
 
 def _put(folder: int, digest: str, body: bytes, at: float) -> None:

@@ -510,6 +510,52 @@ def model_calls(folder: Path) -> None:
         )
 
 
+@row
+def allocation(folder: Path) -> None:
+    from deep_research.budget.allocation import Item, allocate, with_top
+    from deep_research.budget.tokens import Counter
+
+    texts = corpus_texts(20_000_000)
+    cached = "TIKTOKEN_CACHE_DIR" in os.environ
+    counter = asyncio.run(Counter.of("o200k_base" if cached else None))
+    clock = time.process_time()
+    sizes = [counter.expected(text) for text in texts]
+    counted = time.process_time() - clock
+    items = with_top([Item(f"src-{n}", size, 1 / (1 + n % 97)) for n, size in enumerate(sizes)])
+    spent = []
+    for share in (0.05, 0.3, 0.6, 0.9):
+        clock = time.process_time()
+        allocate(items, int(sum(sizes) * share), allow_dropping=True)
+        spent.append(time.process_time() - clock)
+    show(
+        f"counting and allocating {len(items):,} sources of 20 KB",
+        f"{counted + max(spent):.2f} s, {max(spent) * 1e3:.0f} ms of it allocating"
+        f" ({'tiktoken' if counter.exact else 'bytes/3'})",
+        "1 s",
+    )
+
+
+@row
+def condensing(folder: Path) -> None:
+    from deep_research.budget.condense import condense
+
+    texts = corpus_texts(3_000_000)
+    total = sum(map(len, texts)) / 1e6
+    query = "How did keepers of the lighthouse record wind and weather?"
+    for percent in (40, 10):
+        speeds = []
+        for _ in range(4):
+            clock = time.process_time()
+            for text in texts:
+                condense(text, len(text) * percent // 100, query=query, measure=len)
+            speeds.append(total / (time.process_time() - clock))
+        show(
+            f"condensing texts of 20 KB to {percent} %",
+            f"max {max(speeds):.1f}, median {statistics.median(speeds):.1f} MB/s",
+            "5 MB/s",
+        )
+
+
 def main(names: list[str]) -> int:
     """Each row in a process of its own: what one leaves in memory must not slow the next."""
     for name in names or list(ROWS):

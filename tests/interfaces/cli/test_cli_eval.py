@@ -37,6 +37,9 @@ def data(tmp_path: Path) -> str:
             ("wiki-multihops", "--data", "x"),
             "Unknown evaluation 'wiki-multihops'. Did you mean 'wiki-multihop'?",
         ),
+        (("condense",), "--data is missing. It names the folder that holds the data sets."),
+        (("condense", "--data", "sets", "--fresh"), "eval condense starts no runs."),
+        (("condense", "--data", "nowhere"), "There is no file nowhere/wice/dev.jsonl."),
         (("scifact", "--data", "nowhere"), "There is no folder nowhere/scifact. --data names"),
         (("scifact", "--data", "sets", "--limit", "0"), "--limit takes a number above 0, got '0'."),
         (("scifact", "--data", "sets", "--jobs", "many"), "--jobs takes a number above 0, got 'many'."),
@@ -149,3 +152,17 @@ def test_a_signal_keeps_what_is_done(
     (path,) = (home / "evals").glob("scifact-*.jsonl")
     lines = path.read_text("utf-8").splitlines()
     assert 0 < len([json.loads(line) for line in lines]) < 2_000
+
+
+def test_condensing_is_measured_on_claims_and_their_articles(plain: Cli, tmp_path: Path) -> None:
+    record = {
+        "claim": "Keepers wrote down the wind.",
+        "evidence": [*["Tea is a drink of many kinds."] * 9, "Keepers wrote down wind."],
+        "supporting_sentences": [[9]],
+    }
+    write_lines(tmp_path / "wice" / "dev.jsonl", [record])
+    done = plain("eval", "condense", "--data", str(tmp_path), "--json")
+    assert done.code == 0, done.err
+    told = json.loads(done.out)
+    assert (told["suite"], told["questions"], told["kept@20"]) == ("condense", 1, 1.0)
+    assert told["sets"]["leading"]["kept@20"] == 0.0
