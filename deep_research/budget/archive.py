@@ -37,7 +37,6 @@ LARGEST = 64_000_000  # bytes of a file that are read: six times the text of the
 MOST_NAMES = 100_000  # of the folder that are looked at in one go
 MOST_REMOVED = 1_000  # by one cleaning: the next takes more
 LOCK_SECONDS = 10.0
-_ABANDONED = timedelta(hours=1)  # after which a half-written file is nobody's any more
 
 _HASH = re.compile(r"sha256:([0-9a-f]{64})")
 _FILE = re.compile(r"([0-9a-f]{64})\.json")
@@ -108,7 +107,7 @@ class Archive:
             body = record.model_dump_json(indent=2).encode()
         except ValueError as error:
             raise UsageError(f"This cannot be archived: {type(error).__name__}.") from None
-        with self._refusing(), self._opened(create=True) as folder:
+        with self._refusing(), self._opened(create=True) as folder, _locked(folder):
             _put(folder, digest, body, record.archived_at.timestamp())
         return record
 
@@ -164,7 +163,7 @@ class Archive:
         expired = [
             (file.changed, file.name)
             for file in _files(folder)
-            if now - file.changed >= (self._ttl if file.digest else _ABANDONED).total_seconds()
+            if not file.digest or now - file.changed >= self._ttl.total_seconds()
         ]
         removed = 0
         for _, name in sorted(expired)[:MOST_REMOVED]:
@@ -253,8 +252,7 @@ def _put(folder: int, digest: str, body: bytes, at: float) -> None:
             file.flush()
             os.utime(handle, (at, at))  # so that a look at the folder tells what has expired
             os.fsync(handle)
-        with _locked(folder):
-            os.rename(part, f"{digest}.json", src_dir_fd=folder, dst_dir_fd=folder)
+        os.rename(part, f"{digest}.json", src_dir_fd=folder, dst_dir_fd=folder)
         os.fsync(folder)
     except BaseException:
         with suppress(OSError):
@@ -264,7 +262,8 @@ def _put(folder: int, digest: str, body: bytes, at: float) -> None:
 
 @contextmanager
 def _locked(folder: int) -> Iterator[None]:
-    """Held while a file gets its name, or is removed for its age: a fresh one must not go with the old."""
+    """Held while a file is written, or files are removed for their age: a fresh one must not go with the old, and what
+    is half written while nobody writes was left so."""
     if not lock_within(folder, LOCK_SECONDS):
         raise StoreLockedError("The archive is in use by another process.", hint="Try again later.")
     try:
