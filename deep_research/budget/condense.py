@@ -28,8 +28,9 @@ AGAIN = 0.1  # of a score that is lost when all words were said before
 WITH_HEADING = 0.3  # of a sentence's length: a longer heading costs more than it explains
 JOINT = 3  # characters that a piece takes beside its own, about
 TRIES = 6  # to fill the room; each measures what it made
-ENOUGH = 0.97  # of the room
-SPARE = 1.2  # times the room is chosen from, since only of the whole is it known how characters are counted
+ENOUGH = 0.95  # of the room
+FIRST = 0.985  # of the room that is filled at first: mostly it fits then
+SPARE = 1.1  # times the room is chosen from, since only of the whole is it known how characters are counted
 SINGLE = 64  # sentences that are tried where room is for one only
 
 
@@ -70,6 +71,7 @@ def condense(
 def _filled(room: int, limit: float, measure: Measure, draw: Callable[[float], Condensed]) -> Condensed:
     """The longest that fits of what is drawn with different limits, which are in characters."""
     best = Condensed("", ())
+    limit *= FIRST
     for _ in range(TRIES):
         made = draw(limit)
         used = measure(made.text)
@@ -111,12 +113,13 @@ def _picks(text: str, sentences: Sequence[Sentence], scores: Sequence[float], li
                 continue
             told.add(words)
             terms = set(sentence.terms)
-            value *= 1.0 - AGAIN * len(terms & said) / len(terms)
+            value *= 1.0 - AGAIN * len(terms & said) / len(terms)  # once: what is said later changes little
             if queue and value > queue[0][0]:
                 heapq.heappush(queue, (value, place))
                 continue
-        for needed in (sentence.under, place):
-            if needed >= 0 and needed not in taken and (needed == place or _explains(sentences, place)):
+        under = sentence.under
+        for needed in (under, place) if under >= 0 and _explains(sentences, place) else (place,):
+            if needed not in taken:
                 taken.add(needed)
                 said.update(sentences[needed].terms)
                 limit -= sentences[needed].end - sentences[needed].start + JOINT
