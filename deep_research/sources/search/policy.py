@@ -1,6 +1,7 @@
 """How one search service is asked: at its rate, again where that may help, and not at all while it rests.
 
-Gates and breakers belong to the process: a service counts requests by key, not by run.
+Gates and breakers belong to the process: a service counts requests by key, not by run. Engines with different keys have
+different ones: a key that is refused or used up says nothing of another.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 import functools
 import random
 import threading
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -25,6 +27,7 @@ from deep_research.sources.search.filters import fits
 from deep_research.state import SourceKind
 
 MOST_REQUESTS = 3
+MOST_BREAKERS = 1_024
 FIRST_WAIT = 0.5  # seconds, doubled each time
 PATIENCE = 5.0  # seconds that a service may ask for and is waited for; it rests when it asks for more
 QUOTA_REST = (
@@ -38,16 +41,21 @@ _ABOUT_THE_REQUEST = frozenset(
 
 
 class Shared:
-    """The gates and breakers of a process, by endpoint. Thread-safe."""
+    """The gates and breakers of a process, by endpoint. Thread-safe. Of breakers the `MOST_BREAKERS` that were asked for
+    last are kept: there is one for each key, and a process may work for many."""
 
     def __init__(self) -> None:
         self.gates = Gates()
         self._lock = threading.Lock()
-        self._breakers: dict[str, Breaker] = {}
+        self._breakers: OrderedDict[str, Breaker] = OrderedDict()
 
     def breaker(self, endpoint: str) -> Breaker:
         with self._lock:
-            return self._breakers.setdefault(endpoint, Breaker())
+            breaker = self._breakers.setdefault(endpoint, Breaker())
+            self._breakers.move_to_end(endpoint)
+            while len(self._breakers) > MOST_BREAKERS:
+                self._breakers.popitem(last=False)
+            return breaker
 
     def renew(self) -> None:
         self._lock = threading.Lock()

@@ -9,6 +9,7 @@ import asyncio
 import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar
 
@@ -25,6 +26,7 @@ from deep_research.sources.search.fields import shortened
 from deep_research.sources.search.keys import CONTACT, Needs
 
 SECONDS = 30.0  # for a whole search
+_SALT = os.urandom(16)
 
 Params = Mapping[str, str | int]
 
@@ -64,6 +66,15 @@ class HttpSearch(SearchProvider):
         if self._key is None and self.key_variable in self.needs.required:
             raise missing(self.name, self.needs.required)
         self._clients = PerLoop(self._client, httpx.AsyncClient.aclose)
+
+    @property
+    def account(self) -> str:
+        """Where it asks, and as whom: services count requests, and refuse, by key. Of the key it is a digest that means
+        nothing to another process."""
+        digest = (
+            blake2b(self._key.get_secret_value().encode(), key=_SALT, digest_size=8) if self._key else None
+        )
+        return f"{self.base_url} {digest.hexdigest() if digest else ''}".strip()
 
     @abstractmethod
     async def _find(self, request: SearchRequest) -> Sequence[SearchResult]:

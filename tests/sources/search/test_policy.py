@@ -7,7 +7,7 @@ import pytest
 
 from deep_research.calls import Calls
 from deep_research.errors import SearchError, StopResearch
-from deep_research.limits import Gate
+from deep_research.limits import MOST_GATES, Gate
 from deep_research.sources.search import (
     SearchFilters,
     SearchProvider,
@@ -18,7 +18,9 @@ from deep_research.sources.search import (
     search_failure,
 )
 from deep_research.sources.search.breaker import FAILURES, Breaker
+from deep_research.sources.search.chosen import chosen
 from deep_research.sources.search.policy import (
+    MOST_BREAKERS,
     MOST_REQUESTS,
     PATIENCE,
     QUOTA_REST,
@@ -211,6 +213,43 @@ def test_two_engines_of_a_process_share_the_gate_and_the_breaker_of_a_service():
     failure(one)
     assert two.health.told
     assert one.gate is two.gate
+
+
+def test_engines_with_different_keys_share_neither_gate_nor_breaker(monkeypatch):
+    def with_key(key):
+        monkeypatch.setenv("TAVILY_API_KEY", key)
+        (service,) = chosen(["tavily"], documents=False, urls={}, calls=Calls(), timeout=1.0).services
+        return service
+
+    one, same, other = (
+        with_key("tvly-one-0123456789"),
+        with_key("tvly-one-0123456789"),
+        with_key("tvly-two-01234"),
+    )
+    one.breaker.rest(60.0, "The key is not valid.")
+    try:
+        assert (same.health.told, other.health.told) == (True, False)
+        assert one.gate is same.gate
+        assert one.gate is not other.gate
+        assert "0123" not in one.provider.account
+    finally:
+        one.breaker.succeeded()
+
+
+def test_engines_that_ask_different_places_share_nothing(monkeypatch):
+    def at(url):
+        monkeypatch.setenv("SEARXNG_URL", url)
+        return chosen(["searxng"], documents=False, urls={}, calls=Calls(), timeout=1.0).services[0]
+
+    assert at("http://127.0.0.1:1").breaker is not at("http://127.0.0.1:2").breaker
+
+
+def test_what_is_known_of_services_is_bounded():
+    common = Shared()
+    for number in range(MOST_BREAKERS + MOST_GATES):
+        Service.of(Told(), calls=Calls(), endpoint=str(number), common=common)
+    assert len(common._breakers) == MOST_BREAKERS
+    assert len(common.gates._gates) == MOST_GATES
 
 
 # Several services
