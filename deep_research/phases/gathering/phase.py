@@ -19,6 +19,7 @@ from deep_research.state.journal import Content, Journal, PageHead
 from deep_research.state.records import PAGES
 
 TEXT_UNIT = 5_000  # characters that are cleaned and hashed in the time of one small item
+BYTES_UNIT = 50_000  # bytes that are only hashed
 
 
 class GatheringPhase(Phase[GathererInput, GathererOutput]):
@@ -61,7 +62,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         except DeepResearchError as error:
             await journal.record(SubQueryFailed(sub_query_id=sub_query.id, error=error.problem))
             return
-        size = sum(len(item.content or "") for item in answer.sources) // TEXT_UNIT
+        size = sum(map(_size, answer.sources))
         sources, contents, notes = await off_loop(size, self._collect, answer, sub_query, state, known)
         events: list[Event] = [
             SubQueryCompleted(
@@ -158,6 +159,12 @@ def _source(
         mentions=item.mentions,
         metadata=item.metadata,
     )
+
+
+def _size(item: GatheredSource) -> int:
+    """How much work a source is."""
+    snapshot = len(item.snapshot.body) if item.snapshot else 0
+    return len(item.content or "") // TEXT_UNIT + snapshot // BYTES_UNIT
 
 
 def _kept(snapshot: Snapshot) -> Content:

@@ -20,10 +20,11 @@ from deep_research.errors import MissingKeyError, SearchError
 from deep_research.models.clients import LONGEST_CONNECT, PerLoop, checked_url, is_loopback, secret_key, tls
 from deep_research.models.clients_wire import whole_characters
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, Trouble
-from deep_research.sources.search.bodies import CODINGS, BodyError, bounded, parsed
+from deep_research.sources.search.bodies import BodyError, bounded, parsed
 from deep_research.sources.search.failures import refusal, transient
 from deep_research.sources.search.fields import shortened
 from deep_research.sources.search.keys import CONTACT, Needs
+from deep_research.sources.unpacking import CODINGS
 
 SECONDS = 30.0  # for a whole search
 _SALT = os.urandom(16)
