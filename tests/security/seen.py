@@ -124,19 +124,24 @@ def no_prompt(seen: Seen) -> str:
 
 def no_live(seen: Seen) -> str:
     """What a renderer that allows everything makes of the report: links to sources, and nothing else."""
-    sources = {s.url for s in seen.result.sources if s.url and s.url.startswith("https://")}
+    sources = {s.url for s in seen.result.sources if s.url and s.url.startswith(("https://", "http://"))}
+    return ", ".join(each for each in live(seen.result.report or "") if each not in sources)
+
+
+def live(report: str) -> list[str]:
+    """The addresses of links in a report, and whatever else in it a renderer would bring to life."""
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     parser.validateLink = lambda url: True
     parser.normalizeLink = lambda url: url
-    left, found = parser.parse(seen.result.report or ""), []
+    left, found = parser.parse(report), []
     while left:
         token = left.pop()
         left += token.children or ()
         if token.type in ("html_inline", "html_block", "image"):
             found.append(f"{token.type} {token.content}")
-        if token.type == "link_open" and token.attrs["href"] not in sources:
+        if token.type == "link_open":
             found.append(str(token.attrs["href"]))
-    return ", ".join(found)
+    return found
 
 
 def no_forged(seen: Seen) -> str:
