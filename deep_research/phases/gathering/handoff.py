@@ -27,7 +27,8 @@ class GathererInput(Handoff):
 
 class Snapshot(Record):
     """A page as it was fetched: ``url`` as asked for, ``found_at`` after redirects, the ``headers`` that matter by name
-    in lower case."""
+    in lower case. ``shared`` is False of a page that was read with a key in its address: it is evidence, but not to be
+    used for another run."""
 
     url: str
     found_at: str
@@ -35,6 +36,7 @@ class Snapshot(Record):
     headers: dict[str, str] = Field(default_factory=dict)
     media_type: str = ""
     body: bytes = Field(repr=False)
+    shared: bool = True
 
 
 class Unread(Record):

@@ -168,7 +168,9 @@ def _size(item: GatheredSource) -> int:
 
 
 def _kept(snapshot: Snapshot) -> Content:
-    head = PageHead(snapshot.url, snapshot.found_at, snapshot.at, snapshot.headers)
+    head = None
+    if snapshot.shared:
+        head = PageHead(snapshot.url, snapshot.found_at, snapshot.at, snapshot.headers)
     return Content.of_page(snapshot.body, snapshot.media_type, head)
 
 

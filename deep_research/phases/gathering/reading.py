@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.evidence.copies import fingerprint
+from deep_research.evidence.identity import without_credentials
 from deep_research.evidence.matching import matching
 from deep_research.evidence.quality import QualityLists, SourceFacts, judged
 from deep_research.limits import Gate
@@ -99,9 +100,9 @@ class Reading:
         try:
             page = await self.pages.read(at)
         except (FetchError, ExtractionError) as error:
-            return Unread(url=at, why=error.problem) if result.text is None else None
+            return Unread(url=without_credentials(at), why=error.problem) if result.text is None else None
         why = _unwanted(result, page, filters)
-        return page if why is None else Unread(url=at, why=why)
+        return page if why is None else Unread(url=without_credentials(at), why=why)
 
     def _page_of(self, result: SearchResult) -> str | None:
         """Where there is more of a result's text than its provider gave, if anywhere."""
@@ -206,7 +207,10 @@ def _with_page(result: SearchResult, page: Page) -> GatheredSource:
     told |= {"author": document.author} if document.author else {}
     told |= {"language": document.language} if document.language else {}
     told |= {"fetched_at": page.fetched_at.isoformat(timespec="seconds")}
-    told |= {"fetched_from": page.final_url} if page.final_url != result.address else {}
+    found_at = without_credentials(
+        page.final_url
+    )  # a redirect may lead to a signed address, which is ours alone
+    told |= {"fetched_from": found_at} if found_at != result.address else {}
     return GatheredSource(
         title=document.title or result.title,
         url=result.address,
@@ -220,12 +224,13 @@ def _with_page(result: SearchResult, page: Page) -> GatheredSource:
         published=document.published or result.published,
         snapshot_hash=page.snapshot_hash,
         snapshot=Snapshot(
-            url=page.url,
-            found_at=page.final_url,
+            url=without_credentials(page.url),
+            found_at=found_at,
             at=page.fetched_at,
             headers=dict(page.headers),
             media_type=page.headers.get("content-type", "").partition(";")[0].strip().lower(),
             body=page.body,
+            shared=page.url == without_credentials(page.url) and page.final_url == found_at,
         ),
         metadata=result.metadata | told,
     )
