@@ -14,7 +14,7 @@ from deep_research.phases.gathering import GatheringPhase, SearchGatherer
 from deep_research.phases.gathering.reading import Reading
 from deep_research.sources.extract import Document
 from deep_research.sources.fetch.pages import WebPage
-from deep_research.sources.search import Scholarly, SearchProvider, SearchResult
+from deep_research.sources.search import Scholarly, SearchFilters, SearchProvider, SearchResult
 from deep_research.state import (
     Budget,
     DeepResearchState,
@@ -351,3 +351,26 @@ def test_after_the_gate_words_are_tried_that_were_not_tried_yet():
     retry = GatheringPhase(SearchGatherer([])).retried(journal.state, advised=False)
     (fresh,) = retry.sub_queries
     assert fresh.query not in (long.query, *journal.state.sub_queries[0].wordings)
+
+
+def test_when_reading_fails_as_nobody_foresaw_no_page_is_read_on_alone():
+    ended = []
+
+    class Broken(Site):
+        async def read(self, url):
+            if url == at(0):
+                await asyncio.sleep(0)
+                raise RuntimeError("oops")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(url)
+
+    async def journey():
+        reading = Reading(pages=Broken({}), clock=lambda: MORNING)
+        with pytest.raises(RuntimeError, match="oops"):
+            await reading._pages([page(number) for number in range(3)], SearchFilters())
+        assert ended == [at(1), at(2)]
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(journey())

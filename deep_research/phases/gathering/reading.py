@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Protocol
 
+from deep_research.calls import side_by_side
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.evidence.copies import fingerprint
 from deep_research.evidence.identity import without_credentials
@@ -90,7 +91,7 @@ class Reading:
         """The pages of results, side by side; see `_page`."""
         if all(self._page_of(result) is None for result in results):
             return [None] * len(results)
-        return await asyncio.gather(*(self._page(result, filters) for result in results))
+        return await side_by_side([self._page(result, filters) for result in results])
 
     async def _page(self, result: SearchResult, filters: SearchFilters) -> Page | Unread | None:
         """The page of a result, why there is none, or None where it needs none or does without."""

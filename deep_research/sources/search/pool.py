@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
 
-from deep_research.calls import first
+from deep_research.calls import side_by_side
 from deep_research.errors import SearchError
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, SourceType
 from deep_research.sources.search.fusion import fused
 from deep_research.sources.search.policy import Service
 from deep_research.state import FirstLook
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,7 @@ class SearchPool:
         lanes = [self._lane(kind, request) for kind in self._kinds(request)]
         if self.corpus is not None:
             lanes.insert(0, self._documents(self.corpus, request))
-        answers = await _together(lanes)
+        answers = await side_by_side(lanes)
         lists = [results for found, _ in answers for results in found]
         failures = tuple(dict.fromkeys(failure for _, failed in answers for failure in failed))
         if not lists:
@@ -103,7 +99,7 @@ class SearchPool:
             if not asked:
                 break
             waiting = [service for service in waiting if service not in asked]
-            for answer in await _together([_answer(s, request, last=not waiting) for s in asked]):
+            for answer in await side_by_side([_answer(s, request, last=not waiting) for s in asked]):
                 if isinstance(answer, SearchError):
                     failures.append(answer.problem)
                 else:
@@ -122,15 +118,3 @@ async def _answer(
         return await service.search(request, last=last)
     except SearchError as error:
         return error
-
-
-async def _together(work: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
-    """All at once, in their order; when one raises, the others are stopped."""
-    if len(work) == 1:
-        return [await work[0]]
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
-    except BaseExceptionGroup as failures:
-        raise first(failures) from None
-    return [task.result() for task in tasks]
