@@ -118,7 +118,7 @@ def without_credentials(url: str) -> str:
         parts = urlsplit(url)
     except ValueError:
         return url
-    if parts.scheme.lower() not in _PORTS:
+    if parts.scheme.lower() not in _PORTS or not parts.hostname:
         return url
     parameters = parts.query.split("&")
     kept = [p for p in parameters if not _admits(unquote(p.partition("=")[0]).lower(), p.partition("=")[2])]

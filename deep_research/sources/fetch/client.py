@@ -217,15 +217,19 @@ def _told(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
 async def _collected(pieces: AsyncIterator[bytes], cut: int | None, large: Room | None) -> bytes:
     kept: list[bytes] = []
     size = 0
-    async for piece in pieces:
-        size += len(piece)
-        if large is not None and size > LARGE:
-            await large()
-            large = None
-        kept.append(piece)
-        if cut is not None and size > cut:
-            break
-    return b"".join(kept) if cut is None else b"".join(kept)[: cut + 1]
+    try:
+        async for piece in pieces:
+            size += len(piece)
+            if large is not None and size > LARGE:
+                await large()
+                large = None
+            kept.append(piece)
+            if cut is not None and size > cut:
+                break
+        body = b"".join(kept)
+        return body if cut is None else body[: cut + 1]
+    finally:
+        kept.clear()  # the traceback of a failure would hold them for as long as it lives
 
 
 async def _unpacked(stream: AsyncIterator[bytes], encoding: str, most: int) -> AsyncGenerator[bytes]:

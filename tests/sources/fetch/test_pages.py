@@ -1,8 +1,12 @@
 """Pages are read by the rules of their sites, once, and what cannot be read says why."""
 
 import asyncio
+import contextlib
+import gc
+import gzip
 import hashlib
 import threading
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -359,3 +363,38 @@ def test_a_large_page_whose_connection_breaks_is_asked_for_again_in_its_place():
         reader.pages._asker._fetcher.limits = FetchLimits(seconds=5.0)
         reader.pages._asker._large.limit(1, None)
         assert len(reader.read().body) == len(body)
+
+
+class Unable(PlainExtractor):
+    async def extract(self, raw, *, media_type="", name=""):
+        raise ExtractionError("a damaged file")
+
+
+@pytest.mark.parametrize("bomb", [True, False], ids=["a body that is too long", "a body that cannot be read"])
+def test_a_failure_holds_no_body_until_the_garbage_is_collected(bomb):
+    """Its traceback has all frames, and so much garbage may come at once."""
+    size = 1_500_000
+    body = gzip.compress(b"a" * size)
+    limits = FetchLimits(seconds=10.0, bytes=size - 1 if bomb else size)
+
+    async def journey(web):
+        fetcher = Fetcher(limits=limits, backend=web.backend())
+        pages = WebPages(fetcher, Robots(fetcher), Hosts(), Unable())
+        await asyncio.gather(pages.read("http://h.org/none"), return_exceptions=True)
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(10):
+            with contextlib.suppress(FetchError, ExtractionError):
+                await pages.read(f"http://h.org/{number}")
+        return tracemalloc.get_traced_memory()[0] - before
+
+    answers = {f"/{number}": reply(body, Content_Encoding="gzip") for number in range(10)}
+    with Web(answers) as web:
+        gc.collect()
+        gc.disable()
+        tracemalloc.start()
+        try:
+            grown = asyncio.run(journey(web))
+        finally:
+            tracemalloc.stop()
+            gc.enable()
+    assert grown < 2 * size
