@@ -375,3 +375,10 @@ def test_what_the_documents_gave_stays_beside_what_other_words_found_in_the_web(
     journal = gathered(web, None, sub_queries=(sub_query,), corpus=local)
     assert [s.url for s in journal.state.sources] == ["a.md", at(1)]
     assert len(local.requests) == 1
+
+
+def test_documents_are_asked_for_as_many_results_as_are_wanted_whatever_pages_need():
+    local = Found(SearchResult(address="a.md", title="Bell Rock height", text=TEXT, kind=SourceKind.DOCUMENT))
+    web = Found(page(1))
+    gathered(web, Site({at(1): TEXT}), corpus=local, options={"max_sources_per_query": 3})
+    assert (local.requests[0].limit, web.requests[0].limit) == (3, 6)
