@@ -382,3 +382,37 @@ def test_documents_are_asked_for_as_many_results_as_are_wanted_whatever_pages_ne
     web = Found(page(1))
     gathered(web, Site({at(1): TEXT}), corpus=local, options={"max_sources_per_query": 3})
     assert (local.requests[0].limit, web.requests[0].limit) == (3, 6)
+
+
+def test_pages_that_take_too_long_are_left_and_the_others_kept():
+    class Slow(Site):
+        async def read(self, url):
+            if url == at(1):
+                await asyncio.Event().wait()
+            return await super().read(url)
+
+    site = Slow({at(0): TEXT, at(1): TEXT, at(2): TEXT + "Two."})
+    journal = gathered(Found(*map(page, range(3))), site, patience=0.05)
+    assert [s.url for s in journal.state.sources] == [at(0), at(2)]
+    assert journal.state.limits[0].line == (
+        "1 page of example.org was found but not read: there was no time left to read it."
+    )
+
+
+def test_a_stop_while_pages_are_read_leaves_no_reading_behind():
+    class Hanging(Site):
+        async def read(self, url):
+            await asyncio.Event().wait()
+
+    async def stopped():
+        gatherer = SearchGatherer([Found(*map(page, range(3)))], reading=Reading(pages=Hanging({})))
+        state = DeepResearchState(query="q", sub_queries=(QUERY,))
+        journal = MemoryJournal(state)
+        task = asyncio.create_task(GatheringPhase(gatherer).run(journal.state, journal))
+        await asyncio.sleep(0.02)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.sleep(0)
+        return len(asyncio.all_tasks())
+
+    assert asyncio.run(stopped()) == 1
