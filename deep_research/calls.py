@@ -13,16 +13,14 @@ import functools
 import inspect
 import os
 import threading
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
 from deep_research.errors import StopResearch
 
 THREADS = 16
-
-_T = TypeVar("_T")
 
 
 class Calls:
@@ -83,18 +81,6 @@ def first(failure: BaseException) -> BaseException:
     while isinstance(failure, BaseExceptionGroup):
         failure = failure.exceptions[0]
     return failure
-
-
-async def side_by_side(work: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
-    """All at once, in their order; when one raises, the others are stopped."""
-    if len(work) == 1:
-        return [await work[0]]
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in work]
-    except BaseExceptionGroup as failures:
-        raise first(failures) from None
-    return [task.result() for task in tasks]
 
 
 def _restart(deadline: asyncio.Timeout, timeout: float | None) -> None:

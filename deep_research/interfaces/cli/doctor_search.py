@@ -40,7 +40,7 @@ def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
         yield Check(
             "search",
             NOTE,
-            "nothing to search yet: give documents with --corpus, or --sample, or search the web: --set search=web",
+            "nothing to search yet: give documents with --corpus, or --sample, or search the web: --search web",
         )
     by_name = {service.name: service for service in found.services}
     for name in in_order(settings.search_urls):

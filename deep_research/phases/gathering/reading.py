@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Protocol
 
-from deep_research.calls import side_by_side
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.evidence.copies import fingerprint
 from deep_research.evidence.identity import without_credentials
@@ -51,10 +50,17 @@ class Reading:
     desk: Gate = field(default_factory=lambda: Gate(1))
 
     async def read(
-        self, results: Sequence[SearchResult], *, query: str, limit: int, handoff: GathererInput
+        self,
+        results: Sequence[SearchResult],
+        *,
+        query: str,
+        limit: int,
+        handoff: GathererInput,
+        until: float | None = None,
     ) -> tuple[list[GatheredSource], list[Unread]]:
         """The sources of ``results``, in their order: known ones as they are, and up to ``limit`` new ones with a text.
-        Where a page cannot be read the next result takes its place."""
+        Where a page cannot be read the next result takes its place. What is not read by ``until``, in the loop's time,
+        is left unread."""
         unread: list[Unread] = []
         read: dict[int, GatheredSource] = {}
         known = [identity_of(result) in handoff.known for result in results]
@@ -62,7 +68,7 @@ class Reading:
         wanted = limit
         while waiting and wanted > 0:
             now, waiting = waiting[:wanted], waiting[wanted:]
-            pages = await self._pages([results[place] for place in now], handoff.filters)
+            pages = await self._pages([results[place] for place in now], handoff.filters, until)
             found: list[tuple[int, SearchResult, Page | None]] = []
             for place, page in zip(now, pages, strict=True):
                 if isinstance(page, Unread):
@@ -86,12 +92,26 @@ class Reading:
             return await asyncio.to_thread(self._made, found, query, pause=0.0)
 
     async def _pages(
-        self, results: Sequence[SearchResult], filters: SearchFilters
+        self, results: Sequence[SearchResult], filters: SearchFilters, until: float | None
     ) -> list[Page | Unread | None]:
         """The pages of results, side by side; see `_page`."""
         if all(self._page_of(result) is None for result in results):
             return [None] * len(results)
-        return await side_by_side([self._page(result, filters) for result in results])
+        left = None if until is None else max(0.0, until - asyncio.get_running_loop().time())
+        tasks = [asyncio.create_task(self._page(result, filters)) for result in results]
+        try:
+            # What pages fail of is no exception here: one is of the reader itself, and ends all of it.
+            await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            for task in tasks:
+                task.cancel()
+        for failure in [task.exception() for task in tasks if task.done() and not task.cancelled()]:
+            if failure is not None:
+                raise failure
+        return [
+            task.result() if task.done() and not task.cancelled() else _late(result)
+            for task, result in zip(tasks, results, strict=True)
+        ]
 
     async def _page(self, result: SearchResult, filters: SearchFilters) -> Page | Unread | None:
         """The page of a result, why there is none, or None where it needs none or does without."""
@@ -151,6 +171,15 @@ def _size(found: Sequence[tuple[int, SearchResult, Page | None]]) -> int:
     """How much text work results are; documents of the user's own need none."""
     web = [(r, page) for _, r, page in found if r.kind is SourceKind.WEB]
     return sum(len((page.document.text if page else r.text) or "") for r, page in web) // TEXT_UNIT
+
+
+def _late(result: SearchResult) -> Unread | None:
+    """Of a result that was still being read when time was up: what its provider gave, if that was a text."""
+    if result.text is not None:
+        return None
+    return Unread(
+        url=without_credentials(result.text_at or result.address), why="there was no time left to read it"
+    )
 
 
 def _unwanted(result: SearchResult, page: Page, filters: SearchFilters) -> str | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
-from deep_research.calls import side_by_side
+from deep_research.calls import first
 from deep_research.errors import SearchError
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, SourceType
 from deep_research.sources.search.fusion import fused
 from deep_research.sources.search.policy import Service
 from deep_research.state import FirstLook
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +37,13 @@ class SearchPool:
     corpus: Service | None = None
     fanout: int = 1
 
-    async def search(self, request: SearchRequest) -> Found:
-        """Raises `SearchError` when nobody answered."""
-        lanes = [self._lane(kind, request) for kind in self._kinds(request)]
-        if self.corpus is not None:
+    async def search(self, request: SearchRequest, *, corpus: bool = True, spare: int = 1) -> Found:
+        """Of the documents too, unless ``corpus`` is False. Services of the web are asked for ``spare`` times as many
+        results, since not all can be read. Raises `SearchError` when nobody answered."""
+        lanes = [self._lane(kind, request, spare) for kind in self._kinds(request)]
+        if corpus and self.corpus is not None:
             lanes.insert(0, self._documents(self.corpus, request))
-        answers = await side_by_side(lanes)
+        answers = await _together(lanes)
         lists = [results for found, _ in answers for results in found]
         failures = tuple(dict.fromkeys(failure for _, failed in answers for failure in failed))
         if not lists:
@@ -59,6 +64,10 @@ class SearchPool:
             if found is not None:
                 return found
         return None
+
+    def asks_services(self, request: SearchRequest) -> bool:
+        """Whether a search asks more than what is on this machine."""
+        return bool(self._kinds(request)) and not all(service.local for service in self.services)
 
     @property
     def looks(self) -> bool:
@@ -85,7 +94,7 @@ class SearchPool:
             return [], [error.problem]
 
     async def _lane(
-        self, kind: str | None, request: SearchRequest
+        self, kind: str | None, request: SearchRequest, spare: int
     ) -> tuple[list[list[SearchResult]], list[str]]:
         waiting = self._order(kind)
         if kind is not None:
@@ -99,7 +108,9 @@ class SearchPool:
             if not asked:
                 break
             waiting = [service for service in waiting if service not in asked]
-            for answer in await side_by_side([_answer(s, request, last=not waiting) for s in asked]):
+            for answer in await _together(
+                [_answer(s, _with_spare(s, request, spare), last=not waiting) for s in asked]
+            ):
                 if isinstance(answer, SearchError):
                     failures.append(answer.problem)
                 else:
@@ -111,6 +122,10 @@ class SearchPool:
         return [s for s in self.services if kind in s.types] or list(self.services)
 
 
+def _with_spare(service: Service, request: SearchRequest, spare: int) -> SearchRequest:
+    return request if service.local or spare == 1 else replace(request, limit=request.limit * spare)
+
+
 async def _answer(
     service: Service, request: SearchRequest, *, last: bool
 ) -> list[SearchResult] | SearchError:
@@ -118,3 +133,15 @@ async def _answer(
         return await service.search(request, last=last)
     except SearchError as error:
         return error
+
+
+async def _together(work: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
+    """All at once, in their order; when one raises, the others are stopped."""
+    if len(work) == 1:
+        return [await work[0]]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except BaseExceptionGroup as failures:
+        raise first(failures) from None
+    return [task.result() for task in tasks]
