@@ -260,7 +260,8 @@ class Limit(Record):
         """The message; of pages with how many there are, and of which sites."""
         if self.name != PAGES:
             return self.message
-        sites = list(dict.fromkeys(urlsplit(url).hostname or url for url in self.skipped))
+        hosts = (urlsplit(url).hostname or url for url in self.skipped)
+        sites = list(dict.fromkeys(host.removeprefix("www.") for host in hosts))
         named = sites[:_SITES] + ([f"{len(sites) - _SITES} other sites"] if len(sites) > _SITES else [])
         of = " and ".join(filter(None, (", ".join(named[:-1]), named[-1] if named else "")))
         many = "1 page" if len(self.skipped) == 1 else f"{len(self.skipped)} pages"

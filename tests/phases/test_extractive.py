@@ -246,6 +246,23 @@ def test_conflicts_stand_side_by_side_and_open_gaps_and_limits_are_named():
     assert "- One text was too long." in report
 
 
+RETRACTED = Source(id="src-2", sub_query_id="subq-1", title="Withdrawn", metadata={"retracted": "yes"})
+
+
+def test_what_only_a_retracted_work_says_stands_apart_and_answers_nothing():
+    withdrawn = finding(1, relevance=0.9).model_copy(update={"source_ids": ("src-2",)})
+    report = written(findings=(withdrawn, finding(2)), sources=(RETRACTED,))
+    assert report.index("Statement number 2") < report.index("## From works that were retracted")
+    assert report.index("## From works that were retracted") < report.index("Statement number 1")
+
+
+def test_a_report_that_rests_on_retracted_works_alone_says_so_first():
+    withdrawn = finding(1).model_copy(update={"source_ids": ("src-2",)})
+    report = written(findings=(withdrawn,), sources=(RETRACTED,))
+    assert report.index("It should not be relied on.") < report.index("## Summary")
+    assert report.count("Statement number 1.") == 1
+
+
 def test_a_report_keeps_its_length_and_says_what_it_left_out():
     report = written(findings=tuple(finding(n) for n in range(100)), words=100)
     assert "further findings are left out" in report

@@ -29,6 +29,10 @@ class Statement:
         return self.finding.source_ids[0] if self.finding.source_ids else ""
 
     @property
+    def sources(self) -> frozenset[str]:
+        return frozenset(i for finding in (self.finding, *self.repeats) for i in finding.source_ids)
+
+    @property
     def start(self) -> int:
         return self.finding.quotes[0].start if self.finding.quotes else 0
 
