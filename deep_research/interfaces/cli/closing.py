@@ -7,7 +7,7 @@ import sys
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.session import Session
 from deep_research.research import ResearchResult
-from deep_research.state import Budget
+from deep_research.state import Budget, SubQueryStatus
 
 # What to do about an aborted run, and whether the command that takes it up again follows.
 _ADVICE = {
@@ -76,6 +76,8 @@ def _aborted(result: ResearchResult, resume: str) -> tuple[str, str]:
     partial = f" A partial report was written from {_counts(result)}." if result.report else ""
     said = f"Aborted ({result.reason}): {result.message or ''}{partial}"
     advice, resumable = _ADVICE.get(result.reason or "", ("", False))
+    if result.reason == "no_evidence" and _nobody_answered(result):
+        advice, resumable = "When that is mended, go on with:", True
     if result.reason == "budget":
         advice = _raise_of(result)
     if resumable and not resume:
@@ -83,6 +85,12 @@ def _aborted(result: ResearchResult, resume: str) -> tuple[str, str]:
     return f"{said} {advice}" + (
         "" if resumable else f" (run {result.research_id})"
     ), resume if resumable else ""
+
+
+def _nobody_answered(result: ResearchResult) -> bool:
+    """Whether nothing could be searched, so that other words would not help."""
+    searches = result.state.sub_queries
+    return bool(searches) and all(s.status is SubQueryStatus.FAILED for s in searches)
 
 
 def _raise_of(result: ResearchResult) -> str:
