@@ -61,7 +61,8 @@ def make_sources(
     extractor = Extractor(workers=settings.extraction_workers, seconds=settings.extraction_timeout)
     corpus = make_corpus(settings, extractor)
     found = _services(settings, search, calls)
-    own = make_pages(settings, store, extractor) if found.services and settings.fetch_pages else None
+    reads = bool(found.services) and settings.fetch_pages and not settings.local_only
+    own = make_pages(settings, store, extractor) if reads else None
     if pages is not None and not callable(getattr(pages, "read", None)):
         raise ConfigurationError(f"{pages!r} reads no pages.", hint="Give an object with `async read(url)`.")
     gatherer = SearchGatherer(
