@@ -13,7 +13,10 @@ from deep_research.state import Budget, SubQueryStatus
 _ADVICE = {
     "cancelled": ("Go on with:", True),
     "timeout": ("Go on with:", True),
-    "no_evidence": ("Ask in other words, or give more documents with --corpus.", False),
+    "no_evidence": (
+        "Ask in other words, give more documents with --corpus, or search the web with --search web.",
+        False,
+    ),
     "config": ("Correct the setting, then:", True),
     "error": ("Try again with:", True),
 }

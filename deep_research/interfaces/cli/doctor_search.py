@@ -84,7 +84,7 @@ async def _asked(service: Service) -> Check:
     try:
         results = await service.search(SearchRequest(query=_PROBE, limit=3), last=True)
     except DeepResearchError as error:
-        return Check(service.name, BROKEN, str(error))
+        return Check(service.name, BROKEN, str(error).removeprefix(f"{service.name}: "))
     finally:
         await service.provider.aclose()
     return Check(
