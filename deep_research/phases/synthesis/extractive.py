@@ -43,7 +43,7 @@ class ExtractiveSynthesizer:
 def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     """The report's text with ids for references; ``notice`` is a line to stand on top of it. The wanted length is
     that of what it says: title, limits and references come on top."""
-    told, withdrawn = _sound(statements(handoff.findings), handoff.sources)
+    told, withdrawn = _sound(statements(handoff.findings, handoff.sources), handoff.sources)
     beside = _table(handoff, told) + conflicts(handoff.contradictions, handoff.findings, handoff.sources)
     kept = within(handoff.words - _words(beside), told)
     summary = _summary(handoff, kept)
