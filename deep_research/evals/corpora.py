@@ -66,6 +66,7 @@ class JsonlCorpus(SearchProvider):
     """
 
     name = "jsonl"
+    local = True
 
     def __init__(self, index: Path, *, titles: bool = True, without: frozenset[str] = frozenset()) -> None:
         self._path = index

@@ -388,3 +388,68 @@ def test_a_page_that_another_search_used_is_not_told_as_left_out():
     state = gathered(Found(page(1)), Site({at(1): TEXT})).state.model_copy(update={"limits": (left,)})
     (told,) = synthesizer_input(state).limits
     assert told.line == "1 page of example.org was found but not used: so."
+
+
+def test_documents_alone_are_asked_in_one_wording_since_they_are_searched_for_each_word():
+    local = SearchResult(address="a.md", title="Bread", text="The bell rang.", kind=SourceKind.DOCUMENT)
+    for provider in (Found(local), Found()):
+        state = DeepResearchState(query="q", sub_queries=(QUERY,))
+        journal = MemoryJournal(state)
+        asyncio.run(GatheringPhase(SearchGatherer([], corpus=provider)).run(journal.state, journal))
+        assert len(provider.requests) == 1
+    provider = Found()
+    provider.local = True
+    gathered(provider, None)
+    assert len(provider.requests) == 1
+
+
+def test_what_the_documents_gave_stays_beside_what_other_words_found_in_the_web():
+    local = Found(
+        SearchResult(address="a.md", title="Notes", text="Notes on Bell Rock.", kind=SourceKind.DOCUMENT)
+    )
+    web = Found(by_query={"Bell Rock lighthouse": [page(1, text=TEXT)]})
+    sub_query = QUERY.model_copy(update={"query": "What is it with the Bell Rock lighthouse?"})
+    journal = gathered(web, None, sub_queries=(sub_query,), corpus=local)
+    assert [s.url for s in journal.state.sources] == ["a.md", at(1)]
+    assert len(local.requests) == 1
+
+
+def test_documents_are_asked_for_as_many_results_as_are_wanted_whatever_pages_need():
+    local = Found(SearchResult(address="a.md", title="Bell Rock height", text=TEXT, kind=SourceKind.DOCUMENT))
+    web = Found(page(1))
+    gathered(web, Site({at(1): TEXT}), corpus=local, options={"max_sources_per_query": 3})
+    assert (local.requests[0].limit, web.requests[0].limit) == (3, 6)
+
+
+def test_pages_that_take_too_long_are_left_and_the_others_kept():
+    class Slow(Site):
+        async def read(self, url):
+            if url == at(1):
+                await asyncio.Event().wait()
+            return await super().read(url)
+
+    site = Slow({at(0): TEXT, at(1): TEXT, at(2): TEXT + "Two."})
+    journal = gathered(Found(*map(page, range(3))), site, patience=0.05)
+    assert [s.url for s in journal.state.sources] == [at(0), at(2)]
+    assert journal.state.limits[0].line == (
+        "1 page of example.org was found but not read: there was no time left to read it."
+    )
+
+
+def test_a_stop_while_pages_are_read_leaves_no_reading_behind():
+    class Hanging(Site):
+        async def read(self, url):
+            await asyncio.Event().wait()
+
+    async def stopped():
+        gatherer = SearchGatherer([Found(*map(page, range(3)))], reading=Reading(pages=Hanging({})))
+        state = DeepResearchState(query="q", sub_queries=(QUERY,))
+        journal = MemoryJournal(state)
+        task = asyncio.create_task(GatheringPhase(gatherer).run(journal.state, journal))
+        await asyncio.sleep(0.02)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.sleep(0)
+        return len(asyncio.all_tasks())
+
+    assert asyncio.run(stopped()) == 1

@@ -6,7 +6,8 @@ The documents of the user's corpus are searched beside the services of the web, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 from deep_research.calls import Calls
@@ -15,10 +16,10 @@ from deep_research.evidence.wording import Match, matched, wordings
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, GatherStats
 from deep_research.phases.gathering.reading import Reading
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
-from deep_research.sources.search.fusion import identity_of
+from deep_research.sources.search.fusion import fused
 from deep_research.sources.search.policy import Service
 from deep_research.sources.search.pool import Found, SearchPool
-from deep_research.state import FirstLook
+from deep_research.state import FirstLook, SourceKind
 
 SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read and some cannot be
 LOOKED_AT = 800  # characters of a text that say whether it is on topic
@@ -27,7 +28,8 @@ LOOKED_AT = 800  # characters of a text that say whether it is on topic
 class SearchGatherer:
     """``SearchGatherer(providers, corpus=None)``. ``timeout`` is seconds per call to a provider; ``rewordings`` how often
     a search that found nothing, or nothing to the point, is made again in other words; ``reading`` reads pages and
-    judges sources; ``notes`` are what readers should know of all its searches."""
+    judges sources; ``notes`` are what readers should know of all its searches; after ``patience`` seconds a sub-query
+    makes do with the pages that were read by then."""
 
     deterministic = False
 
@@ -42,6 +44,7 @@ class SearchGatherer:
         notes: Sequence[str] = (),
         calls: Calls | None = None,
         timeout: float | None = None,
+        patience: float | None = None,
     ) -> None:
         calls = calls or Calls()
 
@@ -56,6 +59,7 @@ class SearchGatherer:
         self._rewordings = rewordings
         self._reading = reading or Reading()
         self._notes = tuple(notes)
+        self._patience = patience
 
     async def __call__(self, handoff: GathererInput) -> GathererOutput:
         outputs = [await self._gather(query, handoff) for query in handoff.sub_queries]
@@ -87,17 +91,20 @@ class SearchGatherer:
 
     async def _gather(self, query: str, handoff: GathererInput) -> GathererOutput:
         limit = handoff.max_sources_per_query
+        now = asyncio.get_running_loop().time()
+        until = None if self._patience is None else now + self._patience
         request = SearchRequest(
             query=query,
-            limit=limit * SPARE if self._reading.pages else limit,
+            limit=limit,
             source_types=handoff.source_types,
             known=handoff.known,
             filters=handoff.filters,
         )
         allowed = self._rewordings if handoff.rewordings is None else handoff.rewordings
         found, tried = await self._to_the_point(request, min(self._rewordings, allowed))
-        wanted = list(_new(found.results, replace(request, limit=request.limit)))
-        sources, unread = await self._reading.read(wanted, query=query, limit=limit, handoff=handoff)
+        sources, unread = await self._reading.read(
+            found.results, query=query, limit=limit, handoff=handoff, until=until
+        )
         return GathererOutput(
             sources=tuple(sources),
             stats=GatherStats(queries_executed=1, sources_collected=len(sources)),
@@ -109,7 +116,11 @@ class SearchGatherer:
     async def _to_the_point(self, request: SearchRequest, most: int) -> tuple[Found, list[str]]:
         """What was found, asked for in other words, ``most`` times, where it is nothing or off topic, and those words.
         Raises `SearchError` when the first search fails."""
-        found = await self._pool.search(request)
+        spare = SPARE if self._reading.pages else 1
+        found = await self._pool.search(request, spare=spare)
+        if not self._pool.asks_services(request):
+            return found, []  # documents are searched for each word: fewer of them would find nothing more
+        own = [result for result in found.results if result.kind is SourceKind.DOCUMENT]
         match = _match(request.query, found.results)
         tried: list[str] = []
         failures = list(found.failures)
@@ -120,36 +131,26 @@ class SearchGatherer:
                 break
             tried.append(others[0])
             try:
-                again = await self._pool.search(replace(request, query=others[0]))
+                again = await self._pool.search(replace(request, query=others[0]), corpus=False, spare=spare)
             except SearchError as error:
                 failures.append(error.problem)
                 break
             failures += again.failures
             verdict = _match(request.query, again.results)
-            if verdict is Match.GOOD or (match is Match.EMPTY and again.results):
-                found, match = again, verdict
+            if verdict is Match.GOOD or (match is Match.EMPTY and verdict is not Match.EMPTY):
+                found, match = Found(tuple(fused([own, again.results]))), verdict
         return Found(found.results, tuple(dict.fromkeys(failures))), tried
 
 
 def _match(query: str, results: Sequence[SearchResult]) -> Match:
-    """By what the providers say of relevance, where they do; else by what the results show."""
-    if any((result.relevance or 0.0) >= 0.5 for result in results):
+    """What services found is to the query: by what they say of relevance, where they do; else by what shows."""
+    web = [result for result in results if result.kind is SourceKind.WEB]
+    if any((result.relevance or 0.0) >= 0.5 for result in web):
         return Match.GOOD
-    return matched(query, map(_shown, results))
+    return matched(query, map(_shown, web))
 
 
 def _shown(result: SearchResult) -> str:
     text = result.text or ""
     parts = [text[span.start : span.end] for span in result.passages] or [text[:LOOKED_AT]]
     return "\n".join((result.title, result.snippet, *parts))
-
-
-def _new(results: Sequence[SearchResult], request: SearchRequest) -> Iterator[SearchResult]:
-    """The results in order, as many new ones as were asked for, and the known ones among them."""
-    room = request.limit
-    for result in results:
-        if identity_of(result) in request.known:
-            yield result
-        elif room:
-            room -= 1
-            yield result

@@ -52,10 +52,17 @@ class Reading:
     desk: Gate = field(default_factory=lambda: Gate(1))
 
     async def read(
-        self, results: Sequence[SearchResult], *, query: str, limit: int, handoff: GathererInput
+        self,
+        results: Sequence[SearchResult],
+        *,
+        query: str,
+        limit: int,
+        handoff: GathererInput,
+        until: float | None = None,
     ) -> tuple[list[GatheredSource], list[Unread]]:
         """The sources of ``results``, in their order: known ones as they are, and up to ``limit`` new ones with a text.
-        Where a page cannot be read, or is a copy of one before it, the next result takes its place."""
+        Where a page cannot be read, or is a copy of one before it, the next result takes its place. What is not read by
+        ``until``, in the loop's time, is left unread."""
         unread: list[Unread] = []
         texts: list[str] = []
         read: dict[int, GatheredSource] = {}
@@ -64,7 +71,7 @@ class Reading:
         wanted = limit
         while waiting and wanted > 0:
             now, waiting = waiting[:wanted], waiting[wanted:]
-            pages = await self._pages([results[place] for place in now], handoff.filters)
+            pages = await self._pages([results[place] for place in now], handoff.filters, until)
             found: list[tuple[int, SearchResult, Page | None]] = []
             for place, page in zip(now, pages, strict=True):
                 if isinstance(page, Unread):
@@ -92,12 +99,22 @@ class Reading:
             return await asyncio.to_thread(self._made, found, query, pause=0.0)
 
     async def _pages(
-        self, results: Sequence[SearchResult], filters: SearchFilters
+        self, results: Sequence[SearchResult], filters: SearchFilters, until: float | None
     ) -> list[Page | Unread | None]:
         """The pages of results, side by side; see `_page`."""
         if all(self._page_of(result) is None and _in_time(result, filters) for result in results):
             return [None] * len(results)
-        return await asyncio.gather(*(self._page(result, filters) for result in results))
+        left = None if until is None else max(0.0, until - asyncio.get_running_loop().time())
+        tasks = [asyncio.create_task(self._page(result, filters)) for result in results]
+        try:
+            await asyncio.wait(tasks, timeout=left)
+        finally:
+            for task in tasks:
+                task.cancel()
+        return [
+            task.result() if task.done() and not task.cancelled() else _late(result)
+            for task, result in zip(tasks, results, strict=True)
+        ]
 
     async def _page(self, result: SearchResult, filters: SearchFilters) -> Page | Unread | None:
         """The page of a result, why there is none, or None where it needs none or does without."""
@@ -167,6 +184,13 @@ def _size(found: Sequence[tuple[int, SearchResult, Page | None]]) -> int:
 def _in_time(result: SearchResult, filters: SearchFilters) -> bool:
     """Whether what is told of a result will do where nothing more is read of it."""
     return in_time(result.published, filters, web=result.kind is SourceKind.WEB)
+
+
+def _late(result: SearchResult) -> Unread | None:
+    """Of a result that was still being read when time was up: what its provider gave, if that was a text."""
+    if result.text is not None:
+        return None
+    return Unread(url=result.text_at or result.address, why="there was no time left to read it")
 
 
 def _unwanted(result: SearchResult, page: Page, filters: SearchFilters) -> str | None:

@@ -61,6 +61,7 @@ class LocalCorpus(SearchProvider):
     """
 
     name = "documents"
+    local = True
 
     def __init__(
         self,

@@ -126,6 +126,10 @@ class Service:
         return str(getattr(self.provider, "name", type(self.provider).__name__))
 
     @property
+    def local(self) -> bool:
+        return bool(getattr(self.provider, "local", False))
+
+    @property
     def types(self) -> frozenset[str]:
         return frozenset(getattr(self.provider, "types", SearchProvider.types))
 

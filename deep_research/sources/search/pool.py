@@ -38,10 +38,11 @@ class SearchPool:
     corpus: Service | None = None
     fanout: int = 1
 
-    async def search(self, request: SearchRequest) -> Found:
-        """Raises `SearchError` when nobody answered."""
-        lanes = [self._lane(kind, request) for kind in self._kinds(request)]
-        if self.corpus is not None:
+    async def search(self, request: SearchRequest, *, corpus: bool = True, spare: int = 1) -> Found:
+        """Of the documents too, unless ``corpus`` is False. Services of the web are asked for ``spare`` times as many
+        results, since not all can be read. Raises `SearchError` when nobody answered."""
+        lanes = [self._lane(kind, request, spare) for kind in self._kinds(request)]
+        if corpus and self.corpus is not None:
             lanes.insert(0, self._documents(self.corpus, request))
         answers = await _together(lanes)
         lists = [results for found, _ in answers for results in found]
@@ -71,6 +72,10 @@ class SearchPool:
                 return found
         return None
 
+    def asks_services(self, request: SearchRequest) -> bool:
+        """Whether a search asks more than what is on this machine."""
+        return bool(self._kinds(request)) and not all(service.local for service in self.services)
+
     @property
     def looks(self) -> bool:
         """Whether any of its providers can tell something before a search."""
@@ -93,7 +98,7 @@ class SearchPool:
         except SearchError as error:
             return [], [(corpus.name, error)]
 
-    async def _lane(self, kind: str | None, request: SearchRequest) -> _Lane:
+    async def _lane(self, kind: str | None, request: SearchRequest, spare: int) -> _Lane:
         waiting = self._order(kind)
         if kind is not None:
             request = replace(request, source_types=(kind,))
@@ -106,7 +111,9 @@ class SearchPool:
             if not asked:
                 break
             waiting = [service for service in waiting if service not in asked]
-            told = await _together([_answer(s, request, last=not waiting) for s in asked])
+            told = await _together(
+                [_answer(s, _with_spare(s, request, spare), last=not waiting) for s in asked]
+            )
             for service, answer in zip(asked, told, strict=True):
                 if isinstance(answer, SearchError):
                     failures.append((service.name, answer))
@@ -117,6 +124,10 @@ class SearchPool:
     def _order(self, kind: str | None) -> list[Service]:
         """Those that are good for the kind; all of them when none is, and when any will do."""
         return [s for s in self.services if kind in s.types] or list(self.services)
+
+
+def _with_spare(service: Service, request: SearchRequest, spare: int) -> SearchRequest:
+    return request if service.local or spare == 1 else replace(request, limit=request.limit * spare)
 
 
 async def _answer(
