@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from deep_research.evidence.voices import same_text
+from deep_research.evidence.copies import Originals
 from deep_research.report.ledger import MARK, Ledger
 from deep_research.state import (
     Citation,
@@ -83,8 +83,16 @@ def finished(
 
 def _copies(numbered: Sequence[tuple[int, Source]]) -> Iterator[tuple[int, Source, int | None]]:
     """Each source with the number of the first one before it that has the same text."""
-    for place, (number, source) in enumerate(numbered):
-        yield number, source, next((n for n, other in numbered[:place] if same_text(source, other)), None)
+    by_hash: dict[str, int] = {}
+    originals, by_place = Originals(), dict[int, int]()
+    for number, source in numbered:
+        hashes = [h for h in (source.content_hash, source.snapshot_hash) if h]
+        first = next((by_hash[h] for h in hashes if h in by_hash), None)
+        if first is None and source.fingerprint:
+            first = by_place.setdefault(originals.place_of(source.fingerprint), number)
+        for text in hashes:
+            by_hash.setdefault(text, number if first is None else first)
+        yield number, source, first if first != number else None
 
 
 def reference(source: Source, cited: Sequence[int] = (), *, copy_of: int | None = None) -> str:
