@@ -260,7 +260,7 @@ class Limit(Record):
         """The message; of pages with how many there are, and of which sites."""
         if self.name != PAGES:
             return self.message
-        sites = list(dict.fromkeys(map(_site, self.skipped)))
+        sites = list(dict.fromkeys(_site(url).removeprefix("www.") for url in self.skipped))
         named = sites[:_SITES] + ([f"{len(sites) - _SITES} other sites"] if len(sites) > _SITES else [])
         of = " and ".join(filter(None, (", ".join(named[:-1]), named[-1] if named else "")))
         many = "1 page" if len(self.skipped) == 1 else f"{len(self.skipped)} pages"

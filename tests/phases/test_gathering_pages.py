@@ -12,12 +12,14 @@ from deep_research.evidence.quality import QualityLists
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering import GatheringPhase, SearchGatherer
 from deep_research.phases.gathering.reading import Reading
+from deep_research.phases.synthesis.phase import synthesizer_input
 from deep_research.sources.extract import Document
 from deep_research.sources.fetch.pages import WebPage
 from deep_research.sources.search import Scholarly, SearchFilters, SearchProvider, SearchResult
 from deep_research.state import (
     Budget,
     DeepResearchState,
+    Limit,
     RunOptions,
     SourceKind,
     SourceQuality,
@@ -226,7 +228,8 @@ def test_a_page_of_another_day_than_the_service_said_is_left_out():
     journal = gathered(Found(page(1, published=date(2024, 1, 1))), Site({at(1): late}), options=options)
     assert journal.state.sources == ()
     assert (
-        journal.state.limits[0].line == "1 page of example.org was found but not read: it is of 2025-01-01."
+        journal.state.limits[0].line
+        == "1 page of example.org was found but not used: published outside of the days that were asked for."
     )
 
 
@@ -236,8 +239,21 @@ def test_as_of_a_day_nothing_without_a_date_is_used():
     results = page(1, published=date(2024, 1, 1)), page(2, published=date(2024, 1, 1))
     journal = gathered(Found(*results), Site({at(1): dated, at(2): TEXT}), options=options)
     assert [s.url for s in journal.state.sources] == [at(1), at(2)]
-    journal = gathered(Found(page(3)), Site({at(3): dated}), options=options)
+    journal = gathered(Found(page(3)), Site({at(3): TEXT}), options=options)
     assert journal.state.sources == ()
+    assert [limit.line for limit in journal.state.limits] == [
+        "1 page of example.org was found but not used: no day of publication."
+    ]
+
+
+def test_as_of_a_day_a_page_may_say_its_date_itself_where_the_service_tells_none():
+    options = {"as_of": date(2024, 12, 31)}
+    dated = Document(title="", text=TEXT, published=date(2024, 1, 1))
+    late = Document(title="", text=TEXT, published=date(2025, 1, 1))
+    journal = gathered(Found(page(3), page(4)), Site({at(3): dated, at(4): late}), options=options)
+    assert [s.url for s in journal.state.sources] == [at(3)]
+    unread = gathered(Found(page(3, snippet="Bell Rock lighthouse height")), None, options=options)
+    assert unread.state.sources == ()
 
 
 def test_a_page_that_an_earlier_iteration_read_is_not_fetched_again():
@@ -351,6 +367,27 @@ def test_after_the_gate_words_are_tried_that_were_not_tried_yet():
     retry = GatheringPhase(SearchGatherer([])).retried(journal.state, advised=False)
     (fresh,) = retry.sub_queries
     assert fresh.query not in (long.query, *journal.state.sub_queries[0].wordings)
+
+
+def test_a_copy_of_a_page_takes_no_other_page_s_place():
+    prose = " ".join(f"The keeper of tower number {n} wrote the height of the light down." for n in range(20))
+
+    def document(text):
+        return Document(title="", text=text, fingerprint=fingerprint(text))
+
+    pages = {at(1): document(prose), at(2): document(f"{prose} More news."), at(3): document(TEXT)}
+    journal = gathered(Found(page(1), page(2), page(3)), Site(pages), options={"max_sources_per_query": 2})
+    assert [s.url for s in journal.state.sources] == [at(1), at(3)]
+    assert [limit.line for limit in journal.state.limits] == [
+        "1 page of example.org was found but not used: the same text as another page that is used."
+    ]
+
+
+def test_a_page_that_another_search_used_is_not_told_as_left_out():
+    left = Limit(name="pages", message="Found but not used: so.", used=2, skipped=(at(1), at(2)))
+    state = gathered(Found(page(1)), Site({at(1): TEXT})).state.model_copy(update={"limits": (left,)})
+    (told,) = synthesizer_input(state).limits
+    assert told.line == "1 page of example.org was found but not used: so."
 
 
 def test_documents_alone_are_asked_in_one_wording_since_they_are_searched_for_each_word():

@@ -40,10 +40,12 @@ class Snapshot(Record):
 
 
 class Unread(Record):
-    """A page that was found and has no text for us, and why, in a few words."""
+    """A page that was found and has no text for us, and why, in a few words; ``unwanted``: it can be read, and is not one
+    that was asked for."""
 
     url: str
     why: str
+    unwanted: bool = False
 
 
 class GatheredSource(Record):

@@ -181,19 +181,20 @@ def _inner(sentence: str) -> str:
 
 def _unread(answer: GathererOutput) -> list[LimitReached]:
     """A limit for each reason, with the pages it kept from us."""
-    by_reason: dict[str, list[str]] = {}
+    by_reason: dict[tuple[str, str], list[str]] = {}
     for page in answer.unread:
-        by_reason.setdefault(page.why.strip().rstrip("."), []).append(page.url)
+        done = "used" if page.unwanted else "read"
+        by_reason.setdefault((done, page.why.strip().rstrip(".")), []).append(page.url)
     return [
         LimitReached(
             limit=Limit(
                 name=PAGES,
-                message=f"Found but not read: {_inner(why)}.",
+                message=f"Found but not {done}: {_inner(why)}.",
                 used=len(urls),
                 skipped=tuple(sorted(urls)),
             )
         )
-        for why, urls in by_reason.items()
+        for (done, why), urls in by_reason.items()
     ]
 
 

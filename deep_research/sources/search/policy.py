@@ -21,7 +21,13 @@ from deep_research.errors import DeepResearchError, SearchError, StopResearch
 from deep_research.forks import renew_in_children
 from deep_research.limits import Gate, Gates
 from deep_research.logs import redact, told
-from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, Trouble
+from deep_research.sources.search.base import (
+    SearchProvider,
+    SearchRequest,
+    SearchResult,
+    Trouble,
+    search_failure,
+)
 from deep_research.sources.search.breaker import Breaker, Health
 from deep_research.sources.search.filters import fits
 from deep_research.state import SourceKind
@@ -156,7 +162,7 @@ class Service:
                 requests = 1
         try:
             async with asyncio.timeout(None if self.timeout is None else 3 * self.timeout):
-                found = await self._persistently(request, requests)
+                found = await self._persistently(request, requests, last=last)
         except TimeoutError:
             raise SearchError(
                 f"{self.name} had no time for the search.", trouble=Trouble.TRANSIENT.value
@@ -169,7 +175,9 @@ class Service:
             if result.address not in request.exclude and fits(result, request.filters)
         ]
 
-    async def _persistently(self, request: SearchRequest, requests: int) -> Sequence[SearchResult]:
+    async def _persistently(
+        self, request: SearchRequest, requests: int, *, last: bool
+    ) -> Sequence[SearchResult]:
         """The answer, asked for again while that may help. Most searches are answered at once, and what repeats them
         costs more than all else around them."""
         try:
@@ -177,6 +185,12 @@ class Service:
         except SearchError as error:
             if requests < 2 or not _may_help(error):
                 raise
+            if error.data.get(
+                "unreached"
+            ):  # another service is the better try, and else there may be no network
+                if not last:
+                    raise
+                requests = 2
             first = error
         retrying = AsyncRetrying(
             stop=stop_after_attempt(requests - 1),
@@ -231,7 +245,7 @@ class Service:
         else:
             if isinstance(asked, int | float) and asked > 0:
                 self.gate.pause(asked)  # it would tell all others the same
-            self.breaker.failed(why)
+            self.breaker.failed(why, unreached=bool(error.data.get("unreached")))
 
     def _wait(self, error: BaseException | None, attempt: int) -> float:
         """Seconds until the next request: what the service asks for, else twice as long each time."""
@@ -241,10 +255,12 @@ class Service:
         return FIRST_WAIT * 2.0 ** (attempt - 1) * (1.0 - 0.25 * self.persistence.chance())
 
     def _resting(self, health: Health) -> SearchError:
-        return SearchError(
-            f"{self.name} is left alone for {max(1, round(health.rest))} s: {health.why}",
-            trouble=Trouble.TRANSIENT.value,
+        why = health.why.removeprefix(f"{self.name}: ")
+        return search_failure(
+            Trouble.TRANSIENT,
+            f"{self.name} is left alone for {max(1, round(health.rest))} s: {why}",
             retry_after=health.rest,
+            unreached=health.unreached,
         )
 
 

@@ -115,7 +115,9 @@ class HttpSearch(SearchProvider):
 
     def _broken(self, error: Exception) -> SearchError:
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | OSError):
-            return transient(self.name, "the service cannot be reached", hint="Is there a network?")
+            return transient(
+                self.name, "the service cannot be reached", hint="Is there a network?", unreached=True
+            )
         return transient(self.name, f"the connection broke ({type(error).__name__})")
 
     def _reach(self) -> str:

@@ -37,6 +37,7 @@ BUSY = search_failure(Trouble.TRANSIENT, "It is busy.", status=503)
 LATER = search_failure(Trouble.QUOTA, "Too many requests.", status=429, retry_after=40.0)
 SOON = search_failure(Trouble.QUOTA, "Too many requests.", status=429, retry_after=2.0)
 SPENT = search_failure(Trouble.QUOTA, "The plan is used up.", status=432)
+AWAY = search_failure(Trouble.TRANSIENT, "It cannot be reached.", unreached=True)
 WRONG_KEY = search_failure(Trouble.REFUSED, "The key is not valid.", status=401)
 WRONG_QUERY = search_failure(Trouble.REFUSED, "The query is too long.", status=400)
 
@@ -351,3 +352,30 @@ def test_a_stop_of_the_run_within_one_of_several_goes_through(service):
     services = [service(Told(StopResearch("enough"))), service(Told(pages("two")))]
     with pytest.raises(StopResearch):
         found(pool_of(*services, fanout=2))
+
+
+def test_a_service_that_cannot_be_reached_is_not_asked_again_while_there_is_another(service, time):
+    away, here = Told(AWAY, name="away"), Told(pages("a"), name="here")
+    found = asyncio.run(SearchPool(services=[service(away), service(here)]).search(REQUEST))
+    assert ([r.title for r in found.results], len(away.requests)) == (["a"], 1)
+    assert time.slept == []
+
+
+def test_when_no_service_can_be_reached_the_run_learns_it_soon(service, time):
+    one, other = Told(AWAY, name="one"), Told(AWAY, name="other")
+    pool = SearchPool(services=[service(one), service(other)])
+    for _ in range(3):
+        with pytest.raises(SearchError) as told:
+            asyncio.run(pool.search(REQUEST))
+    assert told.value.problem == "one and other cannot be reached: there may be no network."
+    assert sum(time.slept) < 5
+    assert len(one.requests) + len(other.requests) <= 8
+
+
+def test_a_service_that_was_not_reached_twice_rests():
+    breaker = Breaker(lambda: 0.0)
+    breaker.failed("It cannot be reached.", unreached=True)
+    assert breaker.admits()
+    breaker.failed("It cannot be reached.", unreached=True)
+    assert not breaker.admits()
+    assert breaker.health().unreached
