@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 _SOON = 0.001  # seconds until who is ahead has gone in
+MOST_GATES = 4_096  # of services and keys
 LOOK_AGAIN = 5.0  # seconds after which who waits looks whether a loop inside is gone, which nobody would tell
 
 
@@ -177,7 +178,8 @@ def _check(at_once: int, per_minute: float | None) -> None:
 
 
 class Gates:
-    """The gates of a process by name, made when first asked for. Thread-safe."""
+    """The gates of a process by name, made when first asked for. Thread-safe. Beyond `MOST_GATES` those that nobody is at
+    are forgotten, the oldest first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -188,10 +190,18 @@ class Gates:
         with self._lock:
             gate = self._gates.get(name)
             if gate is None:
+                if len(self._gates) >= MOST_GATES:
+                    self._forget()
                 gate = self._gates[name] = Gate(at_once, per_minute)
                 return gate
         gate.limit(at_once, per_minute)
         return gate
+
+    def _forget(self) -> None:
+        """The lock is held."""
+        idle = [name for name, gate in self._gates.items() if not (gate.inside or gate.waiting)]
+        for name in idle[: len(self._gates) - MOST_GATES + 1]:
+            del self._gates[name]
 
     def renew(self) -> None:
         """In a child process nobody is inside. Who holds a gate keeps it."""

@@ -86,7 +86,8 @@ class Parts:
             missing = " ".join(f"{error.problem} {error.hint}" for error in self.sources.missing)
             raise NoSearchProviderError(
                 f"There is nothing to search. {missing}".strip(),
-                hint="Give a folder of documents (corpus=…, --corpus PATH), or search the web (--set search=web).",
+                hint="Give a folder of documents (corpus=…, --corpus PATH), or search the web (search='web',"
+                " --search web).",
             )
         if self.sources.corpus is not None:
             self.sources.corpus.prepare(max_age=CORPUS_AGE)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from deep_research.sources.fetch.hosts import Hosts
     from deep_research.sources.fetch.pages import WebPages
 
+# Of the time that the search for one sub-query may take: for one request to a service, so that another can still answer,
+# and until what was read is made do with.
+_ONE_REQUEST, _PATIENCE = 0.4, 0.8
 Close = Callable[[], Awaitable[None]]
 
 
@@ -61,7 +64,8 @@ def make_sources(
     extractor = Extractor(workers=settings.extraction_workers, seconds=settings.extraction_timeout)
     corpus = make_corpus(settings, extractor)
     found = _services(settings, search, calls)
-    own = make_pages(settings, store, extractor) if found.services and settings.fetch_pages else None
+    web = any(not service.local for service in found.services)
+    own = make_pages(settings, store, extractor) if web and settings.fetch_pages else None
     if pages is not None and not callable(getattr(pages, "read", None)):
         raise ConfigurationError(f"{pages!r} reads no pages.", hint="Give an object with `async read(url)`.")
     gatherer = SearchGatherer(
@@ -72,7 +76,8 @@ def make_sources(
         reading=Reading(pages=(pages or own) if own else None, lists=_lists(settings)),
         notes=[f"{error.problem} {error.hint}" for error in found.missing],
         calls=calls,
-        timeout=settings.operation_timeout,
+        timeout=settings.operation_timeout * _ONE_REQUEST,
+        patience=settings.operation_timeout * _PATIENCE,
     )
     return Sources(
         gatherer=gatherer,
@@ -138,7 +143,7 @@ def _services(settings: Settings, search: Sequence[SearchProvider | str], calls:
         documents=bool(settings.corpus) or settings.local_only,
         urls=settings.search_urls,
         calls=calls,
-        timeout=settings.operation_timeout,
+        timeout=settings.operation_timeout * _ONE_REQUEST,
         per_minute=settings.search_requests_per_minute,
         contact=settings.contact,
     )

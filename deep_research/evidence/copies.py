@@ -98,3 +98,24 @@ def alike(a: str, b: str) -> float:
 def copied(a: str, b: str) -> bool:
     """Whether two fingerprints are of one text, up to what stands around it and small changes."""
     return alike(a, b) >= COPIED
+
+
+class Originals:
+    """The first of each text, by fingerprint: for many texts, of which most have nothing in common."""
+
+    def __init__(self) -> None:
+        self._kept: list[str] = []
+        self._holding: dict[int, list[int]] = {}  # which of those kept have a hash
+
+    def place_of(self, kept: str) -> int:
+        """The place, counted from 0 in the order of the questions for new ones, of the first text that this one is a copy
+        of; its own, if it is of none."""
+        hashes, _, _ = _sample(kept)
+        near = sorted({place for value in hashes for place in self._holding.get(value, ())})
+        for place in near:
+            if copied(kept, self._kept[place]):
+                return place
+        self._kept.append(kept)
+        for value in hashes:
+            self._holding.setdefault(value, []).append(len(self._kept) - 1)
+        return len(self._kept) - 1

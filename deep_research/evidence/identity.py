@@ -6,8 +6,8 @@ found. What becomes one:
 - http and https: a site that serves different things over them is broken; the name says https.
 - ``www.``, ``m.``, ``mobile.`` and ``amp.`` before a site's name, ``.m.`` within it, and the page behind AMP's caches.
 - a path with and without a slash at its end (the root keeps it), ``.`` and ``..`` in it, spellings of an escape.
-- parameters of a query that only tell where a reader came from, and sessions; the others stay in their order, since
-  sites may read them in it.
+- parameters of a query that only tell where a reader came from, sessions, keys and signatures; the others stay in their
+  order, since sites may read them in it.
 - fragments, but those that begin with ``!``, which name a page of their own.
 - DOI and arXiv addresses: see `doi_of`, `arxiv_of`. An arXiv DOI is the arXiv page.
 
@@ -23,7 +23,7 @@ from urllib.parse import quote, unquote, urlsplit
 from deep_research.evidence.sites import ascii_host, host_of, is_suffix, same_site, site_of, words_of
 from deep_research.evidence.works import arxiv_of, doi_of
 
-__all__ = ["arxiv_of", "canonical_url", "doi_of", "host_of", "same_site", "site_of"]
+__all__ = ["arxiv_of", "canonical_url", "doi_of", "host_of", "same_site", "site_of", "without_credentials"]
 
 LONGEST = 2_048  # characters of an address that are looked at
 _JUNK = re.compile(r"[\x00-\x1f\x7f]")
@@ -64,6 +64,16 @@ _SESSIONS = words_of(
     jsessionid phpsessid sessionid session_id cfid cftoken sessid zenid oscsid
     """
 )
+# Parameters that say who may read, never what is shown.
+_CREDENTIALS = words_of(
+    """
+    access_key access_token accesskey api-key api_key apikey auth_token authtoken client_secret id_token passwd password
+    refresh_token secret_key x-api-key
+    """
+)
+_CREDENTIAL_OPENINGS = ("x-amz-", "x-goog-")
+_PERHAPS_CREDENTIAL = frozenset(("auth", "key", "sig", "signature", "token"))
+_CREDENTIAL_VALUE = re.compile(r"(?=[^0-9]*\d)[\w.~%+/=-]{20,}\Z", re.ASCII)
 _PERHAPS_SESSION = frozenset(("sid", "s"))
 _SESSION_VALUE = re.compile(r"(?=[0-9a-f]*\d)[0-9a-f]{20,}\Z", re.IGNORECASE)
 # Where a name of the tables says what is shown. Keys are domains, with what stands below them.
@@ -100,6 +110,21 @@ def canonical_url(url: str) -> str:
         return _work(url) or _page(url) or url
     except ValueError:  # what the standard library cannot take apart
         return url
+
+
+def without_credentials(url: str) -> str:
+    """A web address without user, password, keys and signatures, fit to be stored and shown; else as it was given."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    if parts.scheme.lower() not in _PORTS or not parts.hostname:
+        return url
+    parameters = parts.query.split("&")
+    kept = [p for p in parameters if not _admits(unquote(p.partition("=")[0]).lower(), p.partition("=")[2])]
+    if len(kept) == len(parameters) and "@" not in parts.netloc:
+        return url
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="&".join(kept)).geturl()
 
 
 def _work(url: str) -> str | None:
@@ -189,9 +214,18 @@ def _tells(parameter: str, host: str) -> bool:
         return True
     if name in _TRACKING or name in _SESSIONS or name.startswith((*_TRACKING_OPENINGS, "aspsessionid")):
         return False
+    if _admits(name, value):
+        return False
     if name in _PERHAPS_SESSION and _SESSION_VALUE.match(value):
         return False
     return not _named(_IDLE, host, name)
+
+
+def _admits(name: str, value: str) -> bool:
+    """Whether a parameter is a key, or part of one."""
+    if name in _CREDENTIALS or name.startswith(_CREDENTIAL_OPENINGS):
+        return True
+    return name in _PERHAPS_CREDENTIAL and _CREDENTIAL_VALUE.match(value) is not None
 
 
 def _named(table: dict[str, set[str]], host: str, name: str) -> bool:

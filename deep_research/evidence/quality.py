@@ -149,7 +149,7 @@ def _of_page(facts: SourceFacts, kind: Class | None) -> Iterable[_Signal]:
         yield _Signal(1, "dated")
         years = _age(facts)
         if years is not None and years >= OLD and not (kind and kind.scholarly) and not facts.reviewed:
-            yield _Signal(-1, f"{years:.0f} years old")
+            yield _Signal(-1, f"{int(years)} years old")
     if facts.length == 0:
         yield _Signal(-3, "no text could be read", final=True)
     elif facts.abstract_only:

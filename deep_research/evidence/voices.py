@@ -35,12 +35,19 @@ def voices(sources: Iterable[Source], quotes: Sequence[Quote] = ()) -> list[list
     return groups
 
 
-def _copied(one: Source, other: Source) -> bool:
+def same_text(one: Source, other: Source) -> bool:
+    """Whether the whole text of one is that of the other, but for what a site puts around it."""
     if one.content_hash and one.content_hash == other.content_hash:
         return True
     if one.snapshot_hash and one.snapshot_hash == other.snapshot_hash:
         return True
+    return bool(one.fingerprint and other.fingerprint) and copied(one.fingerprint, other.fingerprint)
+
+
+def _copied(one: Source, other: Source) -> bool:
+    if same_text(one, other):
+        return True
     if one.fingerprint and other.fingerprint:
-        return copied(one.fingerprint, other.fingerprint)
+        return False
     a, b = set(WORD.findall(one.snippet.lower())), set(WORD.findall(other.snippet.lower()))
     return min(len(a), len(b)) >= ENOUGH and len(a & b) >= COPIED * len(a | b)

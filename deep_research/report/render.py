@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from deep_research.evidence.copies import Originals
 from deep_research.report.ledger import MARK, Ledger
 from deep_research.state import (
     Citation,
@@ -22,6 +23,7 @@ from deep_research.state import (
 )
 
 REFERENCES = "References"
+_MOST_AUTHORS = 3
 _HEADING = re.compile(r"^##+[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 # Bounded, so that a row of open brackets is not read to its end from each of them.
 _IMAGE = re.compile(r"!\[([^\[\]\n]{0,500})\]\([^)\n]{0,2500}\)")
@@ -63,7 +65,8 @@ def finished(
     for citation in ledger.citations:
         cited.setdefault(citation.number, []).append(citation.start)
     references = "\n".join(
-        f"{number}. {reference(source, cited.get(number, ()))}" for number, source in ledger.sources
+        f"{number}. {reference(source, cited.get(number, ()), copy_of=copy_of)}"
+        for number, source, copy_of in _copies(ledger.sources)
     )
     report = f"{body}\n\n## {REFERENCES}\n\n{references}\n" if references else body
     metadata = ReportMetadata(
@@ -78,12 +81,29 @@ def finished(
     return report, metadata, ledger.citations
 
 
-def reference(source: Source, cited: Sequence[int] = ()) -> str:
-    """One line that names a source and where it is; of a document with pages also on which ones the text is that begins
-    at the offsets ``cited``."""
+def _copies(numbered: Sequence[tuple[int, Source]]) -> Iterator[tuple[int, Source, int | None]]:
+    """Each source with the number of the first one before it that has the same text."""
+    by_hash: dict[str, int] = {}
+    originals, by_place = Originals(), dict[int, int]()
+    for number, source in numbered:
+        hashes = [h for h in (source.content_hash, source.snapshot_hash) if h]
+        first = next((by_hash[h] for h in hashes if h in by_hash), None)
+        if first is None and source.fingerprint:
+            first = by_place.setdefault(originals.place_of(source.fingerprint), number)
+        for text in hashes:
+            by_hash.setdefault(text, number if first is None else first)
+        yield number, source, first if first != number else None
+
+
+def reference(source: Source, cited: Sequence[int] = (), *, copy_of: int | None = None) -> str:
+    """One line that names a source and where it is, and of a work its authors and where it appeared; of a document with
+    pages also on which ones the text is that begins at the offsets ``cited``."""
     title = escaped(source.title).rstrip(".")
     if source.metadata.get("retracted"):
         title += " (retracted)"
+    if venue := escaped(source.metadata.get("venue", "")).rstrip("."):
+        authors = escaped(_named(source.metadata.get("author", "")))
+        title = f"{authors}: {title}{_stop(title)} {venue}" if authors else f"{title}{_stop(title)} {venue}"
     where = source.url or ""
     if re.match(r"https?://[^/\\\s<>]", where):
         place = f"<{where}>" if not re.search(r"[<>\s]", where) else escaped(where)
@@ -91,7 +111,22 @@ def reference(source: Source, cited: Sequence[int] = ()) -> str:
         place = escaped(where)
     published = f" ({source.published.isoformat()})" if source.published else ""
     leaves = _leaves(source, cited)
-    return f"{title}{published}. {place}{leaves}".strip() if place else f"{title}{published}{leaves}."
+    if source.metadata.get("read") == "abstract":
+        leaves += ", abstract"
+    if copy_of is not None:
+        leaves += f", the same text as {copy_of}"
+    named = f"{title}{published}"
+    return f"{named}{_stop(named)} {place}{leaves}".strip() if place else f"{named}{leaves}."
+
+
+def _stop(text: str) -> str:
+    return "" if text[-1:] in "?!" else "."
+
+
+def _named(authors: str) -> str:
+    """Three authors at most by name."""
+    names = authors.split(", ")
+    return authors if len(names) <= _MOST_AUTHORS else f"{names[0]} and others"
 
 
 def _leaves(source: Source, cited: Sequence[int]) -> str:

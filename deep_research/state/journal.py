@@ -50,7 +50,7 @@ class Content:
         return cls(sha256_hex(body), body)
 
     @classmethod
-    def of_page(cls, body: bytes, media_type: str, page: PageHead) -> Content:
+    def of_page(cls, body: bytes, media_type: str, page: PageHead | None) -> Content:
         return cls(sha256_hex(body), body, media_type or "application/octet-stream", page)
 
 

@@ -260,9 +260,16 @@ class Limit(Record):
         """The message; of pages with how many there are, and of which sites."""
         if self.name != PAGES:
             return self.message
-        sites = list(dict.fromkeys(urlsplit(url).hostname or url for url in self.skipped))
+        sites = list(dict.fromkeys(_site(url).removeprefix("www.") for url in self.skipped))
         named = sites[:_SITES] + ([f"{len(sites) - _SITES} other sites"] if len(sites) > _SITES else [])
         of = " and ".join(filter(None, (", ".join(named[:-1]), named[-1] if named else "")))
         many = "1 page" if len(self.skipped) == 1 else f"{len(self.skipped)} pages"
         were = "was" if len(self.skipped) == 1 else "were"
         return f"{many} of {of} {were} {self.message[:1].lower()}{self.message[1:]}"
+
+
+def _site(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or url
+    except ValueError:  # whoever found it may have made it up
+        return url

@@ -35,7 +35,8 @@ def blocked(
         return AbortReason.BUDGET, f"{issues} The budget did not allow more searches."
     failed = [s for s in state.sub_queries if s.status is SubQueryStatus.FAILED]
     if failed:
-        issues += f" {len(failed)} searches failed: {failed[0].error}"
+        many = "1 search failed" if len(failed) == 1 else f"{len(failed)} searches failed"
+        issues += f" {many}: {failed[0].error}"
     return AbortReason.NO_EVIDENCE, issues
 
 

@@ -63,11 +63,13 @@ def worth_refining(state: DeepResearchState) -> tuple[bool, str]:
     gaps = len(state.unresolved_gaps())
     if not gaps:
         return False, "No gap is open."
+    are_open = "1 gap is open" if gaps == 1 else f"{gaps} gaps are open"
     if state.iteration >= state.max_iterations:
-        return False, f"{gaps} gaps are open, but iteration {state.iteration} was the last allowed."
+        return False, f"{are_open}, but iteration {state.iteration} was the last allowed."
     if state.refined == state.iteration:
         return False, "The gaps of this iteration were assessed already."
-    return True, f"{gaps} gaps are open and {state.max_iterations - state.iteration} iterations are left."
+    left = state.max_iterations - state.iteration
+    return True, f"{are_open} and {left} {'iteration is' if left == 1 else 'iterations are'} left."
 
 
 def worth_iterating(state: DeepResearchState) -> tuple[bool, str]:

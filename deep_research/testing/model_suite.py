@@ -14,9 +14,7 @@ What a service cannot do for what it is, the subject names in ``lacks``.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import ModuleType
 
 from deep_research.testing.model_bench import KEY, MODEL, Ability, Bench, Subject
@@ -31,6 +29,8 @@ from deep_research.testing.model_checks import (
     requesting,
     timing,
 )
+from deep_research.testing.promises import Check as Promise
+from deep_research.testing.promises import promises
 
 __all__ = ["KEY", "MODEL", "MODEL_CHECKS", "Ability", "Bench", "Check", "Subject", "checks_for"]
 
@@ -44,31 +44,12 @@ _NEEDS: dict[Callable[[Bench], object], frozenset[Ability]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One promise. Call it with a `Bench`; it raises `AssertionError`, or what should not be raised, if it is not
-    kept."""
-
-    name: str
-    run: Callable[[Bench], object]
-    needs: frozenset[Ability] = frozenset()
-
-    def __call__(self, bench: Bench) -> None:
-        if inspect.iscoroutinefunction(self.run):
-            bench.on_a_loop(self.run)
-        else:
-            self.run(bench)
-
-    def __str__(self) -> str:
-        return self.name
+Check = Promise[Bench]
 
 
 def _of(module: ModuleType) -> Iterator[Check]:
-    for name, function in vars(module).items():
-        if name.startswith("_") or getattr(function, "__module__", "") != module.__name__:
-            continue
-        if list(getattr(function, "__annotations__", {})) == ["bench", "return"]:
-            yield Check(name, function, _NEEDS.get(function, frozenset()))
+    for name, function in promises(module):
+        yield Check(name, function, _NEEDS.get(function, frozenset()))
 
 
 MODEL_CHECKS: tuple[Check, ...] = tuple(

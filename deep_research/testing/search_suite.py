@@ -18,11 +18,11 @@ What does not apply to a provider, the subject names in ``lacks``.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from types import ModuleType
 
+from deep_research.testing.promises import Check as Promise
+from deep_research.testing.promises import promises
 from deep_research.testing.search_bench import KEY, QUERY, Ability, Bench, Outcome, Subject
 from deep_research.testing.search_checks import (
     answering,
@@ -67,32 +67,13 @@ _NEEDS: dict[Callable[[Bench], object], frozenset[Ability]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One promise. Call it with a `Bench`; it raises `AssertionError`, or what should not be raised, if it is not
-    kept."""
-
-    name: str
-    run: Callable[[Bench], object]
-    needs: frozenset[Ability] = frozenset()
-
-    def __call__(self, bench: Bench) -> None:
-        if inspect.iscoroutinefunction(self.run):
-            bench.on_a_loop(self.run)
-        else:
-            self.run(bench)
-
-    def __str__(self) -> str:
-        return self.name
+Check = Promise[Bench]
 
 
 def _of(module: ModuleType) -> Iterator[Check]:
-    for name, function in vars(module).items():
-        if name.startswith("_") or getattr(function, "__module__", "") != module.__name__:
-            continue
-        if list(getattr(function, "__annotations__", {})) == ["bench", "return"]:
-            needs = _NEEDS.get(function, frozenset())
-            yield Check(name, function, needs | {Ability.SERVICE} if module in _OVER_HTTP else needs)
+    for name, function in promises(module):
+        needs = _NEEDS.get(function, frozenset())
+        yield Check(name, function, needs | {Ability.SERVICE} if module in _OVER_HTTP else needs)
 
 
 SEARCH_CHECKS: tuple[Check, ...] = tuple(

@@ -12,13 +12,13 @@ What a store cannot do for what it is, it names: ``checks_for(lacks=[Ability.REO
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from types import ModuleType
 
 from deep_research.testing import journal_checks, page_checks, store_checks
+from deep_research.testing.promises import Check as Promise
+from deep_research.testing.promises import promises
 from deep_research.testing.store_bench import Bench
 
 __all__ = ["STORE_CHECKS", "Ability", "Bench", "Check", "checks_for"]
@@ -47,30 +47,14 @@ _NEEDS: dict[Callable[[Bench], None], frozenset[Ability]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One promise. Call it with a `Bench`; it raises `AssertionError` when the promise is not kept."""
-
-    name: str
-    run: Callable[[Bench], None]
-    needs: frozenset[Ability] = frozenset()
-
-    def __call__(self, bench: Bench) -> None:
-        self.run(bench)
-
-    def __str__(self) -> str:
-        return self.name
+Check = Promise[Bench]
 
 
 def _of(module: ModuleType) -> Iterator[Check]:
-    for name, function in vars(module).items():
-        if name.startswith("_") or getattr(function, "__module__", "") != module.__name__:
-            continue
-        parameters = list(getattr(function, "__annotations__", {}))
-        if parameters[:1] == ["bench"] and parameters[1:] == ["return"]:
-            yield Check(name, function, _NEEDS.get(function, frozenset()))
-        elif parameters[:1] == ["desk"] and inspect.iscoroutinefunction(function):
-            yield Check(name, journal_checks.on_a_loop(function))
+    for name, function in promises(module):
+        yield Check(name, function, _NEEDS.get(function, frozenset()))
+    for name, function in promises(module, of="desk"):
+        yield Check(name, journal_checks.on_a_loop(function))
 
 
 STORE_CHECKS: tuple[Check, ...] = (*_of(store_checks), *_of(page_checks), *_of(journal_checks))

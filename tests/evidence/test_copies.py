@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.copies import alike, copied, fingerprint
+from deep_research.evidence.copies import Originals, alike, copied, fingerprint
 
 WORDS = [
     a + b
@@ -128,3 +128,12 @@ def test_of_real_abstracts_none_is_a_copy_of_another_and_changed_ones_are():
     assert not any(copied(a, b) for n, a in enumerate(kept) for b in kept[:n])
     changed = [fingerprint(" ".join(("A new title.", *row[:3], *row[4:], "A note."))) for row in rows]
     assert sum(map(copied, kept, changed)) >= 0.97 * len(rows)
+
+
+def test_of_many_texts_each_copy_is_told_from_its_original_alone():
+    originals = Originals()
+    texts = [text(seed) for seed in range(30)]
+    assert [originals.place_of(fingerprint(each)) for each in texts] == list(range(30))
+    for place, each in enumerate(texts):
+        assert originals.place_of(fingerprint(republished(each, 900 + place))) == place
+    assert originals.place_of("") == 30

@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.identity import arxiv_of, canonical_url, doi_of, host_of, same_site
+from deep_research.evidence.identity import (
+    arxiv_of,
+    canonical_url,
+    doi_of,
+    host_of,
+    same_site,
+    without_credentials,
+)
 
 SAME = {
     "https://example.org/a": [
@@ -168,3 +175,27 @@ def test_hosts_are_given_as_resolvers_are_asked():
 )
 def test_a_site_is_what_one_publisher_registered(one, other, same):
     assert same_site(one, other) is same
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://a.org/p?api_key=abc&x=1", "https://a.org/p?x=1"),
+        ("https://a.org/p?x=1&access_token=abc#part", "https://a.org/p?x=1#part"),
+        ("https://u:secret@a.org:8443/p?x=1", "https://a.org:8443/p?x=1"),
+        ("https://a.org/p?X-Amz-Signature=0f&X-Amz-Date=1&id=3", "https://a.org/p?id=3"),
+        ("https://a.org/p?X-Goog-Credential=z", "https://a.org/p"),
+        ("https://a.org/p?sig=Zm9vYmFyYmF6cXV4MTIzNDU2Nzg5%3D", "https://a.org/p"),
+        ("https://a.org/p?key=AIzaSyA0123456789abcdefgh", "https://a.org/p"),
+        ("https://a.org/p?key=chapter-two", "https://a.org/p?key=chapter-two"),
+        ("https://a.org/p?token=ring&sig=", "https://a.org/p?token=ring&sig="),
+        ("https://a.org/p?&a=1&&b", "https://a.org/p?&a=1&&b"),
+        ("notes/u@b.md?api_key=x", "notes/u@b.md?api_key=x"),
+        ("http://[::1?api_key=x", "http://[::1?api_key=x"),
+    ],
+)
+def test_no_address_is_shown_with_a_key_in_it(url, shown):
+    assert without_credentials(url) == shown
+    assert without_credentials(shown) == shown
+    if "[" not in url and "@" not in url:
+        assert canonical_url(url) == canonical_url(shown)

@@ -10,6 +10,8 @@ import pytest
 
 from deep_research import DeepResearch, SearchProvider
 from deep_research.errors import ConfigurationError
+from deep_research.sources.search import SearchResult
+from deep_research.testing.servers import WebSite, web_reply
 
 SAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "corpus"
 KEYS = {
@@ -70,6 +72,21 @@ def test_a_provider_that_says_it_is_local_may_be_searched(tmp_path):
     Notes.local = False
     with pytest.raises(ConfigurationError, match="'notes' is not on this machine"):
         DeepResearch(search=[Notes()], local_only=True, data_dir=tmp_path)
+
+
+def test_pages_that_a_local_provider_names_are_not_fetched(tmp_path, monkeypatch):
+    class Bookmarks(SearchProvider):
+        name = "bookmarks"
+        local = True
+
+        async def search(self, request):
+            return [SearchResult(address="http://site.example.com/a", title="Bell Rock", snippet="A tower.")]
+
+    with WebSite({"/a": web_reply(b"<p>Bell Rock.</p>")}) as site:
+        monkeypatch.setattr("deep_research.sources.fetch.client.GuardedBackend", site.backend)
+        with DeepResearch(search=[Bookmarks()], local_only=True, data_dir=tmp_path) as research:
+            research.run("Who built Bell Rock?")
+    assert site.asked == []
 
 
 @pytest.mark.parametrize(

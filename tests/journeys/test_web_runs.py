@@ -234,6 +234,47 @@ def test_no_key_reaches_the_database_the_record_the_log_or_the_report(services, 
             assert form.encode() not in written
 
 
+def test_keys_in_addresses_and_cookies_of_sites_reach_nothing_that_is_kept_or_told(
+    services, site, tmp_path, capfd
+):
+    """The site is asked with them: they may be what lets us read."""
+    key, signature, cookie = (
+        "canary0f3a9b1c5d2e486077",
+        "canary9d8c7b6a5f4e3d2c1b0a",
+        "canary-cookie-1234567890",
+    )
+    signed = f"/height?X-Amz-Signature={signature}&X-Amz-Date=1"
+    site.pages[f"/builder?api_key={key}"] = web_reply(PAGES["/builder"], Set_Cookie=f"s={cookie}")
+    site.pages["/moved"] = web_reply(status="302 Found", Location=signed, Set_Cookie=f"s={cookie}")
+    site.pages[signed] = web_reply(PAGES["/height"], Set_Cookie=f"s={cookie}")
+    addresses = (f"builder?api_key={key}", "moved", f"gone?token={key}")
+    services.hits = [
+        Hit(
+            url=f"http://mole.example.com/{address}",
+            title="The lighthouse of Mole Reef",
+            text="A tower on a reef.",
+        )
+        for address in addresses
+    ]
+    configure("debug", "text")
+    try:
+        with engine(services, tmp_path, "tavily", log_level="debug") as research:
+            result = research.run(QUESTION)
+            events = [event.model_dump_json() for event in research.events(result.research_id)]
+    finally:
+        configure("error", "text")
+    assert {f"/builder?api_key={key}", signed, f"/gone?token={key}"} <= set(site.paths)
+    assert {source.url for source in result.sources} == {
+        "http://mole.example.com/builder",
+        "http://mole.example.com/moved",
+    }
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    told = "\n".join([result.model_dump_json(), repr(result), *events, *capfd.readouterr()])
+    for secret in (key, signature, cookie):
+        assert secret not in told
+        assert secret.encode() not in written
+
+
 def test_a_run_that_was_killed_after_gathering_reads_nothing_again(services, site, tmp_path):
     with engine(services, tmp_path, "tavily", max_iterations=1) as research:
         result = research.run(QUESTION)

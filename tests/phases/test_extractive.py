@@ -24,6 +24,7 @@ from deep_research.state import (
     Limit,
     Mention,
     Source,
+    SourceQuality,
     SubQuery,
 )
 
@@ -244,6 +245,34 @@ def test_conflicts_stand_side_by_side_and_open_gaps_and_limits_are_named():
     assert "- Not found: the cost" in report
     assert "the age" not in report
     assert "- One text was too long." in report
+
+
+def test_of_statements_that_are_as_near_the_one_of_the_better_source_comes_first():
+    forum = Source(id="src-1", sub_query_id="subq-1", title="Forum", quality=SourceQuality.LOW)
+    office = Source(id="src-2", sub_query_id="subq-1", title="Office", quality=SourceQuality.HIGH)
+    hearsay, figure = finding(1), finding(2).model_copy(update={"source_ids": ("src-2",)})
+    report = written(findings=(hearsay, figure), sources=(forum, office))
+    assert report.index("Statement number 2") < report.index("Statement number 1")
+    nearer = finding(3, relevance=0.9)
+    report = written(findings=(figure, nearer), sources=(forum, office))
+    assert report.index("Statement number 3") < report.index("Statement number 2")
+
+
+RETRACTED = Source(id="src-2", sub_query_id="subq-1", title="Withdrawn", metadata={"retracted": "yes"})
+
+
+def test_what_only_a_retracted_work_says_stands_apart_and_answers_nothing():
+    withdrawn = finding(1, relevance=0.9).model_copy(update={"source_ids": ("src-2",)})
+    report = written(findings=(withdrawn, finding(2)), sources=(RETRACTED,))
+    assert report.index("Statement number 2") < report.index("## From works that were retracted")
+    assert report.index("## From works that were retracted") < report.index("Statement number 1")
+
+
+def test_a_report_that_rests_on_retracted_works_alone_says_so_first():
+    withdrawn = finding(1).model_copy(update={"source_ids": ("src-2",)})
+    report = written(findings=(withdrawn,), sources=(RETRACTED,))
+    assert report.index("It should not be relied on.") < report.index("## Summary")
+    assert report.count("Statement number 1.") == 1
 
 
 def test_a_report_keeps_its_length_and_says_what_it_left_out():

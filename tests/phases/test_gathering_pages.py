@@ -12,12 +12,14 @@ from deep_research.evidence.quality import QualityLists
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering import GatheringPhase, SearchGatherer
 from deep_research.phases.gathering.reading import Reading
+from deep_research.phases.synthesis.phase import synthesizer_input
 from deep_research.sources.extract import Document
 from deep_research.sources.fetch.pages import WebPage
-from deep_research.sources.search import Scholarly, SearchProvider, SearchResult
+from deep_research.sources.search import Scholarly, SearchFilters, SearchProvider, SearchResult
 from deep_research.state import (
     Budget,
     DeepResearchState,
+    Limit,
     RunOptions,
     SourceKind,
     SourceQuality,
@@ -226,7 +228,8 @@ def test_a_page_of_another_day_than_the_service_said_is_left_out():
     journal = gathered(Found(page(1, published=date(2024, 1, 1))), Site({at(1): late}), options=options)
     assert journal.state.sources == ()
     assert (
-        journal.state.limits[0].line == "1 page of example.org was found but not read: it is of 2025-01-01."
+        journal.state.limits[0].line
+        == "1 page of example.org was found but not used: published outside of the days that were asked for."
     )
 
 
@@ -236,8 +239,21 @@ def test_as_of_a_day_nothing_without_a_date_is_used():
     results = page(1, published=date(2024, 1, 1)), page(2, published=date(2024, 1, 1))
     journal = gathered(Found(*results), Site({at(1): dated, at(2): TEXT}), options=options)
     assert [s.url for s in journal.state.sources] == [at(1), at(2)]
-    journal = gathered(Found(page(3)), Site({at(3): dated}), options=options)
+    journal = gathered(Found(page(3)), Site({at(3): TEXT}), options=options)
     assert journal.state.sources == ()
+    assert [limit.line for limit in journal.state.limits] == [
+        "1 page of example.org was found but not used: no day of publication."
+    ]
+
+
+def test_as_of_a_day_a_page_may_say_its_date_itself_where_the_service_tells_none():
+    options = {"as_of": date(2024, 12, 31)}
+    dated = Document(title="", text=TEXT, published=date(2024, 1, 1))
+    late = Document(title="", text=TEXT, published=date(2025, 1, 1))
+    journal = gathered(Found(page(3), page(4)), Site({at(3): dated, at(4): late}), options=options)
+    assert [s.url for s in journal.state.sources] == [at(3)]
+    unread = gathered(Found(page(3, snippet="Bell Rock lighthouse height")), None, options=options)
+    assert unread.state.sources == ()
 
 
 def test_a_page_that_an_earlier_iteration_read_is_not_fetched_again():
@@ -353,6 +369,27 @@ def test_after_the_gate_words_are_tried_that_were_not_tried_yet():
     assert fresh.query not in (long.query, *journal.state.sub_queries[0].wordings)
 
 
+def test_a_copy_of_a_page_takes_no_other_page_s_place():
+    prose = " ".join(f"The keeper of tower number {n} wrote the height of the light down." for n in range(20))
+
+    def document(text):
+        return Document(title="", text=text, fingerprint=fingerprint(text))
+
+    pages = {at(1): document(prose), at(2): document(f"{prose} More news."), at(3): document(TEXT)}
+    journal = gathered(Found(page(1), page(2), page(3)), Site(pages), options={"max_sources_per_query": 2})
+    assert [s.url for s in journal.state.sources] == [at(1), at(3)]
+    assert [limit.line for limit in journal.state.limits] == [
+        "1 page of example.org was found but not used: the same text as another page that is used."
+    ]
+
+
+def test_a_page_that_another_search_used_is_not_told_as_left_out():
+    left = Limit(name="pages", message="Found but not used: so.", used=2, skipped=(at(1), at(2)))
+    state = gathered(Found(page(1)), Site({at(1): TEXT})).state.model_copy(update={"limits": (left,)})
+    (told,) = synthesizer_input(state).limits
+    assert told.line == "1 page of example.org was found but not used: so."
+
+
 def test_documents_alone_are_asked_in_one_wording_since_they_are_searched_for_each_word():
     local = SearchResult(address="a.md", title="Bread", text="The bell rang.", kind=SourceKind.DOCUMENT)
     for provider in (Found(local), Found()):
@@ -375,3 +412,68 @@ def test_what_the_documents_gave_stays_beside_what_other_words_found_in_the_web(
     journal = gathered(web, None, sub_queries=(sub_query,), corpus=local)
     assert [s.url for s in journal.state.sources] == ["a.md", at(1)]
     assert len(local.requests) == 1
+
+
+def test_documents_are_asked_for_as_many_results_as_are_wanted_whatever_pages_need():
+    local = Found(SearchResult(address="a.md", title="Bell Rock height", text=TEXT, kind=SourceKind.DOCUMENT))
+    web = Found(page(1))
+    gathered(web, Site({at(1): TEXT}), corpus=local, options={"max_sources_per_query": 3})
+    assert (local.requests[0].limit, web.requests[0].limit) == (3, 6)
+
+
+def test_pages_that_take_too_long_are_left_and_the_others_kept():
+    class Slow(Site):
+        async def read(self, url):
+            if url == at(1):
+                await asyncio.Event().wait()
+            return await super().read(url)
+
+    site = Slow({at(0): TEXT, at(1): TEXT, at(2): TEXT + "Two."})
+    journal = gathered(Found(*map(page, range(3))), site, patience=0.05)
+    assert [s.url for s in journal.state.sources] == [at(0), at(2)]
+    assert journal.state.limits[0].line == (
+        "1 page of example.org was found but not read: there was no time left to read it."
+    )
+
+
+def test_a_stop_while_pages_are_read_leaves_no_reading_behind():
+    class Hanging(Site):
+        async def read(self, url):
+            await asyncio.Event().wait()
+
+    async def stopped():
+        gatherer = SearchGatherer([Found(*map(page, range(3)))], reading=Reading(pages=Hanging({})))
+        state = DeepResearchState(query="q", sub_queries=(QUERY,))
+        journal = MemoryJournal(state)
+        task = asyncio.create_task(GatheringPhase(gatherer).run(journal.state, journal))
+        await asyncio.sleep(0.02)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.sleep(0)
+        return len(asyncio.all_tasks())
+
+    assert asyncio.run(stopped()) == 1
+
+
+def test_when_reading_fails_as_nobody_foresaw_no_page_is_read_on_alone():
+    ended = []
+
+    class Broken(Site):
+        async def read(self, url):
+            if url == at(0):
+                await asyncio.sleep(0)
+                raise RuntimeError("oops")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.append(url)
+
+    async def journey():
+        reading = Reading(pages=Broken({}), clock=lambda: MORNING)
+        with pytest.raises(RuntimeError, match="oops"):
+            await reading._pages([page(number) for number in range(3)], SearchFilters(), None)
+        await asyncio.sleep(0)
+        assert sorted(ended) == [at(1), at(2)]
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(journey())

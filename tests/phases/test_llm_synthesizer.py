@@ -420,3 +420,13 @@ def test_what_stands_around_long_sections_fits_a_small_window():
     for call, _ in model.calls:
         assert (len(call.system) + len(call.messages[0].content)) / 3 + call.max_output < 8_192
     assert output.report.count("The sea was heavy.") == 1_600  # only the prompt is shortened
+
+
+def test_a_model_is_told_which_findings_rest_on_a_retracted_work():
+    work = Source(
+        id=FINDINGS[1].source_ids[0], sub_query_id="subq-1", title="Withdrawn", metadata={"retracted": "yes"}
+    )
+    _, model = written([GOOD], sources=(work,))
+    ((call, _),) = model.calls
+    assert "F2 (medium, 1 source, from a work that was retracted)" in call.messages[0].content
+    assert call.messages[0].content.count("retracted") == 1

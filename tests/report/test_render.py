@@ -1,5 +1,7 @@
 """A draft is text from outside: what it may not bring, and how references are made."""
 
+from datetime import date
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -126,3 +128,26 @@ def test_the_pages_of_all_quotes_of_a_source_stand_in_its_reference():
 
 def test_a_reference_says_that_a_work_was_retracted():
     assert reference(source("a", metadata={"retracted": "yes"})) == "Title a (retracted)."
+
+
+def test_a_reference_to_a_work_names_its_authors_and_where_it_appeared():
+    told = {"author": "A. Ahn, B. Boe", "venue": "Journal of Towers", "read": "abstract"}
+    work = source("a", url="https://doi.org/10.1/x", published=date(2022, 2, 3), metadata=told)
+    assert reference(work) == (
+        "A. Ahn, B. Boe: Title a. Journal of Towers (2022-02-03). <https://doi.org/10.1/x>, abstract"
+    )
+    many = work.model_copy(update={"metadata": told | {"author": "A. Ahn, B. Boe, C. Coe, D. Doe"}})
+    assert reference(many).startswith("A. Ahn and others: Title a.")
+    assert reference(source("a", metadata={"author": "Ann Keeper"})) == "Title a."
+
+
+def test_a_title_that_asks_has_no_full_stop_after_it():
+    asked = source("a", url="a.md").model_copy(update={"title": "What did it cost?"})
+    assert reference(asked) == "What did it cost? a.md"
+
+
+def test_a_reference_to_a_copy_says_of_which_text():
+    copies = [source(name, url=f"https://{name}.example/", content_hash="same") for name in "ab"]
+    report, _, _ = finished("It is [find-000000000001].", [finding(1, *copies)], copies, writer="w")
+    assert "2. Title b. <https://b.example/>, the same text as 1" in report
+    assert "1. Title a. <https://a.example/>\n" in report

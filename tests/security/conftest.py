@@ -3,4 +3,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # test files are imported by path and find no neighbours
+HERE = Path(__file__).parent
+for folder in (HERE, HERE.parent / "sources" / "fetch"):
+    sys.path.insert(0, str(folder))  # test files are imported by path and find no neighbours

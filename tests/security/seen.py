@@ -54,14 +54,6 @@ def looked_at(
 ) -> Seen:
     search = ScriptedSearch(lambda request: found)
 
-    async def watched(research: DeepResearch) -> Seen:
-        told = [event async for event in research.stream(QUESTION, system_prompt=WISHES)]
-        run_id = next(event.research_id for event in told if isinstance(event, RunCreated))
-        result = await research.aresult(run_id)
-        quotes = [q for f in result.findings for q in f.quotes] + list(result.citations)
-        texts = {h: await research.atext(h) for h in {q.content_hash for q in quotes}}
-        return Seen(result, told, model, [r.query for r in search.requests], texts)
-
     options = {
         "store": "memory",
         "max_iterations": 2,
@@ -71,7 +63,21 @@ def looked_at(
     with DeepResearch(
         model=model, corpus=folder, search=[search], data_dir=folder.parent / "data", **options
     ) as research:
-        return asyncio.run(watched(research))
+        return watched(research, model, lambda: [r.query for r in search.requests])
+
+
+def watched(research: DeepResearch, model: ReadingModel, queries: Callable[[], list[str]]) -> Seen:
+    """A run of the engine, looked at from all sides."""
+
+    async def run() -> Seen:
+        told = [event async for event in research.stream(QUESTION, system_prompt=WISHES)]
+        run_id = next(event.research_id for event in told if isinstance(event, RunCreated))
+        result = await research.aresult(run_id)
+        quotes = [q for f in result.findings for q in f.quotes] + list(result.citations)
+        texts = {h: await research.atext(h) for h in {q.content_hash for q in quotes}}
+        return Seen(result, told, model, queries(), texts)
+
+    return asyncio.run(run())
 
 
 def wrong(seen: Seen, clean: Seen) -> list[str]:
@@ -124,19 +130,24 @@ def no_prompt(seen: Seen) -> str:
 
 def no_live(seen: Seen) -> str:
     """What a renderer that allows everything makes of the report: links to sources, and nothing else."""
-    sources = {s.url for s in seen.result.sources if s.url and s.url.startswith("https://")}
+    sources = {s.url for s in seen.result.sources if s.url and s.url.startswith(("https://", "http://"))}
+    return ", ".join(each for each in live(seen.result.report or "") if each not in sources)
+
+
+def live(report: str) -> list[str]:
+    """The addresses of links in a report, and whatever else in it a renderer would bring to life."""
     parser = MarkdownIt("commonmark", {"html": True}).enable("table")
     parser.validateLink = lambda url: True
     parser.normalizeLink = lambda url: url
-    left, found = parser.parse(seen.result.report or ""), []
+    left, found = parser.parse(report), []
     while left:
         token = left.pop()
         left += token.children or ()
         if token.type in ("html_inline", "html_block", "image"):
             found.append(f"{token.type} {token.content}")
-        if token.type == "link_open" and token.attrs["href"] not in sources:
+        if token.type == "link_open":
             found.append(str(token.attrs["href"]))
-    return ", ".join(found)
+    return found
 
 
 def no_forged(seen: Seen) -> str:

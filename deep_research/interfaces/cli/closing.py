@@ -7,13 +7,16 @@ import sys
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.session import Session
 from deep_research.research import ResearchResult
-from deep_research.state import Budget
+from deep_research.state import Budget, SubQueryStatus
 
 # What to do about an aborted run, and whether the command that takes it up again follows.
 _ADVICE = {
     "cancelled": ("Go on with:", True),
     "timeout": ("Go on with:", True),
-    "no_evidence": ("Ask in other words, or give more documents with --corpus.", False),
+    "no_evidence": (
+        "Ask in other words, give more documents with --corpus, or search the web with --search web.",
+        False,
+    ),
     "config": ("Correct the setting, then:", True),
     "error": ("Try again with:", True),
 }
@@ -76,6 +79,8 @@ def _aborted(result: ResearchResult, resume: str) -> tuple[str, str]:
     partial = f" A partial report was written from {_counts(result)}." if result.report else ""
     said = f"Aborted ({result.reason}): {result.message or ''}{partial}"
     advice, resumable = _ADVICE.get(result.reason or "", ("", False))
+    if result.reason == "no_evidence" and _nobody_answered(result):
+        advice, resumable = "When that is mended, go on with:", True
     if result.reason == "budget":
         advice = _raise_of(result)
     if resumable and not resume:
@@ -83,6 +88,12 @@ def _aborted(result: ResearchResult, resume: str) -> tuple[str, str]:
     return f"{said} {advice}" + (
         "" if resumable else f" (run {result.research_id})"
     ), resume if resumable else ""
+
+
+def _nobody_answered(result: ResearchResult) -> bool:
+    """Whether nothing could be searched, so that other words would not help."""
+    searches = result.state.sub_queries
+    return bool(searches) and all(s.status is SubQueryStatus.FAILED for s in searches)
 
 
 def _raise_of(result: ResearchResult) -> str:

@@ -238,8 +238,9 @@ def _as_json(checks: list[Check], lines: list[SettingLine], *, ok: bool) -> str:
 
 
 def _as_text(checks: list[Check], lines: list[SettingLine], columns: int) -> Iterator[str]:
+    widest = max((len(check.name) for check in checks), default=0)
     for check in checks:
-        lead = f"{check.state:<6}  {check.name:<14}  "
+        lead = f"{check.state:<6}  {check.name:<{widest}}  "
         body = text.fold(check.detail, columns - len(lead)) or [""]
         yield f"{lead}{body[0]}".rstrip()
         yield from (" " * len(lead) + part for part in body[1:])

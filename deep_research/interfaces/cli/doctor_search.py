@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from deep_research.errors import DeepResearchError
+from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.check import BROKEN, NOTE, OK, Check
 from deep_research.settings import Settings
 
@@ -21,9 +22,10 @@ def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
     """One line for what a run would search, another for each service. ``probe`` asks each that a run would ask."""
     from deep_research.calls import Calls
     from deep_research.sources.search.chosen import chosen, in_order
+    from deep_research.sources.search.pool import listed
 
     if settings.local_only:
-        yield Check("search", OK, "the documents alone: local_only is set")
+        yield _local(settings)
         return
     found = chosen(
         settings.search,
@@ -35,21 +37,29 @@ def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
     )
     names = (["the documents"] if settings.corpus else []) + [service.name for service in found.services]
     if names:
-        yield Check("search", OK, f"a run asks {_listed(names)}")
+        yield Check("search", OK, f"a run asks {listed(names)}")
     else:
         yield Check(
             "search",
             NOTE,
-            "nothing to search yet: give documents with --corpus, or --sample, or search the web: --set search=web",
+            "nothing to search yet: give documents with --corpus, or --sample, or search the web: --search web",
         )
     by_name = {service.name: service for service in found.services}
     for name in in_order(settings.search_urls):
         yield _state(name, settings, named=name in settings.search)
         if probe and name in by_name:
             yield asyncio.run(_asked(by_name[name]))
-    for name, service in by_name.items():
-        if service.health.rest:
-            yield Check(name, NOTE, f"left alone for {service.health.rest:.0f} s: {service.health.why}")
+
+
+def _local(settings: Settings) -> Check:
+    from deep_research.sources.search.chosen import CORPUS
+
+    elsewhere = [name for name in settings.search if name != CORPUS]
+    if elsewhere:
+        return Check("search", BROKEN, f"local_only is set, and '{elsewhere[0]}' is not on this machine")
+    if not settings.corpus:
+        return Check("search", NOTE, "nothing to search yet: local_only is set; give documents with --corpus")
+    return Check("search", OK, "the documents alone: local_only is set")
 
 
 def _state(name: str, settings: Settings, *, named: bool) -> Check:
@@ -74,15 +84,11 @@ async def _asked(service: Service) -> Check:
     try:
         results = await service.search(SearchRequest(query=_PROBE, limit=3), last=True)
     except DeepResearchError as error:
-        return Check(service.name, BROKEN, str(error))
+        return Check(service.name, BROKEN, str(error).removeprefix(f"{service.name}: "))
     finally:
         await service.provider.aclose()
     return Check(
         service.name,
         OK if results else NOTE,
-        f"answered in {time.monotonic() - began:.1f} s with {len(results)} results",
+        f"answered in {time.monotonic() - began:.1f} s with {text.count(len(results), 'result')}",
     )
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -26,7 +26,7 @@ MIN_MISSING = 0.2  # of the question's weight without any finding, to count as a
 SURE = 0.7  # of the question held by sources that belong together, for words found here and there to be an answer
 PREFIX = "Not found: "
 NOTHING = "Nothing was found about "
-APART = "Found only in pieces that no source ties together: "
+APART = "No single source answers the whole of it: "
 
 
 def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:

@@ -6,6 +6,7 @@ The documents of the user's corpus are searched beside the services of the web, 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -27,7 +28,8 @@ LOOKED_AT = 800  # characters of a text that say whether it is on topic
 class SearchGatherer:
     """``SearchGatherer(providers, corpus=None)``. ``timeout`` is seconds per call to a provider; ``rewordings`` how often
     a search that found nothing, or nothing to the point, is made again in other words; ``reading`` reads pages and
-    judges sources; ``notes`` are what readers should know of all its searches."""
+    judges sources; ``notes`` are what readers should know of all its searches; after ``patience`` seconds a sub-query
+    makes do with the pages that were read by then."""
 
     deterministic = False
 
@@ -42,6 +44,7 @@ class SearchGatherer:
         notes: Sequence[str] = (),
         calls: Calls | None = None,
         timeout: float | None = None,
+        patience: float | None = None,
     ) -> None:
         calls = calls or Calls()
 
@@ -56,6 +59,7 @@ class SearchGatherer:
         self._rewordings = rewordings
         self._reading = reading or Reading()
         self._notes = tuple(notes)
+        self._patience = patience
 
     async def __call__(self, handoff: GathererInput) -> GathererOutput:
         outputs = [await self._gather(query, handoff) for query in handoff.sub_queries]
@@ -87,6 +91,8 @@ class SearchGatherer:
 
     async def _gather(self, query: str, handoff: GathererInput) -> GathererOutput:
         limit = handoff.max_sources_per_query
+        now = asyncio.get_running_loop().time()
+        until = None if self._patience is None else now + self._patience
         request = SearchRequest(
             query=query,
             limit=limit,
@@ -96,7 +102,9 @@ class SearchGatherer:
         )
         allowed = self._rewordings if handoff.rewordings is None else handoff.rewordings
         found, tried = await self._to_the_point(request, min(self._rewordings, allowed))
-        sources, unread = await self._reading.read(found.results, query=query, limit=limit, handoff=handoff)
+        sources, unread = await self._reading.read(
+            found.results, query=query, limit=limit, handoff=handoff, until=until
+        )
         return GathererOutput(
             sources=tuple(sources),
             stats=GatherStats(queries_executed=1, sources_collected=len(sources)),

@@ -27,7 +27,8 @@ class GathererInput(Handoff):
 
 class Snapshot(Record):
     """A page as it was fetched: ``url`` as asked for, ``found_at`` after redirects, the ``headers`` that matter by name
-    in lower case."""
+    in lower case. ``shared`` is False of a page that was read with a key in its address: it is evidence, but not to be
+    used for another run."""
 
     url: str
     found_at: str
@@ -35,13 +36,16 @@ class Snapshot(Record):
     headers: dict[str, str] = Field(default_factory=dict)
     media_type: str = ""
     body: bytes = Field(repr=False)
+    shared: bool = True
 
 
 class Unread(Record):
-    """A page that was found and has no text for us, and why, in a few words."""
+    """A page that was found and has no text for us, and why, in a few words; ``unwanted``: it can be read, and is not one
+    that was asked for."""
 
     url: str
     why: str
+    unwanted: bool = False
 
 
 class GatheredSource(Record):

@@ -19,6 +19,7 @@ from deep_research.state.journal import Content, Journal, PageHead
 from deep_research.state.records import PAGES
 
 TEXT_UNIT = 5_000  # characters that are cleaned and hashed in the time of one small item
+BYTES_UNIT = 50_000  # bytes that are only hashed
 
 
 class GatheringPhase(Phase[GathererInput, GathererOutput]):
@@ -61,7 +62,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         except DeepResearchError as error:
             await journal.record(SubQueryFailed(sub_query_id=sub_query.id, error=error.problem))
             return
-        size = sum(len(item.content or "") for item in answer.sources) // TEXT_UNIT
+        size = sum(map(_size, answer.sources))
         sources, contents, notes = await off_loop(size, self._collect, answer, sub_query, state, known)
         events: list[Event] = [
             SubQueryCompleted(
@@ -160,8 +161,16 @@ def _source(
     )
 
 
+def _size(item: GatheredSource) -> int:
+    """How much work a source is."""
+    snapshot = len(item.snapshot.body) if item.snapshot else 0
+    return len(item.content or "") // TEXT_UNIT + snapshot // BYTES_UNIT
+
+
 def _kept(snapshot: Snapshot) -> Content:
-    head = PageHead(snapshot.url, snapshot.found_at, snapshot.at, snapshot.headers)
+    head = None
+    if snapshot.shared:
+        head = PageHead(snapshot.url, snapshot.found_at, snapshot.at, snapshot.headers)
     return Content.of_page(snapshot.body, snapshot.media_type, head)
 
 
@@ -172,19 +181,20 @@ def _inner(sentence: str) -> str:
 
 def _unread(answer: GathererOutput) -> list[LimitReached]:
     """A limit for each reason, with the pages it kept from us."""
-    by_reason: dict[str, list[str]] = {}
+    by_reason: dict[tuple[str, str], list[str]] = {}
     for page in answer.unread:
-        by_reason.setdefault(page.why.strip().rstrip("."), []).append(page.url)
+        done = "used" if page.unwanted else "read"
+        by_reason.setdefault((done, page.why.strip().rstrip(".")), []).append(page.url)
     return [
         LimitReached(
             limit=Limit(
                 name=PAGES,
-                message=f"Found but not read: {_inner(why)}.",
+                message=f"Found but not {done}: {_inner(why)}.",
                 used=len(urls),
                 skipped=tuple(sorted(urls)),
             )
         )
-        for why, urls in by_reason.items()
+        for (done, why), urls in by_reason.items()
     ]
 
 

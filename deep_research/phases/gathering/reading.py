@@ -10,7 +10,8 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from deep_research.errors import ExtractionError, FetchError
-from deep_research.evidence.copies import fingerprint
+from deep_research.evidence.copies import copied, fingerprint
+from deep_research.evidence.identity import without_credentials
 from deep_research.evidence.matching import matching
 from deep_research.evidence.quality import QualityLists, SourceFacts, judged
 from deep_research.limits import Gate
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 TEXT_UNIT = 200  # characters that are looked through in the time of one small item
 LONGEST_SNIPPET = 300
+UNDATED = "no day of publication"
+OUTSIDE = "published outside of the days that were asked for"
+COPY = "the same text as another page that is used"
 
 
 class Pages(Protocol):
@@ -49,24 +53,36 @@ class Reading:
     desk: Gate = field(default_factory=lambda: Gate(1))
 
     async def read(
-        self, results: Sequence[SearchResult], *, query: str, limit: int, handoff: GathererInput
+        self,
+        results: Sequence[SearchResult],
+        *,
+        query: str,
+        limit: int,
+        handoff: GathererInput,
+        until: float | None = None,
     ) -> tuple[list[GatheredSource], list[Unread]]:
         """The sources of ``results``, in their order: known ones as they are, and up to ``limit`` new ones with a text.
-        Where a page cannot be read the next result takes its place."""
+        Where a page cannot be read, or is a copy of one before it, the next result takes its place. What is not read by
+        ``until``, in the loop's time, is left unread."""
         unread: list[Unread] = []
+        texts: list[str] = []
         read: dict[int, GatheredSource] = {}
         known = [identity_of(result) in handoff.known for result in results]
         waiting = [place for place in range(len(results)) if not known[place]]
         wanted = limit
         while waiting and wanted > 0:
             now, waiting = waiting[:wanted], waiting[wanted:]
-            pages = await self._pages([results[place] for place in now], handoff.filters)
+            pages = await self._pages([results[place] for place in now], handoff.filters, until)
             found: list[tuple[int, SearchResult, Page | None]] = []
             for place, page in zip(now, pages, strict=True):
                 if isinstance(page, Unread):
                     unread.append(page)
+                elif page and any(copied(page.document.fingerprint, other) for other in texts):
+                    unread.append(Unread(url=results[place].address, why=COPY, unwanted=True))
                 else:
                     found.append((place, results[place], page))
+                    if page and page.document.fingerprint:
+                        texts.append(page.document.fingerprint)
             read |= await self._in_turn(found, query)
             wanted -= len(found)
         for place, result in enumerate(results):
@@ -84,24 +100,40 @@ class Reading:
             return await asyncio.to_thread(self._made, found, query, pause=0.0)
 
     async def _pages(
-        self, results: Sequence[SearchResult], filters: SearchFilters
+        self, results: Sequence[SearchResult], filters: SearchFilters, until: float | None
     ) -> list[Page | Unread | None]:
         """The pages of results, side by side; see `_page`."""
-        if all(self._page_of(result) is None for result in results):
+        if all(self._page_of(result) is None and _in_time(result, filters) for result in results):
             return [None] * len(results)
-        return await asyncio.gather(*(self._page(result, filters) for result in results))
+        left = None if until is None else max(0.0, until - asyncio.get_running_loop().time())
+        tasks = [asyncio.create_task(self._page(result, filters)) for result in results]
+        try:
+            # What pages fail of is no exception here: one is of the reader itself, and ends all of it.
+            await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            for task in tasks:
+                task.cancel()
+        for failure in [task.exception() for task in tasks if task.done() and not task.cancelled()]:
+            if failure is not None:
+                raise failure
+        return [
+            task.result() if task.done() and not task.cancelled() else _late(result)
+            for task, result in zip(tasks, results, strict=True)
+        ]
 
     async def _page(self, result: SearchResult, filters: SearchFilters) -> Page | Unread | None:
         """The page of a result, why there is none, or None where it needs none or does without."""
         at = self._page_of(result)
         if at is None or self.pages is None:
-            return None
+            return (
+                None if _in_time(result, filters) else Unread(url=result.address, why=UNDATED, unwanted=True)
+            )
         try:
             page = await self.pages.read(at)
         except (FetchError, ExtractionError) as error:
-            return Unread(url=at, why=error.problem) if result.text is None else None
+            return Unread(url=without_credentials(at), why=error.problem) if result.text is None else None
         why = _unwanted(result, page, filters)
-        return page if why is None else Unread(url=at, why=why)
+        return page if why is None else Unread(url=without_credentials(at), why=why, unwanted=True)
 
     def _page_of(self, result: SearchResult) -> str | None:
         """Where there is more of a result's text than its provider gave, if anywhere."""
@@ -133,10 +165,13 @@ class Reading:
             and not self.lists
         ):
             return source
-        judgement = judged(_facts(result, source, page, today), self.lists)
+        facts = _facts(result, source, page, today)
+        judgement = judged(facts, self.lists)
         known: dict[str, object] = {"quality": judgement.quality}
         if source.kind is SourceKind.WEB:
-            known["metadata"] = source.metadata | {"quality": "; ".join(judgement.signals)}
+            told = {"quality": "; ".join(judgement.signals)}
+            told |= {"read": "abstract"} if facts.abstract_only and source.content else {}
+            known["metadata"] = source.metadata | told
         if source.kind is SourceKind.WEB and (text := source.content):
             if not source.passages:
                 known["passages"], share = matching(query, text, source.title)
@@ -151,11 +186,25 @@ def _size(found: Sequence[tuple[int, SearchResult, Page | None]]) -> int:
     return sum(len((page.document.text if page else r.text) or "") for r, page in web) // TEXT_UNIT
 
 
+def _in_time(result: SearchResult, filters: SearchFilters) -> bool:
+    """Whether what is told of a result will do where nothing more is read of it."""
+    return in_time(result.published, filters, web=result.kind is SourceKind.WEB)
+
+
+def _late(result: SearchResult) -> Unread | None:
+    """Of a result that was still being read when time was up: what its provider gave, if that was a text."""
+    if result.text is not None:
+        return None
+    return Unread(
+        url=without_credentials(result.text_at or result.address), why="there was no time left to read it"
+    )
+
+
 def _unwanted(result: SearchResult, page: Page, filters: SearchFilters) -> str | None:
     """Why a page that was read is not one that was asked for: what a service says of it is not always so."""
     published = page.document.published or result.published
     if not in_time(published, filters):
-        return f"it is of {published.isoformat()}" if published else "it has no date"
+        return OUTSIDE if published else UNDATED
     if page.final_url != result.address and not in_domains(page.final_url, filters):
         return "it leads to a site that is not wanted"
     return None
@@ -206,7 +255,10 @@ def _with_page(result: SearchResult, page: Page) -> GatheredSource:
     told |= {"author": document.author} if document.author else {}
     told |= {"language": document.language} if document.language else {}
     told |= {"fetched_at": page.fetched_at.isoformat(timespec="seconds")}
-    told |= {"fetched_from": page.final_url} if page.final_url != result.address else {}
+    found_at = without_credentials(
+        page.final_url
+    )  # a redirect may lead to a signed address, which is ours alone
+    told |= {"fetched_from": found_at} if found_at != result.address else {}
     return GatheredSource(
         title=document.title or result.title,
         url=result.address,
@@ -220,12 +272,13 @@ def _with_page(result: SearchResult, page: Page) -> GatheredSource:
         published=document.published or result.published,
         snapshot_hash=page.snapshot_hash,
         snapshot=Snapshot(
-            url=page.url,
-            found_at=page.final_url,
+            url=without_credentials(page.url),
+            found_at=found_at,
             at=page.fetched_at,
             headers=dict(page.headers),
             media_type=page.headers.get("content-type", "").partition(";")[0].strip().lower(),
             body=page.body,
+            shared=page.url == without_credentials(page.url) and page.final_url == found_at,
         ),
         metadata=result.metadata | told,
     )

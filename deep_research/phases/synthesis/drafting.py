@@ -63,16 +63,19 @@ _TOLD = ("agent", "model", "analyzer", "sources", "pages", "window", "evidence")
 @dataclass(frozen=True, slots=True)
 class Given:
     """The findings that a model is given, by name, and how many there was no room for. ``room`` is how many tokens the
-    message has."""
+    message has, ``retracted`` the ids of works that are not to be relied on."""
 
     findings: tuple[Finding, ...]
     names: Aliases
     left_out: int = 0
     room: int = 0
+    retracted: frozenset[str] = frozenset()
 
     def line(self, finding: Finding) -> str:
         voices = len(finding.source_ids)
         about = f"{finding.confidence.value}, {voices} source{'s' if voices != 1 else ''}"
+        if self.retracted and self.retracted.issuperset(finding.source_ids):
+            about += ", from a work that was retracted"
         theme = f"; {one_line(finding.category)}" if finding.category else ""
         quote = finding.quotes[0].quote if finding.quotes else ""
         words = one_line(quote)
@@ -84,7 +87,8 @@ class Given:
 
 def given(handoff: SynthesizerInput, *, room: int) -> Given:
     """As many findings as there is room for: the surest, and of those the first in rank; in their own order."""
-    everything = Given(handoff.findings, Aliases("F", [f.id for f in handoff.findings]))
+    retracted = frozenset(s.id for s in handoff.sources if s.metadata.get("retracted"))
+    everything = Given(handoff.findings, Aliases("F", [f.id for f in handoff.findings]), retracted=retracted)
     around = Message(room)
     opening(around, handoff)
     told(handoff, Given((), Aliases("F", ())), around)
@@ -97,7 +101,8 @@ def given(handoff: SynthesizerInput, *, room: int) -> Given:
         kept.add(finding.id)
     findings = tuple(f for f in handoff.findings if f.id in kept)
     names = Aliases("F", [f.id for f in findings])
-    return Given(findings, names, left_out=len(handoff.findings) - len(findings), room=room)
+    left_out = len(handoff.findings) - len(findings)
+    return Given(findings, names, left_out=left_out, room=room, retracted=retracted)
 
 
 def told(handoff: SynthesizerInput, material: Given, message: Message) -> None:

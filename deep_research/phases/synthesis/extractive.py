@@ -18,6 +18,7 @@ from deep_research.phases.synthesis.handoff import SynthesizerInput, Synthesizer
 from deep_research.phases.synthesis.paragraphs import paragraphs
 from deep_research.phases.synthesis.statements import Statement, says_nothing, statements, within
 from deep_research.report.render import escaped
+from deep_research.state import Source
 
 SUMMARY_STATEMENTS = 4
 SUMMARY_SHARE = 0.3  # of the wanted length
@@ -25,6 +26,8 @@ NEAR = 0.8  # of the best statement's relevance, for another in the summary that
 MAX_TITLE = 200
 MAX_GAP_WORDS = 36
 MORE = "Further findings"
+WITHDRAWN = "From works that were retracted"
+ALL_WITHDRAWN = "All that was found stands in works that were retracted. It should not be relied on."
 MAX_HEADING = 80
 _TABLES = {"": "Side by side", "Year": "Over the years", "Source": "Published figures"}
 
@@ -40,7 +43,7 @@ class ExtractiveSynthesizer:
 def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     """The report's text with ids for references; ``notice`` is a line to stand on top of it. The wanted length is
     that of what it says: title, limits and references come on top."""
-    told = statements(handoff.findings)
+    told, withdrawn = _sound(statements(handoff.findings, handoff.sources), handoff.sources)
     beside = _table(handoff, told) + conflicts(handoff.contradictions, handoff.findings, handoff.sources)
     kept = within(handoff.words - _words(beside), told)
     summary = _summary(handoff, kept)
@@ -48,11 +51,25 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     blocks = [f"# {escaped(_shortened(handoff.original_query, MAX_TITLE))}"]
     if notice:
         blocks.append(f"*{notice}*")
+    if told and withdrawn is told:
+        blocks.append(f"*{ALL_WITHDRAWN}*")
     blocks += ["## Summary", *paragraphs(summary, best_first=True), *beside]
     blocks += _sections(handoff, rest)
+    if withdrawn and withdrawn is not told:
+        blocks += [f"## {WITHDRAWN}", *paragraphs(within(max(0, handoff.words // 4), withdrawn))]
     debris = sum(map(says_nothing, handoff.findings))
     blocks += _limits(handoff, left_out=len(told) - len(kept), debris=debris)
     return "\n\n".join(blocks)
+
+
+def _sound(told: list[Statement], sources: Sequence[Source]) -> tuple[list[Statement], list[Statement]]:
+    """The statements, and apart from them those that only retracted works make; where there are no others, they are
+    both."""
+    retracted = {s.id for s in sources if s.metadata.get("retracted")}
+    withdrawn = [s for s in told if retracted and retracted.issuperset(s.sources)]
+    if len(withdrawn) == len(told):
+        return told, told if withdrawn else []
+    return [s for s in told if not any(s is other for other in withdrawn)], withdrawn
 
 
 def _words(blocks: Iterable[str]) -> int:

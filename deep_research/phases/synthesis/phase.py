@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from deep_research.budget import RunModels
 from deep_research.phases.base import Phase, noted, shared
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
@@ -9,6 +11,7 @@ from deep_research.report.render import finished
 from deep_research.state import DeepResearchPhase, DeepResearchState, Limit
 from deep_research.state.events import ReportWritten
 from deep_research.state.journal import Journal
+from deep_research.state.records import PAGES
 
 
 class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
@@ -40,7 +43,7 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
         gaps=state.gaps,
         contradictions=state.contradictions,
         sources=tuple(s for s in state.sources if s.id in cited),
-        limits=(*state.limits, *_unfounded(state)),
+        limits=(*_of_pages(state), *_unfounded(state)),
         improvements=state.report_improvements,
         words=state.options.report_words,
         read_by_model=state.own_words,
@@ -57,6 +60,17 @@ def written(
     removed = metadata.removed_references + answer.unknown
     metadata = metadata.model_copy(update={"removed_references": removed})
     return ReportWritten(report=report, metadata=metadata, citations=citations)
+
+
+def _of_pages(state: DeepResearchState) -> Iterator[Limit]:
+    """The limits; a page that one search left out and another one read is none."""
+    used = {source.url for source in state.sources}
+    for limit in state.limits:
+        left = tuple(url for url in limit.skipped if url not in used) if limit.name == PAGES else None
+        if left is None or left == limit.skipped:
+            yield limit
+        elif left:
+            yield limit.model_copy(update={"skipped": left, "used": len(left)})
 
 
 def _unfounded(state: DeepResearchState) -> tuple[Limit, ...]:

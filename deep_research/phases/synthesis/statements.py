@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from deep_research.evidence.agreement import numbers
 from deep_research.evidence.debris import is_debris, standing_alone, without_marks
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.text import NEGATIONS, content_stems, words
 from deep_research.report.render import escaped
-from deep_research.state import ConfidenceLevel, Finding
+from deep_research.state import ConfidenceLevel, Finding, Source, SourceQuality
 
 REPEATED = 0.8  # of the shorter one's words, for two statements to say the same
+SURER = 0.03  # of relevance that a step of confidence is worth
+BETTER = 0.01  # that one of quality is
+_QUALITIES = (SourceQuality.LOW, SourceQuality.UNKNOWN, SourceQuality.MEDIUM, SourceQuality.HIGH)
 _STRENGTH = {level: rank for rank, level in enumerate(ConfidenceLevel)}
 
 
@@ -27,6 +31,10 @@ class Statement:
     @property
     def source(self) -> str:
         return self.finding.source_ids[0] if self.finding.source_ids else ""
+
+    @property
+    def sources(self) -> frozenset[str]:
+        return frozenset(i for finding in (self.finding, *self.repeats) for i in finding.source_ids)
 
     @property
     def start(self) -> int:
@@ -48,13 +56,14 @@ class Statement:
         return len(self.finding.content.split())
 
 
-def statements(findings: Iterable[Finding]) -> list[Statement]:
+def statements(findings: Iterable[Finding], sources: Iterable[Source] = ()) -> list[Statement]:
     """The findings that say something, most relevant first; what one before says already is added to that as a
     repeat."""
     kept: list[Statement] = []
     sizes: list[int] = []
     holding: dict[str, list[int]] = defaultdict(list)
-    for finding in sorted(findings, key=_rank):
+    better = {source.id: _QUALITIES.index(source.quality) for source in sources}
+    for finding in sorted(findings, key=partial(_rank, better=better)):
         if says_nothing(finding):
             continue
         said = unlabelled(finding.content)
@@ -77,8 +86,12 @@ def says_nothing(finding: Finding) -> bool:
     return is_debris(unlabelled(finding.content))
 
 
-def _rank(finding: Finding) -> tuple[float, int]:
-    return -finding.relevance, -_STRENGTH[finding.confidence]
+def _rank(finding: Finding, better: Mapping[str, int]) -> tuple[float, float]:
+    """Of findings that are about as near to the question the surer comes first, and that of the better source: an office
+    before hearsay."""
+    of = max((better.get(i, 0) for i in finding.source_ids), default=0)
+    sure = SURER * _STRENGTH[finding.confidence] + BETTER * of
+    return -finding.relevance - sure, -finding.relevance
 
 
 def _repeats(new: Finding, known: Finding) -> bool:

@@ -6,6 +6,8 @@ import re
 
 from lxml.html import HtmlElement
 
+from deep_research.sources.extract.hiding import hides
+
 _TAGS = ("script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "audio", "video",
          "nav", "dialog", "button", "select", "textarea", "input", "datalist")  # fmt: skip
 _ROLES = frozenset(
@@ -42,7 +44,6 @@ _BYLINE = 200  # characters
 _KEPT = frozenset(
     ("html", "body", "main", "article", "table", "tbody", "pre", "code", "h1", "h2", "h3", "title")
 )
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden")
 _MOST = 0.4  # of a page's text that something which is only named like debris may have
 _HOLDS_LINKS = frozenset(("header", "footer", "aside"))
 
@@ -87,7 +88,7 @@ def _is_of_the_site(element: HtmlElement, whole: int) -> bool:
     tag = element.tag
     if tag in _TAGS:
         return "ld+json" not in (element.get("type") or "")
-    if element.get("hidden") is not None or _HIDDEN.search((element.get("style") or "")[:1000].lower()):
+    if element.get("hidden") is not None or hides(element.get("style") or ""):
         return _is_small(element, whole)
     if element.get("aria-hidden", "").lower() == "true":
         return _is_small(element, whole)

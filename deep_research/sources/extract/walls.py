@@ -38,9 +38,12 @@ _WALLS = (
     ),
     (
         re.compile(
-            r"(?:sign|log) ?in to (?:continue|view|read|see|access|your)|you must (?:be logged|log|sign) in|"
-            r"please (?:log|sign) ?in|login required|(?:this|the) (?:content|article|page) is (?:only )?for (?:members|"
-            r"subscribers)|subscribe to (?:continue|read)|to continue reading",
+            r"(?:sign|log) ?in to (?:continue|view|read|see|access|your)|"
+            # Who must log in to reply may read.
+            r"(?:you must (?:be logged|log|sign) in|please (?:log|sign) ?in)"
+            r"(?! to (?:add|answer|comment|edit|follow|join|leave|like|make|post|rate|reply|respond|vote|write)\b)|"
+            r"login required|(?:this|the) (?:content|article|page) is (?:only )?for "
+            r"(?:members|subscribers)|subscribe to (?:continue|read)|to continue reading",
             re.IGNORECASE,
         ),
         "it asks to log in or to subscribe first",
@@ -61,10 +64,10 @@ def check(text: str, page: str) -> None:
     seen = text if len(text) >= _VERY_SHORT else f"{text}\n{_TAG.sub(' ', page[:300_000])}"
     for wall, why in _WALLS:
         if wall.search(seen):
-            raise UnreadableError(f"no readable text: {why}")
+            raise UnreadableError(f"no readable text; {why}")
     if not any(map(str.isalnum, text)):
         if _APP.search(page):
-            raise UnreadableError("no readable text: it is built by scripts")
+            raise UnreadableError("no readable text; it is built by scripts")
         if len(_LINK.findall(page[:300_000])) > 3:
-            raise UnreadableError("no readable text: only navigation")
+            raise UnreadableError("no readable text; only navigation")
         raise UnreadableError("no readable text in it")

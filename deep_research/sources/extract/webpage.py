@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from deep_research.sources.extract.hiding import hides
 from deep_research.sources.extract.html_tokens import Start, Text, tokens
 from deep_research.sources.extract.plaintext import words
 
@@ -27,9 +28,6 @@ _ROW_ENDS = frozenset(("tr", "table", "tbody", "thead", "tfoot", "caption", *_HE
 _LAYOUT_CELL = 300  # characters; a row with more text than this is a piece of a page
 _MAIN_LENGTH = 200  # characters; a <main> with less does not stand for its page
 _BREAK = "\x0b"  # a line break inside a paragraph
-_HIDDEN_STYLE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|(?:font-size|opacity)\s*:\s*0(?![.\d]*[1-9])"
-)
 _DATE_NAMES = (
     *("article:published_time", "datepublished", "date", "dc.date", "dcterms.date", "dc.date.issued"),
     *("dcterms.created", "citation_publication_date", "pubdate", "article:modified_time", "last-modified"),
@@ -241,5 +239,5 @@ def _is_hidden(attributes: dict[str, str]) -> bool:
     return (
         "hidden" in attributes
         or attributes.get("aria-hidden", "").strip().lower() == "true"
-        or ("style" in attributes and _HIDDEN_STYLE.search(attributes["style"][:2000].lower()) is not None)
+        or ("style" in attributes and hides(attributes["style"]))
     )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 
 from deep_research.errors import FetchError
@@ -15,8 +16,10 @@ from deep_research.sources.fetch.client import Fetched, Fetcher, too_many_redire
 from deep_research.sources.fetch.hosts import Hosts
 from deep_research.sources.fetch.robots import Robots
 
-# Pages under way, whatever their hosts: each may take ten megabytes. Half as many that came are read.
+# Pages under way, whatever their hosts. Half as many that came are read.
 ASKED_AT_ONCE = 32
+# Of these, pages of more than `LARGE` bytes, from when that is seen until they have been read.
+LARGE_AT_ONCE = 3
 _UNWRITTEN = re.compile(r"[^\x21-\x7e]|[\"<>^`{|}]")
 _NOT_LET = frozenset((401, 402, 403, 407, 451))
 _GONE = frozenset((404, 410))
@@ -30,6 +33,7 @@ class Journey:
     url: str
     room: AsyncExitStack
     stage: str = "it was looked for among the saved ones"
+    large: bool = False
 
 
 class Asker:
@@ -40,6 +44,7 @@ class Asker:
     ) -> None:
         self._fetcher, self._robots, self._hosts = fetcher, robots, hosts
         self._asking, self._reading = Gate(at_once), Gate(max(1, at_once // 2))
+        self._large = Gate(LARGE_AT_ONCE)
 
     async def ask(self, journey: Journey, held: SavedPage | None) -> Fetched:
         """The page at the end of the redirects, or the word (304) that it is the one ``held``. Every host on the way has
@@ -61,8 +66,15 @@ class Asker:
         journey.stage = "its turn to be read did not come"
         await journey.room.enter_async_context(self._reading.entered())
 
+    async def take_large_place(self, journey: Journey) -> None:
+        """Waits until there is memory for a large page."""
+        if not journey.large:
+            journey.large = True
+            await journey.room.enter_async_context(self._large.entered())
+
     def renew(self) -> None:
         """In a child process nothing is under way."""
+        self._large.renew()
         self._asking.renew()
         self._reading.renew()
 
@@ -88,7 +100,9 @@ class Asker:
         journey.stage = "its turn at the site did not come"
         async with self._hosts.visit(url, delay=delay) as answered, self._asking.entered():
             journey.stage = "the site did not answer"
-            found = await self._fetcher.one(url, headers=headers)
+            found = await self._fetcher.one(
+                url, headers=headers, large=partial(self.take_large_place, journey)
+            )
             answered(found)
             if found.status == 304 or 200 <= found.status < 300:
                 # Who waits to be read keeps its place at the site, so that no more bodies pile up than are read.

@@ -7,7 +7,7 @@ import functools
 import re
 import ssl
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urljoin
@@ -16,6 +16,7 @@ import httpcore
 
 from deep_research.errors import FetchError
 from deep_research.sources.fetch.guard import GuardedBackend, Refused, Target, target_of
+from deep_research.sources.unpacking import CODINGS, unpacker
 
 AGENT = "deep-research (+https://pypi.org/project/deep-research/)"
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -30,8 +31,10 @@ _REUSE = (
 )  # whether it may be used again
 _KEPT = frozenset(("content-type", "content-language", "x-robots-tag", "retry-after", *_REUSE))
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
-_CHUNK = 65_536
 _MOST_HEADER_BYTES = 16_384
+LARGE = 1_000_000  # bytes of a body, from which on it is one of few that are taken at a time
+
+Room = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,25 +80,31 @@ class Fetcher:
         self._backend = backend or GuardedBackend()
         self._agent = agent
 
-    async def fetch(self, url: str, *, headers: Mapping[str, str] | None = None) -> Fetched:
-        """The page at ``url``, whatever its status. Raises `FetchError` when it cannot be had or may not; its ``data``
-        has ``trouble``: connect, broken, slow, refused or unreadable."""
+    async def fetch(
+        self, url: str, *, headers: Mapping[str, str] | None = None, cut: int | None = None
+    ) -> Fetched:
+        """The page at ``url``, whatever its status. Of a body that has more than ``cut`` bytes one more is kept, and the
+        rest is not taken. Raises `FetchError` when it cannot be had or may not; its ``data`` has ``trouble``: connect,
+        broken, slow, refused or unreadable."""
         with self._failures(url):
             async with asyncio.timeout(self.limits.seconds):
-                page = await self._one(target_of(url.partition("#")[0]), headers or {})
+                page = await self._one(target_of(url.partition("#")[0]), headers or {}, cut=cut)
                 for _ in range(self.limits.redirects):
                     if page.location is None:
                         break
-                    page = await self._one(target_of(page.location), headers or {})
+                    page = await self._one(target_of(page.location), headers or {}, cut=cut)
         if page.location is not None:
             raise too_many_redirects(url, self.limits.redirects)
         return page
 
-    async def one(self, url: str, *, headers: Mapping[str, str] | None = None) -> Fetched:
-        """As `fetch`, but a redirect is not followed: who asks does it, and has a say at every step."""
+    async def one(
+        self, url: str, *, headers: Mapping[str, str] | None = None, large: Room | None = None
+    ) -> Fetched:
+        """As `fetch`, but a redirect is not followed: who asks does it, and has a say at every step. ``large`` is
+        awaited once, within the time for all, before more than `LARGE` bytes of a body are taken."""
         with self._failures(url):
             async with asyncio.timeout(self.limits.seconds):
-                return await self._one(target_of(url.partition("#")[0]), headers or {})
+                return await self._one(target_of(url.partition("#")[0]), headers or {}, large=large)
 
     @contextmanager
     def _failures(self, url: str) -> Iterator[None]:
@@ -117,7 +126,14 @@ class Fetcher:
             problem = f"The answer cannot be read ({type(error).__name__})."
             raise FetchError(problem, url=url, trouble="unreadable") from None
 
-    async def _one(self, target: Target, headers: Mapping[str, str]) -> Fetched:
+    async def _one(
+        self,
+        target: Target,
+        headers: Mapping[str, str],
+        *,
+        cut: int | None = None,
+        large: Room | None = None,
+    ) -> Fetched:
         """One request. Raises `Refused`, and whatever the layers below do."""
         request = httpcore.Request(
             "GET",
@@ -143,7 +159,7 @@ class Fetcher:
                     )
                 stream = response.aiter_stream()
                 async with aclosing(_unpacked(stream, encoding, self.limits.bytes)) as pieces:
-                    body = b"".join([piece async for piece in pieces])
+                    body = await _collected(pieces, cut, large)
                 return Fetched(url=target.url, status=response.status, body=body, headers=told)
             finally:
                 await response.aclose()
@@ -155,8 +171,7 @@ class Fetcher:
             "user-agent": self._agent,
             "accept": "text/html,application/xhtml+xml,application/pdf,text/plain;q=0.9,*/*;q=0.5",
             "accept-language": "en,*;q=0.5",
-            # Others unpack without a bound, or cannot be unpacked piece by piece.
-            "accept-encoding": "gzip, deflate",
+            "accept-encoding": CODINGS,
             "connection": "close",
         }
         return [(name.encode("ascii"), value.encode("latin-1")) for name, value in {**own, **more}.items()]
@@ -199,17 +214,30 @@ def _told(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
     return told
 
 
+async def _collected(pieces: AsyncIterator[bytes], cut: int | None, large: Room | None) -> bytes:
+    kept: list[bytes] = []
+    size = 0
+    try:
+        async for piece in pieces:
+            size += len(piece)
+            if large is not None and size > LARGE:
+                await large()
+                large = None
+            kept.append(piece)
+            if cut is not None and size > cut:
+                break
+        body = b"".join(kept)
+        return body if cut is None else body[: cut + 1]
+    finally:
+        kept.clear()  # the traceback of a failure would hold them for as long as it lives
+
+
 async def _unpacked(stream: AsyncIterator[bytes], encoding: str, most: int) -> AsyncGenerator[bytes]:
     """The body piece by piece, unpacked within its bound. Raises `Refused`."""
-    named = encoding.strip().lower()
-    if named in ("", "identity"):
-        unpack = None
-    elif named in ("gzip", "x-gzip"):
-        unpack = zlib.decompressobj(16 + zlib.MAX_WBITS)
-    elif named == "deflate":
-        unpack = zlib.decompressobj()
-    else:
-        raise Refused("the body is packed in a way that was not asked for")
+    try:
+        unpack = unpacker(encoding)
+    except ValueError as error:
+        raise Refused(f"the body is {error}") from None
     size = sent = 0
     async for piece in stream:
         sent += len(piece)
@@ -218,22 +246,12 @@ async def _unpacked(stream: AsyncIterator[bytes], encoding: str, most: int) -> A
         if unpack is None:
             yield piece
             continue
-        rest = piece
-        while rest:
-            out = unpack.decompress(rest, _CHUNK)
-            size += len(out)
+        for made in unpack.pieces(piece):
+            size += len(made)
             if size > most:
                 raise Refused(f"the unpacked body is longer than {most:,} bytes")
-            if out:
-                yield out
-            rest = unpack.unconsumed_tail
-            if not out and not rest:
-                break
+            if made:
+                yield made
             await asyncio.sleep(0)  # a bomb must not hold the loop
-    if unpack is not None:
-        tail = unpack.flush(_CHUNK)
-        if size + len(tail) > most:
-            raise Refused(f"the unpacked body is longer than {most:,} bytes")
-        if not unpack.eof:
-            raise ValueError("the packed body breaks off")
-        yield tail
+    if unpack is not None and not unpack.ended:
+        raise ValueError("the packed body breaks off")

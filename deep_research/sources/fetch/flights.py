@@ -45,6 +45,8 @@ class Flights(Generic[T]):
                 if flights.get(name) is flight:
                     del flights[name]
                 flight.task.cancel()
+            # A failure's traceback has this frame, and the task has the failure: all that it holds would stay.
+            del flight
 
     async def aclose(self) -> None:
         """Ends what is under way in the running loop."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -20,6 +22,8 @@ import httpcore
 
 LONGEST_URL = 2_048
 PORTS = {"http": 80, "https": 443}
+MOST_LOOKUPS = 256  # of names at a time; those that nobody waits for any more count too
+_RESOLVER = "deep-research-resolver"
 
 IPAddress = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -170,9 +174,41 @@ def _carried(address: IPv6Address) -> IPv4Address | None:
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """All addresses of a name, as the system knows them."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    """All addresses of a name, as the system knows them. Raises `OSError`.
+
+    In a thread of its own, which nobody waits for at the end: a name server that does not answer holds it for half a
+    minute, and a site that has such servers must not hold the threads that everything else of the loop works in.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Sequence[str]] = loop.create_future()
+
+    def settle(found: Sequence[str] | Exception) -> None:
+        if answer.done():  # nobody waits any more
+            return
+        if isinstance(found, Exception):
+            answer.set_exception(found)
+        else:
+            answer.set_result(found)
+
+    def ask() -> None:
+        found: Sequence[str] | Exception
+        try:
+            entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            found = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
+        except (OSError, UnicodeError) as error:
+            found = error
+        except Exception as error:
+            found = OSError(f"asking for the name failed: {type(error).__name__}")
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(settle, found)
+
+    if sum(thread.name == _RESOLVER for thread in threading.enumerate()) >= MOST_LOOKUPS:
+        raise OSError("too many names are being asked for")
+    try:
+        threading.Thread(target=ask, name=_RESOLVER, daemon=True).start()
+    except RuntimeError as error:
+        raise OSError("no thread can be started") from error
+    return await answer
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):

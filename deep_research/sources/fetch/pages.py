@@ -18,7 +18,7 @@ from deep_research.errors import ExtractionError, FetchError
 from deep_research.forks import renew_in_children
 from deep_research.sources.fetch.asking import ASKED_AT_ONCE, Asker, Journey, written
 from deep_research.sources.fetch.cache import Freshness, NoPages, SavedPage, SavedPages, freshness, renewed
-from deep_research.sources.fetch.client import Fetcher
+from deep_research.sources.fetch.client import LARGE, Fetcher
 from deep_research.sources.fetch.flights import Flights
 from deep_research.sources.fetch.guard import Refused, target_of
 from deep_research.sources.fetch.hosts import Hosts
@@ -127,13 +127,16 @@ class WebPages(Generic[DocumentT]):
         except ExtractionError as error:
             error.data.setdefault("url", page.url)
             raise
+        snapshot_hash = (
+            _hash(page.body) if len(page.body) <= LARGE else await asyncio.to_thread(_hash, page.body)
+        )
         return WebPage(
             url=page.url,
             final_url=page.final_url,
             fetched_at=page.fetched_at,
             headers=page.headers,
             body=page.body,
-            snapshot_hash=hashlib.sha256(page.body).hexdigest(),
+            snapshot_hash=snapshot_hash,
             document=document,
             asked=asked,
         )
@@ -143,6 +146,8 @@ class WebPages(Generic[DocumentT]):
         held = await self._saved.saved(journey.url)
         fresh = freshness(held, self._clock()) if held else None
         if held and fresh is Freshness.FRESH:
+            if len(held.body) > LARGE:
+                await self._asker.take_large_place(journey)
             await self._asker.take_place(journey)
             return held, False
         found = await self._asker.ask(journey, held)
@@ -153,3 +158,7 @@ class WebPages(Generic[DocumentT]):
             url=journey.url, final_url=found.url, fetched_at=now, headers=found.headers, body=found.body
         )
         return came, True
+
+
+def _hash(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()

@@ -127,11 +127,11 @@ class Robots:
     async def _file(self, url: str) -> Fetched:
         """The file, asked for once more when the connection broke: a whole site hangs on it."""
         try:
-            return await self._fetcher.fetch(url)
+            return await self._fetcher.fetch(url, cut=MOST_BYTES)
         except FetchError as error:
             if error.data.get("trouble") != "broken":
                 raise
-        return await self._fetcher.fetch(url)
+        return await self._fetcher.fetch(url, cut=MOST_BYTES)
 
     def _fresh(self, origin: str) -> _Rules | None:
         with self._lock:

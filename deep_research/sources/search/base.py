@@ -164,6 +164,11 @@ def search_failure(
     hint: str = "",
     retry_after: float | None = None,
     status: int | None = None,
+    unreached: bool = False,
 ) -> SearchError:
-    """The error of a service that cannot answer. ``retry_after`` is in seconds."""
-    return SearchError(problem, hint=hint, trouble=trouble.value, retry_after=retry_after, status=status)
+    """The error of a service that cannot answer. ``retry_after`` is in seconds; ``unreached``: there was not even a
+    connection, so that asking again at once is of little use."""
+    more = {"unreached": True} if unreached else {}
+    return SearchError(
+        problem, hint=hint, trouble=trouble.value, retry_after=retry_after, status=status, **more
+    )

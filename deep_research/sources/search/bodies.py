@@ -9,8 +9,9 @@ from typing import Any
 
 import httpx
 
+from deep_research.sources.unpacking import unpacker
+
 MOST_BYTES = 5_000_000  # of one answer, as it is sent and as it is when unpacked
-CODINGS = "gzip, deflate"
 
 
 class BodyError(Exception):
@@ -35,61 +36,28 @@ def parsed(body: bytes) -> Any:
 class _Bounded(httpx.AsyncByteStream):
     def __init__(self, sent: httpx.AsyncByteStream, coding: str) -> None:
         self._sent = sent
-        self._coding = coding.strip().lower()
+        self._coding = coding
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        unpack = _unpacker(self._coding)
+        try:
+            unpack = unpacker(self._coding)
+        except ValueError:
+            raise BodyError("the answer is packed in a way that was not asked for") from None
         read = given = 0
         async for piece in self._sent:
             read += len(piece)
             if read > MOST_BYTES:
                 raise BodyError(f"the answer has more than {MOST_BYTES} bytes")
-            if unpack is not None:
-                piece = unpack.take(piece, MOST_BYTES - given + 1)
-            given += len(piece)
-            if given > MOST_BYTES:
-                raise BodyError(f"the answer unpacks to more than {MOST_BYTES} bytes")
-            yield piece
+            try:
+                for made in unpack.pieces(piece) if unpack else (piece,):
+                    given += len(made)
+                    if given > MOST_BYTES:
+                        raise BodyError(f"the answer unpacks to more than {MOST_BYTES} bytes")
+                    yield made
+            except zlib.error:
+                raise BodyError("the answer cannot be unpacked") from None
         if unpack is not None and not unpack.ended and read:
             raise BodyError("the answer was cut")
 
     async def aclose(self) -> None:
         await self._sent.aclose()
-
-
-class _Unpacker:
-    """Of gzip, or of deflate with the wrapping that the standard asks for or without, as some servers send it."""
-
-    def __init__(self, *, gzip: bool) -> None:
-        self._gzip = gzip
-        self._zlib: Any = zlib.decompressobj(16 + zlib.MAX_WBITS) if gzip else None
-
-    @property
-    def ended(self) -> bool:
-        return bool(self._zlib and self._zlib.eof)
-
-    def take(self, piece: bytes, most: int) -> bytes:
-        """What the piece becomes, ``most`` bytes of it."""
-        if not piece:
-            return b""
-        if self._zlib is None:
-            wrapped = piece[0] & 0x0F == 8
-            self._zlib = zlib.decompressobj(zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
-        try:
-            made: bytes = self._zlib.decompress(piece, most)
-            # A gzip file may have several members.
-            while self._gzip and self._zlib.eof and self._zlib.unused_data and len(made) < most:
-                rest = self._zlib.unused_data
-                self._zlib = zlib.decompressobj(16 + zlib.MAX_WBITS)
-                made += self._zlib.decompress(rest, most - len(made))
-        except zlib.error:
-            raise BodyError("the answer cannot be unpacked") from None
-        return made
-
-
-def _unpacker(coding: str) -> _Unpacker | None:
-    if coding in ("", "identity"):
-        return None
-    if coding in ("gzip", "x-gzip", "deflate"):
-        return _Unpacker(gzip=coding != "deflate")
-    raise BodyError("the answer is packed in a way that was not asked for")

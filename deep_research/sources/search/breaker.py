@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 FAILURES = 5  # in a row
+UNREACHED = 3  # failures that it counts as when there was no connection
 FIRST_REST = 30.0  # seconds, doubled each time
 LONGEST_REST = 600.0
 
@@ -15,12 +16,14 @@ LONGEST_REST = 600.0
 @dataclass(frozen=True, slots=True)
 class Health:
     """How a service is: ``rest`` seconds until it may be asked again, and why; 0: now. ``told`` means that the service
-    itself said so, or refused the key; else its failures were counted."""
+    itself said so, or refused the key; else its failures were counted. ``unreached``: the last was that there is no way
+    to it."""
 
     rest: float = 0.0
     why: str = ""
     told: bool = False
     failures: int = 0
+    unreached: bool = False
 
 
 @dataclass(slots=True)
@@ -34,12 +37,14 @@ class Breaker:
     _until: float = 0.0
     _why: str = ""
     _told: bool = False
+    _unreached: bool = False
     _trying: float = 0.0  # when the request that tries was let through, or 0
 
     def health(self) -> Health:
         with self._lock:
             rest = max(0.0, self._until - self.clock())
-            return Health(rest, self._why if rest or self._failures else "", self._told, self._failures)
+            why = self._why if rest or self._failures else ""
+            return Health(rest, why, self._told, self._failures, self._unreached and bool(why))
 
     def admits(self) -> bool:
         """Whether a request may go out now. After a rest only one may, until its end is known or a rest has passed."""
@@ -57,11 +62,13 @@ class Breaker:
     def succeeded(self) -> None:
         with self._lock:
             self._failures, self._until, self._trying = 0, 0.0, 0.0
-            self._why, self._told = "", False
+            self._why, self._told, self._unreached = "", False, False
 
-    def failed(self, why: str) -> None:
+    def failed(self, why: str, *, unreached: bool = False) -> None:
+        """One more failure; that there is no way to the service counts as several."""
         with self._lock:
-            self._failures += 1
+            self._failures += UNREACHED if unreached else 1
+            self._unreached = unreached
             self._why, self._trying = why, 0.0
             if self._failures >= FAILURES:
                 rest = FIRST_REST * 2.0 ** min(self._failures - FAILURES, 10)
@@ -72,7 +79,7 @@ class Breaker:
         """The service is not to be asked for so long, by its own word."""
         with self._lock:
             self._until = max(self._until, self.clock() + seconds)
-            self._why, self._told, self._trying = why, True, 0.0
+            self._why, self._told, self._unreached, self._trying = why, True, False, 0.0
 
     def renew(self) -> None:
         """In a child process nobody holds the lock, and nobody tries."""

@@ -82,7 +82,7 @@ def chosen(
         providers.append(made)
         if contact and hasattr(made, "contact"):
             made.contact = contact
-        endpoint = f"{each} {urls.get(each, '')}".strip()
+        endpoint = f"{each} {getattr(made, 'account', urls.get(each, ''))}".strip()
         services.append(
             Service.of(made, calls=calls, timeout=timeout, per_minute=per_minute, endpoint=endpoint)
         )

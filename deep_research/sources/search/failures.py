@@ -37,8 +37,12 @@ _HINTS = {
 }
 
 
-def transient(name: str, problem: str, *, status: int | None = None, hint: str = "") -> SearchError:
-    return search_failure(Trouble.TRANSIENT, f"{name}: {problem}.", hint=hint, status=status)
+def transient(
+    name: str, problem: str, *, status: int | None = None, hint: str = "", unreached: bool = False
+) -> SearchError:
+    return search_failure(
+        Trouble.TRANSIENT, f"{name}: {problem}.", hint=hint, status=status, unreached=unreached
+    )
 
 
 def refusal(

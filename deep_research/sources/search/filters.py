@@ -11,9 +11,13 @@ from deep_research.state import SourceKind
 
 
 def fits(result: SearchResult, filters: SearchFilters) -> bool:
-    """Whether nothing that is known of a result speaks against it. Documents of the user's own have no domain."""
+    """Whether nothing that is known of a result speaks against it. Documents of the user's own have no domain. A page
+    that is still to be read may say its day itself: most services tell none."""
     web = result.kind is SourceKind.WEB
-    return in_time(result.published, filters, web=web) and (not web or in_domains(result.address, filters))
+    undated = web and result.text is not None
+    return in_time(result.published, filters, web=undated) and (
+        not web or in_domains(result.address, filters)
+    )
 
 
 def in_time(published: date | None, filters: SearchFilters, *, web: bool = True) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from deep_research.evidence.identity import canonical_url
+from deep_research.evidence.identity import canonical_url, without_credentials
 from deep_research.sources.search.base import Scholarly, SearchResult
 from deep_research.state import SourceKind, SourceQuality
 
@@ -49,8 +49,11 @@ def fused(lists: Sequence[Sequence[SearchResult]]) -> list[SearchResult]:
 
 
 def _readdressed(result: SearchResult) -> SearchResult:
-    """A work under its lasting address; where its text is fetched stays what the service said."""
-    address = _lasting(result) or result.address
+    """A work under its lasting address, and no page under one that holds a key; where its text is fetched stays what the
+    service said."""
+    if result.kind is SourceKind.DOCUMENT:
+        return result
+    address = _lasting(result) or without_credentials(result.address)
     if address == result.address:
         return result
     at = result.text_at or (result.address if result.text is None else None)

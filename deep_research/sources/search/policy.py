@@ -1,6 +1,7 @@
 """How one search service is asked: at its rate, again where that may help, and not at all while it rests.
 
-Gates and breakers belong to the process: a service counts requests by key, not by run.
+Gates and breakers belong to the process: a service counts requests by key, not by run. Engines with different keys have
+different ones: a key that is refused or used up says nothing of another.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 import functools
 import random
 import threading
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -19,12 +21,19 @@ from deep_research.errors import DeepResearchError, SearchError, StopResearch
 from deep_research.forks import renew_in_children
 from deep_research.limits import Gate, Gates
 from deep_research.logs import redact, told
-from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, Trouble
+from deep_research.sources.search.base import (
+    SearchProvider,
+    SearchRequest,
+    SearchResult,
+    Trouble,
+    search_failure,
+)
 from deep_research.sources.search.breaker import Breaker, Health
 from deep_research.sources.search.filters import fits
 from deep_research.state import SourceKind
 
 MOST_REQUESTS = 3
+MOST_BREAKERS = 1_024
 FIRST_WAIT = 0.5  # seconds, doubled each time
 PATIENCE = 5.0  # seconds that a service may ask for and is waited for; it rests when it asks for more
 QUOTA_REST = (
@@ -38,16 +47,21 @@ _ABOUT_THE_REQUEST = frozenset(
 
 
 class Shared:
-    """The gates and breakers of a process, by endpoint. Thread-safe."""
+    """The gates and breakers of a process, by endpoint. Thread-safe. Of breakers the `MOST_BREAKERS` that were asked for
+    last are kept: there is one for each key, and a process may work for many."""
 
     def __init__(self) -> None:
         self.gates = Gates()
         self._lock = threading.Lock()
-        self._breakers: dict[str, Breaker] = {}
+        self._breakers: OrderedDict[str, Breaker] = OrderedDict()
 
     def breaker(self, endpoint: str) -> Breaker:
         with self._lock:
-            return self._breakers.setdefault(endpoint, Breaker())
+            breaker = self._breakers.setdefault(endpoint, Breaker())
+            self._breakers.move_to_end(endpoint)
+            while len(self._breakers) > MOST_BREAKERS:
+                self._breakers.popitem(last=False)
+            return breaker
 
     def renew(self) -> None:
         self._lock = threading.Lock()
@@ -148,7 +162,7 @@ class Service:
                 requests = 1
         try:
             async with asyncio.timeout(None if self.timeout is None else 3 * self.timeout):
-                found = await self._persistently(request, requests)
+                found = await self._persistently(request, requests, last=last)
         except TimeoutError:
             raise SearchError(
                 f"{self.name} had no time for the search.", trouble=Trouble.TRANSIENT.value
@@ -161,7 +175,9 @@ class Service:
             if result.address not in request.exclude and fits(result, request.filters)
         ]
 
-    async def _persistently(self, request: SearchRequest, requests: int) -> Sequence[SearchResult]:
+    async def _persistently(
+        self, request: SearchRequest, requests: int, *, last: bool
+    ) -> Sequence[SearchResult]:
         """The answer, asked for again while that may help. Most searches are answered at once, and what repeats them
         costs more than all else around them."""
         try:
@@ -169,6 +185,12 @@ class Service:
         except SearchError as error:
             if requests < 2 or not _may_help(error):
                 raise
+            if error.data.get(
+                "unreached"
+            ):  # another service is the better try, and else there may be no network
+                if not last:
+                    raise
+                requests = 2
             first = error
         retrying = AsyncRetrying(
             stop=stop_after_attempt(requests - 1),
@@ -223,7 +245,7 @@ class Service:
         else:
             if isinstance(asked, int | float) and asked > 0:
                 self.gate.pause(asked)  # it would tell all others the same
-            self.breaker.failed(why)
+            self.breaker.failed(why, unreached=bool(error.data.get("unreached")))
 
     def _wait(self, error: BaseException | None, attempt: int) -> float:
         """Seconds until the next request: what the service asks for, else twice as long each time."""
@@ -233,10 +255,12 @@ class Service:
         return FIRST_WAIT * 2.0 ** (attempt - 1) * (1.0 - 0.25 * self.persistence.chance())
 
     def _resting(self, health: Health) -> SearchError:
-        return SearchError(
-            f"{self.name} is left alone for {max(1, round(health.rest))} s: {health.why}",
-            trouble=Trouble.TRANSIENT.value,
+        why = health.why.removeprefix(f"{self.name}: ")
+        return search_failure(
+            Trouble.TRANSIENT,
+            f"{self.name} is left alone for {max(1, round(health.rest))} s: {why}",
             retry_after=health.rest,
+            unreached=health.unreached,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from deep_research.sources.search.policy import Service
 from deep_research.state import FirstLook
 
 _T = TypeVar("_T")
+_Lane = tuple[list[list[SearchResult]], list[tuple[str, SearchError]]]  # answers, and by name who failed how
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,14 @@ class SearchPool:
             lanes.insert(0, self._documents(self.corpus, request))
         answers = await _together(lanes)
         lists = [results for found, _ in answers for results in found]
-        failures = tuple(dict.fromkeys(failure for _, failed in answers for failure in failed))
+        errors = [named for _, failed in answers for named in failed]
+        failures = tuple(dict.fromkeys(error.problem for _, error in errors))
         if not lists:
+            if errors and all(error.data.get("unreached") for _, error in errors):
+                raise SearchError(
+                    f"{listed(dict.fromkeys(name for name, _ in errors))} cannot be reached: there may be no network.",
+                    hint="Resume the run when there is.",
+                )
             raise SearchError(
                 " ".join(failures) or "There is no search provider.",
                 hint="Resume the run when the service is back.",
@@ -85,22 +92,18 @@ class SearchPool:
         kinds = tuple(dict.fromkeys(kind for kind in request.source_types if kind != SourceType.DOCUMENT))
         return kinds or (() if request.source_types and self.corpus else (None,))
 
-    async def _documents(
-        self, corpus: Service, request: SearchRequest
-    ) -> tuple[list[list[SearchResult]], list[str]]:
+    async def _documents(self, corpus: Service, request: SearchRequest) -> _Lane:
         try:
             return [await corpus.search(request, last=True)], []
         except SearchError as error:
-            return [], [error.problem]
+            return [], [(corpus.name, error)]
 
-    async def _lane(
-        self, kind: str | None, request: SearchRequest, spare: int
-    ) -> tuple[list[list[SearchResult]], list[str]]:
+    async def _lane(self, kind: str | None, request: SearchRequest, spare: int) -> _Lane:
         waiting = self._order(kind)
         if kind is not None:
             request = replace(request, source_types=(kind,))
         answers: list[list[SearchResult]] = []
-        failures: list[str] = []
+        failures: list[tuple[str, SearchError]] = []
         while waiting and (needed := self.fanout - sum(map(bool, answers))) > 0:
             # Who rests is asked when nobody else has answered.
             ready = [service for service in waiting if not service.health.rest]
@@ -108,11 +111,12 @@ class SearchPool:
             if not asked:
                 break
             waiting = [service for service in waiting if service not in asked]
-            for answer in await _together(
+            told = await _together(
                 [_answer(s, _with_spare(s, request, spare), last=not waiting) for s in asked]
-            ):
+            )
+            for service, answer in zip(asked, told, strict=True):
                 if isinstance(answer, SearchError):
-                    failures.append(answer.problem)
+                    failures.append((service.name, answer))
                 else:
                     answers.append(answer)
         return answers, failures
@@ -133,6 +137,12 @@ async def _answer(
         return await service.search(request, last=last)
     except SearchError as error:
         return error
+
+
+def listed(names: Iterable[str]) -> str:
+    """``a, b and c``."""
+    *others, end = names
+    return f"{', '.join(others)} and {end}" if others else end
 
 
 async def _together(work: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:

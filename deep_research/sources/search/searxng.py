@@ -105,12 +105,19 @@ def _result(item: Mapping[str, Any]) -> SearchResult | None:
     where = address(item.get("url"))
     if where is None:
         return None
-    engines, score = item.get("engines"), item.get("score")
+    engines = item.get("engines")
     told = ", ".join(name for name in engines if isinstance(name, str)) if isinstance(engines, list) else ""
     return SearchResult(
         address=where,
         title=line(item.get("title"), LONGEST_TITLE) or where,
         snippet=line(item.get("content")),
         published=day(item.get("publishedDate")),
-        metadata=only({"engines": told, "score": f"{score:g}" if isinstance(score, int | float) else None}),
+        metadata=only({"engines": told, "score": _score(item.get("score"))}),
     )
+
+
+def _score(value: Any) -> str | None:
+    try:
+        return f"{value:g}" if isinstance(value, int | float) else None
+    except OverflowError:  # JSON knows no largest number
+        return None

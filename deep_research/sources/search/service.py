@@ -9,6 +9,7 @@ import asyncio
 import os
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, ClassVar
 
@@ -19,12 +20,14 @@ from deep_research.errors import MissingKeyError, SearchError
 from deep_research.models.clients import LONGEST_CONNECT, PerLoop, checked_url, is_loopback, secret_key, tls
 from deep_research.models.clients_wire import whole_characters
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, Trouble
-from deep_research.sources.search.bodies import CODINGS, BodyError, bounded, parsed
+from deep_research.sources.search.bodies import BodyError, bounded, parsed
 from deep_research.sources.search.failures import refusal, transient
 from deep_research.sources.search.fields import shortened
 from deep_research.sources.search.keys import CONTACT, Needs
+from deep_research.sources.unpacking import CODINGS
 
 SECONDS = 30.0  # for a whole search
+_SALT = os.urandom(16)
 
 Params = Mapping[str, str | int]
 
@@ -65,6 +68,15 @@ class HttpSearch(SearchProvider):
             raise missing(self.name, self.needs.required)
         self._clients = PerLoop(self._client, httpx.AsyncClient.aclose)
 
+    @property
+    def account(self) -> str:
+        """Where it asks, and as whom: services count requests, and refuse, by key. Of the key it is a digest that means
+        nothing to another process."""
+        digest = (
+            blake2b(self._key.get_secret_value().encode(), key=_SALT, digest_size=8) if self._key else None
+        )
+        return f"{self.base_url} {digest.hexdigest() if digest else ''}".strip()
+
     @abstractmethod
     async def _find(self, request: SearchRequest) -> Sequence[SearchResult]:
         """One search. May raise `SearchError`, `MalformedError` and what httpx raises."""
@@ -103,7 +115,9 @@ class HttpSearch(SearchProvider):
 
     def _broken(self, error: Exception) -> SearchError:
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | OSError):
-            return transient(self.name, "the service cannot be reached", hint="Is there a network?")
+            return transient(
+                self.name, "the service cannot be reached", hint="Is there a network?", unreached=True
+            )
         return transient(self.name, f"the connection broke ({type(error).__name__})")
 
     def _reach(self) -> str:

@@ -96,8 +96,8 @@ class WebSite:
                 await writer.drain()
             finally:
                 self._inside -= path != "/robots.txt"
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # whoever asked is gone, or the server is to end
         finally:
             writer.close()
 

@@ -51,7 +51,14 @@ class Double(SearchProvider):
 
     name = "double"
 
-    def __init__(self, wait: Callable[[int], float] = lambda _: 0.0, *, empty: bool = False) -> None:
+    def __init__(
+        self,
+        wait: Callable[[int], float] = lambda _: 0.0,
+        *,
+        empty: bool = False,
+        failing: Exception | None = None,
+    ) -> None:
+        self._failing = failing
         self._wait = wait
         self._empty = empty
         self.queries: list[str] = []
@@ -62,6 +69,8 @@ class Double(SearchProvider):
             with Path(witness).open("a", encoding="utf-8") as file:
                 file.write(f"{request.query}\n")
         await asyncio.sleep(self._wait(len(self.queries)))
+        if self._failing:
+            raise self._failing
         if self._empty:
             return []
         return [

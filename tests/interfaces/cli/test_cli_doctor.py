@@ -81,6 +81,7 @@ def test_a_database_in_use_is_counted_and_left_as_it_was(plain: Cli, cli: Cli, h
         ("data directory", ("--data-dir", "file/below")),
         ("corpus", ("--corpus", "absent")),
         ("search", ("--set", "search=tavly")),
+        ("search", ("--local-only", "--search", "web")),
     ],
 )
 def test_what_is_broken_is_said_and_the_rest_still_looked_at(

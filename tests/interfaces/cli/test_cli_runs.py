@@ -11,7 +11,7 @@ import pytest
 from cli_double import QUESTION, Done, Double
 
 from deep_research import StopResearch
-from deep_research.errors import ConfigurationError, StoreFullError
+from deep_research.errors import ConfigurationError, SearchError, StoreFullError
 from deep_research.research import DeepResearch, ResearchResult
 from deep_research.store import MemoryStore
 from deep_research.store.base import Append
@@ -240,6 +240,14 @@ def test_without_evidence_the_gaps_are_listed_and_no_report_is_printed(cli: Cli)
     assert "give more documents with --corpus" in advice
     assert gaps
     assert all(gap.startswith("  - Not found: ") for gap in gaps)
+
+
+def test_where_nothing_could_be_searched_the_last_line_says_how_to_go_on(cli: Cli) -> None:
+    away = Double(failing=SearchError("mine cannot be reached: there may be no network."))
+    done = cli("run", QUESTION, "--set", "gate_retries=0", search=[away])
+    assert done.code == 3
+    assert "there may be no network. When that is mended, go on with: deep-research resume" in done.err
+    assert "other words" not in done.err
 
 
 def test_a_run_that_is_stopped_with_findings_prints_a_partial_report(cli: Cli) -> None:

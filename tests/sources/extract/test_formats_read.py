@@ -97,6 +97,11 @@ def test_a_page_without_a_text_says_what_is_there_instead(extractor: Extractor, 
         )
 
 
+def test_a_page_where_one_must_log_in_to_reply_is_read(extractor: Extractor) -> None:
+    page = "<h1>Costs</h1><p>The bridge cost 380 million pounds.</p><p>You must log in to reply.</p>"
+    assert "380 million" in extractor.extract_now(page.encode(), media_type="text/html").text
+
+
 @pytest.mark.parametrize(
     ("media_type", "head"),
     [

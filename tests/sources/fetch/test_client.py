@@ -54,6 +54,30 @@ def test_a_packed_body_is_unpacked(pack):
         assert get(web).body == PAGE * 1_000
 
 
+@pytest.mark.parametrize("pack", ["gzip", "deflate"])
+def test_what_servers_pack_in_ways_of_their_own_is_unpacked(pack):
+    raw, half = zlib.compressobj(wbits=-zlib.MAX_WBITS), PAGE * 5_000
+    bodies = {
+        "gzip": [gzip.compress(half) * 2, gzip.compress(half * 2) + b"\0" * 512],
+        "deflate": [raw.compress(half * 2) + raw.flush()],
+    }
+    for body in bodies[pack]:
+        with Web({"/": reply(body, Content_Encoding=pack)}) as web:
+            assert get(web).body == half * 2
+
+
+def test_of_a_body_that_is_cut_the_rest_is_not_taken():
+    async def endless(writer):
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        while True:
+            writer.write(b"x" * 65_536)
+            await writer.drain()
+
+    with Web({"/": endless}) as web:
+        fetcher = Fetcher(limits=SMALL, backend=web.backend())
+        assert len(asyncio.run(fetcher.fetch("http://site.org/", cut=1_000)).body) == 1_001
+
+
 def test_statuses_are_given_and_not_raised():
     with Web({"/": reply(b"gone", "410 Gone")}) as web:
         assert (get(web).status, get(web, "/none").status) == (410, 404)
@@ -86,6 +110,9 @@ BODIES = {
     ),
     "a body shorter than announced": reply(PAGE, Content_Length="99999"),
     "a packing that was not asked for": reply(PAGE, Content_Encoding="br"),
+    "a bomb of many members": reply(
+        gzip.compress(b"") * 45_000 + gzip.compress(b"a" * 2_000_000), Content_Encoding="gzip"
+    ),
     "a packed body that breaks off": reply(gzip.compress(PAGE * 99)[:-30], Content_Encoding="gzip"),
     "no HTTP at all": b"SSH-2.0-OpenSSH_9.9\r\n",
     "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 9\r\n\r\nabc",

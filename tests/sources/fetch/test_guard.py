@@ -1,7 +1,10 @@
 """Nothing but the public net is connected to, judged by what is connected to and not by what is said."""
 
 import asyncio
+import socket
 import sys
+import threading
+import time
 
 import httpcore
 import pytest
@@ -9,7 +12,7 @@ from hostile_urls import PUBLIC_4, PUBLIC_6, hostile, public
 
 from deep_research.errors import FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits, Refused, is_public, target_of
-from deep_research.sources.fetch.guard import GuardedBackend
+from deep_research.sources.fetch.guard import GuardedBackend, resolve
 
 CONNECTED = []
 
@@ -135,3 +138,51 @@ def test_a_name_that_is_not_found_in_time_is_given_up():
     fetcher = Fetcher(limits=FetchLimits(seconds=0.1), backend=guarded)
     with pytest.raises(FetchError):
         asyncio.run(fetcher.fetch("http://site.org/"))
+
+
+@pytest.fixture
+def silent_name_servers(monkeypatch):
+    over, before = threading.Event(), set(threading.enumerate())
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: over.wait(20) and [])
+    yield
+    over.set()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+
+
+def test_name_servers_that_do_not_answer_hold_nobody_else(silent_name_servers):
+    """Neither what else of the loop works in threads, nor the loop's end."""
+    fetcher = Fetcher(limits=FetchLimits(seconds=0.3))
+
+    async def main():
+        asked = [asyncio.create_task(fetcher.fetch(f"http://h{n}.site.org/")) for n in range(60)]
+        await asyncio.sleep(0.05)
+        await asyncio.to_thread(int)
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    began = time.monotonic()
+    found = asyncio.run(main())
+    assert time.monotonic() - began < 5
+    assert {error.data["trouble"] for error in found} == {"slow"}
+
+
+@pytest.mark.parametrize("failure", [socket.gaierror("no"), UnicodeError("no"), MemoryError()])
+def test_a_name_that_cannot_be_asked_for_is_not_reached(monkeypatch, failure):
+    def fails(*_, **__):
+        raise failure
+
+    monkeypatch.setattr(socket, "getaddrinfo", fails)
+    with pytest.raises(FetchError) as caught:
+        asyncio.run(Fetcher(limits=FetchLimits(seconds=5.0)).fetch("http://site.org/"))
+    assert caught.value.data["trouble"] == "connect"
+
+
+def test_no_more_names_are_asked_for_than_there_may_be(monkeypatch, silent_name_servers):
+    monkeypatch.setattr("deep_research.sources.fetch.guard.MOST_LOOKUPS", 3)
+
+    async def main():
+        asked = (asyncio.wait_for(resolve("site.org", 80), 0.2) for _ in range(5))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    found = asyncio.run(main())
+    assert [type(each) for each in found] == [TimeoutError] * 3 + [OSError] * 2

@@ -1,8 +1,12 @@
 """Pages are read by the rules of their sites, once, and what cannot be read says why."""
 
 import asyncio
+import contextlib
+import gc
+import gzip
 import hashlib
 import threading
+import tracemalloc
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -12,7 +16,8 @@ from saved_pages import MemoryPages, PlainExtractor, Text
 
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits, Hosts, Robots, WebPages
-from deep_research.sources.fetch.asking import written
+from deep_research.sources.fetch.asking import LARGE_AT_ONCE, written
+from deep_research.sources.fetch.client import LARGE
 from deep_research.testing.servers.website import WebSite as Web
 from deep_research.testing.servers.website import web_reply as reply
 
@@ -313,3 +318,83 @@ def test_what_people_write_as_it_is_is_escaped_behind_the_host_alone(given, aske
 def test_an_escaped_address_stays_as_it_is(text):
     once = written("http://a.org/" + text)
     assert written(once) == once
+
+
+class Weighing(PlainExtractor):
+    """Knows how many large pages are there at once while it reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.large = self.most = 0
+
+    async def extract(self, raw, *, media_type="", name=""):
+        self.large += len(raw) > LARGE
+        self.most = max(self.most, self.large)
+        await asyncio.sleep(0.01)
+        self.large -= len(raw) > LARGE
+        return await super().extract(raw, media_type=media_type, name=name)
+
+
+def test_of_large_pages_only_a_few_are_in_memory_until_they_have_been_read():
+    """The small ones do not wait for them."""
+    body = b"a" * (LARGE + 200_000)
+    hosts = [f"h{n}.org" for n in range(12)]
+    pages = {f"{host}/": reply(body) for host in hosts} | {"small.org/": reply(PAGE)}
+    extractor = Weighing()
+
+    async def journey(web):
+        fetcher = Fetcher(limits=FetchLimits(seconds=10.0), backend=web.backend())
+        pages = WebPages(fetcher, Robots(fetcher), Hosts(), extractor, at_once=32)
+        asked = [asyncio.create_task(pages.read(f"http://{host}/")) for host in (*hosts, "small.org")]
+        found = await asyncio.gather(*asked)
+        assert [len(page.body) for page in found] == [len(body)] * 12 + [len(PAGE)]
+        assert {page.snapshot_hash for page in found[:12]} == {hashlib.sha256(body).hexdigest()}
+
+    with Web(pages) as web:
+        asyncio.run(journey(web))
+    assert 1 <= extractor.most <= LARGE_AT_ONCE
+
+
+def test_a_large_page_whose_connection_breaks_is_asked_for_again_in_its_place():
+    body = b"a" * (LARGE + 200_000)
+    broken = reply(body, Content_Length=str(len(body) + 1))
+    with Web({"/": in_turn(broken, reply(body))}) as web:
+        reader = Reader(web)
+        reader.pages._asker._fetcher.limits = FetchLimits(seconds=5.0)
+        reader.pages._asker._large.limit(1, None)
+        assert len(reader.read().body) == len(body)
+
+
+class Unable(PlainExtractor):
+    async def extract(self, raw, *, media_type="", name=""):
+        raise ExtractionError("a damaged file")
+
+
+@pytest.mark.parametrize("bomb", [True, False], ids=["a body that is too long", "a body that cannot be read"])
+def test_a_failure_holds_no_body_until_the_garbage_is_collected(bomb):
+    """Its traceback has all frames, and so much garbage may come at once."""
+    size = 1_500_000
+    body = gzip.compress(b"a" * size)
+    limits = FetchLimits(seconds=10.0, bytes=size - 1 if bomb else size)
+
+    async def journey(web):
+        fetcher = Fetcher(limits=limits, backend=web.backend())
+        pages = WebPages(fetcher, Robots(fetcher), Hosts(), Unable())
+        await asyncio.gather(pages.read("http://h.org/none"), return_exceptions=True)
+        before, _ = tracemalloc.get_traced_memory()
+        for number in range(10):
+            with contextlib.suppress(FetchError, ExtractionError):
+                await pages.read(f"http://h.org/{number}")
+        return tracemalloc.get_traced_memory()[0] - before
+
+    answers = {f"/{number}": reply(body, Content_Encoding="gzip") for number in range(10)}
+    with Web(answers) as web:
+        gc.collect()
+        gc.disable()
+        tracemalloc.start()
+        try:
+            grown = asyncio.run(journey(web))
+        finally:
+            tracemalloc.stop()
+            gc.enable()
+    assert grown < 2 * size

@@ -185,3 +185,15 @@ def test_an_address_that_may_not_be_fetched_is_not_asked_about():
         with pytest.raises(Refused):
             asyncio.run(robots(web).allows("http://127.0.0.1/"))
         assert not web.asked
+
+
+def test_of_a_file_without_an_end_the_beginning_counts():
+    async def endless(writer):
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n" + RULES)
+        while True:
+            writer.write(b"Disallow: /x\n" * 10_000)
+            await writer.drain()
+
+    began = clocks.monotonic()
+    assert (allowed(endless, "/private"), allowed(endless, "/a")) == (False, True)
+    assert clocks.monotonic() - began < 3

@@ -11,8 +11,8 @@ from deep_research.state import SourceKind
 MAY = date(2024, 5, 1)
 
 
-def page(url="https://www.example.org/a", published=MAY, kind=SourceKind.WEB):
-    return SearchResult(address=url, title="A page", published=published, kind=kind)
+def page(url="https://www.example.org/a", published=MAY, kind=SourceKind.WEB, text="All of it."):
+    return SearchResult(address=url, title="A page", published=published, kind=kind, text=text)
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,11 @@ def page(url="https://www.example.org/a", published=MAY, kind=SourceKind.WEB):
 )
 def test_days_of_publication(filters, published, wanted):
     assert fits(page(published=published), filters) is wanted
+
+
+def test_a_page_that_is_still_to_be_read_may_say_its_day_itself():
+    assert fits(page(published=None, text=None), SearchFilters(as_of=MAY))
+    assert not fits(page(published=date(2024, 5, 2), text=None), SearchFilters(as_of=MAY))
 
 
 def test_a_document_of_ones_own_needs_no_date_and_has_no_domain():

@@ -7,7 +7,7 @@ import pytest
 
 from deep_research.calls import Calls
 from deep_research.errors import SearchError, StopResearch
-from deep_research.limits import Gate
+from deep_research.limits import MOST_GATES, Gate
 from deep_research.sources.search import (
     SearchFilters,
     SearchProvider,
@@ -18,7 +18,9 @@ from deep_research.sources.search import (
     search_failure,
 )
 from deep_research.sources.search.breaker import FAILURES, Breaker
+from deep_research.sources.search.chosen import chosen
 from deep_research.sources.search.policy import (
+    MOST_BREAKERS,
     MOST_REQUESTS,
     PATIENCE,
     QUOTA_REST,
@@ -35,6 +37,7 @@ BUSY = search_failure(Trouble.TRANSIENT, "It is busy.", status=503)
 LATER = search_failure(Trouble.QUOTA, "Too many requests.", status=429, retry_after=40.0)
 SOON = search_failure(Trouble.QUOTA, "Too many requests.", status=429, retry_after=2.0)
 SPENT = search_failure(Trouble.QUOTA, "The plan is used up.", status=432)
+AWAY = search_failure(Trouble.TRANSIENT, "It cannot be reached.", unreached=True)
 WRONG_KEY = search_failure(Trouble.REFUSED, "The key is not valid.", status=401)
 WRONG_QUERY = search_failure(Trouble.REFUSED, "The query is too long.", status=400)
 
@@ -213,6 +216,43 @@ def test_two_engines_of_a_process_share_the_gate_and_the_breaker_of_a_service():
     assert one.gate is two.gate
 
 
+def test_engines_with_different_keys_share_neither_gate_nor_breaker(monkeypatch):
+    def with_key(key):
+        monkeypatch.setenv("TAVILY_API_KEY", key)
+        (service,) = chosen(["tavily"], documents=False, urls={}, calls=Calls(), timeout=1.0).services
+        return service
+
+    one, same, other = (
+        with_key("tvly-one-0123456789"),
+        with_key("tvly-one-0123456789"),
+        with_key("tvly-two-01234"),
+    )
+    one.breaker.rest(60.0, "The key is not valid.")
+    try:
+        assert (same.health.told, other.health.told) == (True, False)
+        assert one.gate is same.gate
+        assert one.gate is not other.gate
+        assert "0123" not in one.provider.account
+    finally:
+        one.breaker.succeeded()
+
+
+def test_engines_that_ask_different_places_share_nothing(monkeypatch):
+    def at(url):
+        monkeypatch.setenv("SEARXNG_URL", url)
+        return chosen(["searxng"], documents=False, urls={}, calls=Calls(), timeout=1.0).services[0]
+
+    assert at("http://127.0.0.1:1").breaker is not at("http://127.0.0.1:2").breaker
+
+
+def test_what_is_known_of_services_is_bounded():
+    common = Shared()
+    for number in range(MOST_BREAKERS + MOST_GATES):
+        Service.of(Told(), calls=Calls(), endpoint=str(number), common=common)
+    assert len(common._breakers) == MOST_BREAKERS
+    assert len(common.gates._gates) == MOST_GATES
+
+
 # Several services
 
 
@@ -312,3 +352,30 @@ def test_a_stop_of_the_run_within_one_of_several_goes_through(service):
     services = [service(Told(StopResearch("enough"))), service(Told(pages("two")))]
     with pytest.raises(StopResearch):
         found(pool_of(*services, fanout=2))
+
+
+def test_a_service_that_cannot_be_reached_is_not_asked_again_while_there_is_another(service, time):
+    away, here = Told(AWAY, name="away"), Told(pages("a"), name="here")
+    found = asyncio.run(SearchPool(services=[service(away), service(here)]).search(REQUEST))
+    assert ([r.title for r in found.results], len(away.requests)) == (["a"], 1)
+    assert time.slept == []
+
+
+def test_when_no_service_can_be_reached_the_run_learns_it_soon(service, time):
+    one, other = Told(AWAY, name="one"), Told(AWAY, name="other")
+    pool = SearchPool(services=[service(one), service(other)])
+    for _ in range(3):
+        with pytest.raises(SearchError) as told:
+            asyncio.run(pool.search(REQUEST))
+    assert told.value.problem == "one and other cannot be reached: there may be no network."
+    assert sum(time.slept) < 5
+    assert len(one.requests) + len(other.requests) <= 8
+
+
+def test_a_service_that_was_not_reached_twice_rests():
+    breaker = Breaker(lambda: 0.0)
+    breaker.failed("It cannot be reached.", unreached=True)
+    assert breaker.admits()
+    breaker.failed("It cannot be reached.", unreached=True)
+    assert not breaker.admits()
+    assert breaker.health().unreached

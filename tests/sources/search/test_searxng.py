@@ -112,3 +112,12 @@ def test_an_address_is_needed(monkeypatch, server):
         SearXNG()
     monkeypatch.setenv("SEARXNG_URL", server.base_url + "/")
     assert SearXNG().base_url == server.base_url
+
+
+def test_a_number_without_measure_costs_no_result(searxng, answering, search):
+    results = ",".join(
+        f'{{"url": "https://a.org/{n}", "title": "A", "score": {score}}}'
+        for n, score in enumerate(("1" + "0" * 400, "Infinity", "NaN", "true", "0.5"))
+    )
+    answering(f'{{"results": [{results}]}}')
+    assert len(search(searxng)) == 5

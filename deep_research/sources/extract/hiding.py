@@ -1,0 +1,96 @@
+"""What an element's own style keeps from a reader's eyes. Pure, in linear time.
+
+Text that nobody sees is no evidence, and is where orders to programs are put. Only what stands on the element itself is
+looked at: what style sheets hide is not known here. What may be unfolded (``max-height: 0``) and white letters, whose
+background a class may give, are left alone: they are mostly text.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_MOST = 2_000  # characters of a style that are looked at
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(%|[a-z]*)")
+# Pixels of a unit, roughly.
+_UNITS = {"": 1.0, "px": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "%": 0.16, "cm": 38.0, "mm": 3.8,
+          "in": 96.0, "pc": 16.0, "vw": 10.0, "vh": 10.0}  # fmt: skip
+_UNREADABLE = 2.0  # pixels of a letter
+_FAINT = 0.05
+_AWAY = -900.0  # pixels
+_COLORS = {"white": "ffffff", "black": "000000"}
+_OFFSETS = ("left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top")
+_CLIPPED = re.compile(r"rect\((?:[01](?:px)?[\s,]*){4}\)|inset\((?:[5-9]\d|100)(?:\.\d+)?%|circle\(0")
+_GONE = re.compile(r"scale(?:3d|[xy])?\(\s*0(?:\.0+)?\s*[,)]|opacity\(\s*0(?:\.0+)?%?\s*\)")
+_CLEAR = re.compile(
+    r"transparent|(?:rgba|hsla)\([^()]*[,/]\s*0?(?:\.0+|0)%?\s*\)|#[0-9a-f]{3}0\Z|#[0-9a-f]{6}00\Z"
+)
+
+
+@lru_cache(maxsize=512)
+def hides(style: str) -> bool:
+    """Whether a ``style`` attribute keeps the text of its element from being seen."""
+    told = _declarations(style)
+    if told.get("display") == "none" or told.get("visibility") in ("hidden", "collapse"):
+        return True
+    if told.get("mso-hide") == "all" or told.get("content-visibility") == "hidden":
+        return True
+    size = _pixels(told.get("font-size") or told.get("font", "").partition("/")[0].rpartition(" ")[2])
+    if size is not None and size <= _UNREADABLE:
+        return True
+    if any(_is_faint(told.get(name, "")) for name in ("opacity", "zoom")):
+        return True
+    if any((_pixels(told.get(name, "")) or 0.0) <= _AWAY for name in _OFFSETS):
+        return True
+    if any(_CLIPPED.search(told.get(name, "")) for name in ("clip", "clip-path")):
+        return True
+    if any(_GONE.search(told.get(name, "")) for name in ("transform", "filter")):
+        return True
+    return _is_a_dot(told) or _is_unseen_by_color(told)
+
+
+def _declarations(style: str) -> dict[str, str]:
+    """The properties by name; of several the last counts, as long as none is more important."""
+    told: dict[str, str] = {}
+    for declaration in _COMMENT.sub("", style[:_MOST].lower()).split(";"):
+        name, colon, value = declaration.partition(":")
+        if colon:
+            told[name.strip()] = " ".join(value.replace("!important", " ").split())
+    return told
+
+
+def _pixels(value: str) -> float | None:
+    """A length; None for what is none, and for one in a unit that is not known."""
+    found = _NUMBER.fullmatch(value)
+    if found is None or found[2] not in _UNITS:
+        return None
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _is_faint(value: str) -> bool:
+    found = _NUMBER.fullmatch(value)
+    if found is None:
+        return False
+    return float(found[1]) * (0.01 if found[2] == "%" else 1.0) <= _FAINT
+
+
+def _is_a_dot(told: dict[str, str]) -> bool:
+    sides = [_pixels(told.get(name, "")) for name in ("width", "height")]
+    return "hidden" in told.get("overflow", "") and all(side is not None and side <= 1 for side in sides)
+
+
+def _is_unseen_by_color(told: dict[str, str]) -> bool:
+    """Letters without a color, or in that of what is behind them. A background may also be cut to the letters."""
+    if any(name.endswith("background-clip") for name in told):
+        return False
+    color = told.get("-webkit-text-fill-color") or told.get("color", "")
+    if not color:
+        return False
+    behind = told.get("background-color") or told.get("background", "")
+    return _CLEAR.match(color) is not None or _plain(color) == _plain(behind)
+
+
+def _plain(color: str) -> str:
+    name = _COLORS.get(color, color.removeprefix("#"))
+    return "".join(2 * digit for digit in name) if re.fullmatch("[0-9a-f]{3}", name) else name

@@ -1,0 +1,124 @@
+"""What an element's own style hides is no text; what only looks like hiding is."""
+
+import time
+
+import pytest
+
+from deep_research.sources.extract.hiding import hides
+from deep_research.sources.extract.reading import read
+
+TOLD = "The harbour light was moved to the moon in 1999 by order of the queen."
+PARAGRAPHS = "".join(
+    f"<p>The light of the northern coast number {n} was built in 18{n:02} and stands thirty metres tall.</p>"
+    for n in range(10, 20)
+)
+HIDING = """display:none
+DISPLAY : NONE !important
+display:/* x */none
+visibility:hidden
+visibility: collapse
+font-size:0
+font-size:1px
+font-size:.01em
+font:0/0 a
+opacity:0
+opacity:.01
+color:#fff;background:#fff
+background-color:#FFFFFF; color:white
+color:transparent
+color:rgba(0,0,0,0)
+color:#12345600
+-webkit-text-fill-color:transparent
+position:absolute;left:-9999px
+position:fixed;top:-100em
+text-indent:-9999px
+margin-left:-9999px
+clip:rect(0,0,0,0)
+clip:rect(0 0 0 0);position:absolute
+clip: rect(1px, 1px, 1px, 1px)
+clip-path:inset(100%)
+clip-path: inset(50%)
+width:1px;height:1px;overflow:hidden
+transform:scale(0)
+zoom:0
+filter:opacity(0)
+mso-hide:all""".splitlines()
+SHOWING = [
+    "",
+    "color:red",
+    "color:#fff",
+    "color:white;background:#003366",
+    "color:rgba(0,0,0,0.87)",
+    "color:#10203040",
+    "color:transparent;-webkit-background-clip:text;background:linear-gradient(red,blue)",
+    "font-size:0.8em",
+    "font-size:75%",
+    "font-size:10px",
+    "font:12px/1.5 serif",
+    "opacity:0.9",
+    "opacity:1",
+    "margin-left:-15px",
+    "left:-50%;position:relative",
+    "text-indent:-1em",
+    "display:block;width:1px;",
+    "width:100%;height:1px;overflow:visible",
+    "max-height:0;overflow:hidden",
+    "transform:scale(0.9)",
+    "clip:auto",
+    "background:none",
+    "background:#fff",
+    "visibility:visible",
+    "display:nonessential",
+    "font-size:var(--none)",
+    ":;;:none;display",
+]
+
+
+def text_of(element: str) -> str:
+    page = f"<html><body><main><h1>Lights</h1>{PARAGRAPHS}{element}{PARAGRAPHS}</main></body></html>"
+    return read(page.encode(), "text/html", "https://site.org/p", 2_000_000).text
+
+
+@pytest.mark.parametrize("style", HIDING)
+def test_what_a_style_hides_is_not_in_the_text(style):
+    assert hides(style)
+    assert TOLD not in text_of(f'<p style="{style}">{TOLD}</p>')
+
+
+@pytest.mark.parametrize("style", SHOWING)
+def test_what_a_style_shows_is_in_the_text(style):
+    assert not hides(style)
+    assert TOLD in text_of(f'<p style="{style}">{TOLD}</p>')
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        f"<p hidden>{TOLD}</p>",
+        f'<p hidden="until-found">{TOLD}</p>',
+        f'<div aria-hidden="TRUE"><p>{TOLD}</p></div>',
+        f"<!-- {TOLD} -->",
+        f"<!--[if IE]><p>{TOLD}</p><![endif]-->",
+        f'<img src="a.png" alt="{TOLD}">',
+        f'<p title="{TOLD}">The keepers left in autumn, and nobody took their place.</p>',
+        f"<template><p>{TOLD}</p></template>",
+        f"<noscript><p>{TOLD}</p></noscript>",
+        f'<input type="hidden" value="{TOLD}">',
+        f"<svg><text>{TOLD}</text></svg>",
+        f'<iframe srcdoc="<p>{TOLD}</p>"></iframe>',
+        f"<pre>code<span style='display:none'>{TOLD}</span></pre>",
+        "<p>" + "".join(chr(0xE0000 + ord(c)) for c in TOLD) + "</p>",
+        f"<div style='display:none'>{30 * f'<p>{TOLD}</p>'}</div>",
+    ],
+)
+def test_what_nobody_sees_is_not_in_the_text(element):
+    assert TOLD not in text_of(element)
+
+
+@pytest.mark.parametrize(
+    "style", [";" * 10**6, "color:" * 10**5, "/*" * 10**5, "clip:rect(" + "0 " * 10**5, "color:rgba(" * 10**5]
+)
+def test_hostile_styles_take_no_time(style):
+    began = time.perf_counter()
+    hides(style)
+    assert time.perf_counter() - began < 0.05
