@@ -107,7 +107,7 @@ def test_few_items_are_allocated_as_well_as_can_be(items, budget, allow_dropping
         for chosen in product(*sizes)
         if sum(chosen) <= budget
     )
-    assert made.weight >= 0.98 * best
+    assert made.weight >= 0.98 * best - 1e-12  # priorities next to nothing lose their last digits
 
 
 def bound(items, budget, allow_dropping):
