@@ -228,8 +228,8 @@ class ModelError(WorkError):
 
 
 class WindowError(WorkError):
-    """``data`` has ``tokens`` (what was to be sent, at most) and ``limit``; ``model`` where a call is meant, and ``items``
-    (protected, top, regular) where the floors of these do not fit."""
+    """``data`` has ``tokens`` (what was to be sent, at most) and ``limit``; ``model`` where a call is meant, and
+    ``items`` (protected, top, regular) where the floors of these do not fit."""
 
     code = "window"
 

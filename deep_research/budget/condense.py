@@ -156,12 +156,12 @@ def _single(
     """The sentence that matters most of those that fit; a piece of the best when none does."""
     order = sorted(range(len(sentences)), key=lambda place: (-scores[place], place))
     told = [place for place in order if sentences[place].kind is not BlockKind.HEADING] or order
-    shortest = sorted(told, key=lambda place: (sentences[place].end - sentences[place].start, place))
-    for place in (*told[:SINGLE], *shortest[:1]):
-        sentence = sentences[place]
-        if measure(text[sentence.start : sentence.end]) <= room:
-            return Condensed(
-                text[sentence.start : sentence.end], (Span(start=sentence.start, end=sentence.end),)
-            )
-    best = sentences[told[0]] if told else None
+    shortest = sorted(told, key=lambda place: (sentences[place].end - sentences[place].start, place))[:1]
+    first = told[:SINGLE]
+    plain = [p for p in first if not _is_debris(text[sentences[p].start : sentences[p].end])] or first
+    for place in (*plain, *shortest):
+        start, end = sentences[place].start, sentences[place].end
+        if measure(text[start:end]) <= room:
+            return Condensed(text[start:end], (Span(start=start, end=end),))
+    best = sentences[plain[0]] if plain else None
     return cut(text, best.start if best else 0, best.end if best else len(text), room, measure)

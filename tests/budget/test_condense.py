@@ -150,6 +150,16 @@ def test_a_headline_is_one_sentence():
     assert made.text == "They wrote down wind and weather three times a day."
 
 
+def test_a_headline_is_of_the_text_and_not_of_its_page():
+    made = condense(
+        "Skip to main content\n\nThe tower stands.\n\nIt is old.",
+        30,
+        measure=len,
+        level=FidelityLevel.HEADLINE,
+    )
+    assert made.text == "The tower stands."
+
+
 def test_a_sentence_larger_than_the_room_is_cut_at_a_word():
     text = "The keepers of the light wrote down wind and weather " * 30
     made = condense(text, 40, measure=len)
