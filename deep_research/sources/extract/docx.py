@@ -18,6 +18,7 @@ from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.tables import written
 
 _HEADING = re.compile(r"heading (\d)\Z", re.IGNORECASE)
+_NUMBERED = re.compile(r"List Number(?: \d)?\Z")
 _LIST = re.compile(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.IGNORECASE)
 _CONTENTS = re.compile(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECASE)
 _NOT_AN_AUTHOR = re.compile(r"python-docx|^(?:user|admin\w*|author|unknown|owner|\W*)$|\\|@", re.IGNORECASE)
@@ -90,7 +91,8 @@ def _paragraph(paragraph: Any) -> Iterator[tuple[str, str]]:
     elif style == "Title":
         yield "heading", f"# {' '.join(text.split())}"
     elif (level := _level(paragraph, style)) is not None:
-        yield "item", f"{'  ' * min(level, 5)}- {' '.join(text.split())}"
+        label = "#." if _NUMBERED.match(style) else "-"
+        yield "item", f"{'  ' * min(level, 5)}{label} {' '.join(text.split())}"
     else:
         yield "", text
 
@@ -127,6 +129,11 @@ def _table(table: Any, depth: int) -> Iterator[tuple[str, str]]:
 
 def _spaced(blocks: list[tuple[str, str]]) -> Iterator[str]:
     before = ""
+    number = 0
     for kind, block in blocks:
+        number = number + 1 if kind == "item" and block.startswith("#. ") else 0
+        block = (
+            f"{number}{block[1:]}" if number else block.replace("#. ", "- ", 1) if kind == "item" else block
+        )
         yield ("\n" if kind == before == "item" else "\n\n") + block
         before = kind

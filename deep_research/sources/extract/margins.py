@@ -9,6 +9,7 @@ _EDGE = 3  # lines at each end of a page in which they may stand
 _PAGE_NUMBER = re.compile(
     r"\W*(?:page|seite|p\.)?\s*(?:\d{1,4}|[ivxlc]{1,7})\s*(?:(?:of|/|von|de)\s*\d{1,4})?\W*\Z", re.IGNORECASE
 )
+_SAYS_PAGE = re.compile(r"\W*(?:page|seite)\s+\d{1,4}(?:\s*(?:of|/|von)\s*\d{1,4})?\W*\Z", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _ROMAN = re.compile(r"\b[ivxlc]+\b")
 
@@ -17,7 +18,8 @@ def without_margins(pages: list[list[str]]) -> list[list[str]]:
     """The lines of each page without those that stand at the same end of many others, numbers aside, and without
     page numbers that stand alone."""
     filled = [[line for line in page if line.strip()] for page in pages]
-    several = max(3, len([page for page in filled if page]) // 4)
+    count = len([page for page in filled if page])
+    several = max(3 if count > 2 else 2, count // 4)
     tops = Counter(key for page in filled for key in {_key(line) for line in page[:_EDGE]})
     bottoms = Counter(key for page in filled for key in {_key(line) for line in page[-_EDGE:]})
     # What runs over all pages is on the first one what the text is called.
@@ -31,7 +33,7 @@ def _page(page: list[str], tops: Counter[str], bottoms: Counter[str], several: i
         for turn, place in enumerate(ends):
             line = lines[place]
             comes_back = counted[_key(line)] >= several and len(line.strip()) < 150
-            if comes_back or (turn == 0 and _PAGE_NUMBER.match(line)):
+            if comes_back or (turn == 0 and _PAGE_NUMBER.match(line)) or _SAYS_PAGE.match(line):
                 lines[place] = ""
             elif turn:
                 break

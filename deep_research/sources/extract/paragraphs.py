@@ -37,7 +37,7 @@ def flowing(lines: list[str]) -> str:
         else:
             paragraphs[-1] = _joined(paragraphs[-1], text)
         short = len(text) < usual * 0.75
-        ended = text.endswith(_ENDS) and short
+        ended = text.endswith(_ENDS) and (short or bool(_ITEM.match(paragraphs[-1])))
         open_ = not (
             _is_row(line) or ended or _is_heading(text, usual, last) or (short and text[-1:].isdigit())
         )

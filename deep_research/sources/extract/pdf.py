@@ -11,6 +11,7 @@ from deep_research.evidence.plain import clean
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.layout import has_columns, is_shattered, with_label
 from deep_research.sources.extract.margins import without_margins
 from deep_research.sources.extract.paragraphs import flowing
 from deep_research.sources.extract.plaintext import UnreadableError
@@ -18,13 +19,14 @@ from deep_research.sources.extract.plaintext import UnreadableError
 MAX_BYTES = 50_000_000
 MAX_PAGES = 500
 _TOO_LITTLE = 20  # characters a page, below which it is a picture of a page with a stamp on it
+_NAMELESS = r"^\(?(?:anonymous|unspecified|none)\)?$"
 _NOT_A_TITLE = re.compile(
-    r"untitled|microsoft word|powerpoint|\.(?:docx?|indd|tex|pdf|qxd|pptx?|dvi)\b|^\W*$|^(?:title|document\d*|slide \d+)$"
-    r"|https?://",
+    rf"{_NAMELESS}|untitled|microsoft word|powerpoint|\.(?:docx?|indd|tex|pdf|qxd|pptx?|dvi)\b|^\W*$"
+    r"|^(?:title|document\d*|slide \d+)$|https?://",
     re.IGNORECASE,
 )
 _NOT_AN_AUTHOR = re.compile(
-    r"^(?:user|admin\w*|author|unknown|owner|root|anonymous|\W*)$|\\|@|https?://", re.IGNORECASE
+    rf"{_NAMELESS}|^(?:user|admin\w*|author|unknown|owner|root|\W*)$|\\|@|https?://", re.IGNORECASE
 )
 
 
@@ -71,8 +73,19 @@ def read(raw: bytes, asked: Asked) -> Document:
 
 
 def _lines(page: Any) -> list[str]:
-    text = clean(page.extract_text() or "")
-    return [line.rstrip() for line in text.split("\n")]
+    """The lines of a page in the order of the file. Where that gives each cell of a table and each number of a list a
+    line of its own, as they lie on the page."""
+    lines = _split(page.extract_text())
+    if is_shattered(lines):
+        laid_out = _split(page.extract_text(extraction_mode="layout", layout_mode_space_vertically=False))
+        if laid_out and not has_columns(laid_out):
+            return [with_label(line) for line in laid_out]
+    return lines
+
+
+def _split(text: str | None) -> list[str]:
+    # Some programs draw their bullets with the character that means "deleted".
+    return [line.rstrip() for line in clean((text or "").replace("\x7f", "•")).split("\n")]
 
 
 def _joined(pages: list[str]) -> tuple[str, tuple[int, ...]]:

@@ -1,0 +1,53 @@
+"""Pages of a PDF whose lines fell to pieces are read as they lie."""
+
+import pytest
+
+from deep_research.sources.extract.layout import has_columns, is_shattered, with_label
+from deep_research.sources.extract.margins import without_margins
+from deep_research.sources.extract.paragraphs import flowing
+
+CELLS = ["Year", "Vessels", "Tonnage", "1938", "312", "148,200", "1952", "41", "19,870"]
+PROSE = ["The harbour of Mole was dredged in 1931 to a depth of nine metres, and its"] * 9
+
+
+def test_cells_on_lines_of_their_own_are_a_shattered_page_and_prose_with_headings_is_none():
+    assert is_shattered([*PROSE, *CELLS])
+    assert not is_shattered([*PROSE, "Contents", "The harbour", "Traffic"])
+    assert not is_shattered([])
+
+
+def test_prose_beside_prose_is_told_from_a_table():
+    left, right = "the breakwater was lengthened by two", "called in that year, against three"
+    assert has_columns([f"{left}     {right}"] * 8)
+    assert not has_columns(["Year     Vessels     Tonnage", "1938     312         148,200"])
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("  1   Open the vent on the lee side.", "1. Open the vent on the lee side."),
+        ("12.  Fill the reservoir.", "12. Fill the reservoir."),
+        ("•   a pair of scissors", "• a pair of scissors"),
+        ("1938     312         148,200", "1938     312         148,200"),
+        ("12     store", "12     store"),
+        ("1   Wick     store room", "1   Wick     store room"),
+        ("An ordinary line", "An ordinary line"),
+    ],
+)
+def test_labels_of_lists_are_written_as_such_and_rows_stay(line, read):
+    assert with_label(line) == read
+
+
+def test_laid_out_lines_become_rows_and_items():
+    lines = ["Lamps", "Year     Vessels     Tonnage", "1938     312         148,200", "Then it was rebuilt."]
+    assert flowing(lines) == "Lamps\n\nYear | Vessels | Tonnage\n1938 | 312 | 148,200\n\nThen it was rebuilt."
+    assert flowing(["1. Trim the wick to six millimetres.", "Tools", "- a funnel"]).split("\n\n")[:2] == [
+        "1. Trim the wick to six millimetres.",
+        "Tools",
+    ]
+
+
+def test_a_number_that_says_page_goes_even_below_a_header_and_of_two_pages_both_headers_count():
+    pages = [["Harbour Board", "Page 1", "First text."], ["Harbour Board", "Page 2", "Second text."]]
+    told = [" ".join(line for line in page if line) for page in without_margins(pages)]
+    assert told == ["Harbour Board First text.", "Second text."]
