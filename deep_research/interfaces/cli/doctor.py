@@ -31,6 +31,7 @@ from deep_research.settings import ResolvedSettings, Settings, load_settings
 _PACKAGES = (
     "anthropic",
     "httpx",
+    "lxml-html-clean",
     "openai",
     "platformdirs",
     "protego",

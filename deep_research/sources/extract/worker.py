@@ -60,6 +60,9 @@ def main(memory: int, cpu_seconds: int, seconds: float) -> None:
             answer = {"why": "reading it took too much memory", "limit": "memory", "leaving": True}
         except RecursionError:
             answer = {"why": "nested too deeply to be read", "limit": "size", "leaving": True}
+        except ImportError as error:
+            # The fault is ours and not the file's.
+            answer = {"why": f"a library that reads it is missing ({error.name}); reinstall deep-research"}
         except Exception as error:
             answer = {"why": f"a damaged file ({type(error).__name__})", "leaving": True}
         del raw, piece

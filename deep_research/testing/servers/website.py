@@ -38,6 +38,7 @@ class WebSite:
         self.most_at_once = 0
         self.port = 0
         self._inside = 0
+        self._answering: set[asyncio.Task[None] | None] = set()  # a loop alone does not hold on to its tasks
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
@@ -77,6 +78,8 @@ class WebSite:
             task.cancel()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        self._answering.add(task)
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             self.asked.append(head)
@@ -99,6 +102,7 @@ class WebSite:
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # whoever asked is gone, or the server is to end
         finally:
+            self._answering.discard(task)
             writer.close()
 
 

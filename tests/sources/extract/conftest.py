@@ -55,6 +55,8 @@ def read(raw, media_type, name, max_text_bytes):
         os.fork()
     if what == "write":
         open(rest, "w").write("x")
+    if what == "import":
+        raise ImportError("no such library", name="parsers")
     if what == "recurse":
         def deeper():
             deeper()

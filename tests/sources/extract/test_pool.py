@@ -35,6 +35,7 @@ Children = Callable[[], list[int]]
         ("wrong", "crashed", None),
         ("flood", "crashed", None),
         ("recurse", "nested too deeply", "size"),
+        ("import", "a library that reads it is missing (parsers); reinstall deep-research", None),
         ("start", "damaged", None),
         ("fork", "damaged", None),
     ],
