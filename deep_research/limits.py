@@ -71,11 +71,11 @@ class Gate:
         with self._lock:
             self._closed = max(self._closed, self.clock() + seconds)
 
-    def limit(self, at_once: int, per_minute: float | None) -> None:
+    def limit(self, at_once: int, per_minute: float | None, burst: int = 1) -> None:
         """Other limits from now on."""
         _check(at_once, per_minute)
         with self._lock:
-            self.at_once, self.per_minute = at_once, per_minute
+            self.at_once, self.per_minute, self.burst = at_once, per_minute, burst
             self._admit()
 
     def renew(self) -> None:
@@ -185,16 +185,16 @@ class Gates:
         self._lock = threading.Lock()
         self._gates: dict[str, Gate] = {}
 
-    def gate(self, name: str, *, at_once: int, per_minute: float | None = None) -> Gate:
+    def gate(self, name: str, *, at_once: int, per_minute: float | None = None, burst: int = 1) -> Gate:
         """The gate of that name; its limits become those given last."""
         with self._lock:
             gate = self._gates.get(name)
             if gate is None:
                 if len(self._gates) >= MOST_GATES:
                     self._forget()
-                gate = self._gates[name] = Gate(at_once, per_minute)
+                gate = self._gates[name] = Gate(at_once, per_minute, burst=burst)
                 return gate
-        gate.limit(at_once, per_minute)
+        gate.limit(at_once, per_minute, burst)
         return gate
 
     def _forget(self) -> None:

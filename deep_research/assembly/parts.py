@@ -76,6 +76,7 @@ class Parts:
     calls: Calls
     models: ModelRoles
     searches: bool
+    local_only: bool = False
 
     def ready(self) -> None:
         """What must hold before a run is started; reads the corpus. Blocking.
@@ -86,8 +87,8 @@ class Parts:
             missing = " ".join(f"{error.problem} {error.hint}" for error in self.sources.missing)
             raise NoSearchProviderError(
                 f"There is nothing to search. {missing}".strip(),
-                hint="Give a folder of documents (corpus=…, --corpus PATH), or search the web (search='web',"
-                " --search web).",
+                hint="Give a folder of documents (corpus=…, --corpus PATH)"
+                + ("." if self.local_only else ", or search the web (search='web', --search web)."),
             )
         if self.sources.corpus is not None:
             self.sources.corpus.prepare(max_age=CORPUS_AGE)
@@ -153,6 +154,7 @@ def assemble(
         calls=calls,
         models=roles,
         searches=bool(found.any or own),
+        local_only=settings.local_only,
     )
 
 

@@ -107,3 +107,13 @@ def test_only_a_model_of_this_machine_may_be_asked(model, here, tmp_path, monkey
     else:
         with pytest.raises(ConfigurationError, match="is not on this machine"):
             DeepResearch(**made)
+
+
+def test_without_documents_it_says_that_they_are_missing_and_nothing_of_the_web(tmp_path):
+    with (
+        DeepResearch(local_only=True, data_dir=tmp_path) as research,
+        pytest.raises(ConfigurationError) as caught,
+    ):
+        research.run("Who built the Bell Rock lighthouse?")
+    assert "--corpus" in str(caught.value)
+    assert "web" not in str(caught.value)

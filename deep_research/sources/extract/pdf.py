@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from datetime import date, datetime
 from typing import Any
 
 from deep_research.evidence.plain import clean
@@ -59,13 +58,12 @@ def read(raw: bytes, asked: Asked) -> Document:
         else:
             raise UnreadableError("no text layer: its pages are pictures; run it through text recognition")
     text, starts = _joined([clean(flowing(page)) for page in without_margins(pages)])
-    title, author, published = about
+    title, author = about
     return finished(
         raw,
         asked.name,
         title=title or _first_line(text),
         text=text,
-        published=published,
         author=author,
         pages=starts,
         max_text_bytes=asked.max_text_bytes,
@@ -113,21 +111,20 @@ def _has_images(page: Any) -> bool:
         return True
 
 
-def _metadata(reader: Any) -> tuple[str, str, date | None]:
-    """What the file says of itself, where it is sane: programs fill it with names of files and of themselves."""
+def _metadata(reader: Any) -> tuple[str, str]:
+    """The title and author that the file says, where they are sane: programs fill them with names of files and of
+    themselves. The day it says is that on which the file was made, which of an old report says nothing."""
     try:
         said = reader.metadata
         if said is None:
-            return "", "", None
+            return "", ""
         title = " ".join(str(said.title or "").split())
         author = " ".join(str(said.author or "").split())
-        day = said.creation_date
     except Exception:
-        return "", "", None
-    published = day.date() if isinstance(day, datetime) and 1990 <= day.year <= 2100 else None
+        return "", ""
     if _NOT_A_TITLE.search(title) or not 3 < len(title) < 300:
         title = ""
-    return title, "" if _NOT_AN_AUTHOR.search(author) else author, published
+    return title, "" if _NOT_AN_AUTHOR.search(author) else author
 
 
 def _first_line(text: str) -> str:

@@ -123,8 +123,7 @@ class Service:
                 calls=calls,
                 timeout=timeout,
             )
-        gate = common.gates.gate(f"search {endpoint}", at_once=at_once, per_minute=slowest)
-        gate.burst = at_once
+        gate = common.gates.gate(f"search {endpoint}", at_once=at_once, per_minute=slowest, burst=at_once)
         return cls(
             provider=provider, gate=gate, breaker=common.breaker(endpoint), calls=calls, timeout=timeout
         )
@@ -209,8 +208,6 @@ class Service:
                 found = await self._asked(request)
             except SearchError as error:
                 self._note(error)
-                raise
-            except asyncio.CancelledError:
                 raise
         self.breaker.succeeded()
         return found
