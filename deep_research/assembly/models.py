@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deep_research.budget import ModelRoles
+from deep_research.budget.metered import ModelRoles
 from deep_research.errors import ConfigurationError, UnknownNameError
 from deep_research.models.base import ModelProvider
 from deep_research.models.pool import ModelPool, Named

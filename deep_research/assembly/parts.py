@@ -8,7 +8,7 @@ from typing import Any
 
 from deep_research.assembly.models import Models, make_models, ready, used
 from deep_research.assembly.sources import Sources, make_sources
-from deep_research.budget import ModelRoles
+from deep_research.budget.metered import ModelRoles
 from deep_research.calls import Calls
 from deep_research.errors import (
     ConfigurationError,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from deep_research.budget import RunModels
+from deep_research.budget.metered import RunModels
 from deep_research.calls import Calls, first
 from deep_research.errors import AgentError, DeepResearchError, HandoffError, ModelError, StopResearch
 from deep_research.logs import told

@@ -37,6 +37,7 @@ from deep_research.state.records import (
     ValidationResult,
 )
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
+from deep_research.state.sending import Sending, SentItem
 from deep_research.state.spending import Budget, ModelSpend, Reservation, TokenUsage, Usage
 
 __all__ = [
@@ -71,6 +72,8 @@ __all__ = [
     "Reservation",
     "RunOptions",
     "RunStatus",
+    "Sending",
+    "SentItem",
     "Source",
     "SourceKind",
     "SourceQuality",

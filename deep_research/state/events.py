@@ -36,6 +36,7 @@ from deep_research.state.records import (
     ValidationResult,
 )
 from deep_research.state.run import Parking, RunOptions
+from deep_research.state.sending import Sending
 from deep_research.state.spending import Reservation, TokenUsage
 
 
@@ -224,6 +225,15 @@ class ModelSettled(Event):
     request_id: str | None = None
 
 
+class ContentSent(Event):
+    """What an agent with a model was given of what there was for its phase. ANALYSIS reads in several calls, of which
+    each says this of its own items; in other phases the latest stands."""
+
+    type: Literal["content.sent"] = "content.sent"
+    phase: DeepResearchPhase
+    sending: Sending
+
+
 class ModelFellBack(Event):
     """A model of a chain gave nothing that can be used, and the next was asked."""
 
@@ -285,6 +295,7 @@ AnyEvent = (
     | ModelReserved
     | ModelSettled
     | ModelFellBack
+    | ContentSent
     | HookFailed
     | LimitReached
     | RunParked

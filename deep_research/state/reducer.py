@@ -38,6 +38,7 @@ from deep_research.state.records import (
     SubQuery,
 )
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
+from deep_research.state.sending import Sending
 from deep_research.state.spending import Reservation, Usage
 
 _COLLECTIONS = frozenset(
@@ -54,6 +55,7 @@ _COLLECTIONS = frozenset(
         "limits",
         "answers",
         "reservations",
+        "sent",
     }
 )
 _SCALARS = tuple(name for name in DeepResearchState.model_fields if name not in _COLLECTIONS)
@@ -112,6 +114,7 @@ class Fold:
         self.limits: dict[tuple[str, str], Limit] = {(x.name, x.message): x for x in base.limits}
         self.answers: dict[str, str] = dict(base.answers)
         self.reservations: dict[str, Reservation] = {r.call_id: r for r in base.reservations}
+        self.sent: dict[DeepResearchPhase, Sending] = dict(base.sent)
         self._snapshot: DeepResearchState | None = None
         # Ranking is worth doing only when what is ranked has changed.
         self._sources: tuple[Source, ...] | None = None
@@ -164,6 +167,7 @@ class Fold:
                 limits=tuple(self.limits[key] for key in sorted(self.limits)),
                 answers=dict(self.answers),
                 reservations=tuple(self.reservations.values()),
+                sent=dict(self.sent),
                 **{name: getattr(self, name) for name in _SCALARS},
             )
         return self._snapshot
@@ -529,6 +533,20 @@ def _model_fell_back(state: Fold, event: ev.ModelFellBack) -> None:
         message=f"For the {event.role}, {event.model} gave no usable answer and {event.next_model} was asked.",
     )
     state.limits[limit.name, limit.message] = limit
+
+
+@_on(ev.ContentSent)
+def _content_sent(state: Fold, event: ev.ContentSent) -> None:
+    known = state.sent.get(event.phase)
+    if known is None or event.phase is not DeepResearchPhase.ANALYSIS:
+        state.sent[event.phase] = event.sending
+        return
+    items = {item.id: item for item in (*known.items, *event.sending.items)}
+    state.sent[event.phase] = Sending(
+        items=tuple(items.values()),
+        available=known.available + event.sending.available,
+        archived=known.archived | event.sending.archived,
+    )
 
 
 @_on(ev.HookFailed)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deep_research.budget import ModelRoles, RunModels
+from deep_research.budget.metered import ModelRoles, RunModels
 from deep_research.calls import Calls
 from deep_research.errors import (
     ConfigurationError,

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from deep_research.budget import ModelRoles
+from deep_research.budget.metered import ModelRoles
 from deep_research.errors import DeepResearchError
 from deep_research.limits import Gates
 from deep_research.models import Message, ModelCall

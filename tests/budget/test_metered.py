@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from deep_research.budget import ModelRoles
+from deep_research.budget.metered import ModelRoles
 from deep_research.errors import AgentError, BudgetError, ConfigurationError, ModelError, WindowError
 from deep_research.limits import Gates
 from deep_research.models import Message, ModelCall, ModelProvider, Reply, StopReason, TokenUsage

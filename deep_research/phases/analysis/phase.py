@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from deep_research.budget import RunModels
+from deep_research.budget.metered import RunModels
 from deep_research.evidence.agreement import confidence, filled, merged
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from deep_research.budget import RunModels
+from deep_research.budget.metered import RunModels
 from deep_research.errors import DeepResearchError
 from deep_research.evidence.identity import canonical_url
 from deep_research.evidence.plain import clean

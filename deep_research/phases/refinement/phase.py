@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deep_research.budget import RunModels
+from deep_research.budget.metered import RunModels
 from deep_research.phases.base import Phase, noted, shared
 from deep_research.phases.refinement.handoff import RefinerInput, RefinerOutput
 from deep_research.state import DeepResearchPhase, DeepResearchState, SubQueryStatus

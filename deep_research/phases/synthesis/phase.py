@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deep_research.budget import RunModels
+from deep_research.budget.metered import RunModels
 from deep_research.phases.base import Phase, noted, shared
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.report.render import finished
