@@ -8,6 +8,7 @@ from typing import Any
 
 from deep_research.assembly.models import Models, make_models, ready, used
 from deep_research.assembly.sources import Sources, make_sources
+from deep_research.budget.fitting import ContentRules
 from deep_research.budget.metered import ModelRoles
 from deep_research.calls import Calls
 from deep_research.errors import (
@@ -46,8 +47,8 @@ _PHASES: dict[DeepResearchPhase, Callable[..., Phase[Any, Any]]] = {
     DeepResearchPhase.SYNTHESIS: SynthesisPhase,
     DeepResearchPhase.REFINEMENT: RefinementPhase,
 }
-_THINKING: dict[DeepResearchPhase, Callable[[], Any]] = {
-    DeepResearchPhase.PLANNING: LLMPlanner,
+_THINKING: dict[DeepResearchPhase, Callable[[ContentRules], Any]] = {
+    DeepResearchPhase.PLANNING: lambda _: LLMPlanner(),
     DeepResearchPhase.ANALYSIS: LLMAnalyzer,
     DeepResearchPhase.SYNTHESIS: LLMSynthesizer,
     DeepResearchPhase.REFINEMENT: LLMRefiner,
@@ -129,10 +130,15 @@ def assemble(
     ready(roles, local_only=settings.local_only)
     found = make_sources(settings, search or settings.search, pages=pages, store=store, calls=calls)
     own = chosen.get(AgentRole.GATHERER)
+    rules = ContentRules(
+        enabled=settings.token_management_enabled,
+        allow_dropping=settings.allow_content_dropping,
+        reading_tokens=settings.reading_tokens,
+    )
     phases = {
         phase: make(
             chosen.get(PHASE_TO_AGENT[phase])
-            or (found.gatherer if phase is DeepResearchPhase.GATHERING else _agent(phase, roles)),
+            or (found.gatherer if phase is DeepResearchPhase.GATHERING else _agent(phase, roles, rules)),
             limits=limits,
         )
         for phase, make in _PHASES.items()
@@ -184,10 +190,10 @@ def _agents(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]
     return chosen
 
 
-def _agent(phase: DeepResearchPhase, roles: ModelRoles) -> Any:
+def _agent(phase: DeepResearchPhase, roles: ModelRoles, rules: ContentRules) -> Any:
     """The agent of ours that thinks with a model, where there is one for its role; else the extractive one."""
     role = ModelRole(PHASE_TO_AGENT[phase].value)
-    return _THINKING[phase]() if roles.chain_of(role) else _EXTRACTIVE[phase]()
+    return _THINKING[phase](rules) if roles.chain_of(role) else _EXTRACTIVE[phase]()
 
 
 def _hooks(given: SupervisorHooks | None) -> SupervisorHooks:

@@ -19,6 +19,19 @@ LEFT = 0.02  # of the budget that may stay unused
 TRIES = 12  # of items, to use what others left
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContentRules:
+    """What may be done to content that does not fit. Not ``enabled``: nothing, and what does not fit fails.
+    ``reading_tokens`` are those of sources that a model reads in one round."""
+
+    enabled: bool = True
+    allow_dropping: bool = False
+    reading_tokens: int = 100_000
+
+
+DEFAULTS = ContentRules()
+
+
 @dataclass(frozen=True, slots=True)
 class Content:
     """Something to send. ``forms`` are its texts, the whole first, each further one a way to say less of it; what has to
@@ -58,17 +71,17 @@ def fit(
     *,
     count: Count,
     query: str = "",
-    allow_dropping: bool = False,
+    rules: ContentRules = ContentRules(),
     top: int = TOP_SOURCES,
 ) -> Fitted:
     """The contents within ``budget`` tokens, as ``count`` counts them: whole where they fit, else by what they matter
     (see `allocate_what_fits`), condensed with regard to ``query``. Raises `WindowError` when what is protected does not
     fit."""
     wholes = {content.id: count(content.forms[0]) for content in contents}
-    if sum(wholes.values()) <= budget:
+    if sum(wholes.values()) <= budget or not rules.enabled:
         return _fitted(contents, {c.id: c.forms[0] for c in contents}, wholes, wholes, None)
     items = [Item(c.id, wholes[c.id], c.priority, c.klass) for c in contents]
-    allocation, gave_way = allocate_what_fits(items, budget, allow_dropping=allow_dropping, top=top)
+    allocation, gave_way = allocate_what_fits(items, budget, allow_dropping=rules.allow_dropping, top=top)
 
     def text_of(content: Content, size: int) -> str:
         shown = next((form for form in content.forms if count(form) <= size), None)

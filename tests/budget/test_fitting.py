@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from deep_research.budget.allocation import Item, ItemClass, Kept
-from deep_research.budget.fitting import Content, fit
+from deep_research.budget.fitting import Content, ContentRules, fit
 from deep_research.errors import WindowError
 
 WORDS = ["harbour", "light", "keeper", "1811", "stone", "Bell Rock", "cost", "42,000", "tower", "sea", "reef"]
@@ -58,7 +58,9 @@ def test_two_thousand_times_what_is_sent_never_exceeds_the_budget(contents, budg
 def check(contents, budget, dropping):
     floors = [Item(c.id, count(c.forms[0]), 0.5, c.klass) for c in contents]
     assume(sum(item.floor(Kept.NOTHING) for item in floors) <= budget)
-    fitted = fit(contents, budget, count=count, query="Bell Rock cost", allow_dropping=dropping)
+    fitted = fit(
+        contents, budget, count=count, query="Bell Rock cost", rules=ContentRules(allow_dropping=dropping)
+    )
     assert sum(map(count, fitted.texts.values())) == fitted.used <= budget
     total = sum(count(c.forms[0]) for c in contents)
     if total > budget >= 150:
@@ -101,3 +103,9 @@ def test_what_is_protected_is_never_dropped_in_silence():
     long = " ".join(f"Harbour {n} has a light." for n in range(300))
     with pytest.raises(WindowError):
         fit([Content("a", (long,), klass=ItemClass.PROTECTED)], 20, count=count)
+
+
+def test_where_nothing_is_managed_all_is_sent_whole():
+    long = " ".join(f"Harbour {n} has a light." for n in range(300))
+    fitted = fit([Content("a", (long,))], 20, count=count, rules=ContentRules(enabled=False))
+    assert fitted.texts["a"] == long
