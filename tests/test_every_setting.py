@@ -653,8 +653,9 @@ def long_documents(tmp_path, count=4):
 
 def read_in_part(tmp_path, **fields):
     """The result of a run whose model reads less than there is, and the model."""
-    long_documents(tmp_path)
-    return researched(tmp_path, **{"reading_tokens": 2_000, **fields})
+    long_documents(tmp_path, fields.pop("documents", 4))
+    wide = {"reading_tokens": 2_000, "model_context_overrides": {"reading:m": 100_000}}
+    return researched(tmp_path, **wide | fields)
 
 
 @shows("reading_tokens")
@@ -679,7 +680,7 @@ def whether_content_is_made_to_fit(tmp_path):
 @shows("allow_content_dropping")
 def whether_anything_is_left_out(tmp_path):
     for allowed in (False, True):
-        result, _ = read_in_part(tmp_path, allow_content_dropping=allowed)
+        result, _ = read_in_part(tmp_path, documents=8, reading_tokens=4_000, allow_content_dropping=allowed)
         assert bool(result.fidelity.dropped_content_ids) is allowed
 
 
