@@ -141,7 +141,7 @@ def assemble(
     phases[DeepResearchPhase.PLANNING] = PlanningPhase(
         planner, limits=limits, look=found.gatherer.look if found.gatherer.looks else None
     )
-    used(roles, phases, settings)
+    roles = used(roles, phases, settings)
     return Parts(
         store=store,
         own_store=own_store,

@@ -12,7 +12,14 @@ from pydantic import ValidationError
 
 from deep_research.budget import RunModels
 from deep_research.calls import Calls, first
-from deep_research.errors import AgentError, DeepResearchError, HandoffError, ModelError, StopResearch
+from deep_research.errors import (
+    AgentError,
+    BudgetError,
+    DeepResearchError,
+    HandoffError,
+    ModelError,
+    StopResearch,
+)
 from deep_research.logs import told
 from deep_research.models.language import LanguageModel
 from deep_research.state import (
@@ -157,7 +164,9 @@ class Phase(ABC, Generic[_In, _Out]):
     def _model(self, models: RunModels | None) -> LanguageModel:
         if models is None:
             raise AgentError(f"The {self.role} needs a model.", hint="Hand the phase a RunModels.")
-        return models.model(ModelRole(self.role.value), self.phase)
+        # Where nobody could do the rest of the phase, a share would end the run.
+        steered = bool(getattr(self.agent, "falls_back", False))
+        return models.model(ModelRole(self.role.value), self.phase, steered=steered)
 
     async def ask_also(
         self,
@@ -205,10 +214,10 @@ async def off_loop(size: int, work: Callable[..., _T], *args: Any, **kwargs: Any
 
 async def together(units: Iterable[Callable[[], Coroutine[Any, Any, None]]], *, at_once: int) -> None:
     """Run units side by side, so many at once. The first failure ends those that run, lets none begin, and is
-    raised as itself. When a model fails, those that run finish first: they were paid for."""
+    raised as itself. When a model fails or the budget is reached, those that run finish first: they were paid for."""
     slots = asyncio.Semaphore(at_once)
     failed = False
-    outage: ModelError | None = None
+    outage: ModelError | BudgetError | None = None
 
     async def in_turn(unit: Callable[[], Coroutine[Any, Any, None]]) -> None:
         nonlocal failed, outage
@@ -217,7 +226,7 @@ async def together(units: Iterable[Callable[[], Coroutine[Any, Any, None]]], *, 
                 return
             try:
                 await unit()
-            except ModelError as error:
+            except (ModelError, BudgetError) as error:
                 failed, outage = True, outage or error
             except BaseException:
                 failed = True

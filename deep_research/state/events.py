@@ -196,11 +196,13 @@ class IterationStarted(Event):
 
 
 class AgentFellBack(Event):
-    """An agent could not do its work and the extractive one did it instead."""
+    """An agent could not do its work and the extractive one did it instead. ``limit`` is what is told of it, where that
+    is not the error."""
 
     type: Literal["agent.fell_back"] = "agent.fell_back"
     role: str
     error: str
+    limit: Limit | None = None
 
 
 class ModelReserved(Event):

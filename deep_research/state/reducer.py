@@ -38,7 +38,7 @@ from deep_research.state.records import (
     SubQuery,
 )
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
-from deep_research.state.spending import Reservation, Usage
+from deep_research.state.spending import Reservation, Spent, Usage
 
 _COLLECTIONS = frozenset(
     {
@@ -81,6 +81,9 @@ class Fold:
     recommendation: IterationRecommendation | None
     report_improvements: tuple[str, ...]
     usage: Usage
+    iteration_spent: Spent
+    phase_spent: Spent
+    phase_answers: int
     duplicates_skipped: int
     unfounded: int
     unknown_ids: int
@@ -292,6 +295,17 @@ def _phase_started(state: Fold, event: ev.PhaseStarted) -> None:
     state.phase_done = False
     state.analyzed_now.clear()
     state.decisions.append(event.decision)
+    _pass_begins(state)
+
+
+def _pass_begins(state: Fold) -> None:
+    """What the shares of the phase are counted from."""
+    state.phase_spent = _spent(state)
+    state.phase_answers = state.usage.answers(state.phase)
+
+
+def _spent(state: Fold) -> Spent:
+    return Spent.of(state.usage, state.reservations.values())
 
 
 @_on(ev.PlanMade)
@@ -465,6 +479,7 @@ def _phase_retried(state: Fold, event: ev.PhaseRetried) -> None:
         state.supervisor_retries = 0  # they are counted by phase
     state.phase_done = False
     state.analyzed_now.clear()
+    _pass_begins(state)
     if event.phase is DeepResearchPhase.GATHERING:
         for old in state.sub_queries.values():
             if old.status is SubQueryStatus.FAILED:
@@ -491,13 +506,14 @@ def _iteration_started(state: Fold, event: ev.IterationStarted) -> None:
         # What answered nothing by itself is read again together with what is found next.
         state.analyzed.clear()
     state.iteration = event.iteration
+    state.iteration_spent = _spent(state)
     state.replanned = False
     _add_sub_queries(state, event.sub_queries)
 
 
 @_on(ev.AgentFellBack)
 def _fell_back(state: Fold, event: ev.AgentFellBack) -> None:
-    limit = Limit(
+    limit = event.limit or Limit(
         name="agent",
         message=f"The {event.role} could not do its work ({event.error}); the extractive one did it.",
     )

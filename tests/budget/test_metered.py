@@ -73,9 +73,9 @@ def call(text="a question", output=500):
     return ModelCall(messages=(Message(content=text),), max_output=output)
 
 
-def ask(models, *calls, role=ModelRole.PLANNER, phase=PLANNING):
+def ask(models, *calls, role=ModelRole.PLANNER, phase=PLANNING, steered=False):
     async def journey():
-        return [await models.model(role, phase).text(each) for each in calls]
+        return [await models.model(role, phase, steered=steered).text(each) for each in calls]
 
     return asyncio.run(journey())
 

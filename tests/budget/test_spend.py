@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.budget import Spend
-from deep_research.budget.spend import Ledger
+from deep_research.budget.ledger import Ledger
 from deep_research.errors import BudgetError, ConfigurationError
 from deep_research.state import (
     Budget,
