@@ -76,7 +76,8 @@ class Agent(Protocol[_In_contra, _Out_co]):
 
     ``deterministic`` says that the same handoff gives the same answer, so the supervisor does not ask again
     without a change. ``__call__`` may be a coroutine or plain; a plain one runs in a thread. An agent whose
-    ``uses_model`` is true is called with the handoff and the `LanguageModel` of its role.
+    ``uses_model`` is true is called with the handoff and the `LanguageModel` of its role; a gatherer whose ``uses_purse``
+    is true with the handoff and the `Purse` of the run.
     """
 
     deterministic: bool
@@ -145,7 +146,8 @@ class Phase(ABC, Generic[_In, _Out]):
         try:
             if getattr(self.agent, "uses_model", False):
                 return await self.limits.calls(function, handoff, self._model(models))
-            return await self.limits.calls(function, handoff, timeout=self.limits.operation_timeout)
+            beside = self.beside(models)
+            return await self.limits.calls(function, handoff, *beside, timeout=self.limits.operation_timeout)
         except (DeepResearchError, StopResearch):
             raise
         except TimeoutError as error:
@@ -160,6 +162,10 @@ class Phase(ABC, Generic[_In, _Out]):
                 hint="The run can be resumed once the agent is mended.",
                 role=self.role.value,
             ) from error
+
+    def beside(self, models: RunModels | None) -> tuple[Any, ...]:
+        """What an agent without a model is called with beside its handoff."""
+        return ()
 
     def _model(self, models: RunModels | None) -> LanguageModel:
         if models is None:

@@ -94,6 +94,7 @@ class SubQueryCompleted(Event):
     sub_query_id: str
     sources: tuple[Source, ...]
     searches: int = 1
+    fetches: int = 0
     wordings: tuple[str, ...] = ()
 
 
@@ -102,6 +103,7 @@ class SubQueryFailed(Event):
     sub_query_id: str
     error: str
     searches: int = 1
+    fetches: int = 0
 
 
 class SourcesAnalyzed(Event):

@@ -21,6 +21,7 @@ from deep_research.state.phases import (
     SubQueryStatus,
 )
 from deep_research.state.records import (
+    OF_PAGES,
     PAGES,
     AgentDecision,
     Citation,
@@ -349,19 +350,20 @@ def _sub_query_completed(state: Fold, event: ev.SubQueryCompleted) -> None:
         # First by plan, not by arrival: which search finished first must not show in the report.
         if known.id not in state.analyzed and _place(state, source) < _place(state, known):
             state.sources[source.id] = source
-    _count_searches(state, event.searches)
+    _count_searches(state, event.searches, fetches=event.fetches)
 
 
 def _place(state: Fold, source: Source) -> tuple[int, int]:
     return state.sub_queries[source.sub_query_id].index, source.rank
 
 
-def _count_searches(state: Fold, searches: int, *, failed: int = 0) -> None:
+def _count_searches(state: Fold, searches: int, *, fetches: int, failed: int = 0) -> None:
     usage = state.usage
     state.usage = usage.model_copy(
         update={
             "searches": usage.searches + searches,
             "failed_searches": usage.failed_searches + failed,
+            "fetches": usage.fetches + fetches,
         }
     )
 
@@ -372,7 +374,7 @@ def _sub_query_failed(state: Fold, event: ev.SubQueryFailed) -> None:
     state.sub_queries[failed.id] = failed.model_copy(
         update={"status": SubQueryStatus.FAILED, "error": event.error}
     )
-    _count_searches(state, event.searches, failed=event.searches)
+    _count_searches(state, event.searches, failed=event.searches, fetches=event.fetches)
 
 
 @_on(ev.SourcesAnalyzed)
@@ -557,11 +559,13 @@ def _hook_failed(state: Fold, event: ev.HookFailed) -> None:
 def _limit_reached(state: Fold, event: ev.LimitReached) -> None:
     key = event.limit.name, event.limit.message
     known = state.limits.get(key)
-    if known is not None and known.name == PAGES:  # of other searches, for the same reason
-        skipped = tuple(sorted({*known.skipped, *event.limit.skipped}))
-        state.limits[key] = known.model_copy(update={"skipped": skipped, "used": len(skipped)})
-        return
-    state.limits[key] = event.limit
+    limit = event.limit
+    if known is not None and known.name in OF_PAGES:  # of other searches, for the same reason
+        limit = known.model_copy(update={"skipped": tuple(sorted({*known.skipped, *limit.skipped}))})
+    if limit.name in OF_PAGES:
+        used = len(limit.skipped) if limit.name == PAGES else state.usage.fetches
+        limit = limit.model_copy(update={"used": used})
+    state.limits[key] = limit
 
 
 @_on(ev.RunParked)

@@ -20,7 +20,11 @@ _ADVICE = {
     "config": ("Correct the setting, then:", True),
     "error": ("Try again with:", True),
 }
-_CAP_FLAGS = {"max_searches": "--max-searches", "max_seconds": "--max-seconds"}
+_CAP_FLAGS = {
+    "max_searches": "--max-searches",
+    "max_fetches": "--max-fetches",
+    "max_seconds": "--max-seconds",
+}
 _MOST_GAPS = 10
 
 
