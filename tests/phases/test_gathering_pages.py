@@ -348,7 +348,7 @@ def test_a_page_that_cannot_be_read_was_asked_for_and_one_that_is_refused_was_no
         at(3): TEXT + "Three.",
     }
     state, site = fetched(2, pages=pages)
-    assert site.read_at == [at(0), at(1), at(3)]  # the second of the cap; what was refused is given back
+    assert site.read_at == [at(0), at(1), at(2)]  # what was refused is given back
     assert state.usage.fetches == 2
 
 
