@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fault_runs import CONFIG, QUESTION, answer, engine
+from fault_runs import CONFIG, QUESTION, answer, engine, role_of
 
 from deep_research import Budget, DeepResearch, ResearchResult, RunStatus, SharedBudget
 from deep_research.models import TokenUsage
@@ -78,6 +78,19 @@ def judge(results: list[ResearchResult], server: ModelServer, caps: dict[str, An
         assert booked == (bill.input, bill.output), seed
     assert booked[0] >= bill.input, seed
     assert booked[1] >= bill.output, seed
+
+
+def test_a_phase_that_had_its_share_does_not_end_the_research(server: ModelServer) -> None:
+    with priced(server) as research:
+        result = research.run(QUESTION, budget=Budget(max_model_calls=8))
+    judge([result], server, {"max_model_calls": 8}, 0)
+    names = [limit.name for limit in result.limits]
+    assert names.count("max_model_calls:analysis") == 1
+    assert "max_model_calls" not in names
+    assert result.iterations == 2
+    assert (
+        sum(role_of(served) == "analyzer" for served in server.log) == 2
+    )  # of each iteration the first reading
 
 
 @pytest.mark.slow
