@@ -31,8 +31,9 @@ class Spend:
         take less than was set aside for them. ``allowed`` is the share of the phase. Raises `BudgetError` when it does
         not fit even then."""
         while True:
+            allowance = allowed()
             with desk.lock:
-                refusal, waits = self._refusal(wanted, allowed())
+                refusal, waits = self._refusal(wanted, allowance)
                 if refusal is None:
                     return self._held(wanted)
                 if not waits:
