@@ -15,7 +15,7 @@ from deep_research.state.spending import ON_MODELS, plus
 @dataclass(slots=True)
 class Ledger:
     """What is spent, and what is ``held``: set aside for requests in flight. ``answers`` counts the requests of each
-    phase that were answered; ``shared`` says that the caps are those of many runs. Pure but for itself."""
+    phase that were answered, probes aside; ``shared`` says that the caps are those of many runs. Pure but for itself."""
 
     budget: Budget
     calls: int = 0
@@ -41,7 +41,7 @@ class Ledger:
         """What was set aside under ``key`` has taken this much. Nothing where it was given up before."""
         request = self.held.pop(key, None)
         if request is not None:
-            self.answers[request.phase] += answered
+            self.answers[request.phase] += answered and not request.probe
             self.charge(tokens, cost_usd)
 
     def lose(self, key: Hashable) -> None:

@@ -25,6 +25,7 @@ from deep_research.models.echoes import Echoes, Stream
 from deep_research.models.language import Answer, LanguageModel
 from deep_research.models.pieces import OnPiece
 from deep_research.models.pool import ModelPool, Named
+from deep_research.models.probe import PROBE
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import GRACE, usage_of
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation, Spent
@@ -256,6 +257,7 @@ class _RunBook:
             input_tokens=bound,
             output_tokens=call.max_output,
             cost_usd=profile.price.most(bound, call.max_output) if profile.price else None,
+            probe=call.label == PROBE,
         )
 
     async def settle(self, reserved: _Held, outcome: Reply | ModelError, seconds: float) -> None:

@@ -65,7 +65,7 @@ class TokenUsage(Record):
 
 class Reservation(Record):
     """What one request to a model can cost at most, set aside before it is sent: the bound of its input, the cap of
-    its output. ``cost_usd`` is None where the price is unknown."""
+    its output. ``cost_usd`` is None where the price is unknown; a ``probe`` only asks what the model can do."""
 
     call_id: str
     role: str
@@ -74,6 +74,7 @@ class Reservation(Record):
     input_tokens: int = Field(ge=0)
     output_tokens: int = Field(ge=0)
     cost_usd: float | None = Field(default=None, ge=0)
+    probe: bool = False
 
     @property
     def tokens(self) -> TokenUsage:
@@ -82,13 +83,15 @@ class Reservation(Record):
 
 class ModelSpend(Record):
     """What one role asked one model for in one phase. ``calls`` are requests, those that failed included;
-    ``cost_usd`` is None where a price is unknown."""
+    ``probes`` are those that were answered and only asked what the model can do. ``cost_usd`` is None where a price is
+    unknown."""
 
     role: str
     phase: DeepResearchPhase
     model: str
     calls: int = 0
     failed: int = 0
+    probes: int = 0
     tokens: TokenUsage = TokenUsage()
     cost_usd: float | None = 0.0
 
@@ -114,8 +117,8 @@ class Usage(Record):
     models: tuple[ModelSpend, ...] = ()
 
     def answers(self, phase: DeepResearchPhase) -> int:
-        """How many requests of a phase were answered."""
-        return sum(row.calls - row.failed for row in self.models if row.phase is phase)
+        """How many requests of a phase were answered, probes aside."""
+        return sum(row.calls - row.failed - row.probes for row in self.models if row.phase is phase)
 
     def charged(
         self, request: Reservation, tokens: TokenUsage, cost_usd: float | None, *, failed: bool
@@ -128,6 +131,7 @@ class Usage(Record):
             update={
                 "calls": row.calls + 1,
                 "failed": row.failed + failed,
+                "probes": row.probes + (request.probe and not failed),
                 "tokens": row.tokens + tokens,
                 "cost_usd": plus(row.cost_usd, cost_usd),
             }

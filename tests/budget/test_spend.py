@@ -238,3 +238,21 @@ def test_what_is_settled_twice_or_after_it_was_given_up_is_charged_once():
 
     ledger = asyncio.run(journey())
     assert (ledger.calls, ledger.tokens) == (1, 100)
+
+
+def test_what_only_asks_what_a_model_can_do_is_no_answer_to_a_phase():
+    async def journey():
+        spend = Spend(state(max_tokens=1_000))
+        share = allowance(50, 600)
+        probe = await spend.hold(reservation(1).model_copy(update={"probe": True}), lambda: share)
+        spend.settle(probe.call_id, 60, 0.0)
+        plan = await spend.hold(reservation(2), lambda: share)
+        spend.settle(plan.call_id, 60, 0.0)
+        with pytest.raises(BudgetError):
+            await spend.hold(reservation(3), lambda: share)
+        usage = Usage()
+        for request in (probe, plan):
+            usage = usage.charged(request, request.tokens, 0.0, failed=False)
+        return usage.answers(DeepResearchPhase.PLANNING), spend.ledger.answers[DeepResearchPhase.PLANNING]
+
+    assert asyncio.run(journey()) == (1, 1)
