@@ -320,6 +320,19 @@ def pages_that_searches_find_are_read(tmp_path, site):
         assert ("/1" in site.paths) is read
 
 
+@shows("max_fetches")
+def cap_on_pages(tmp_path, site):
+    def found(request):
+        first = 3 * (int(request.query[-1]) - 1)
+        return [SearchResult(address=f"http://example.org/{first + n}", title=QUESTION) for n in range(3)]
+
+    for cap in (0, 2):
+        site.asked.clear()
+        result = run(tmp_path / str(cap), search=[ScriptedSearch(found)], max_fetches=cap, gate_retries=0)
+        assert len([path for path in site.paths if path != "/robots.txt"]) == cap == result.usage.fetches
+        assert [limit.cap for limit in result.limits if limit.name == "max_fetches"] == [cap]
+
+
 @shows("fetch_timeout")
 def seconds_of_one_page(tmp_path, site):
     site.pages["/1"] = hang

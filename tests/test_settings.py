@@ -29,6 +29,7 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
     ("max_supervisor_retries", 2, 0, 10, -1, 11),
     ("report_words", 800, 100, 20_000, 99, 20_001),
     ("max_searches", None, 0, None, -1, None),
+    ("max_fetches", None, 0, None, -1, None),
     ("max_seconds", None, 0.001, None, 0, None),
     ("max_usd", None, 0.0, None, -0.5, None),
     ("max_tokens", None, 0, None, -1, None),

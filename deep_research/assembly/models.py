@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from deep_research.budget.metered import ModelRoles
@@ -92,8 +93,11 @@ def _is_here(given: Named, provider: ModelProvider) -> bool:
     return provider.service == "replay" or not isinstance(given, str)
 
 
-def used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase[Any, Any]], settings: Settings) -> None:
-    """A model that nobody asks would be a mistake that costs nothing and surprises."""
+def used(
+    roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase[Any, Any]], settings: Settings
+) -> ModelRoles:
+    """The same, with which roles are asked. A model that nobody asks would be a mistake that costs nothing and
+    surprises. Raises `ConfigurationError`."""
     users = {ModelRole(p.role.value) for p in phases.values() if getattr(p.agent, "uses_model", False)}
     asked = users | ({ModelRole.SUPERVISOR} if settings.reflection != "never" else set())
     if ModelRole.ANALYZER in users:
@@ -109,3 +113,4 @@ def used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase[Any, Any]],
             "No agent uses the language model: all of them were given.",
             hint="Give an agent that has uses_model, or leave the model out.",
         )
+    return replace(roles, asked=frozenset(asked))

@@ -153,7 +153,7 @@ def assemble(
     phases[DeepResearchPhase.ANALYSIS] = AnalysisPhase(
         analyzer, limits=limits, summarizer=Summarizer(settings.summarization_timeout, choices)
     )
-    used(roles, phases, settings)
+    roles = used(roles, phases, settings)
     return Parts(
         store=store,
         own_store=own_store,

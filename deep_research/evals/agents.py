@@ -132,8 +132,8 @@ class _Models(RunModels):
         super().__init__(roles, journal)
         self.told: list[_Told] = []
 
-    def model(self, role: ModelRole, phase: DeepResearchPhase) -> LanguageModel:
-        self.told.append(_Told(super().model(role, phase)))
+    def model(self, role: ModelRole, phase: DeepResearchPhase, *, steered: bool = True) -> LanguageModel:
+        self.told.append(_Told(super().model(role, phase, steered=steered)))
         return self.told[-1]
 
 

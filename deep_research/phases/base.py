@@ -15,7 +15,14 @@ from deep_research.budget.archive import Archive
 from deep_research.budget.metered import RunModels
 from deep_research.budget.priority import Weights
 from deep_research.calls import Calls, first
-from deep_research.errors import AgentError, DeepResearchError, HandoffError, ModelError, StopResearch
+from deep_research.errors import (
+    AgentError,
+    BudgetError,
+    DeepResearchError,
+    HandoffError,
+    ModelError,
+    StopResearch,
+)
 from deep_research.logs import told
 from deep_research.models.language import LanguageModel
 from deep_research.state import (
@@ -82,7 +89,8 @@ class Agent(Protocol[_In_contra, _Out_co]):
 
     ``deterministic`` says that the same handoff gives the same answer, so the supervisor does not ask again
     without a change. ``__call__`` may be a coroutine or plain; a plain one runs in a thread. An agent whose
-    ``uses_model`` is true is called with the handoff and the `LanguageModel` of its role.
+    ``uses_model`` is true is called with the handoff and the `LanguageModel` of its role; a gatherer whose ``uses_purse``
+    is true with the handoff and the `Purse` of the run.
     """
 
     deterministic: bool
@@ -153,7 +161,8 @@ class Phase(ABC, Generic[_In, _Out]):
         try:
             if getattr(self.agent, "uses_model", False):
                 return await self.limits.calls(function, handoff, self._model(models))
-            return await self.limits.calls(function, handoff, timeout=self.limits.operation_timeout)
+            beside = self.beside(models)
+            return await self.limits.calls(function, handoff, *beside, timeout=self.limits.operation_timeout)
         except (DeepResearchError, StopResearch):
             raise
         except TimeoutError as error:
@@ -169,10 +178,16 @@ class Phase(ABC, Generic[_In, _Out]):
                 role=self.role.value,
             ) from error
 
+    def beside(self, models: RunModels | None) -> tuple[Any, ...]:
+        """What an agent without a model is called with beside its handoff."""
+        return ()
+
     def _model(self, models: RunModels | None) -> LanguageModel:
         if models is None:
             raise AgentError(f"The {self.role} needs a model.", hint="Hand the phase a RunModels.")
-        return models.model(ModelRole(self.role.value), self.phase)
+        # Where nobody could do the rest of the phase, a share would end the run.
+        steered = bool(getattr(self.agent, "falls_back", False))
+        return models.model(ModelRole(self.role.value), self.phase, steered=steered)
 
     async def ask_also(
         self,
@@ -220,10 +235,10 @@ async def off_loop(size: int, work: Callable[..., _T], *args: Any, **kwargs: Any
 
 async def together(units: Iterable[Callable[[], Coroutine[Any, Any, None]]], *, at_once: int) -> None:
     """Run units side by side, so many at once. The first failure ends those that run, lets none begin, and is
-    raised as itself. When a model fails, those that run finish first: they were paid for."""
+    raised as itself. When a model fails or the budget is reached, those that run finish first: they were paid for."""
     slots = asyncio.Semaphore(at_once)
     failed = False
-    outage: ModelError | None = None
+    outage: ModelError | BudgetError | None = None
 
     async def in_turn(unit: Callable[[], Coroutine[Any, Any, None]]) -> None:
         nonlocal failed, outage
@@ -232,7 +247,7 @@ async def together(units: Iterable[Callable[[], Coroutine[Any, Any, None]]], *, 
                 return
             try:
                 await unit()
-            except ModelError as error:
+            except (ModelError, BudgetError) as error:
                 failed, outage = True, outage or error
             except BaseException:
                 failed = True

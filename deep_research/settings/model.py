@@ -112,6 +112,11 @@ class Settings(BaseModel):
         ge=0,
         description="Cap on the searches of one run; the report is written from what there is.",
     )
+    max_fetches: int | None = Field(
+        default=None,
+        ge=0,
+        description="Cap on the pages that one run asks for over the network; what is left unread is told.",
+    )
     max_seconds: float | None = Field(
         default=None,
         gt=0,

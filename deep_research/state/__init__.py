@@ -38,7 +38,7 @@ from deep_research.state.records import (
 )
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
 from deep_research.state.sending import Sending, SentItem
-from deep_research.state.spending import Budget, ModelSpend, Reservation, TokenUsage, Usage
+from deep_research.state.spending import Budget, ModelSpend, Reservation, Spent, TokenUsage, Usage
 
 __all__ = [
     "PHASE_TO_AGENT",
@@ -78,6 +78,7 @@ __all__ = [
     "SourceKind",
     "SourceQuality",
     "Span",
+    "Spent",
     "SubQuery",
     "SubQueryStatus",
     "SupervisorAction",

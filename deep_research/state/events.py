@@ -95,6 +95,7 @@ class SubQueryCompleted(Event):
     sub_query_id: str
     sources: tuple[Source, ...]
     searches: int = 1
+    fetches: int = 0
     wordings: tuple[str, ...] = ()
 
 
@@ -103,6 +104,7 @@ class SubQueryFailed(Event):
     sub_query_id: str
     error: str
     searches: int = 1
+    fetches: int = 0
 
 
 class SourcesAnalyzed(Event):
@@ -197,11 +199,13 @@ class IterationStarted(Event):
 
 
 class AgentFellBack(Event):
-    """An agent could not do its work and the extractive one did it instead."""
+    """An agent could not do its work and the extractive one did it instead. ``limit`` is what is told of it, where that
+    is not the error."""
 
     type: Literal["agent.fell_back"] = "agent.fell_back"
     role: str
     error: str
+    limit: Limit | None = None
 
 
 class ModelReserved(Event):

@@ -249,6 +249,8 @@ class ReportMetadata(Record):
 
 
 PAGES = "pages"  # the limit of pages that were found and have no text for us; one for each reason
+FETCHES = "max_fetches"  # the limit of pages that were not asked for, to keep within a cap
+OF_PAGES = (PAGES, FETCHES)  # ``skipped`` are their addresses; those of several searches join
 _SITES = 5  # that a line names
 
 
@@ -264,7 +266,7 @@ class Limit(Record):
     @property
     def line(self) -> str:
         """The message; of pages with how many there are, and of which sites."""
-        if self.name != PAGES:
+        if self.name not in OF_PAGES:
             return self.message
         sites = list(dict.fromkeys(_site(url).removeprefix("www.") for url in self.skipped))
         named = sites[:_SITES] + ([f"{len(sites) - _SITES} other sites"] if len(sites) > _SITES else [])

@@ -34,7 +34,7 @@ async def spent(server, chance, cap):
     )
     provider = OpenAIChat("m", api_key="any", base_url=f"{server.base_url}/v1")
     models = ModelRoles(pool=pool, chain=[provider]).of_run(journal)
-    model = models.model(ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS)
+    model = models.model(ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS, steered=False)
     gate = asyncio.Semaphore(4)
 
     async def one():

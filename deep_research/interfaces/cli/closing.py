@@ -20,7 +20,11 @@ _ADVICE = {
     "config": ("Correct the setting, then:", True),
     "error": ("Try again with:", True),
 }
-_CAP_FLAGS = {"max_searches": "--max-searches", "max_seconds": "--max-seconds"}
+_CAP_FLAGS = {
+    "max_searches": "--max-searches",
+    "max_fetches": "--max-fetches",
+    "max_seconds": "--max-seconds",
+}
 _MOST_GAPS = 10
 
 
@@ -98,7 +102,8 @@ def _nobody_answered(result: ResearchResult) -> bool:
 
 def _raise_of(result: ResearchResult) -> str:
     """Which caps were reached, as they are given at the prompt."""
-    named = dict.fromkeys(limit.name for limit in result.limits if limit.name in Budget.model_fields)
+    names = (limit.name.partition(":")[0] for limit in result.limits)  # of a share, that of the cap
+    named = dict.fromkeys(name for name in names if name in Budget.model_fields)
     flags = [_CAP_FLAGS.get(name, f"--set {name}=N") for name in named]
     return f"Ask again with a higher {' and '.join(flags or _CAP_FLAGS.values())}."
 

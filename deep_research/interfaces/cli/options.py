@@ -113,6 +113,7 @@ COMMANDS = (
             Option(flag="--max-sources-per-query", metavar="N", help="Sources kept for each sub-query."),
             Option(flag="--words", metavar="N", name="report_words", help="Length the report aims at."),
             Option(flag="--max-searches", metavar="N", help="Cap on the searches of the run."),
+            Option(flag="--max-fetches", metavar="N", help="Cap on the pages that are fetched."),
             Option(flag="--max-seconds", metavar="S", help="Cap on the seconds of work of the run."),
             Option(
                 flag="--system-prompt", metavar="TEXT", help="Instructions added to those of every agent."

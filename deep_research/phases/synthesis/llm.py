@@ -6,19 +6,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from deep_research.budget.fitting import DEFAULTS, ContentRules
+from deep_research.budget.report import report_output
 from deep_research.errors import ModelError, WindowError
 from deep_research.models.base import Effort
 from deep_research.models.language import LanguageModel
 from deep_research.models.verdicts import is_too_long
-from deep_research.phases.prompting import Message, manner, opening, output_for, room_for
+from deep_research.phases.prompting import Message, manner, opening, room_for
 from deep_research.phases.synthesis.drafting import Draft, Given, complete, given, told, unusable, with_notes
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.instructions import WHOLE
 from deep_research.phases.synthesis.sections import in_sections
 
 AT_ONCE = 1_500  # words of a report that is written in one go
-TOKENS_A_WORD = 2.2  # of most languages, references included
-THOUGHTS = 2_000  # tokens that a model may think before it writes
 
 
 class LLMSynthesizer:
@@ -35,7 +34,7 @@ class LLMSynthesizer:
 
     async def __call__(self, handoff: SynthesizerInput, model: LanguageModel) -> SynthesizerOutput:
         long = handoff.words > AT_ONCE
-        output = _output_of(min(handoff.words, AT_ONCE), model)
+        output = report_output(min(handoff.words, AT_ONCE), model.profile)
         room = await room_for(model, output, WHOLE, form=long, rules=self._rules)
         material = given(handoff, room)
         try:
@@ -79,7 +78,9 @@ class LLMSynthesizer:
             told(handoff, material, message)
             message.add(f"Write the report in about {handoff.words} words. {manner(handoff)}")
             message.add(problem)
-            call = message.call(WHOLE, _output_of(handoff.words, model), effort=Effort.MEDIUM, label="report")
+            call = message.call(
+                WHOLE, report_output(handoff.words, model.profile), effort=Effort.MEDIUM, label="report"
+            )
             answer = await model.text(call)
             draft = Draft.of(answer.value, handoff.original_query, material)
             if not complete(answer, model):
@@ -91,7 +92,3 @@ class LLMSynthesizer:
                 why = f"the draft cannot be used: {draft.problem.rstrip('.')}"
                 problem = f"The last draft cannot be used: {draft.problem} Write the whole report again."
         raise unusable(model, why)
-
-
-def _output_of(words: int, model: LanguageModel) -> int:
-    return output_for(model, int(words * TOKENS_A_WORD * 1.5) + THOUGHTS)

@@ -14,7 +14,7 @@ from deep_research.report.render import finished
 from deep_research.state import DeepResearchPhase, DeepResearchState, Limit
 from deep_research.state.events import ReportWritten
 from deep_research.state.journal import Journal
-from deep_research.state.records import PAGES
+from deep_research.state.records import OF_PAGES, PAGES
 
 
 class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
@@ -86,11 +86,12 @@ def _of_pages(state: DeepResearchState) -> Iterator[Limit]:
     """The limits; a page that one search left out and another one read is none."""
     used = {source.url for source in state.sources}
     for limit in state.limits:
-        left = tuple(url for url in limit.skipped if url not in used) if limit.name == PAGES else None
+        left = tuple(url for url in limit.skipped if url not in used) if limit.name in OF_PAGES else None
         if left is None or left == limit.skipped:
             yield limit
         elif left:
-            yield limit.model_copy(update={"skipped": left, "used": len(left)})
+            count = len(left) if limit.name == PAGES else limit.used
+            yield limit.model_copy(update={"skipped": left, "used": count})
 
 
 def _unfounded(state: DeepResearchState) -> tuple[Limit, ...]:
