@@ -130,6 +130,10 @@ JSON_CONTRACT = """\
 `updated_at` |
 | `events` | one object a line, an event each |
 | `delete` | `{"deleted": ID}` |
+| `archive list` | an array of objects: `content_hash`, `archived_at`, `expires_at`, `size` in bytes |
+| `archive restore` | one object: `content_hash`, `content`, `item_id`, `item_type`, `archived_at`, `archive_reason`, \
+`original_tokens`, `metadata` |
+| `archive clean` | `{"removed": N}` |
 | `eval` | one object: `suite`, `titles`, `jobs`, the figures by their names (`hits@10`, `all@10`, …), `sets` (the same \
 by question set), `errors` |
 | `doctor` | one object: `ok`, `checks` (`name`, `state`, `detail`), `settings` (`name`, `value`, `origin`) |

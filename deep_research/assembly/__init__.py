@@ -1,7 +1,17 @@
 """The composition root: from settings and arguments to the parts of an engine. Only here implementations are
 chosen."""
 
+from deep_research.assembly.content import archive_folder, make_archive
 from deep_research.assembly.models import Models, make_models
 from deep_research.assembly.parts import DATABASE, Parts, assemble, make_store
 
-__all__ = ["DATABASE", "Models", "Parts", "assemble", "make_models", "make_store"]
+__all__ = [
+    "DATABASE",
+    "Models",
+    "Parts",
+    "archive_folder",
+    "assemble",
+    "make_archive",
+    "make_models",
+    "make_store",
+]

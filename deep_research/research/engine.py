@@ -120,6 +120,7 @@ class DeepResearch:
             hooks=hooks,
             gates=gates,
             store=store if isinstance(store, Store) else None,
+            clock=clock,
         )
         self._feed = Feed()
         self._background = BackgroundLoop(farewell=self._parts.disconnect)
@@ -419,7 +420,7 @@ class DeepResearch:
 
     async def _prepare(self) -> None:
         """Before every run, off the loop: the store is open, there is something to search, and documents that came
-        or went since are seen."""
+        or went since are seen. Before the first, what has expired goes from the archive."""
         if not self._prepared or self._parts.sources.corpus is not None:
             await asyncio.to_thread(self._prepare_off_loop)
 
@@ -427,6 +428,8 @@ class DeepResearch:
         with self._ready:
             self._parts.ready()
             self._parts.store.open()
+            if not self._prepared:
+                self._parts.tidy()
             self._prepared = True
 
     async def _row(self, research_id: str) -> RunRow:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.interfaces.cli.session import Session
 from deep_research.research import ResearchResult
 from deep_research.state import Budget, SubQueryStatus
@@ -20,7 +21,9 @@ _ADVICE = {
     "config": ("Correct the setting, then:", True),
     "error": ("Try again with:", True),
 }
-_CAP_FLAGS = {"max_searches": "--max-searches", "max_seconds": "--max-seconds"}
+_CAP_FLAGS = {
+    option.dest: option.flag for option in BY_NAME["run"].options if option.dest in Budget.model_fields
+}
 _MOST_GAPS = 10
 
 
@@ -97,10 +100,11 @@ def _nobody_answered(result: ResearchResult) -> bool:
 
 
 def _raise_of(result: ResearchResult) -> str:
-    """Which caps were reached, as they are given at the prompt."""
-    named = dict.fromkeys(limit.name for limit in result.limits if limit.name in Budget.model_fields)
-    flags = [_CAP_FLAGS.get(name, f"--set {name}=N") for name in named]
-    return f"Ask again with a higher {' and '.join(flags or _CAP_FLAGS.values())}."
+    """Which caps were reached, or else were given, as they are written at the prompt."""
+    reached = dict.fromkeys(limit.name for limit in result.limits if limit.name in Budget.model_fields)
+    given = [name for name, cap in result.state.options.budget if cap is not None]
+    flags = [_CAP_FLAGS.get(name, f"--set {name}=N") for name in reached or given]
+    return f"Ask again with a higher {' and '.join(flags) or 'cap'}."
 
 
 def _spent(result: ResearchResult) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Sequence
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli.closing import closing
 from deep_research.interfaces.cli.exits import of_run
-from deep_research.interfaces.cli.files import check_target, write_report
+from deep_research.interfaces.cli.files import check_target, write_whole
 from deep_research.interfaces.cli.progress import Watching, watching
 from deep_research.interfaces.cli.session import Interrupted, Session
 from deep_research.research import DeepResearch, ResearchResult
@@ -78,7 +78,7 @@ def deliver(session: Session, result: ResearchResult) -> None:
     """The report or the JSON to where it was asked for."""
     args, console = session.args, session.console
     if args.out and result.report:
-        write_report(args.out, result.report)
+        write_whole(args.out, result.report)
     if args.json:
         console.print(result.model_dump_json())
     elif result.report and not args.out:

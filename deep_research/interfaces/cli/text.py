@@ -78,6 +78,19 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def in_bytes(number: int) -> str:
+    """Bytes in the unit that reads best."""
+    for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= of:
+            return f"{number / of:,.1f} {unit}"
+    return f"{number} B"
+
+
+def short_hash(content_hash: str) -> str:
+    """As much of a hash as tells texts apart."""
+    return content_hash.rpartition(":")[2][:12]
+
+
 def table(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
     """Rows in columns; the last one takes what is left and is cut there."""
     widths = [max(map(width, cells)) for cells in zip(*rows, strict=True)][:-1]
