@@ -125,6 +125,8 @@ JSON_CONTRACT = """\
 | command | prints |
 | --- | --- |
 | `run`, `resume`, `show` | one object with the fields of `ResearchResult` |
+| `run --estimate` | one object: `iterations`, `searches`, `fetches`, `model_calls`, `input_tokens`, `output_tokens`, \
+`cost_usd` (each `low` and `high`), `phases` (the same by phase), `models` by role, `unpriced`, `caps`, `notes` |
 | `list` | an array of objects as of `status` |
 | `status`, `cancel` | one object: `research_id`, `query`, `status`, `reason`, `phase`, `iteration`, `created_at`, \
 `updated_at` |

@@ -46,6 +46,7 @@ from deep_research.supervisor.hooks import SupervisorHooks
 
 if TYPE_CHECKING:
     from deep_research.assembly import Models, Parts
+    from deep_research.budget.estimate import Estimate
     from deep_research.phases.gathering.reading import Pages
     from deep_research.supervisor.gates import Gates
 
@@ -199,6 +200,17 @@ class DeepResearch:
             return await self.aresult(research_id)
         await self._prepare()
         return await self._runner.resume(research_id, answer)
+
+    def estimate(self, query: str, **options: Any) -> Estimate:
+        """What a run of this question may take, from the low to the high end: searches, pages, requests to models with
+        their tokens and dollars. Nothing is spent, read or started. Options and errors as `run`."""
+        from deep_research.assembly.estimating import estimated
+
+        question, chosen = self._checked(query, options)
+        return estimated(self._parts, self._settings, question, chosen)
+
+    async def aestimate(self, query: str, **options: Any) -> Estimate:
+        return self.estimate(query, **options)
 
     # Looking
 

@@ -113,7 +113,7 @@ def _spent(result: ResearchResult) -> str:
     if not usage.model_calls:
         return ""
     tokens = usage.input_tokens + usage.output_tokens
-    cost = "price unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+    cost = "price unknown" if usage.cost_usd is None else text.dollars(usage.cost_usd)
     at_most = "" if usage.tokens_known else "at most "
     return f" {text.count(usage.model_calls, 'request')} to models, {at_most}{tokens:,} tokens, {cost}."
 

@@ -121,6 +121,7 @@ COMMANDS = (
             ),
             Option(flag="--max-searches", metavar="N", help="Cap on the searches of the run."),
             Option(flag="--max-seconds", metavar="S", help="Cap on the seconds of work of the run."),
+            Option(flag="--estimate", help="Tell what the run may take, and do not start it."),
             Option(
                 flag="--system-prompt", metavar="TEXT", help="Instructions added to those of every agent."
             ),

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Sequence
 
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli.closing import closing
+from deep_research.interfaces.cli.estimating import estimate
 from deep_research.interfaces.cli.exits import of_run
 from deep_research.interfaces.cli.files import check_target, write_whole
 from deep_research.interfaces.cli.progress import Watching, watching
@@ -25,12 +26,16 @@ def prepare(args: Namespace) -> None:
 
     Raises `UsageError`.
     """
+    if getattr(args, "estimate", False) and args.out is not None:
+        raise UsageError("--estimate writes no report.", hint="Leave out --out.")
     check_target(getattr(args, "out", None))
     if getattr(args, "question", None) == "-":
         args.question = _from_stdin()
 
 
 async def run(session: Session) -> int:
+    if session.args.estimate:
+        return estimate(session)
     handle = await session.engine.astart(session.args.question)
     return await _carry_out(session, handle.research_id, handle.aresult(), ())
 

@@ -101,6 +101,27 @@ def table(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
     return lines
 
 
+def figures(rows: Sequence[Sequence[str]], columns: int, *, names: int = 1) -> list[str]:
+    """Rows of names, which stand at the left of their columns, and of figures, which stand at the right. The first
+    column is cut where a line would be too long."""
+    widths = [max(map(width, cells)) for cells in zip(*rows, strict=True)]
+    widths[0] = min(widths[0], max(8, columns - sum(widths[1:]) - 2 * (len(widths) - 1)))
+    return [
+        "  ".join(
+            pad(cell, size) if place < names else f"{' ' * (size - width(cell))}{cell}"
+            for place, (cell, size) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def dollars(amount: float | None) -> str:
+    """Small sums to a hundredth of a cent."""
+    if amount is None:
+        return "unknown"
+    return f"${amount:,.2f}" if amount >= 10 or not amount else f"${amount:.4f}"
+
+
 def size(stream: TextIO) -> os.terminal_size:
     """Columns and lines of the terminal that a stream writes to; 80 by 24 when it is none.
 

@@ -1,0 +1,99 @@
+"""From the parts of an engine and the options of a run to what the run may take."""
+
+from __future__ import annotations
+
+from deep_research.assembly.parts import Parts
+from deep_research.assembly.windows import window
+from deep_research.budget.estimate import Estimate, Kind, Kinds, Scale, estimate
+from deep_research.budget.metered import ModelRoles
+from deep_research.phases.analysis import llm as reading
+from deep_research.phases.analysis import merging
+from deep_research.phases.planning import llm as planning
+from deep_research.phases.prompting import output_for, size_of
+from deep_research.phases.refinement import llm as refining
+from deep_research.phases.synthesis import llm as writing
+from deep_research.phases.synthesis import sections
+from deep_research.settings import Settings
+from deep_research.state import PHASE_TO_AGENT, DeepResearchPhase, ModelRole, RunOptions
+from deep_research.supervisor import reflection
+
+_BYTES_A_TOKEN = 3  # as texts are counted without an encoding
+OF_SOURCES = 0.7  # of the room of a request that reads
+
+
+def estimated(parts: Parts, settings: Settings, question: str, options: RunOptions) -> Estimate:
+    """Nothing is read, and nobody is asked."""
+    kinds = _kinds(parts, settings, options)
+    cap = options.budget.max_iterations
+    scale = Scale(
+        iterations=min(options.max_iterations, cap) if cap else options.max_iterations,
+        sub_queries=options.max_sub_queries,
+        sources=options.max_sources_per_query,
+        searched_again=settings.max_rewordings if parts.sources.services else 0,
+        pages=settings.fetch_pages and any(not service.local for service in parts.sources.services),
+        prompt=size_of(question) + size_of(options.system_prompt or ""),
+        reading=settings.reading_tokens,
+        batch=_batch(kinds.read),
+        source=reading.SOURCE_CHARS // _BYTES_A_TOKEN,
+        text=settings.max_source_bytes // _BYTES_A_TOKEN,
+        budget=options.budget,
+    )
+    return estimate(scale, kinds)
+
+
+def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
+    asked = {
+        ModelRole(PHASE_TO_AGENT[phase].value)
+        for phase, worker in parts.phases.items()
+        if phase is not DeepResearchPhase.GATHERING and getattr(worker.agent, "uses_model", False)
+    }
+    if settings.reflection != "never":
+        asked.add(ModelRole.SUPERVISOR)
+
+    def kind(role: ModelRole, output: int) -> Kind | None:
+        return _kind(parts.models, role, output) if role in asked else None
+
+    words = options.report_words
+    long = words > writing.AT_ONCE
+    each = max(120, (words - sections.FRAME_WORDS) // sections.MOST_SECTIONS)
+    writer = ModelRole.SYNTHESIZER
+    return Kinds(
+        plan=kind(ModelRole.PLANNER, planning.MOST_OUTPUT),
+        read=kind(ModelRole.ANALYZER, reading.MOST_OUTPUT),
+        merge=kind(ModelRole.ANALYZER, merging.MOST_OUTPUT),
+        write=None if long else kind(writer, _text(words)),
+        outline=kind(writer, sections.OUTLINE_OUTPUT) if long else None,
+        section=kind(writer, _text(each)) if long else None,
+        frame=kind(writer, _text(sections.FRAME_WORDS)) if long else None,
+        judge=kind(ModelRole.REFINER, refining.MOST_OUTPUT),
+        advise=kind(ModelRole.SUPERVISOR, reflection.MOST_OUTPUT),
+        advise_always=settings.reflection == "always",
+        sections=sections.MOST_SECTIONS if long else 0,
+    )
+
+
+def _kind(roles: ModelRoles, role: ModelRole, most: int) -> Kind | None:
+    """By the first model of the chain, which answers as a rule; what is sent must fit all of them."""
+    chain = roles.chain_of(role)
+    if not chain:
+        return None
+    model = roles.pool.language_model(chain)
+    output = output_for(model, most)
+    return Kind(
+        role=role,
+        model=model.name,
+        room=window(roles, model.profile, output).input,
+        output=output,
+        price=roles.pool.profile(chain[0]).price,
+    )
+
+
+def _batch(kind: Kind | None) -> int:
+    """Tokens of the sources that are read in one request."""
+    most = reading.BATCH_CHARS // _BYTES_A_TOKEN
+    return min(most, int(kind.room * OF_SOURCES)) if kind else most
+
+
+def _text(words: int) -> int:
+    """Tokens that a text of so many words may have, thoughts included."""
+    return int(words * sections.TOKENS_A_WORD) + sections.THOUGHTS
