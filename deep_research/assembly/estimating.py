@@ -6,10 +6,11 @@ from deep_research.assembly.parts import Parts
 from deep_research.assembly.windows import window
 from deep_research.budget.estimate import Estimate, Kind, Kinds, Scale, estimate
 from deep_research.budget.metered import ModelRoles
+from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
 from deep_research.phases.analysis import llm as reading
 from deep_research.phases.analysis import merging
 from deep_research.phases.planning import llm as planning
-from deep_research.phases.prompting import output_for, size_of
+from deep_research.phases.prompting import output_for
 from deep_research.phases.refinement import llm as refining
 from deep_research.phases.synthesis import llm as writing
 from deep_research.phases.synthesis import sections
@@ -17,8 +18,8 @@ from deep_research.settings import Settings
 from deep_research.state import PHASE_TO_AGENT, DeepResearchPhase, ModelRole, RunOptions
 from deep_research.supervisor import reflection
 
-_BYTES_A_TOKEN = 3  # as texts are counted without an encoding
 OF_SOURCES = 0.7  # of the room of a request that reads
+EVERYTHING = 1_000_000_000  # tokens
 
 
 def estimated(parts: Parts, settings: Settings, question: str, options: RunOptions) -> Estimate:
@@ -31,11 +32,10 @@ def estimated(parts: Parts, settings: Settings, question: str, options: RunOptio
         sources=options.max_sources_per_query,
         searched_again=settings.max_rewordings if parts.sources.services else 0,
         pages=settings.fetch_pages and any(not service.local for service in parts.sources.services),
-        prompt=size_of(question) + size_of(options.system_prompt or ""),
-        reading=settings.reading_tokens,
-        batch=_batch(kinds.read),
-        source=reading.SOURCE_CHARS // _BYTES_A_TOKEN,
-        text=settings.max_source_bytes // _BYTES_A_TOKEN,
+        prompt=Counter().expected(question) + Counter().expected(options.system_prompt or ""),
+        reading=settings.reading_tokens if settings.token_management_enabled else EVERYTHING,
+        batch=min(reading.CALL_TOKENS, int(kinds.read.room * OF_SOURCES)) if kinds.read else 0,
+        text=int(settings.max_source_bytes / BYTES_A_TOKEN),
         budget=options.budget,
     )
     return estimate(scale, kinds)
@@ -86,12 +86,6 @@ def _kind(roles: ModelRoles, role: ModelRole, most: int) -> Kind | None:
         output=output,
         price=roles.pool.profile(chain[0]).price,
     )
-
-
-def _batch(kind: Kind | None) -> int:
-    """Tokens of the sources that are read in one request."""
-    most = reading.BATCH_CHARS // _BYTES_A_TOKEN
-    return min(most, int(kind.room * OF_SOURCES)) if kind else most
 
 
 def _text(words: int) -> int:

@@ -10,6 +10,7 @@ from deep_research.assembly.content import make_archive, tidy
 from deep_research.assembly.models import Models, make_models, ready, used
 from deep_research.assembly.sources import Sources, make_sources
 from deep_research.budget.archive import Archive
+from deep_research.budget.fitting import ContentRules
 from deep_research.budget.metered import ModelRoles
 from deep_research.calls import Calls
 from deep_research.errors import (
@@ -49,8 +50,8 @@ _PHASES: dict[DeepResearchPhase, Callable[..., Phase[Any, Any]]] = {
     DeepResearchPhase.SYNTHESIS: SynthesisPhase,
     DeepResearchPhase.REFINEMENT: RefinementPhase,
 }
-_THINKING: dict[DeepResearchPhase, Callable[[], Any]] = {
-    DeepResearchPhase.PLANNING: LLMPlanner,
+_THINKING: dict[DeepResearchPhase, Callable[[ContentRules], Any]] = {
+    DeepResearchPhase.PLANNING: lambda _: LLMPlanner(),
     DeepResearchPhase.ANALYSIS: LLMAnalyzer,
     DeepResearchPhase.SYNTHESIS: LLMSynthesizer,
     DeepResearchPhase.REFINEMENT: LLMRefiner,
@@ -126,11 +127,13 @@ def assemble(
 ) -> Parts:
     """Raises `UnknownNameError`, `ConfigurationError`."""
     calls = Calls()
+    archive = make_archive(settings, clock=clock) if settings.content_archive_enabled else None
     limits = WorkLimits(
         max_concurrent=settings.max_concurrent,
         operation_timeout=settings.operation_timeout,
         max_source_bytes=settings.max_source_bytes,
         calls=calls,
+        archive=archive,
     )
     own_store = store is None
     store = store or make_store(settings)
@@ -139,10 +142,15 @@ def assemble(
     ready(roles, local_only=settings.local_only)
     found = make_sources(settings, search or settings.search, pages=pages, store=store, calls=calls)
     own = chosen.get(AgentRole.GATHERER)
+    rules = ContentRules(
+        enabled=settings.token_management_enabled,
+        allow_dropping=settings.allow_content_dropping,
+        reading_tokens=settings.reading_tokens,
+    )
     phases = {
         phase: make(
             chosen.get(PHASE_TO_AGENT[phase])
-            or (found.gatherer if phase is DeepResearchPhase.GATHERING else _agent(phase, roles)),
+            or (found.gatherer if phase is DeepResearchPhase.GATHERING else _agent(phase, roles, rules)),
             limits=limits,
         )
         for phase, make in _PHASES.items()
@@ -165,7 +173,7 @@ def assemble(
         models=roles,
         searches=bool(found.any or own),
         local_only=settings.local_only,
-        archive=make_archive(settings, clock=clock) if settings.content_archive_enabled else None,
+        archive=archive,
     )
 
 
@@ -195,10 +203,10 @@ def _agents(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]
     return chosen
 
 
-def _agent(phase: DeepResearchPhase, roles: ModelRoles) -> Any:
+def _agent(phase: DeepResearchPhase, roles: ModelRoles, rules: ContentRules) -> Any:
     """The agent of ours that thinks with a model, where there is one for its role; else the extractive one."""
     role = ModelRole(PHASE_TO_AGENT[phase].value)
-    return _THINKING[phase]() if roles.chain_of(role) else _EXTRACTIVE[phase]()
+    return _THINKING[phase](rules) if roles.chain_of(role) else _EXTRACTIVE[phase]()
 
 
 def _hooks(given: SupervisorHooks | None) -> SupervisorHooks:

@@ -29,9 +29,9 @@ from deep_research.errors import (
     StoreReadOnlyError,
     UsageError,
 )
+from deep_research.locks import lock_within
 from deep_research.state.identity import sha256_hex
 from deep_research.state.records import Record
-from deep_research.store.locks import lock_within
 
 LARGEST = 64_000_000  # bytes of a file that are read: six times the text of the largest source, as JSON
 MOST_NAMES = 100_000  # of the folder that are looked at in one go

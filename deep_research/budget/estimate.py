@@ -25,8 +25,10 @@ LEAST_PROMPT, MOST_AROUND = (
 )  # tokens of a prompt beside what it is about: instructions, form, context
 LEAST_SOURCE, LEAST_ANSWER, LEAST_REPORT = 50, 30, 60  # tokens
 AROUND_SOURCE = 100  # tokens
-MOST_REPORT = 3_000  # tokens of a report that is judged
 BESIDE = 8  # what is known already takes no more than this part of a prompt, when sources are read or gaps are judged
+MOST_SHOWN = 3_000  # tokens of what a phase came to, that the supervisor is shown
+FILLED = 0.75  # of a batch of sources, as a rule: the next one has to fit whole
+PARTS = 4  # of a long text, when it is made shorter
 SPARE = 2  # times as many pages are looked at as are wanted
 
 
@@ -131,8 +133,8 @@ class Kinds:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
     """How large a run may become. ``prompt`` are the tokens of the question and of what its owner adds; ``reading`` those
-    that are read in an iteration, ``batch`` in one request, ``source`` of one source, and ``text`` those of the longest
-    text that is kept. ``searched_again`` is how often a search may be made in other words; ``pages`` whether pages of
+    of sources that are read in an iteration, ``batch`` in one request, and ``text`` those of the longest text that is
+    kept. ``searched_again`` is how often a search may be made in other words; ``pages`` whether pages of
     the web are read."""
 
     iterations: int
@@ -143,7 +145,6 @@ class Scale:
     prompt: int = 0
     reading: int
     batch: int
-    source: int
     text: int
     budget: Budget = field(default_factory=Budget)
 
@@ -239,13 +240,15 @@ def _most(kinds: Kinds, scale: Scale, rounds: list[int]) -> Iterator[_Asked]:
             known += calls * kinds.read.output
             if calls > 1 or number > 1:
                 yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.merge, 1, around + known)
-            yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.shorten, sources, around + scale.text)
+            yield from _most_of(
+                DeepResearchPhase.ANALYSIS, kinds.shorten, PARTS * sources, around + scale.text
+            )
         yield from _advice(DeepResearchPhase.ANALYSIS, kinds, around)
         yield from _report(kinds, around + known)
         yield from _advice(DeepResearchPhase.SYNTHESIS, kinds, around)
         if number < scale.iterations:
             gaps = min(known, kinds.judge.room // BESIDE) if kinds.judge else 0
-            judged = around + MOST_REPORT + gaps
+            judged = around + _written(kinds) + gaps
             yield from _most_of(DeepResearchPhase.REFINEMENT, kinds.judge, 1, judged)
             yield from _advice(DeepResearchPhase.REFINEMENT, kinds, around)
     if scale.iterations > 1 and kinds.judge is not None:  # what was said of the report makes a better one
@@ -253,12 +256,9 @@ def _most(kinds: Kinds, scale: Scale, rounds: list[int]) -> Iterator[_Asked]:
 
 
 def _readings(sources: int, scale: Scale) -> tuple[int, int]:
-    """How many requests read the sources of an iteration, and how much of them is in each. A batch is full when the next
-    source does not fit."""
-    material = min(scale.reading, sources * scale.source) + sources * AROUND_SOURCE
-    batch = max(1, scale.batch)
-    filled = max(batch - scale.source, batch // 2, 1)
-    calls = max(1, min(sources, ceil(material / filled)))
+    """How many requests read the sources of an iteration, and how much of them is in each."""
+    material = min(scale.reading, sources * scale.text) + sources * AROUND_SOURCE
+    calls = min(sources, ceil(material / max(1.0, FILLED * scale.batch)))
     return calls, ceil(material / calls)
 
 
@@ -268,16 +268,22 @@ def _report(kinds: Kinds, prompt: int) -> Iterator[_Asked]:
     if kinds.section is not None:
         # Each finding belongs to one section.
         each = MOST_AROUND + ceil(prompt / max(1, kinds.sections))
-        written = kinds.sections * kinds.section.output
         yield from _most_of(phase, kinds.outline, 1, prompt)
         yield from _most_of(phase, kinds.section, kinds.sections, each)
-        yield from _most_of(phase, kinds.frame, 1, MOST_AROUND + written)
+        yield from _most_of(phase, kinds.frame, 1, prompt + _written(kinds))
+
+
+def _written(kinds: Kinds) -> int:
+    """Tokens of a report."""
+    if kinds.section is not None:
+        return kinds.sections * kinds.section.output
+    return kinds.write.output if kinds.write else 0
 
 
 def _advice(phase: DeepResearchPhase, kinds: Kinds, around: int) -> Iterator[_Asked]:
     """A phase fails once, so there is one to advise on, or two."""
     if kinds.advise is not None:
-        prompt = min(around + MOST_REPORT, kinds.advise.room)
+        prompt = min(around + MOST_SHOWN, kinds.advise.room)
         yield _Asked(phase, kinds.advise, 1 + kinds.advise_always, prompt, kinds.advise.output)
 
 

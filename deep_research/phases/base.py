@@ -6,11 +6,14 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
+from deep_research.budget.archive import Archive
 from deep_research.budget.metered import RunModels
+from deep_research.budget.priority import Weights
 from deep_research.calls import Calls, first
 from deep_research.errors import AgentError, DeepResearchError, HandoffError, ModelError, StopResearch
 from deep_research.logs import told
@@ -38,7 +41,8 @@ _Answer = TypeVar("_Answer", bound=Record)
 
 class Handoff(Record):
     """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first; ``system_prompt``
-    what the owner of the run adds; ``language`` and ``audience`` are for what people will read."""
+    what the owner of the run adds; ``language`` and ``audience`` are for what people will read; ``day`` is when the run
+    was asked, and ``protected`` are patterns of sources that its owner wants kept."""
 
     research_id: str
     original_query: str
@@ -48,6 +52,13 @@ class Handoff(Record):
     system_prompt: str | None = None
     language: str | None = None
     audience: str | None = None
+    day: date | None = None
+    protected: tuple[str, ...] = ()
+
+    @property
+    def weights(self) -> Weights:
+        """By what items of the run matter where not all of them fit."""
+        return Weights(self.day, self.protected)
 
 
 def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]:
@@ -61,6 +72,8 @@ def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]
         "system_prompt": state.options.system_prompt,
         "language": state.options.language,
         "audience": state.options.audience,
+        "day": state.created_at.date() if state.created_at else None,
+        "protected": state.options.protected,
     }
 
 
@@ -79,13 +92,15 @@ class Agent(Protocol[_In_contra, _Out_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkLimits:
-    """How phases may work. Seconds; ``batch_bytes`` bounds the source text of one analysis unit."""
+    """How phases may work. Seconds; ``batch_bytes`` bounds the source text of one analysis unit; in ``archive`` the
+    originals are kept of what an agent was given little or nothing of."""
 
     max_concurrent: int = 5
     operation_timeout: float = 120.0
     max_source_bytes: int = 2_000_000
     batch_bytes: int = 1_000_000
     calls: Calls = field(default_factory=Calls)
+    archive: Archive | None = None
 
 
 @dataclass(frozen=True, slots=True)

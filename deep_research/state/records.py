@@ -231,7 +231,9 @@ class ConfidenceSummary(Record):
 
 class ReportMetadata(Record):
     """Facts about the report. ``writer`` names the agent that wrote it; ``partial`` marks a report written
-    because the run was stopped; ``removed_references`` counts ids that were cited but never given."""
+    because the run was stopped; ``removed_references`` counts ids that were cited but never given. ``fidelity`` (0 to 1)
+    is the share of the tokens of sources, findings and gaps that its agents were given, and ``fidelity_level`` its name;
+    ``items_summarized`` were given in part, ``items_dropped`` not at all."""
 
     sections: tuple[str, ...] = ()
     word_count: int = 0
@@ -240,6 +242,10 @@ class ReportMetadata(Record):
     writer: str = ""
     partial: bool = False
     removed_references: int = 0
+    fidelity: float = 1.0
+    fidelity_level: str = "Full"
+    items_summarized: int = 0
+    items_dropped: int = 0
 
 
 PAGES = "pages"  # the limit of pages that were found and have no text for us; one for each reason

@@ -10,9 +10,7 @@ from deep_research.budget.estimate import AGAIN, Dollars, Kind, Kinds, Range, Sc
 from deep_research.models.profiles import Price
 from deep_research.state import Budget, DeepResearchPhase, ModelRole
 
-SCALE = Scale(
-    iterations=3, sub_queries=5, sources=5, reading=100_000, batch=20_000, source=4_000, text=600_000
-)
+SCALE = Scale(iterations=3, sub_queries=5, sources=5, reading=100_000, batch=20_000, text=600_000)
 PRICE = Price(input=2, output=10)
 
 
@@ -134,7 +132,6 @@ amounts = st.integers(1, 200_000)
         prompt=amounts,
         reading=amounts,
         batch=st.integers(0, 20_000),
-        source=amounts,
         text=amounts,
         budget=st.builds(Budget, max_searches=st.none() | st.integers(0, 30)),
     ),

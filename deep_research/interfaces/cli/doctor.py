@@ -158,7 +158,7 @@ def _database(settings: Settings) -> Iterator[Check]:
 @contextmanager
 def _read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """Looks without writing; closing the last connection may, so there the lock rule of the store holds too."""
-    from deep_research.store.locks import FileLock
+    from deep_research.locks import FileLock
     from deep_research.store.writer import wal_needs_lock
 
     connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=5.0)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import partial
 
+from deep_research.budget.allocation import ItemClass
+from deep_research.budget.condense import condense
+from deep_research.budget.counts import counts
 from deep_research.budget.metered import RunModels
+from deep_research.budget.tokens import Counter
 from deep_research.evidence.agreement import confidence, filled, merged
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions
@@ -18,16 +22,28 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
+from deep_research.phases.analysis.portions import Portion, Reading, batched, fitted, whole
 from deep_research.phases.base import Phase, noted, off_loop, shared, together
+from deep_research.phases.keeping import Original, keep, to_keep
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     Finding,
     Gap,
+    Limit,
     QualityUpdate,
+    Sending,
+    SentItem,
     Source,
 )
-from deep_research.state.events import Event, EvidenceWeighed, Progress, SourcesAnalyzed
+from deep_research.state.events import (
+    ContentSent,
+    Event,
+    EvidenceWeighed,
+    LimitReached,
+    Progress,
+    SourcesAnalyzed,
+)
 from deep_research.state.identity import finding_id, gap_id
 from deep_research.state.journal import Journal
 
@@ -35,6 +51,7 @@ SURVEYED = 200  # sources that are looked at together, the best by what is known
 OPENING = 2_400  # characters of a source without matched passages
 MATCHED = 10_000  # characters of a source's matched passages
 LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
+TEXT_UNIT = 5_000  # characters that are counted or condensed in the time of one small item
 GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
 
 
@@ -48,21 +65,24 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         if state.phase_done:
             return
-        # All batches of this pass, also those read before a crash: what remains must be what it would have been.
+        # All portions of this pass, also those read before a crash: what remains must be what it would have been.
         earlier = state.analyzed - state.analyzed_now
-        unread_before = (s for s in state.sources if s.id not in earlier and s.content_hash)
-        batches = list(self._batches(unread_before, state.query, models))
-        unread = ([s for s in batch if s.id not in state.analyzed] for batch in batches)
+        sources = [s for s in state.sources if s.id not in earlier and s.content_hash]
+        reading = await self._reading(sources, state, journal, models)
+        unread = [p for p in reading.portions if any(s.id not in state.analyzed for s in p.sources)]
         await together(
-            (partial(self._unit, batch, state, journal, len(batches), models) for batch in unread if batch),
+            (
+                partial(self._unit, portion, state, journal, len(reading.portions), models)
+                for portion in unread
+            ),
             at_once=self.limits.max_concurrent,
         )
         state = journal.state
-        weighed = await off_loop(len(state.findings), _weigh, state, several=len(batches) > 1)
+        weighed = await off_loop(len(state.findings), _weigh, state, several=len(reading.portions) > 1)
         # What was found in earlier rounds, or before a retry, was not read together with this.
-        readings = len(batches) + bool(earlier)
+        readings = len(reading.portions) + bool(earlier)
         survey = await self._survey(journal.state, weighed, readings, journal, models)
-        notes: list[Event] = []
+        notes: list[Event] = list(_left_out(reading))
         if survey is not None:
             weighed = _with_survey(weighed, survey, state)
             notes += noted(survey.notes)
@@ -120,70 +140,170 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         """The sources with what the searches matched of their texts, which are loaded a few at a time."""
         held = [s for s in sources if s.content_hash]
         matched: list[SourceText] = []
-        for batch in _batched(held, self.limits.batch_bytes):
+        for batch in self._loaded(held):
             texts = await journal.texts([s.content_hash for s in batch if s.content_hash])
             matched += [_with_text(s, _passages(s, text)) for s, text in zip(batch, texts, strict=True)]
         return tuple(matched)
 
-    def _batches(
-        self, sources: Iterable[Source], question: str, models: RunModels | None
-    ) -> Iterable[tuple[Source, ...]]:
-        """An agent may set its own ``batch_bytes``; or, if it uses a model, ``batch_chars`` by the model's window and the
-        question, of which a source takes at most ``source_chars``, and ``source_extra`` for what stands around it."""
-        if hasattr(self.agent, "batch_chars"):
-            room = self.agent.batch_chars(self._model(models), question)
-            most, extra = getattr(self.agent, "source_chars", room), getattr(self.agent, "source_extra", 0)
-            return _batched(sources, room, most=most, extra=extra)
-        return _batched(sources, int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes)))
+    async def _reading(
+        self,
+        sources: Sequence[Source],
+        state: DeepResearchState,
+        journal: Journal,
+        models: RunModels | None,
+    ) -> Reading:
+        """What is read in which calls. An agent may set its own ``batch_bytes``; or, if it uses a model, tell by
+        ``room_for_sources`` what a call has room for, ``call_tokens`` at most."""
+        if not hasattr(self.agent, "room_for_sources"):
+            return whole(sources, int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes)))
+        if not sources:
+            return Reading(())
+        room = await self.agent.room_for_sources(self._told(state), self._model(models))
+        wholes = await self._counted(sources, journal, room.counter)
+        return await off_loop(
+            len(sources),
+            fitted,
+            sources,
+            wholes,
+            window=room.tokens,
+            call=getattr(self.agent, "call_tokens", room.tokens),
+            around=getattr(self.agent, "around_source", 0),
+            budget=room.rules.reading_tokens,
+            weights=self._told(state).weights,
+            rules=room.rules,
+            counter=room.counter,
+        )
+
+    async def _counted(self, sources: Sequence[Source], journal: Journal, counter: Counter) -> dict[str, int]:
+        """About how many tokens each source has. Texts are loaded a few at a time, and counted once a process."""
+        known = {s.id: counts().known(s.content_hash or "", counter) for s in sources}
+        for batch in self._loaded([s for s in sources if known[s.id] is None]):
+            texts = await journal.texts([s.content_hash for s in batch if s.content_hash])
+
+            def count(batch: Sequence[Source] = batch, texts: Sequence[str] = texts) -> list[int]:
+                pairs = zip(batch, texts, strict=True)
+                return [counts().count(s.content_hash or "", text, counter) for s, text in pairs]
+
+            size = sum(map(len, texts)) // TEXT_UNIT
+            known |= zip((s.id for s in batch), await off_loop(size, count), strict=True)
+        return {name: size or 0 for name, size in known.items()}
+
+    def _loaded(self, sources: Iterable[Source]) -> Iterable[tuple[Source, ...]]:
+        """The sources in as many at a time as are held in memory."""
+        return batched(sources, {}, self.limits.batch_bytes)
 
     async def _unit(
         self,
-        batch: Sequence[Source],
+        portion: Portion,
         state: DeepResearchState,
         journal: Journal,
         total: int,
         models: RunModels | None,
     ) -> None:
-        journal.progress(Progress(phase=self.phase, message=f"reading {len(batch)} sources", total=total))
+        many = len(portion.sources)
+        journal.progress(Progress(phase=self.phase, message=f"reading {many} sources", total=total))
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
-        handoff = await self.handoff(batch, state, journal)
+        handoff = await self.handoff(portion, state, journal)
         answer = await self.ask(handoff, models)
-        event = await off_loop(len(answer.findings), _event, answer, handoff, batch, state)
-        notes = noted(answer.notes)
-        del handoff, answer
-        await journal.record(event, *notes)
+        texts = await self._quoted(answer, handoff, portion, journal)
+        event = await off_loop(len(answer.findings), _event, answer, handoff, portion.sources, texts, state)
+        events: list[Event] = [event, *noted(answer.notes)]
+        del handoff, texts
+        if portion.sizes:
+            events += await self._sent(answer, portion, journal)
+        del answer
+        await journal.record(*events)
 
-    async def handoff(
-        self, batch: Sequence[Source], state: DeepResearchState, journal: Journal
-    ) -> AnalyzerInput:
-        texts = await journal.texts([s.content_hash for s in batch if s.content_hash])
+    async def handoff(self, portion: Portion, state: DeepResearchState, journal: Journal) -> AnalyzerInput:
+        """The sources of a portion, those that are too long condensed to what they are given."""
+        told = self._told(state)
+        given: list[SourceText] = []
+        for batch in self._loaded(s for s in portion.sources if not portion.is_dropped(s)):
+            texts = await journal.texts([s.content_hash for s in batch if s.content_hash])
+            size = sum(len(t) for s, t in zip(batch, texts, strict=True) if _is_cut(s, portion)) // TEXT_UNIT
+            given += await off_loop(size, _shortened, batch, texts, portion, told.looked_for)
+        return told.model_copy(update={"sources": tuple(given)})
+
+    def _told(self, state: DeepResearchState) -> AnalyzerInput:
+        """What a call is told beside its sources."""
         return AnalyzerInput(
             **shared(state, self.phase),
             research_brief=state.research_brief,
             source_count=len(state.sources),
             high_quality_sources=state.high_quality_sources(),
             sub_queries=state.current_sub_queries(),
-            sources=tuple(_with_text(s, text) for s, text in zip(batch, texts, strict=True)),
             open_gaps=_open_at_start(state),
             findings=tuple(f for f in state.findings if f.iteration < state.iteration),
         )
 
+    async def _quoted(
+        self, answer: AnalyzerOutput, handoff: AnalyzerInput, portion: Portion, journal: Journal
+    ) -> dict[str, str]:
+        """The whole texts of the sources that findings quote, by id."""
+        texts = {s.id: s.content for s in handoff.sources if not s.tokens}
+        named = {quote.source_id for finding in answer.findings for quote in finding.quotes}
+        missing = [s for s in portion.sources if s.id in named and s.id not in texts]
+        found = await journal.texts([s.content_hash for s in missing if s.content_hash])
+        return texts | dict(zip((s.id for s in missing), found, strict=True))
 
-def _batched(
-    sources: Iterable[Source], room: int, *, most: int | None = None, extra: int = 0
-) -> Iterable[tuple[Source, ...]]:
-    """The sources in order, in batches as large as ``room`` allows; each counts with ``most`` and ``extra`` at most."""
-    batch: list[Source] = []
-    size = 0
-    for source in sources:
-        length = extra + (source.length if most is None else min(source.length, most))
-        if batch and size + length > room:
-            yield tuple(batch)
-            batch, size = [], 0
-        batch.append(source)
-        size += length
-    if batch:
-        yield tuple(batch)
+    async def _sent(self, answer: AnalyzerOutput, portion: Portion, journal: Journal) -> list[Event]:
+        """What a model was given of the sources, those for which there was no room included."""
+        dropped = (
+            SentItem(id=s.id, original_tokens=portion.wholes[s.id], current_tokens=0)
+            for s in portion.sources
+            if portion.is_dropped(s)
+        )
+        items = (*answer.sent.items, *dropped)
+        kept: dict[str, str] = {}
+        notes: list[Event] = []
+        if self.limits.archive is not None:
+            wanted = {item.id: item for item in to_keep(items)}
+            for batch in self._loaded(s for s in portion.sources if s.id in wanted):
+                texts = await journal.texts([s.content_hash for s in batch if s.content_hash])
+                originals = {s.id: _original(s, text) for s, text in zip(batch, texts, strict=True)}
+                hashes, told = await keep(self.limits.archive, [wanted[i] for i in originals], originals)
+                kept |= hashes
+                notes += told
+        sending = Sending(items=items, available=max(portion.available, answer.sent.available), archived=kept)
+        return [ContentSent(phase=self.phase, sending=sending), *notes]
+
+
+def _is_cut(source: Source, portion: Portion) -> bool:
+    return source.id in portion.sizes and portion.sizes[source.id] < portion.wholes[source.id]
+
+
+def _shortened(
+    batch: Sequence[Source], texts: Sequence[str], portion: Portion, query: str
+) -> list[SourceText]:
+    """The sources with their texts, those that are given less condensed."""
+    given = []
+    for source, text in zip(batch, texts, strict=True):
+        if not _is_cut(source, portion):
+            given.append(_with_text(source, text))
+            continue
+        room = portion.sizes[source.id]
+        content = condense(text, room, query=query, measure=portion.counter.expected).text
+        given.append(_with_text(source, content).model_copy(update={"tokens": portion.wholes[source.id]}))
+    return given
+
+
+def _original(source: Source, text: str) -> Original:
+    about = {"title": source.title} | ({"url": source.url} if source.url else {})
+    return Original(text, "source", about)
+
+
+def _left_out(reading: Reading) -> list[LimitReached]:
+    """What there was no room for, though it was not to be left out, is told of as much as what was."""
+    limits = []
+    if dropped := reading.dropped:
+        many = "1 source was" if len(dropped) == 1 else f"{len(dropped)} sources were"
+        message = f"{many} not read, for want of room: a model reads {reading.budget:,} tokens in a round."
+        skipped = tuple(source.url or source.title for source in dropped)
+        limits.append(Limit(name="window", message=message, cap=reading.budget, skipped=skipped))
+    if reading.gave_way is ItemClass.TOP:
+        message = "Of the best sources less was read than is meant to be, for want of room."
+        limits.append(Limit(name="window", message=message, cap=reading.budget))
+    return [LimitReached(limit=limit) for limit in limits]
 
 
 def _passages(source: Source, text: str) -> str:
@@ -218,10 +338,13 @@ def _with_text(source: Source, text: str) -> SourceText:
 
 
 def _event(
-    answer: AnalyzerOutput, handoff: AnalyzerInput, batch: Sequence[Source], state: DeepResearchState
+    answer: AnalyzerOutput,
+    handoff: AnalyzerInput,
+    batch: Sequence[Source],
+    texts: dict[str, str],
+    state: DeepResearchState,
 ) -> SourcesAnalyzed:
     given = {s.id: s for s in batch}
-    texts = {s.id: s.content for s in handoff.sources}
     findings = [_finding(item, given, texts, state, quoted=answer.quoted) for item in answer.findings]
     open_gaps = {g.id for g in handoff.open_gaps}
     first = next((n for n, s in enumerate(state.sources) if s.id in given), 0) * GAPS_PER_SOURCE

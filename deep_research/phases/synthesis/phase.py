@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
+from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.metered import RunModels
 from deep_research.phases.base import Phase, noted, shared
+from deep_research.phases.keeping import Original, sent
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.report.render import finished
 from deep_research.state import DeepResearchPhase, DeepResearchState, Limit
@@ -21,8 +24,13 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         if state.phase_done:
             return
-        answer = await self.ask(self.handoff(state), models)
-        await journal.record(written(state, answer, writer=writer_name(self.agent)), *noted(answer.notes))
+        handoff = self.handoff(state)
+        answer = await self.ask(handoff, models)
+        await journal.record(
+            written(state, answer, writer=writer_name(self.agent)),
+            *noted(answer.notes),
+            *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
+        )
 
     def handoff(self, state: DeepResearchState) -> SynthesizerInput:
         return synthesizer_input(state)
@@ -43,7 +51,7 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
         gaps=state.gaps,
         contradictions=state.contradictions,
         sources=tuple(s for s in state.sources if s.id in cited),
-        limits=(*_of_pages(state), *_unfounded(state)),
+        limits=(*_of_pages(state), *_unfounded(state), *_read_in_part(state)),
         improvements=state.report_improvements,
         words=state.options.report_words,
         read_by_model=state.own_words,
@@ -58,7 +66,19 @@ def written(
         answer.report, state.findings, state.sources, writer=writer, partial=partial
     )
     removed = metadata.removed_references + answer.unknown
-    metadata = metadata.model_copy(update={"removed_references": removed})
+    given = RunFidelity.of(
+        {k: v for k, v in state.sent.items() if k is not DeepResearchPhase.SYNTHESIS}
+        | ({DeepResearchPhase.SYNTHESIS: answer.sent} if answer.sent.items else {})
+    ).content_allocation_metadata
+    metadata = metadata.model_copy(
+        update={
+            "removed_references": removed,
+            "fidelity": given.fidelity,
+            "fidelity_level": given.band.value,
+            "items_summarized": given.items_summarized,
+            "items_dropped": given.items_dropped,
+        }
+    )
     return ReportWritten(report=report, metadata=metadata, citations=citations)
 
 
@@ -82,6 +102,30 @@ def _unfounded(state: DeepResearchState) -> tuple[Limit, ...]:
         f"{state.unfounded} {findings} left out, since what they quoted stands in none of their sources."
     )
     return (Limit(name="evidence", message=message),)
+
+
+def _read_in_part(state: DeepResearchState) -> tuple[Limit, ...]:
+    """What the analyzer's model was not given of the sources."""
+    reading = state.sent.get(DeepResearchPhase.ANALYSIS)
+    if reading is None:
+        return ()
+    cut = sum(item.current_tokens < item.original_tokens for item in reading.items)
+    if not cut:
+        return ()
+    whole = sum(item.original_tokens for item in reading.items)
+    left = sum(min(item.current_tokens, item.original_tokens) for item in reading.items)
+    of = "1 source was" if cut == 1 else f"{cut} of {len(reading.items)} sources were"
+    share = f"{100 * left / whole:.0f} %" if left * 200 > whole else "less than 1 %"
+    message = f"For want of room {of} read in part: the model was given {share} of the text of all."
+    return (Limit(name="window", message=message),)
+
+
+def _originals(handoff: SynthesizerInput) -> dict[str, Original]:
+    return {
+        **{f.id: Original(f.content, "finding") for f in handoff.findings},
+        **{g.id: Original(g.description, "gap") for g in handoff.gaps},
+        **{c.id: Original(c.description, "contradiction") for c in handoff.contradictions},
+    }
 
 
 def writer_name(agent: object) -> str:
