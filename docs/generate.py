@@ -127,6 +127,8 @@ JSON_CONTRACT = """\
 | `run`, `resume`, `show` | one object with the fields of `ResearchResult` |
 | `run --estimate` | one object: `iterations`, `searches`, `fetches`, `model_calls`, `input_tokens`, `output_tokens`, \
 `cost_usd` (each `low` and `high`), `phases` (the same by phase), `models` by role, `unpriced`, `caps`, `notes` |
+| `show --budget` | one object: `caps` (`name`, `cap`, `used`), `usage`, `fidelity`, `least_kept` (texts that were \
+shortened most), `limits`, `advice` |
 | `list` | an array of objects as of `status` |
 | `status`, `cancel` | one object: `research_id`, `query`, `status`, `reason`, `phase`, `iteration`, `created_at`, \
 `updated_at` |

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.accounting import fidelity_line
 from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.interfaces.cli.session import Session
 from deep_research.research import ResearchResult
@@ -28,18 +29,20 @@ _MOST_GAPS = 10
 
 
 def closing(session: Session, result: ResearchResult) -> list[str]:
-    """One line, and the gaps below it when there was no evidence. A terminal gets it folded, its command on a
-    line of its own."""
+    """One line, below it the gaps when there was no evidence, above it what was not sent of what was found. A terminal
+    gets it folded, its command on a line of its own."""
     said, command = _words(session, result)
+    sent = [line] if (line := fidelity_line(result.fidelity)) else []
     gaps = [gap.description for gap in result.gaps if not gap.addressed and result.reason == "no_evidence"]
     listed = [f"  - {text.line(gap)}" for gap in gaps[:_MOST_GAPS]]
     if len(gaps) > _MOST_GAPS:
         listed.append(f"  - and {len(gaps) - _MOST_GAPS} more")
     if sys.stderr is None or not sys.stderr.isatty():
-        return [f"{said} {command}".rstrip(), *listed]
+        return [*sent, f"{said} {command}".rstrip(), *listed]
     columns = text.size(sys.stderr).columns - 1
     folded = [part for line in listed for part in text.fold(line, columns, "    ")]
-    return [*text.fold(text.line(said), columns), *([command] if command else []), *folded]
+    above = [part for line in sent for part in text.fold(line, columns)]
+    return [*above, *text.fold(text.line(said), columns), *([command] if command else []), *folded]
 
 
 def _words(session: Session, result: ResearchResult) -> tuple[str, str]:

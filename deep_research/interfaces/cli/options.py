@@ -150,7 +150,10 @@ COMMANDS = (
         summary="Print the report of a run again.",
         example="deep-research show deepres-0123456789ab --out report.md",
         arguments=(_ID,),
-        options=(_OUT,),
+        options=(
+            _OUT,
+            Option(flag="--budget", help="Print instead what it was allowed, and what it spent on what."),
+        ),
     ),
     Command(
         name="events",

@@ -26,8 +26,9 @@ def prepare(args: Namespace) -> None:
 
     Raises `UsageError`.
     """
-    if getattr(args, "estimate", False) and args.out is not None:
-        raise UsageError("--estimate writes no report.", hint="Leave out --out.")
+    for flag in ("estimate", "budget"):
+        if getattr(args, flag, False) and args.out is not None:
+            raise UsageError(f"--{flag} writes no report.", hint="Leave out --out.")
     check_target(getattr(args, "out", None))
     if getattr(args, "question", None) == "-":
         args.question = _from_stdin()

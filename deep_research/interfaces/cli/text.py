@@ -119,7 +119,8 @@ def dollars(amount: float | None) -> str:
     """Small sums to a hundredth of a cent."""
     if amount is None:
         return "unknown"
-    return f"${amount:,.2f}" if amount >= 10 or not amount else f"${amount:.4f}"
+    fine = f"{amount:,.4f}"
+    return f"${amount:,.2f}" if amount >= 10 or fine.endswith("00") else f"${fine}"
 
 
 def size(stream: TextIO) -> os.terminal_size:
