@@ -29,6 +29,7 @@ from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
 from deep_research.phases.planning.llm import LLMPlanner
 from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
 from deep_research.phases.refinement.llm import LLMRefiner
+from deep_research.phases.summarizing import Choices, Summarizer
 from deep_research.phases.synthesis import ExtractiveSynthesizer, SynthesisPhase
 from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.settings import Settings
@@ -158,6 +159,11 @@ def assemble(
     planner = phases[DeepResearchPhase.PLANNING].agent
     phases[DeepResearchPhase.PLANNING] = PlanningPhase(
         planner, limits=limits, look=found.gatherer.look if found.gatherer.looks else None
+    )
+    analyzer = phases[DeepResearchPhase.ANALYSIS].agent
+    choices = Choices() if settings.summarization_cache_enabled else None
+    phases[DeepResearchPhase.ANALYSIS] = AnalysisPhase(
+        analyzer, limits=limits, summarizer=Summarizer(settings.summarization_timeout, choices)
     )
     used(roles, phases, settings)
     return Parts(

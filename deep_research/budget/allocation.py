@@ -21,6 +21,7 @@ from deep_research.budget.ladder import FidelityLevel, level_of_size
 from deep_research.errors import WindowError
 
 TOP_SOURCES = 5
+FILLED = 95  # hundredths of its size that a text made shorter fills at least
 SENTENCE = 25  # tokens of about one: less of an item says nothing
 ALL_SETS = 8  # items up to which every set of them is tried
 FEW = 64  # items up to which more sets are tried than a steady number
@@ -57,13 +58,14 @@ class Item:
     klass: ItemClass = ItemClass.REGULAR
 
     def floor(self, regular: Kept, least: int = SENTENCE) -> int:
-        """The fewest tokens that it may be given: what its class is promised, and a sentence."""
+        """The fewest tokens that it may be given: a sentence, and so many that its class has what it is promised when
+        its text fills them as badly as can be."""
         share = self.klass.floor
         if self.klass is ItemClass.REGULAR and regular is not Kept.HEADLINE:
             if regular is Kept.NOTHING:
                 return 0
             share = 0
-        return max(-(-self.tokens * share // 100), min(self.tokens, least))
+        return max(-(-self.tokens * share // FILLED), min(self.tokens, least))
 
 
 @dataclass(frozen=True, slots=True)

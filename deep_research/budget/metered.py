@@ -37,17 +37,23 @@ log = get_log("metered")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRoles:
-    """Which models an engine uses for which role: the chain of the role, else that for all roles. ``margin`` and
-    ``runtime`` are those of `Window`."""
+    """Which models an engine uses for which role: the chain of the role, else that for all roles. ``margin``,
+    ``runtime`` and ``overhead`` are those of `Window`."""
 
     pool: ModelPool
     chain: Sequence[Named] = ()
     by_role: Mapping[ModelRole, Sequence[Named]] = field(default_factory=dict)
     margin: float = 0.15
     runtime: str = "direct-api"
+    overhead: int | None = None
 
     def chain_of(self, role: ModelRole) -> Sequence[Named]:
         return self.by_role.get(role) or self.chain
+
+    def window(self, profile: Profile, output: int) -> Window:
+        return Window.of(
+            profile.context, output, runtime=self.runtime, overhead=self.overhead, margin=self.margin
+        )
 
     def check(self, budget: Budget) -> None:
         """What must hold before anything is spent. Raises `ConfigurationError`."""
@@ -112,7 +118,7 @@ class _RunModel:
     def room(self, output: int) -> int:
         roles, profile = self._run.roles, self.profile
         output = min(output, profile.output)
-        return Window.of(profile.context, output, runtime=roles.runtime, margin=roles.margin).input
+        return roles.window(profile, output).input
 
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
         def told(piece: str | None) -> None:
@@ -165,7 +171,7 @@ class _RunBook:
         """Raises `WindowError`, `BudgetError`, `ConfigurationError`."""
         roles, spend = self._run.roles, self._run.spend
         profile = roles.pool.profile_of(provider)
-        window = Window.of(profile.context, call.max_output, runtime=roles.runtime, margin=roles.margin)
+        window = roles.window(profile, call.max_output)
         counter = await Counter.of(profile.encoding)
         bound, exact = await counter.bound_of(call), counter.exact
         wanted = self._reservation(provider, call, profile, bound)

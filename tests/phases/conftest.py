@@ -21,13 +21,13 @@ async def at_once(seconds):
 def work():
     """Runs a phase with a provider; what was recorded is in the journal that it gives."""
 
-    def run(phase, state, provider, *, texts=(), profile=LARGE, journal=None):
+    def run(phase, state, provider, *, texts=(), profile=LARGE, journal=None, by_role=None):
         journal = journal or MemoryJournal(state, texts=texts)
         provider.probed = False
         pool = ModelPool(
             profiles={provider.name: profile}, common=Shared(), persistence=Persistence(sleep=at_once)
         )
-        models = RunModels(ModelRoles(pool=pool, chain=(provider,)), journal)
+        models = RunModels(ModelRoles(pool=pool, chain=(provider,), by_role=by_role or {}), journal)
         asyncio.run(phase.run(journal.state, journal, models))
         return journal
 

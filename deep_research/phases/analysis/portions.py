@@ -27,6 +27,10 @@ class Portion:
     def is_dropped(self, source: Source) -> bool:
         return self.sizes.get(source.id) == 0 and self.wholes[source.id] > 0
 
+    def is_cut(self, source: Source) -> bool:
+        """Whether it is given less than it has."""
+        return source.id in self.sizes and self.sizes[source.id] < self.wholes[source.id]
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
