@@ -1,6 +1,7 @@
 """The composition root: from settings and arguments to the parts of an engine. Only here implementations are
 chosen."""
 
+from deep_research.assembly.answers import answer_tokens
 from deep_research.assembly.content import archive_folder, make_archive
 from deep_research.assembly.models import Models, make_models
 from deep_research.assembly.parts import DATABASE, Parts, assemble, make_store
@@ -9,6 +10,7 @@ __all__ = [
     "DATABASE",
     "Models",
     "Parts",
+    "answer_tokens",
     "archive_folder",
     "assemble",
     "make_archive",

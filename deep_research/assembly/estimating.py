@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from deep_research.assembly.answers import answer_tokens, in_parts, section_words, text_tokens
 from deep_research.assembly.parts import Parts
-from deep_research.assembly.windows import window
 from deep_research.budget.estimate import Estimate, Kind, Kinds, Scale, estimate
 from deep_research.budget.metered import ModelRoles
 from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
+from deep_research.phases import summarizing
 from deep_research.phases.analysis import llm as reading
 from deep_research.phases.analysis import merging
-from deep_research.phases.planning import llm as planning
 from deep_research.phases.prompting import output_for
-from deep_research.phases.refinement import llm as refining
-from deep_research.phases.synthesis import llm as writing
 from deep_research.phases.synthesis import sections
 from deep_research.settings import Settings
 from deep_research.state import PHASE_TO_AGENT, DeepResearchPhase, ModelRole, RunOptions
-from deep_research.supervisor import reflection
 
 OF_SOURCES = 0.7  # of the room of a request that reads
 EVERYTHING = 1_000_000_000  # tokens
@@ -35,6 +32,7 @@ def estimated(parts: Parts, settings: Settings, question: str, options: RunOptio
         prompt=Counter().expected(question) + Counter().expected(options.system_prompt or ""),
         reading=settings.reading_tokens if settings.token_management_enabled else EVERYTHING,
         batch=min(reading.CALL_TOKENS, int(kinds.read.room * OF_SOURCES)) if kinds.read else 0,
+        part=summarizing.PART_TOKENS,
         text=int(settings.max_source_bytes / BYTES_A_TOKEN),
         budget=options.budget,
     )
@@ -50,23 +48,29 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
     if settings.reflection != "never":
         asked.add(ModelRole.SUPERVISOR)
 
-    def kind(role: ModelRole, output: int) -> Kind | None:
-        return _kind(parts.models, role, output) if role in asked else None
+    if ModelRole.ANALYZER in asked and parts.models.by_role.get(ModelRole.SUMMARIZER):
+        asked.add(ModelRole.SUMMARIZER)
 
     words = options.report_words
-    long = words > writing.AT_ONCE
-    each = max(120, (words - sections.FRAME_WORDS) // sections.MOST_SECTIONS)
-    writer = ModelRole.SYNTHESIZER
+    long, most = in_parts(words), answer_tokens(words)
+
+    def kind(role: ModelRole, output: int | None = None) -> Kind | None:
+        return _kind(parts.models, role, output or most[role]) if role in asked else None
+
+    def part(output: int) -> Kind | None:
+        return kind(ModelRole.SYNTHESIZER, output) if long else None
+
     return Kinds(
-        plan=kind(ModelRole.PLANNER, planning.MOST_OUTPUT),
-        read=kind(ModelRole.ANALYZER, reading.MOST_OUTPUT),
+        plan=kind(ModelRole.PLANNER),
+        read=kind(ModelRole.ANALYZER),
         merge=kind(ModelRole.ANALYZER, merging.MOST_OUTPUT),
-        write=None if long else kind(writer, _text(words)),
-        outline=kind(writer, sections.OUTLINE_OUTPUT) if long else None,
-        section=kind(writer, _text(each)) if long else None,
-        frame=kind(writer, _text(sections.FRAME_WORDS)) if long else None,
-        judge=kind(ModelRole.REFINER, refining.MOST_OUTPUT),
-        advise=kind(ModelRole.SUPERVISOR, reflection.MOST_OUTPUT),
+        write=None if long else kind(ModelRole.SYNTHESIZER),
+        outline=part(sections.OUTLINE_OUTPUT),
+        section=part(text_tokens(section_words(words))),
+        frame=part(text_tokens(sections.FRAME_WORDS)),
+        judge=kind(ModelRole.REFINER),
+        advise=kind(ModelRole.SUPERVISOR),
+        shorten=kind(ModelRole.SUMMARIZER),
         advise_always=settings.reflection == "always",
         sections=sections.MOST_SECTIONS if long else 0,
     )
@@ -82,12 +86,7 @@ def _kind(roles: ModelRoles, role: ModelRole, most: int) -> Kind | None:
     return Kind(
         role=role,
         model=model.name,
-        room=window(roles, model.profile, output).input,
+        room=roles.window(model.profile, output).input,
         output=output,
         price=roles.pool.profile(chain[0]).price,
     )
-
-
-def _text(words: int) -> int:
-    """Tokens that a text of so many words may have, thoughts included."""
-    return int(words * sections.TOKENS_A_WORD) + sections.THOUGHTS

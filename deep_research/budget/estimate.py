@@ -28,7 +28,7 @@ AROUND_SOURCE = 100  # tokens
 BESIDE = 8  # what is known already takes no more than this part of a prompt, when sources are read or gaps are judged
 MOST_SHOWN = 3_000  # tokens of what a phase came to, that the supervisor is shown
 FILLED = 0.75  # of a batch of sources, as a rule: the next one has to fit whole
-PARTS = 4  # of a long text, when it is made shorter
+PARTS = 4  # of a long text, as a rule, when a model chooses what is kept of it; then it chooses once more
 SPARE = 2  # times as many pages are looked at as are wanted
 
 
@@ -133,9 +133,9 @@ class Kinds:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
     """How large a run may become. ``prompt`` are the tokens of the question and of what its owner adds; ``reading`` those
-    of sources that are read in an iteration, ``batch`` in one request, and ``text`` those of the longest text that is
-    kept. ``searched_again`` is how often a search may be made in other words; ``pages`` whether pages of
-    the web are read."""
+    of sources that are read in an iteration, and ``batch`` in one request; ``text`` those of the longest text that is
+    kept, and ``part`` those of it from which is chosen at a time. ``searched_again`` is how often a search may be made in
+    other words; ``pages`` whether pages of the web are read."""
 
     iterations: int
     sub_queries: int
@@ -145,6 +145,7 @@ class Scale:
     prompt: int = 0
     reading: int
     batch: int
+    part: int = 16_000
     text: int
     budget: Budget = field(default_factory=Budget)
 
@@ -240,9 +241,8 @@ def _most(kinds: Kinds, scale: Scale, rounds: list[int]) -> Iterator[_Asked]:
             known += calls * kinds.read.output
             if calls > 1 or number > 1:
                 yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.merge, 1, around + known)
-            yield from _most_of(
-                DeepResearchPhase.ANALYSIS, kinds.shorten, PARTS * sources, around + scale.text
-            )
+            choices = sources * (1 + min(PARTS, ceil(scale.text / max(1, scale.part))))
+            yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.shorten, choices, around + scale.part)
         yield from _advice(DeepResearchPhase.ANALYSIS, kinds, around)
         yield from _report(kinds, around + known)
         yield from _advice(DeepResearchPhase.SYNTHESIS, kinds, around)

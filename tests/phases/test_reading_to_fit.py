@@ -153,9 +153,7 @@ def test_the_best_by_what_is_known_of_them_keep_most(work):
     texts = [text_of(n, 200) for n in range(20)]
     old = {"published": date(1990, 1, 1), "quality": SourceQuality.LOW}
     new = {"published": date(2025, 12, 1), "quality": SourceQuality.HIGH}
-    _, journal = read(
-        work, texts, tokens=20_000, more={n: new if n % 4 == 3 else old for n in range(20)}
-    )
+    _, journal = read(work, texts, tokens=20_000, more={n: new if n % 4 == 3 else old for n in range(20)})
     told = sent(journal)
     best = [told[n].current_tokens / told[n].original_tokens for n in range(20) if n % 4 == 3]
     rest = [told[n].current_tokens / told[n].original_tokens for n in range(20) if n % 4 != 3]

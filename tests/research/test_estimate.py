@@ -97,6 +97,14 @@ CASES = {
     "a long report": ({"report_words": 4_000}, {}),
     "the supervisor always thinks": ({"reflection": "always"}, {}),
     "one search": ({"max_searches": 1}, {}),
+    "a model that shortens": (
+        {"reading_tokens": 2_000, "models": {"summarizer": ReadingModel()}},
+        {"sentences": 2_000},
+    ),
+    "a model of its own for each role": (
+        {"models": {role: ReadingModel() for role in ("planner", "analyzer", "refiner")}},
+        {},
+    ),
 }
 
 
