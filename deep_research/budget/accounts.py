@@ -24,8 +24,8 @@ class CapUse(Record):
     """A cap by the name of its setting, None for none; ``used`` is None where it is not known."""
 
     name: str
-    cap: float | None
-    used: float | None
+    cap: int | float | None
+    used: int | float | None
 
 
 class KeptItem(Record):

@@ -71,7 +71,7 @@ def _of_archive(limits: Sequence[Limit], size: int) -> Iterator[str]:
 def _of_caps(limits: Sequence[Limit]) -> Iterator[str]:
     reached = [name for name in _names(limits) if name in Budget.model_fields]
     if reached:
-        yield f"Raise {' and '.join(reached)} for more: the run stopped there and was written from what it had."
+        yield f"Raise {' and '.join(reached)}: the report was written from what there was when that was reached."
 
 
 def _names(limits: Iterable[Limit]) -> list[str]:

@@ -7,7 +7,7 @@ take more, and a run that finds nothing takes less. What holds are the caps.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from math import ceil
@@ -56,11 +56,13 @@ class Standing(StrEnum):
 
 
 class CapOutlook(Record):
-    """A cap of the run, by the name of its setting."""
+    """A cap of the run, by the name of its setting. ``request`` is what a single request may take of it at most: one that
+    does not fit into what is left is not made."""
 
     name: str
-    cap: float
+    cap: int | float
     standing: Standing
+    request: int | float | None = None
 
 
 class PhaseEstimate(Record):
@@ -166,8 +168,13 @@ class _Asked:
         return self.calls * self.kind.price.of(usage) if self.kind.price else None
 
     @property
+    def request_usd(self) -> float | None:
+        """What one of them can cost at most."""
+        return self.kind.price.most(self.input, self.output) if self.kind.price else None
+
+    @property
     def most_usd(self) -> float | None:
-        return self.calls * self.kind.price.most(self.input, self.output) if self.kind.price else None
+        return None if self.request_usd is None else self.calls * self.request_usd
 
 
 def estimate(scale: Scale, kinds: Kinds) -> Estimate:
@@ -183,7 +190,7 @@ def estimate(scale: Scale, kinds: Kinds) -> Estimate:
     queries = sum(rounds)
     made = Estimate(
         iterations=Range(low=1, high=scale.iterations),
-        searches=Range(low=1, high=_capped(_searches(rounds, scale), scale.budget.max_searches)),
+        searches=_made(1, _capped(_searches(rounds, scale), scale.budget.max_searches)),
         fetches=Range(
             high=_capped(queries * scale.sources * SPARE, scale.budget.max_fetches) if scale.pages else 0
         ),
@@ -195,7 +202,7 @@ def estimate(scale: Scale, kinds: Kinds) -> Estimate:
         models={kind.role: kind.model for kind in kinds.every()},
         unpriced=tuple(sorted({kind.model for kind in kinds.every() if kind.price is None})),
     )
-    made = made.model_copy(update={"caps": tuple(_caps(made, scale.budget))})
+    made = made.model_copy(update={"caps": tuple(_caps(made, scale.budget, high))})
     return made.model_copy(update={"notes": tuple(_notes(made, scale.budget))})
 
 
@@ -317,17 +324,25 @@ def _sum(ranges: Iterable[Range]) -> Range:
     return sum(ranges, Range())
 
 
+def _made(low: int, high: int) -> Range:
+    return Range(low=min(low, high), high=high)
+
+
 def _capped(number: int, cap: int | None) -> int:
     return number if cap is None else min(number, cap)
 
 
-def _caps(made: Estimate, budget: Budget) -> Iterator[CapOutlook]:
+def _caps(made: Estimate, budget: Budget, high: Sequence[_Asked]) -> Iterator[CapOutlook]:
     ends: dict[str, Range | Dollars | None] = {
         "max_usd": made.cost_usd,
         "max_tokens": made.input_tokens + made.output_tokens,
         "max_model_calls": made.model_calls,
-        "max_searches": made.searches,
+        "max_searches": Range(low=1, high=made.searches.high),
         "max_fetches": made.fetches,
+    }
+    requests = {
+        "max_usd": max((asked.request_usd or 0.0 for asked in high), default=0.0),
+        "max_tokens": max((asked.input + asked.output for asked in high), default=0),
     }
     for name, both in ends.items():
         cap = getattr(budget, name)
@@ -336,7 +351,7 @@ def _caps(made: Estimate, budget: Budget) -> Iterator[CapOutlook]:
         standing = (
             Standing.BELOW if cap < both.low else Standing.WITHIN if cap <= both.high else Standing.ABOVE
         )
-        yield CapOutlook(name=name, cap=cap, standing=standing)
+        yield CapOutlook(name=name, cap=cap, standing=standing, request=requests.get(name))
 
 
 def _notes(made: Estimate, budget: Budget) -> Iterator[str]:
@@ -348,6 +363,11 @@ def _notes(made: Estimate, budget: Budget) -> Iterator[str]:
         named = f"The cap {cap.name} of {cap.cap:,.10g}"
         if cap.standing is Standing.BELOW:
             yield f"{named} is below the low end: the report will be written from less."
+        elif cap.request is not None and cap.cap < cap.request:
+            yield (
+                f"{named} is less than a single request may take ({_figure(cap.request)}): what does not fit is done"
+                " without a model."
+            )
         elif cap.standing is Standing.WITHIN:
             yield f"{named} may be reached: the report is written from what there is by then."
     if budget.max_seconds is not None:
@@ -364,3 +384,8 @@ def _notes(made: Estimate, budget: Budget) -> Iterator[str]:
 
 def _is_capped(budget: Budget) -> bool:
     return any(cap is not None for cap in (budget.max_usd, budget.max_tokens, budget.max_model_calls))
+
+
+def _figure(amount: float) -> str:
+    """Tokens as they are, dollars to a cent."""
+    return f"{amount:,}" if isinstance(amount, int) else f"{amount:,.2f}"

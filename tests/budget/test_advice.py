@@ -69,7 +69,7 @@ ROWS = {
     "a cap was reached": (
         (WHOLE, (Limit(name="max_usd", message="m"), Limit(name="max_tokens:analysis", message="m"))),
         {},
-        ["Raise max_usd and max_tokens for more"],
+        ["Raise max_usd and max_tokens: "],
     ),
 }
 

@@ -70,6 +70,8 @@ def test_an_unknown_price_makes_dollars_unknown_and_is_named():
         (Budget(max_usd=1), Standing.WITHIN, "The cap max_usd of 1 may be reached"),
         (Budget(max_usd=1_000), Standing.ABOVE, None),
         (Budget(max_tokens=200), Standing.BELOW, "The cap max_tokens of 200 is below"),
+        (Budget(max_usd=0.1), Standing.WITHIN, "is less than a single request may take (0.22)"),
+        (Budget(max_tokens=2_000), Standing.WITHIN, "is less than a single request may take (92,000)"),
         (Budget(max_tokens=200_000), Standing.WITHIN, "The cap max_tokens of 200,000 may"),
         (Budget(max_model_calls=2), Standing.BELOW, "max_model_calls of 2 is below"),
         (Budget(max_searches=0), Standing.BELOW, "max_searches of 0 is below"),

@@ -50,7 +50,7 @@ def test_a_cap_below_the_low_end_and_a_price_that_nobody_knows_are_said(plain: C
 
 def test_json_is_one_object(plain: Cli) -> None:
     made = plain("run", QUESTION, "--estimate", "--json", "--max-model-calls", "1", *SONNET).json
-    assert made["caps"] == [{"name": "max_model_calls", "cap": 1.0, "standing": "below"}]
+    assert made["caps"] == [{"name": "max_model_calls", "cap": 1, "standing": "below", "request": None}]
     assert made["models"]["planner"] == "anthropic:claude-sonnet-5-5"
     assert made["cost_usd"]["low"] < made["cost_usd"]["high"]
     assert made["phases"][0]["phase"] == "planning"
