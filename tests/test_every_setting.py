@@ -614,6 +614,159 @@ def where_the_engine_runs(tmp_path):
         assert result.status == status
 
 
+@shows("runtime_overhead")
+def what_is_left_free_for_the_surroundings(tmp_path):
+    rooms = []
+    for overhead in (0, 30_000):
+        planner = ModelPlanner()
+        with model_server() as (_, name):
+            with_model(
+                tmp_path,
+                planner,
+                model=name.format("m"),
+                model_context_overrides={"openai-compatible:m": 100_000},
+                runtime_overhead=overhead,
+                token_safety_margin=0.0,
+            )
+        rooms.append(planner.model.room(100))
+    assert rooms == [99_900, 69_900]
+
+
+@shows("model_context_overrides")
+def windows_of_models(tmp_path):
+    for window in (50_000, "openai-compatible:m=80000"):
+        planner = ModelPlanner()
+        given = {"openai-compatible:m": window} if isinstance(window, int) else window
+        with model_server() as (_, name):
+            with_model(tmp_path, planner, model=name.format("m"), model_context_overrides=given)
+        assert planner.model.profile.context == (window if isinstance(window, int) else 80_000)
+
+
+def long_documents(tmp_path, count=4):
+    """A corpus of documents that tell of towers at length, no two sentences alike."""
+    folder = tmp_path / "corpus"
+    folder.mkdir(exist_ok=True)
+    for n in range(count):
+        lines = [f"The old tower of town {n} had {k} windows on floor {k * 7 % 31}." for k in range(120)]
+        lines.insert(60, f"The old tower of town {n} was built of grey stone in the year {1300 + n}.")
+        (folder / f"towers{n}.md").write_text(f"# Towers of town {n}\n\n" + " ".join(lines))
+
+
+def read_in_part(tmp_path, **fields):
+    """The result of a run whose model reads less than there is, and the model."""
+    long_documents(tmp_path, fields.pop("documents", 4))
+    wide = {"reading_tokens": 2_000, "model_context_overrides": {"reading:m": 100_000}}
+    return researched(tmp_path, **wide | fields)
+
+
+@shows("reading_tokens")
+def how_much_a_model_reads(tmp_path):
+    used = []
+    for tokens in (2_000, 100_000):
+        result, _ = read_in_part(tmp_path, reading_tokens=tokens)
+        used.append(result.fidelity.phases["analysis"].content_allocation_metadata)
+    assert used[0].tokens_used <= 2_000 < used[1].tokens_used
+    assert used[0].fidelity < used[1].fidelity == 1.0
+
+
+@shows("token_management_enabled")
+def whether_content_is_made_to_fit(tmp_path):
+    shares = []
+    for enabled in (True, False):
+        result, _ = read_in_part(tmp_path, token_management_enabled=enabled)
+        shares.append(result.fidelity.phases["analysis"].content_allocation_metadata.fidelity)
+    assert shares[0] < shares[1] == 1.0
+
+
+@shows("allow_content_dropping")
+def whether_anything_is_left_out(tmp_path):
+    for allowed in (False, True):
+        result, _ = read_in_part(tmp_path, documents=8, reading_tokens=4_000, allow_content_dropping=allowed)
+        assert bool(result.fidelity.dropped_content_ids) is allowed
+
+
+@shows("protected")
+def what_is_never_left_out(tmp_path):
+    kept = []
+    for protected in ((), ("towers3.md",)):
+        result, _ = read_in_part(tmp_path, allow_content_dropping=True, protected=protected)
+        (source,) = [s for s in result.sources if s.url.endswith("towers3.md")]
+        kept.append(result.fidelity.phases["analysis"].content_fidelity[source.id].current_tokens)
+    assert kept[1] > 0
+    assert kept[1] != kept[0]
+
+
+@contextmanager
+def choosing_server():
+    """A server whose models answer as they should, and its log of those that were to choose."""
+    with ModelServer(lambda served: reading(served.text, served.schema)) as server:
+        yield server, f"openai-compatible:{{}}@{server.base_url}/v1"
+
+
+def choosers(server):
+    return [served.model for served in server.log if "Keep about" in served.text]
+
+
+@shows("summarization_provider")
+def who_chooses_what_is_kept(tmp_path):
+    with choosing_server() as (server, name):
+        read_in_part(tmp_path, summarization_provider=name.format("chooser"))
+        assert set(choosers(server)) == {"chooser"}
+    with choosing_server() as (server, _):
+        read_in_part(tmp_path)
+        assert choosers(server) == []
+
+
+@shows("summarization_providers")
+def who_chooses_when_the_first_cannot(tmp_path):
+    def answer(served):
+        return "" if served.model == "first" else reading(served.text, served.schema)
+
+    with ModelServer(answer) as server:
+        name = f"openai-compatible:{{}}@{server.base_url}/v1"
+        result, _ = read_in_part(
+            tmp_path,
+            summarization_provider=name.format("first"),
+            summarization_providers=[name.format("second")],
+        )
+        assert {"first", "second"} == set(choosers(server))
+    assert not [limit for limit in result.limits if limit.name == "summarizer"]
+
+
+@shows("summarization_timeout")
+def how_long_choosing_may_take(tmp_path):
+    async def never(_served):
+        await asyncio.Event().wait()
+
+    with ModelServer(never) as server:
+        name = f"openai-compatible:slow@{server.base_url}/v1"
+        result, _ = read_in_part(tmp_path, summarization_provider=name, summarization_timeout=0.1)
+    assert any("0.1 s" in limit.message for limit in result.limits if limit.name == "summarizer")
+
+
+@shows("summarization_cache_enabled")
+def whether_choices_are_remembered(tmp_path):
+    long_documents(tmp_path)
+    for remembered in (True, False):
+        with choosing_server() as (server, name):
+            fields = {
+                "model": [ReadingModel()],
+                "corpus": tmp_path / "corpus",
+                "data_dir": tmp_path / "data",
+                "store": "memory",
+                "reading_tokens": 2_000,
+                "summarization_provider": name.format("chooser"),
+                "summarization_cache_enabled": remembered,
+            }
+            with DeepResearch(**fields) as research:
+                research.run("When was the old tower of the town built?")
+                first = len(choosers(server))
+                research.run("When was the old tower of the town built?")
+            again = len(choosers(server)) - first
+        assert first > 0
+        assert (again == 0) is remembered
+
+
 @shows("store")
 def where_runs_are_kept(tmp_path):
     for name, kind in (("memory", MemoryStore), ("sqlite", SQLiteStore)):

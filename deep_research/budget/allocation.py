@@ -128,19 +128,24 @@ def allocate_what_fits(
     items: Sequence[Item], budget: int, *, allow_dropping: bool, top: int = TOP_SOURCES
 ) -> tuple[Allocation, ItemClass | None]:
     """The size of each item, with the ``top`` of highest priority promised more, where promises give way to the budget.
-    First regular items have a sentence instead of a tenth, then nothing; then the top ones are as others. Also the class
-    of which something was dropped, or had less than it is promised, though that was not allowed.
+    First regular items have a sentence instead of a tenth; then the top ones are as others; then, though it is not
+    allowed, something is dropped. Also the class that had less than it was promised, if any.
 
     Raises `WindowError` when not even the floors of protected items fit.
     """
     elevated = with_top(items, top)
-    for regular in [Kept.NOTHING] if allow_dropping else list(Kept):
+    kept = () if allow_dropping else (Kept.HEADLINE, Kept.SENTENCE)
+    ways: list[tuple[Sequence[Item], Kept, ItemClass | None]] = [
+        *((elevated, regular, None) for regular in kept),
+        *((items, regular, ItemClass.TOP) for regular in kept),
+        (elevated, Kept.NOTHING, None if allow_dropping else ItemClass.REGULAR),
+    ]
+    for chosen, regular, gave_way in ways:
         try:
-            made = allocate(elevated, budget, regular=regular)
+            return allocate(chosen, budget, regular=regular), gave_way
         except WindowError:
             continue
-        return made, ItemClass.REGULAR if made.dropped and not allow_dropping else None
-    return allocate(items, budget), ItemClass.TOP
+    return allocate(items, budget), ItemClass.TOP if allow_dropping else ItemClass.REGULAR
 
 
 @dataclass(frozen=True, slots=True)

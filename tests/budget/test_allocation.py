@@ -215,8 +215,9 @@ def test_ids_given_twice_and_sizes_below_0_are_refused():
         (10_000, 1_000, None),
         (2_500, 106, None),
         (1_800, 25, None),
-        (1_590, 0, ItemClass.REGULAR),
-        (1_000, 0, ItemClass.TOP),
+        (1_590, 106, ItemClass.TOP),
+        (1_000, 25, ItemClass.TOP),
+        (200, 0, ItemClass.REGULAR),
     ],
 )
 def test_promises_give_way_one_by_one_to_what_there_is(budget, smallest, gave_way):
@@ -237,3 +238,4 @@ def test_where_dropping_is_allowed_it_breaks_no_promise():
     made, broken = allocate_what_fits(items, 2_500, allow_dropping=True)
     assert made.dropped
     assert broken is None
+    assert allocate_what_fits(items, 1_000, allow_dropping=True)[1] is ItemClass.TOP

@@ -69,7 +69,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             at_once=self.limits.max_concurrent,
         )
         # What was found in earlier rounds, or before a retry, was not read together with this.
-        await self._weigh(journal.state, total, total + bool(earlier), texts, models, _left_out(reading))
+        left_out = _left_out(reading, journal.state)
+        await self._weigh(journal.state, total, total + bool(earlier), texts, models, left_out)
 
     async def _reading(
         self, sources: Sequence[Source], state: DeepResearchState, texts: Texts, models: RunModels | None
@@ -246,15 +247,26 @@ def _problems(shortening: Shortening) -> list[LimitReached]:
     return [LimitReached(limit=Limit(name="summarizer", message=message)) for message in messages]
 
 
-def _left_out(reading: Reading) -> list[Event]:
-    """What there was no room for, and what was meant to be given more."""
+def _left_out(reading: Reading, state: DeepResearchState) -> list[Event]:
+    """What of the sources was not read, or not whole, for want of room."""
     limits = []
+    given = {item.id: item for item in state.sent.get(DeepResearchPhase.ANALYSIS, Sending()).items}
+    read = [given[s.id] for portion in reading.portions for s in portion.sources if s.id in given]
+    cut = sum(0 < item.current_tokens < item.original_tokens for item in read)
+    opening = "For want of room" if state.iteration == 1 else f"For want of room, in round {state.iteration},"
+    if cut:
+        whole = sum(item.original_tokens for item in read)
+        left = sum(min(item.current_tokens, item.original_tokens) for item in read)
+        share = f"{100 * left / whole:.0f} %" if 200 * left > whole else "less than 1 %"
+        were = "1 source was" if cut == 1 else f"{cut} of {len(read)} sources were"
+        message = f"{opening} {were} read in part: the model was given {share} of the text of all."
+        limits.append(Limit(name="window", message=message, cap=reading.budget))
     if dropped := reading.dropped:
-        many = "1 source was" if len(dropped) == 1 else f"{len(dropped)} sources were"
-        message = f"{many} not read, for want of room: a model reads {reading.budget:,} tokens in a round."
+        were = "1 source was" if len(dropped) == 1 else f"{len(dropped)} sources were"
         skipped = tuple(source.url or source.title for source in dropped)
+        message = f"{opening} {were} not read at all."
         limits.append(Limit(name="window", message=message, cap=reading.budget, skipped=skipped))
     if reading.gave_way is ItemClass.TOP:
-        message = "Of the best sources less was read than is meant to be, for want of room."
+        message = f"{opening} less was read of the best sources than is meant to be."
         limits.append(Limit(name="window", message=message, cap=reading.budget))
     return [LimitReached(limit=limit) for limit in limits]

@@ -51,7 +51,7 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
         gaps=state.gaps,
         contradictions=state.contradictions,
         sources=tuple(s for s in state.sources if s.id in cited),
-        limits=(*_of_pages(state), *_unfounded(state), *_read_in_part(state)),
+        limits=(*_of_pages(state), *_unfounded(state)),
         improvements=state.report_improvements,
         words=state.options.report_words,
         read_by_model=state.own_words,
@@ -102,22 +102,6 @@ def _unfounded(state: DeepResearchState) -> tuple[Limit, ...]:
         f"{state.unfounded} {findings} left out, since what they quoted stands in none of their sources."
     )
     return (Limit(name="evidence", message=message),)
-
-
-def _read_in_part(state: DeepResearchState) -> tuple[Limit, ...]:
-    """What the analyzer's model was not given of the sources."""
-    reading = state.sent.get(DeepResearchPhase.ANALYSIS)
-    if reading is None:
-        return ()
-    cut = sum(item.current_tokens < item.original_tokens for item in reading.items)
-    if not cut:
-        return ()
-    whole = sum(item.original_tokens for item in reading.items)
-    left = sum(min(item.current_tokens, item.original_tokens) for item in reading.items)
-    of = "1 source was" if cut == 1 else f"{cut} of {len(reading.items)} sources were"
-    share = f"{100 * left / whole:.0f} %" if left * 200 > whole else "less than 1 %"
-    message = f"For want of room {of} read in part: the model was given {share} of the text of all."
-    return (Limit(name="window", message=message),)
 
 
 def _originals(handoff: SynthesizerInput) -> dict[str, Original]:
