@@ -18,6 +18,7 @@ from deep_research.errors import ConfigurationError, InvalidQuestionError, Unkno
 from deep_research.models import Message, ModelCall
 from deep_research.models.verdicts import Verdict, failure
 from deep_research.settings import Settings
+from deep_research.state.journal import utc_now
 from deep_research.store import MemoryStore, SQLiteStore
 from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
 from deep_research.testing.reading import ReadingModel, reading
@@ -914,6 +915,16 @@ def archived(folder):
     archive = Archive(folder, 168, lambda: then)
     archive.save("A text.", item_id="s", item_type="source", reason="dropped", original_tokens=2)
     return archive
+
+
+@shows("content_archive_enabled")
+def whether_originals_are_kept(tmp_path):
+    for enabled in (False, True):
+        result, _ = read_in_part(tmp_path, content_archive_enabled=enabled)
+        kept = Archive(tmp_path / "archive", 168, utc_now)
+        hashes = result.fidelity.content_archive_hashes
+        assert bool(hashes) is enabled
+        assert sorted(hashes.values()) == sorted(entry.content_hash for entry in kept.list())
 
 
 @shows("content_archive_ttl_hours")

@@ -142,10 +142,15 @@ def _fidelity(fidelity: RunFidelity) -> str:
     totals = fidelity.content_allocation_metadata
     texts = {name for phase in fidelity.phases.values() for name in phase.content_fidelity}
     many = text.count(len(texts), "text")
-    lost = [
-        f"{number:,} {what}"
-        for number, what in ((totals.items_summarized, "shortened"), (totals.items_dropped, "left out"))
-        if number
-    ]
-    said = f"of {many} {' and '.join(lost)}" if lost else f"all of {many} was sent"
+    cut, dropped = totals.items_summarized, totals.items_dropped
+    said = f"{cut or dropped:,} of {many} {'was' if (cut or dropped) == 1 else 'were'}"
+    match bool(cut), bool(dropped):
+        case True, True:
+            said += f" shortened, {dropped:,} left out"
+        case True, False:
+            said += " shortened"
+        case False, True:
+            said += " left out"
+        case _:
+            said = f"{many} {'was' if len(texts) == 1 else 'were'} sent whole"
     return f"Fidelity {totals.fidelity:.2f} ({totals.band}): {said}."

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from cli_double import QUESTION, Done
 
+from deep_research.budget.fidelity import RunFidelity
+from deep_research.interfaces.cli.accounting import fidelity_line
+from deep_research.state import DeepResearchPhase, Sending, SentItem
 from deep_research.testing.reading import reading
 from deep_research.testing.servers import ModelServer
 
@@ -61,7 +64,7 @@ def test_it_shows_caps_spending_fidelity_and_advice_within_eighty_columns(plain:
         ["analysis", "analyzer"],
         ["synthesis", "synthesizer"],
     ]
-    assert any(line.startswith("Fidelity 0.1") and "(Minimal): of " in line for line in lines)
+    assert any(line.startswith("Fidelity 0.1") and "texts were shortened" in line for line in lines)
     assert any("Towers of region" in line for line in lines[lines.index("Advice:") - 20 :])
     assert "- Less than half of what was found reached the models: lower" in lines
 
@@ -79,7 +82,7 @@ def test_json_is_the_same_as_one_object(plain: Cli, cramped: Done) -> None:
 
 
 def test_run_and_show_say_in_a_line_that_not_all_was_sent(plain: Cli, cramped: Done) -> None:
-    said = "(Minimal): of "
+    said = "(Minimal): "
     closing = cramped.err.splitlines()[-2:]
     assert closing[0].startswith("Fidelity 0.1")
     assert said in closing[0]
@@ -97,7 +100,22 @@ def test_of_a_run_whose_content_was_sent_whole_nothing_is_said(
     assert done.code == 0
     assert "Fidelity" not in done.err
     assert plain("show", run_id(plain)).err == ""
-    assert "Fidelity 1.00 (Full): all of 2 texts was sent." in plain("show", run_id(plain), "--budget").out
+    assert "Fidelity 1.00 (Full): 2 texts were sent whole." in plain("show", run_id(plain), "--budget").out
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ((10, 5, 0), "Fidelity 0.50 (Compressed): 1 of 3 texts was shortened, 1 left out."),
+        ((10, 5, 5), "Fidelity 0.66 (Condensed): 2 of 3 texts were shortened."),
+        ((10, 0, 0), "Fidelity 0.33 (Compressed): 2 of 3 texts were left out."),
+        ((10, 10, 9), ""),
+    ],
+)
+def test_the_line_counts_what_was_shortened_and_what_was_left_out(sizes: tuple[int, ...], said: str) -> None:
+    items = (SentItem(id=f"s{n}", original_tokens=10, current_tokens=size) for n, size in enumerate(sizes))
+    sent = Sending(items=tuple(items), available=30)
+    assert fidelity_line(RunFidelity.of({DeepResearchPhase.ANALYSIS: sent})) == said
 
 
 def test_a_run_without_a_model_has_books_as_well(cli: Cli, plain: Cli) -> None:
