@@ -682,7 +682,13 @@ def whether_content_is_made_to_fit(tmp_path):
 @shows("allow_content_dropping")
 def whether_anything_is_left_out(tmp_path):
     for allowed in (False, True):
-        result, _ = read_in_part(tmp_path, documents=8, reading_tokens=4_000, allow_content_dropping=allowed)
+        result, _ = read_in_part(
+            tmp_path,
+            documents=8,
+            max_sources_per_query=20,
+            reading_tokens=4_000,
+            allow_content_dropping=allowed,
+        )
         assert bool(result.fidelity.dropped_content_ids) is allowed
 
 
