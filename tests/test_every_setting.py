@@ -927,7 +927,7 @@ def archived(folder):
 def whether_originals_are_kept(tmp_path):
     for enabled in (False, True):
         result, _ = read_in_part(tmp_path, content_archive_enabled=enabled)
-        kept = Archive(tmp_path / "archive", 168, utc_now)
+        kept = Archive(tmp_path / "data" / "archive", 168, utc_now)
         hashes = result.fidelity.content_archive_hashes
         assert bool(hashes) is enabled
         assert sorted(hashes.values()) == sorted(entry.content_hash for entry in kept.list())

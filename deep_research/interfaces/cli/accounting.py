@@ -121,7 +121,7 @@ def _sent(accounts: Accounts, columns: int) -> Iterator[str]:
             totals.tokens_used,
             totals.tokens_available,
         )
-        rows.append((phase.value, f"{totals.fidelity:.2f}", *(f"{number:,}" for number in numbers)))
+        rows.append((phase.value, _share(totals.fidelity), *(f"{number:,}" for number in numbers)))
     yield from text.figures(rows, columns)
     if accounts.least_kept:
         yield ""
@@ -153,4 +153,9 @@ def _fidelity(fidelity: RunFidelity) -> str:
             said += " left out"
         case _:
             said = f"{many} {'was' if len(texts) == 1 else 'were'} sent whole"
-    return f"Fidelity {totals.fidelity:.2f} ({totals.band}): {said}."
+    return f"Fidelity {_share(totals.fidelity)} ({totals.band}): {said}."
+
+
+def _share(fidelity: float) -> str:
+    """Rounded down, as it is measured: what is Condensed never reads 0.90."""
+    return f"{round(10_000 * fidelity) // 100 / 100:.2f}"

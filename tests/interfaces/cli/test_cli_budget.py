@@ -110,10 +110,13 @@ def test_of_a_run_whose_content_was_sent_whole_nothing_is_said(
         ((10, 5, 5), "Fidelity 0.66 (Condensed): 2 of 3 texts were shortened."),
         ((10, 0, 0), "Fidelity 0.33 (Compressed): 2 of 3 texts were left out."),
         ((10, 10, 9), ""),
+        ((100, 79, 90), "Fidelity 0.89 (Condensed): 2 of 3 texts were shortened."),
     ],
 )
 def test_the_line_counts_what_was_shortened_and_what_was_left_out(sizes: tuple[int, ...], said: str) -> None:
-    items = (SentItem(id=f"s{n}", original_tokens=10, current_tokens=size) for n, size in enumerate(sizes))
+    items = (
+        SentItem(id=f"s{n}", original_tokens=max(sizes), current_tokens=size) for n, size in enumerate(sizes)
+    )
     sent = Sending(items=tuple(items), available=30)
     assert fidelity_line(RunFidelity.of({DeepResearchPhase.ANALYSIS: sent})) == said
 
