@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from deep_research.assembly.answers import answer_tokens, in_parts, section_words, text_tokens
 from deep_research.assembly.parts import Parts
-from deep_research.budget.estimate import Estimate, Kind, Kinds, Scale, estimate
+from deep_research.budget.demand import Kind, Kinds, Scale
+from deep_research.budget.estimate import Estimate, estimate
 from deep_research.budget.metered import ModelRoles
 from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
 from deep_research.phases import summarizing
