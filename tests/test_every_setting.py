@@ -8,15 +8,17 @@ import threading
 import time
 import types
 from contextlib import contextmanager
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from deep_research import DeepResearch, SearchProvider, SearchResult, SupervisorHooks
+from deep_research.budget.archive import Archive
 from deep_research.errors import ConfigurationError, InvalidQuestionError, UnknownNameError
 from deep_research.models import Message, ModelCall
 from deep_research.models.verdicts import Verdict, failure
 from deep_research.settings import Settings
+from deep_research.state.journal import utc_now
 from deep_research.store import MemoryStore, SQLiteStore
 from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
 from deep_research.testing.reading import ReadingModel, reading
@@ -924,6 +926,41 @@ def an_order_by_meaning(tmp_path, monkeypatch):
     }
     assert found == {None: "completed", "small-model": "completed"}
     assert asked == ["small-model"]
+
+
+def archived(folder):
+    """A text that an earlier run left out, ten hours ago."""
+    then = datetime.now(UTC) - timedelta(hours=10)
+    archive = Archive(folder, 168, lambda: then)
+    archive.save("A text.", item_id="s", item_type="source", reason="dropped", original_tokens=2)
+    return archive
+
+
+@shows("content_archive_enabled")
+def whether_originals_are_kept(tmp_path):
+    for enabled in (False, True):
+        result, _ = read_in_part(tmp_path, content_archive_enabled=enabled)
+        kept = Archive(tmp_path / "data" / "archive", 168, utc_now)
+        hashes = result.fidelity.content_archive_hashes
+        assert bool(hashes) is enabled
+        assert sorted(hashes.values()) == sorted(entry.content_hash for entry in kept.list())
+
+
+@shows("content_archive_ttl_hours")
+def age_at_which_archived_texts_go(tmp_path):
+    archive = archived(tmp_path / "archive")
+    for hours, left in ((11.0, 1), (9.0, 0)):
+        run(tmp_path, content_archive_enabled=True, content_archive_ttl_hours=hours)
+        assert len(archive.list()) == left
+
+
+@shows("research_archive_dir")
+def folder_of_archived_texts(tmp_path):
+    for place in ("kept", None):
+        archive = archived(tmp_path / (place or "archive"))
+        given = tmp_path / place if place else None
+        run(tmp_path, content_archive_enabled=True, content_archive_ttl_hours=1.0, research_archive_dir=given)
+        assert archive.list() == []
 
 
 @shows("max_active_runs")

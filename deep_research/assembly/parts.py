@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from deep_research.assembly.content import make_archive, tidy
 from deep_research.assembly.models import Models, make_models, ready, used
 from deep_research.assembly.sources import Sources, make_sources
+from deep_research.budget.archive import Archive
 from deep_research.budget.fitting import ContentRules
 from deep_research.budget.metered import ModelRoles
 from deep_research.calls import Calls
@@ -33,6 +35,7 @@ from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.settings import Settings
 from deep_research.sources.search import SearchProvider
 from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase, ModelRole
+from deep_research.state.journal import Clock, utc_now
 from deep_research.store import MemoryStore, SQLiteStore, Store
 from deep_research.supervisor.gates import GatePolicy, Gates, policies
 from deep_research.supervisor.hooks import SupervisorHooks
@@ -65,7 +68,7 @@ _EXTRACTIVE: dict[DeepResearchPhase, Callable[[], Any]] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """Everything an engine works with. ``searches`` says whether there is anything to search; ``providers`` are those
-    that were handed over, and are closed with the engine."""
+    that were handed over, and are closed with the engine. ``archive`` is None where what is left out is not kept."""
 
     store: Store
     own_store: bool
@@ -79,6 +82,7 @@ class Parts:
     models: ModelRoles
     searches: bool
     local_only: bool = False
+    archive: Archive | None = None
 
     def ready(self) -> None:
         """What must hold before a run is started; reads the corpus. Blocking.
@@ -94,6 +98,11 @@ class Parts:
             )
         if self.sources.corpus is not None:
             self.sources.corpus.prepare(max_age=CORPUS_AGE)
+
+    def tidy(self) -> None:
+        """Before the first run: what has expired goes from the archive. Blocking."""
+        if self.archive is not None:
+            tidy(self.archive)
 
     async def disconnect(self) -> None:
         """Lets go of the connections of the running loop. What is asked for later opens them again."""
@@ -115,14 +124,17 @@ def assemble(
     hooks: SupervisorHooks | None = None,
     gates: Gates | None = None,
     store: Store | None = None,
+    clock: Clock = utc_now,
 ) -> Parts:
     """Raises `UnknownNameError`, `ConfigurationError`."""
     calls = Calls()
+    archive = make_archive(settings, clock=clock) if settings.content_archive_enabled else None
     limits = WorkLimits(
         max_concurrent=settings.max_concurrent,
         operation_timeout=settings.operation_timeout,
         max_source_bytes=settings.max_source_bytes,
         calls=calls,
+        archive=archive,
     )
     own_store = store is None
     store = store or make_store(settings)
@@ -167,6 +179,7 @@ def assemble(
         models=roles,
         searches=bool(found.any or own),
         local_only=settings.local_only,
+        archive=archive,
     )
 
 

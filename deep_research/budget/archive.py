@@ -174,12 +174,13 @@ class Archive:
 
     @contextmanager
     def _opened(self, *, create: bool = False) -> Iterator[int]:
-        """The folder, open and its owner's alone. Raises `OSError`."""
+        """The folder, open; where something is put into it, its owner's alone: a look at another one, named by mistake,
+        must not change it. Raises `OSError`."""
         if create:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = os.open(self._folder, _FOLDER_FLAGS)
         try:
-            if stat.S_IMODE(os.fstat(folder).st_mode) != 0o700:
+            if create and stat.S_IMODE(os.fstat(folder).st_mode) != 0o700:
                 os.fchmod(folder, 0o700)
             yield folder
         finally:

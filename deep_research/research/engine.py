@@ -46,6 +46,7 @@ from deep_research.supervisor.hooks import SupervisorHooks
 
 if TYPE_CHECKING:
     from deep_research.assembly import Models, Parts
+    from deep_research.budget.estimate import Estimate
     from deep_research.budget.sharing import SharedBudget
     from deep_research.phases.gathering.reading import Pages
     from deep_research.supervisor.gates import Gates
@@ -124,6 +125,7 @@ class DeepResearch:
             hooks=hooks,
             gates=gates,
             store=store if isinstance(store, Store) else None,
+            clock=clock,
         )
         self._feed = Feed()
         self._background = BackgroundLoop(farewell=self._parts.disconnect)
@@ -210,6 +212,17 @@ class DeepResearch:
             return await self.aresult(research_id)
         await self._prepare()
         return await self._runner.resume(research_id, answer, shared)
+
+    def estimate(self, query: str, **options: Any) -> Estimate:
+        """What a run of this question may take, from the low to the high end: searches, pages, requests to models with
+        their tokens and dollars. Nothing is spent, read or started. Options and errors as `run`."""
+        from deep_research.assembly.estimating import estimated
+
+        question, chosen, _ = self._checked(query, options)
+        return estimated(self._parts, self._settings, question, chosen)
+
+    async def aestimate(self, query: str, **options: Any) -> Estimate:
+        return self.estimate(query, **options)
 
     # Looking
 
@@ -434,7 +447,7 @@ class DeepResearch:
 
     async def _prepare(self) -> None:
         """Before every run, off the loop: the store is open, there is something to search, and documents that came
-        or went since are seen."""
+        or went since are seen. Before the first, what has expired goes from the archive."""
         if not self._prepared or self._parts.sources.corpus is not None:
             await asyncio.to_thread(self._prepare_off_loop)
 
@@ -442,6 +455,8 @@ class DeepResearch:
         with self._ready:
             self._parts.ready()
             self._parts.store.open()
+            if not self._prepared:
+                self._parts.tidy()
             self._prepared = True
 
     async def _row(self, research_id: str) -> RunRow:
