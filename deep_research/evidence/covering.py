@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 AGAIN = 0.1  # what saying a word again is worth of saying it before
-FIRST = 0.005  # what a source that was not heard yet adds, as a share of all that is wanted
+FIRST = 0.0025  # what a source that was not heard yet adds, as a share of all that is wanted
 
 
 @dataclass(frozen=True, slots=True)
