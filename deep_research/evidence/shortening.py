@@ -42,6 +42,21 @@ _LOOSE = re.compile(
 )
 
 
+# What is meant stands in the sentence before.
+_BACKWARD = re.compile(
+    r"(?:(?:it|they|he|she|its|their|his|her|these|those|such|that|then|also|and|but)\b"
+    r"|this (?!paper|work|study|article|survey|thesis|report|letter|review|chapter))",
+    re.IGNORECASE,
+)
+
+
+def stands_alone(sentence: str) -> bool:
+    """Whether it can be read without the one before; and says something, if it ends with dots as titles do in lists."""
+    if sentence.endswith(("…", "...")) and not _SAYING.search(sentence):
+        return False
+    return _BACKWARD.match(sentence) is None
+
+
 def without_byline(text: str, span: Span) -> Span:
     """Where a sentence begins, when a list of results has put its author and year before it."""
     match = _BYLINE.match(text, span.start, span.end)

@@ -7,7 +7,7 @@ has no such sentence: what counts is that its subject is covered from all sides,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from deep_research.evidence.belonging import belonging
 from deep_research.evidence.covering import Candidate, chosen
@@ -17,13 +17,12 @@ from deep_research.evidence.pairs import pairs, with_pairs
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quoting import is_statement, readable
 from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
-from deep_research.evidence.shortening import breaks_off, marked, shortened, without_byline
+from deep_research.evidence.shortening import breaks_off, marked, shortened, stands_alone, without_byline
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
 
 SOURCES = 40  # of those that belong, from which sentences are chosen
-BELONGS = 0.1  # how likely a source must at least be to belong
-LENIENCE = 0.6  # power of that likelihood in the worth of a sentence
+BELONGS = 0.05  # how likely a source must at least be to belong
 ASKED = 0.6  # of what is wanted, for the request's own words; the rest for those learned
 PAIRED = 0.5  # of what is wanted, for words that the request uses near each other
 NEAR = 0.1  # of the best source's score, for a source to be one of them
@@ -35,6 +34,7 @@ PER_SOURCE = 6
 ROOM = 2_000  # words of findings: more than most reports hold
 MIN_WORDS, MAX_WORDS = 8, 45
 SCALE = 80.0  # from the value of a choice to a relevance
+STEP = 0.00001  # of relevance between one choice and the next, at least
 
 
 def broad_findings(
@@ -58,21 +58,27 @@ def broad_findings(
     for passage in (p for place, group in near.items() if place < len(handoff.sources) for p in group):
         for span, content in _statements(texts[passage.source], passage):
             told.append((passage.source, span, content))
-            worth = likely[passage.source] ** LENIENCE
-            candidates.append(
-                Candidate(
-                    passage.source,
-                    with_pairs(stems_of(content), together.keys()),
-                    len(content.split()),
-                    worth,
-                )
-            )
+            terms = with_pairs(stems_of(content), together.keys())
+            candidates.append(Candidate(passage.source, terms, len(content.split()), likely[passage.source]))
     weights = {t: (1.0 - PAIRED) * w for t, w in alone.items()} | {t: PAIRED * w for t, w in together.items()}
     said = Counter(
         term for f in handoff.findings for term in with_pairs(stems_of(f.content), together.keys())
     )
     choices = chosen(candidates, weights, room=ROOM, per_source=PER_SOURCE, said=said)
-    return [_finding(handoff, *told[choice.place], choice.value) for choice in choices]
+    relevances = _falling(SCALE * choice.value for choice in choices)
+    return [
+        _finding(handoff, *told[choice.place], relevance)
+        for choice, relevance in zip(choices, relevances, strict=True)
+    ]
+
+
+def _falling(values: Iterable[float]) -> Iterator[float]:
+    """Relevances (0 to 1) for values of which none is larger than the one before; no two are the same, so that the
+    order of the choice remains."""
+    last = 1.0 + STEP
+    for value in values:
+        last = max(0.0, round(min(value, last - STEP), 6))
+        yield last
 
 
 def _wanted(rank: Ranked) -> dict[str, float]:
@@ -106,13 +112,14 @@ def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, str]]:
         content = shortened(readable(text, span.start, span.end))
         if broken:
             content = marked(content)
-        if MIN_WORDS <= len(content.split()) <= MAX_WORDS and not (
-            is_debris(content) or has_address(content)
-        ):
+        fits = MIN_WORDS <= len(content.split()) <= MAX_WORDS
+        if fits and stands_alone(content) and not (is_debris(content) or has_address(content)):
             yield span, content
 
 
-def _finding(handoff: AnalyzerInput, place: int, span: Span, content: str, value: float) -> AnalyzedFinding:
+def _finding(
+    handoff: AnalyzerInput, place: int, span: Span, content: str, relevance: float
+) -> AnalyzedFinding:
     source = handoff.sources[place]
     text = source.content[span.start : span.end]
     return AnalyzedFinding(
@@ -120,5 +127,5 @@ def _finding(handoff: AnalyzerInput, place: int, span: Span, content: str, value
         confidence=ConfidenceLevel.LOW,
         source_ids=(source.id,),
         quotes=(AnalyzedQuote(source_id=source.id, quote=text, start=span.start),),
-        relevance=round(min(1.0, SCALE * value), 6),
+        relevance=relevance,
     )
