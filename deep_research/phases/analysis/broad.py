@@ -21,11 +21,10 @@ from deep_research.evidence.shortening import breaks_off, marked, shortened, sta
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
 
-SOURCES = 40  # of those that belong, from which sentences are chosen
+SOURCES = 100  # of those that belong, from which sentences are chosen
 BELONGS = 0.05  # how likely a source must at least be to belong
 ASKED = 0.6  # of what is wanted, for the request's own words; the rest for those learned
 PAIRED = 0.5  # of what is wanted, for words that the request uses near each other
-NEAR = 0.1  # of the best source's score, for a source to be one of them
 NEAR_LATER = 0.5  # of what was found before, for the sources of a later round
 REACH = 0.14  # of what is asked, for one source that shows that they speak of it
 REACH_OF_ALL = 0.08  # the same for the nearest together, on average
@@ -48,7 +47,7 @@ def broad_findings(
     rank = ranked(handoff.original_query, [*found, *known], texts, titles)
     if not _speaks(rank):
         return []
-    least = NEAR_LATER if handoff.findings else NEAR
+    least = NEAR_LATER if handoff.findings else 0.0
     likely = belonging(rank, titles)
     near = by_source((p for p in rank.passages if p.score >= least and likely[p.source] >= BELONGS), SOURCES)
     alone = _wanted(rank)
