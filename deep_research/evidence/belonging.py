@@ -20,7 +20,7 @@ TELLING = 100  # words of a text by which others like it are found
 FLOOR = 0.05  # of the best score, below which scores are no longer told apart
 BY_WORDS, BY_KIN, BY_TITLE = 0.7, 1.2, 0.6  # what a standard deviation counts, in log odds
 EXPECTED = 18  # sources of one subject, in whatever was found
-MOST = 0.8  # of what was found, that is expected to belong
+MOST = 0.5  # of what was found, that is expected to belong
 OUTLYING = 1.3  # log odds by which the middle of all that was found is less likely than its share
 
 

@@ -29,6 +29,7 @@ _OPENINGS = tuple(
     )
 )
 _REFERENCES = re.compile(r"\s\[\d{1,3}(?:\s?[,–-]\s?\d{1,3})*\]")
+_VISIBLE = re.compile(r"\S")
 _ENDS = ".!?…\"”'’)"
 # Hardly found outside of sentences, unlike most words of a title or a list of names.
 _SAYING = re.compile(
@@ -40,8 +41,6 @@ _LOOSE = re.compile(
     r"|is|are|be|while|when|where|using|via|into)\b)?)+\Z",
     re.IGNORECASE,
 )
-
-
 # What is meant stands in the sentence before.
 _BACKWARD = re.compile(
     r"(?:(?:it|they|he|she|its|their|his|her|these|those|such|that|then|also|and|but)\b"
@@ -67,7 +66,7 @@ def breaks_off(text: str, span: Span) -> bool:
     """Whether a text ends within this sentence, as excerpts do; what has no word of a sentence is none."""
     return (
         text[span.end - 1] not in _ENDS
-        and not text[span.end :].strip()
+        and _VISIBLE.search(text, span.end) is None
         and _SAYING.search(text, span.start, span.end) is not None
     )
 

@@ -32,6 +32,7 @@ NEAREST = 5
 PER_SOURCE = 6
 ROOM = 2_000  # words of findings: more than most reports hold
 MIN_WORDS, MAX_WORDS = 8, 45
+MAX_CHARACTERS = 1_000
 SCALE = 80.0  # from the value of a choice to a relevance
 STEP = 0.00001  # of relevance between one choice and the next, at least
 
@@ -104,6 +105,8 @@ def _speaks(rank: Ranked) -> bool:
 def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, str]]:
     """The sentences of a passage that can stand alone, each with what is told of it."""
     for sentence in sentences(text, passage.span.start, passage.span.end):
+        if sentence.end - sentence.start > MAX_CHARACTERS:
+            continue
         span = without_byline(text, sentence)
         broken = breaks_off(text, span)
         if not is_statement(text, span, broken=broken):

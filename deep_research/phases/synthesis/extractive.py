@@ -218,7 +218,7 @@ def _limits(handoff: SynthesizerInput, *, left_out: int, debris: int) -> list[st
         "- This report was put together without a language model, from statements that one drew from the sources."
         if handoff.read_by_model
         else "- This report was put together without a language model: its sentences are taken word for word"
-        " from the sources, but for a linking word such as “However” at the beginning."
+        " from the sources, but for openings such as “However” or “In this paper” and the numbers of their references."
     )
     return ["## Gaps and limits", "\n".join(dict.fromkeys(lines))]
 
