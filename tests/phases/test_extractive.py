@@ -1,6 +1,7 @@
 """The agents without a model: what they plan, find, miss and write."""
 
 import asyncio
+import re
 import threading
 
 import pytest
@@ -392,6 +393,36 @@ def test_a_broad_request_about_something_else_gives_no_finding():
     assert read(REQUEST, *texts).findings == ()
 
 
+def test_a_byline_and_an_opening_are_left_out_of_what_is_told_and_quotes_stay_exact():
+    ring = TOPIC + TOPIC
+    texts = [
+        (
+            f"Text {n}",
+            f"by J Doe · 2021 · Cited by 16 — In this paper, we ask for a {' and a '.join(ring[n : n + 4])} [3].",
+        )
+        for n in range(0, 48, 4)
+    ]
+    output = read(REQUEST, *texts)
+    assert output.findings
+    for found in output.findings:
+        assert found.content.startswith("We ask for a ")
+        assert "[3]" not in found.content
+        quote = found.quotes[0]
+        text = dict(enumerate(t for _, t in texts))[int(found.source_ids[0].removeprefix("src-"))]
+        assert text[quote.start : quote.start + len(quote.quote)] == quote.quote
+        assert quote.quote.startswith("In this paper, we ask")
+
+
+def test_a_sentence_that_its_text_breaks_off_is_marked():
+    ring = TOPIC + TOPIC
+    texts = [
+        (f"Text {n}", f"Here a {' and a '.join(ring[n : n + 12])} were seen by the") for n in range(0, 48, 4)
+    ]
+    output = read(REQUEST, *texts)
+    assert output.findings
+    assert all(found.content.endswith("were seen …") for found in output.findings)
+
+
 def said(number, content, source="src-1", **fields):
     return finding(number, **fields).model_copy(update={"content": content, "source_ids": (source,)})
 
@@ -399,6 +430,17 @@ def said(number, content, source="src-1", **fields):
 def body(report):
     text = report.split("## Gaps and limits")[0]
     return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def test_a_report_keeps_its_length_with_all_its_references():
+    texts = (f"Of {a} {n} it is known that {b}{n} was {c}{n} of all" for a, b, c in NAMED for n in range(12))
+    findings = tuple(said(n, text, f"src-{n % 4}", relevance=1.0 - n / 100) for n, text in enumerate(texts))
+    report = written(findings=findings, words=120)
+    words = " ".join(re.sub(r" \[[^\]]*\]", " []", line) for line in body(report)).split()
+    assert 90 < len(words) <= 120
+
+
+NAMED = (("Ada", "lamp", "first"), ("Bo", "bell", "last"), ("Cy", "tower", "best"))
 
 
 def test_what_only_repeats_adds_its_reference_and_no_sentence():
