@@ -32,8 +32,8 @@ def _of_content(fidelity: RunFidelity) -> Iterator[str]:
     if dropped := totals.items_dropped:
         texts = "1 text was" if dropped == 1 else f"{dropped:,} texts were"
         yield (
-            f"{texts} left out: take a model with a larger window, raise reading_tokens, or lower runtime_overhead and"
-            " token_safety_margin. What is named by protected stays."
+            f"{texts} left out: take a model with a larger window, raise reading_tokens, lower runtime_overhead and"
+            " token_safety_margin, or lower max_sources_per_query. What is named by protected stays."
         )
         if not fidelity.content_archive_hashes:
             yield "No original was kept: content_archive_enabled keeps those of what is left out."
