@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from math import fsum, log
 
-from deep_research.evidence.passages import BlockKind, blocks
+from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.text import STOP_WORDS, WORD, question_terms, stem
 
 # What each part adds at most, against 1 for a sentence that has all words of the query.
@@ -29,89 +29,102 @@ LETTERS = 120.0  # of a sentence that is long enough to say something
 _WORDS_BESIDE = (
     4  # that a short sentence is thought to have as well, so that one central word is not all it needs
 )
-_UNTOLD = dict.fromkeys(map(ord, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+_SIGNS = bytes(chr(byte).isdigit() or chr(byte).isupper() for byte in range(128)) + bytes(128)  # 1 for one
 _MOST_WORDS = 200_000  # whose terms are remembered
 
 
 @dataclass(slots=True)
-class Sentence:
-    """``text[start:end]`` in a block of ``kind``, the mark of a list item included; ``block`` is the number of that
-    block. ``under`` is the place of the heading it stands under, or of the first row of its table; -1 without.
-    ``terms`` are the stems of its words, "" for one that tells nothing."""
+class Sentences:
+    """The sentences, headings, rows and lines of code of a text, in order. Each is a place in these lists, since making
+    an object of each would take as long as all that is done with them.
 
-    start: int
-    end: int
-    kind: BlockKind
-    block: int
-    under: int
-    terms: list[str]
+    ``text[start:end]`` is a sentence, the mark of a list item included. ``under`` is the place of the heading that it
+    stands under, or of the first row of its table; -1 without. ``terms`` are the stems of its words, "" for one that
+    tells nothing."""
+
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    under: list[int] = field(default_factory=list)
+    terms: list[list[str]] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def length(self, place: int) -> int:
+        return self.ends[place] - self.starts[place]
 
 
-def sentences_of(text: str) -> list[Sentence]:
-    """The sentences, headings, rows and lines of code of a text, in order."""
-    found: list[Sentence] = []
+def sentences_of(text: str) -> Sentences:
+    """The sentences of a text."""
+    found = Sentences()
+    starts, ends, terms = found.starts, found.ends, found.terms
     heading = -1
-    for number, block in enumerate(blocks(text)):
-        kind, first = block.kind, len(found)
-        under = heading
+    for block in blocks(text):
+        first = len(starts)
         for start, end in block.sentences(text):
-            if kind is BlockKind.HEADING:
-                heading, under = first, -1
-            begin = block.start if kind is BlockKind.ITEM and len(found) == first else start
-            found.append(Sentence(begin, end, kind, number, under, list(map(term, text[start:end].split()))))
-            if kind is BlockKind.TABLE:
-                under = first
+            starts.append(start)
+            ends.append(end)
+            terms.append(list(map(term, text[start:end].split())))
+        count = len(starts) - first
+        found.blocks += [block] * count
+        if block.kind is BlockKind.HEADING:
+            found.under.append(-1)
+            heading = first
+        elif block.kind is BlockKind.TABLE and count:
+            found.under += [heading] + [first] * (count - 1)
+        else:
+            found.under += [heading] * count
+        if block.kind is BlockKind.ITEM and count:
+            starts[first] = block.start
     return found
 
 
-def salience(text: str, sentences: Sequence[Sentence], query: str = "") -> list[float]:
+def salience(text: str, sentences: Sentences, query: str = "") -> list[float]:
     """How much each of the text's sentences matters, 0 and more."""
-    asked = _asked(sentences, query)
+    asked = _asked(sentences.terms, query)
     around = _around(asked) if any(asked) else asked
-    central = _central(sentences)
+    central = _central(sentences.terms)
     weight = CENTRAL / (max(central, default=0.0) or 1.0)
+    signs = text.encode("ascii", "replace").translate(_SIGNS)
+    columns = zip(sentences.starts, sentences.ends, sentences.under, asked, around, central, strict=True)
     scores = []
-    for place, sentence in enumerate(sentences):
-        start, end, under = sentence.start, sentence.end, sentence.under
-        if not any(sentence.terms):
-            scores.append(0.0)
+    for place, (start, end, under, own, beside, about) in enumerate(columns):
+        if not about:
+            scores.append(0.0)  # without a word that tells anything
             continue
-        words = text[start:end]
-        told = len(words) - len(words.translate(_UNTOLD))
+        told = signs.count(1, start, end)
         length = end - start
-        score = asked[place] + around[place] + weight * central[place]
+        score = own + beside + weight * about
         early = EARLY * SOON / (SOON + place)
         score += max(early, OPENING) if under == place - 1 else early
         score += TELLING * (told / TOLD if told < TOLD else 1.0)
         score += LONG * (length / LETTERS if length < LETTERS else 1.0)
         if under >= 0:
             score += UNDER * asked[under]
-        scores.append(score * HEADING if sentence.kind is BlockKind.HEADING else score)
+        scores.append(score * HEADING if sentences.blocks[place].kind is BlockKind.HEADING else score)
     return scores
 
 
-def _asked(sentences: Sequence[Sentence], query: str) -> list[float]:
-    """The share (0 to 1) of the query's weight that each sentence has."""
+def _asked(terms: Sequence[Sequence[str]], query: str) -> list[float]:
+    """The share (0 to 1) of the query's weight that each sentence has, by their terms."""
     wanted = question_terms(query) if query else {}
     if not wanted:
-        return [0.0] * len(sentences)
-    hits = [wanted.keys() & sentence.terms for sentence in sentences]
+        return [0.0] * len(terms)
+    hits = list(map(wanted.keys().__and__, terms))
     holding = Counter(chain.from_iterable(hits))
-    weights = {key: weight * _rarity(len(sentences), holding[key]) for key, weight in wanted.items()}
+    weights = {key: weight * _rarity(len(terms), holding[key]) for key, weight in wanted.items()}
     total = fsum(weights.values())
     # Summed exactly: the order of a set is not the same in every process.
     return [fsum(map(weights.__getitem__, held)) / total if held else 0.0 for held in hits]
 
 
-def _central(sentences: Sequence[Sentence]) -> list[float]:
-    """How much of the words that come again and again in the text each sentence has."""
-    counts = Counter(chain.from_iterable(sentence.terms for sentence in sentences))
+def _central(terms: Sequence[Sequence[str]]) -> list[float]:
+    """How much of the words that come again and again in the text each sentence has, by their terms."""
+    counts = Counter(chain.from_iterable(terms))
     weights = {key: log(count) if count > 1 else 0.2 for key, count in counts.items()}
     weights[""] = 0.0
-    return [
-        sum(map(weights.__getitem__, sentence.terms)) / (len(sentence.terms) + _WORDS_BESIDE)
-        for sentence in sentences
-    ]
+    return [sum(map(weights.__getitem__, each)) / (len(each) + _WORDS_BESIDE) for each in terms]
 
 
 @lru_cache(maxsize=_MOST_WORDS)
