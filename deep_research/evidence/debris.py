@@ -39,9 +39,9 @@ _MARKS = re.compile(r"\s*(?:¶|\[edit\]|\[citation needed\]|\u200b|\ufeff)")
 # What stands in all that is taken for debris: one of these words or signs. Looking for them is so much quicker than for
 # the patterns that long texts are looked through for them first.
 _SIGN = re.compile(
-    r"skip|edit|rights|click|\btop\b|repo|read|\bme\b|code|implementation|available|released|accessible|github|"
-    r"http|ftp|www|modified|updated|retrieved|fig|image|photo|table|plate|file|view|contents|cookie|privacy|terms|sign|"
-    r"log|subscribe|more|share|previous|next|[<>\\{&\[]",
+    r"\b(?:skip|edit|rights|click|top|repo|repository|read(?:me)?|code|implementation|available|released|accessible|"
+    r"modified|updated|edited|retrieved|(?:figure|fig|image|photo|table|plate)\d*|file|view|contents|cookies?|privacy|"
+    r"terms|sign|log(?:in)?|subscribe|more|share|previous|next)\b|http|www|github|>>>|</?[a-z]|\\[a-z]|\{\{|!\[|&\w",
     re.IGNORECASE,
 )
 # Words that tie a sentence to the one before; by itself it reads better without them.
