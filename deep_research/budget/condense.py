@@ -135,7 +135,7 @@ def _explains(sentences: Sentences, place: int) -> bool:
 
 
 def _is_debris(words: str) -> bool:
-    return any(map(may_be_debris, words.split())) and is_debris(words)
+    return may_be_debris(words) and is_debris(words)
 
 
 def _within(sentences: Sentences, picks: Sequence[int], limit: float) -> set[int]:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import chain
 from math import fsum, log
 
 from deep_research.evidence.passages import Block, BlockKind, blocks
-from deep_research.evidence.text import STOP_WORDS, WORD, question_terms, stem
+from deep_research.evidence.text import STOP_WORDS, WORD, Known, question_terms, stem
 
 # What each part adds at most, against 1 for a sentence that has all words of the query.
 CENTRAL, EARLY, TELLING, LONG = 0.03, 0.15, 0.03, 0.03
@@ -30,7 +29,20 @@ _WORDS_BESIDE = (
     4  # that a short sentence is thought to have as well, so that one central word is not all it needs
 )
 _SIGNS = bytes(chr(byte).isdigit() or chr(byte).isupper() for byte in range(128)) + bytes(128)  # 1 for one
-_MOST_WORDS = 200_000  # whose terms are remembered
+
+
+def _term(word: str) -> str:
+    """The stem of what stands between two spaces; "" for what tells nothing."""
+    found = WORD.findall(word)
+    if not found:
+        return ""
+    longest = max(found, key=len)
+    if longest.casefold() in STOP_WORDS or (len(longest) < 3 and longest.isalpha() and longest.islower()):
+        return ""
+    return stem(longest)
+
+
+_term_of = Known(_term, most=200_000).__getitem__
 
 
 @dataclass(slots=True)
@@ -65,7 +77,7 @@ def sentences_of(text: str) -> Sentences:
         for start, end in block.sentences(text):
             starts.append(start)
             ends.append(end)
-            terms.append(list(map(term, text[start:end].split())))
+            terms.append(list(map(_term_of, text[start:end].split())))
         count = len(starts) - first
         found.blocks += [block] * count
         if block.kind is BlockKind.HEADING:
@@ -87,9 +99,18 @@ def salience(text: str, sentences: Sentences, query: str = "") -> list[float]:
     central = _central(sentences.terms)
     weight = CENTRAL / (max(central, default=0.0) or 1.0)
     signs = text.encode("ascii", "replace").translate(_SIGNS)
-    columns = zip(sentences.starts, sentences.ends, sentences.under, asked, around, central, strict=True)
+    columns = zip(
+        sentences.starts,
+        sentences.ends,
+        sentences.under,
+        sentences.blocks,
+        asked,
+        around,
+        central,
+        strict=True,
+    )
     scores = []
-    for place, (start, end, under, own, beside, about) in enumerate(columns):
+    for place, (start, end, under, block, own, beside, about) in enumerate(columns):
         if not about:
             scores.append(0.0)  # without a word that tells anything
             continue
@@ -102,7 +123,7 @@ def salience(text: str, sentences: Sentences, query: str = "") -> list[float]:
         score += LONG * (length / LETTERS if length < LETTERS else 1.0)
         if under >= 0:
             score += UNDER * asked[under]
-        scores.append(score * HEADING if sentences.blocks[place].kind is BlockKind.HEADING else score)
+        scores.append(score * HEADING if block.kind is BlockKind.HEADING else score)
     return scores
 
 
@@ -125,18 +146,6 @@ def _central(terms: Sequence[Sequence[str]]) -> list[float]:
     weights = {key: log(count) if count > 1 else 0.2 for key, count in counts.items()}
     weights[""] = 0.0
     return [sum(map(weights.__getitem__, each)) / (len(each) + _WORDS_BESIDE) for each in terms]
-
-
-@lru_cache(maxsize=_MOST_WORDS)
-def term(word: str) -> str:
-    """The stem of what stands between two spaces; "" for what tells nothing."""
-    found = WORD.findall(word)
-    if not found:
-        return ""
-    longest = max(found, key=len)
-    if longest.casefold() in STOP_WORDS or (len(longest) < 3 and longest.isalpha() and longest.islower()):
-        return ""
-    return stem(longest)
 
 
 def _rarity(total: int, holding: int) -> float:
