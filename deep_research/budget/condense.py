@@ -118,12 +118,12 @@ def _picks(text: str, sentences: Sentences, scores: Sequence[float], limit: floa
                 heapq.heappush(queue, (value, place))
                 continue
         under = above[place]
-        for needed in (under, place) if under >= 0 and _explains(sentences, place) else (place,):
-            if needed not in taken:
-                taken.add(needed)
-                said.update(terms[needed])
-                limit -= ends[needed] - starts[needed] + JOINT
-                yield needed
+        along = under >= 0 and under not in taken and _explains(sentences, place)
+        for needed in (under, place) if along else (place,):
+            taken.add(needed)
+            said.update(terms[needed])
+            limit -= ends[needed] - starts[needed] + JOINT
+            yield needed
 
 
 def _explains(sentences: Sentences, place: int) -> bool:

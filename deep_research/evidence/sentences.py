@@ -47,16 +47,15 @@ _STARTERS = _words(
 
 
 def sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Spans of the sentences of the paragraph ``text[start:end]``; a line break in it counts as a space."""
-    here = after_space(text, start, end)
-    for match in _END.finditer(text, here, end):
+    """Spans of the sentences of the paragraph ``text[start:end]``, around which is no white space; a line break in it
+    counts as a space."""
+    here = start
+    for match in _END.finditer(text, start, end):
         if _ends(text, match, here):
             yield here, match.start("gap")
             here = match.end()
     if here < end:
-        stop = here + len(text[here:end].rstrip())
-        if stop > here:
-            yield here, stop
+        yield here, end
 
 
 def last_sentence_end(text: str, start: int, stop: int) -> int:
