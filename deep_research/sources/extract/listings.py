@@ -1,0 +1,52 @@
+"""Code in a PDF: lines in letters of one width, which stay lines. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+
+from deep_research.sources.extract.typeset import Line
+
+_LETTER = 0.6  # of the size: how wide such letters mostly are
+_ENOUGH = 3  # lines, from which on it is no long word of a paragraph, such as an address
+_INDENTED = 5.0  # points by which fewer lines are set off from the text around them,
+_GAP = 1.5  # or so much of the size of the text above and below
+_EMPTY = 1.7  # of the usual step from line to line, from which on a line is left empty
+_MOST_INDENTED = 80  # letters
+FENCES = ("```", "~~~")
+
+
+def parted(lines: Sequence[Line]) -> Iterator[tuple[bool, list[Line]]]:
+    """The lines of a page in runs, each with whether it is code."""
+    runs = [list(run) for _, run in groupby(lines, lambda line: line.is_mono)]
+    for number, run in enumerate(runs):
+        before = runs[number - 1][-1] if number else None
+        after = runs[number + 1][0] if number + 1 < len(runs) else None
+        apart = len(run) >= _ENOUGH or (_are_apart(before, run[0]) and _are_apart(after, run[-1]))
+        yield run[0].is_mono and apart, run
+
+
+def listing(lines: Sequence[Line]) -> str:
+    """A piece of code between the marks of code, its lines as far from the left and from each other as they stand."""
+    left = min(line.left for line in lines)
+    steps = [above.base - line.base for above, line in pairwise(lines)]
+    usual = sorted(steps)[len(steps) // 2] if steps else 0.0
+    written: list[str] = []
+    for line, step in zip(lines, (0.0, *steps), strict=True):
+        if step > _EMPTY * usual > 0.0:
+            written.append("")
+        indent = round((line.left - left) / (_LETTER * line.size)) if line.size else 0
+        # A single space is where the reader of the file took the step to a new line for one.
+        text = line.text[1:] if re.match(r" \S", line.text) else line.text
+        written.append(" " * min(indent, _MOST_INDENTED) + text)
+    fence = next((fence for fence in FENCES if not any(fence in text for text in written)), FENCES[0])
+    return "\n".join((fence, *written, fence))
+
+
+def _are_apart(prose: Line | None, code: Line) -> bool:
+    return (
+        prose is None
+        or abs(prose.left - code.left) >= _INDENTED
+        or abs(prose.base - code.base) >= _GAP * max(prose.size, code.size)
+    )
