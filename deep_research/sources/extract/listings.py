@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 
 from deep_research.sources.extract.typeset import Line
 
@@ -19,24 +19,31 @@ FENCES = ("```", "~~~")
 
 def parted(lines: Sequence[Line]) -> Iterator[tuple[bool, list[Line]]]:
     """The lines of a page in runs, each with whether it is code."""
+    for is_code, marked in groupby(_marked(lines), lambda pair: pair[0]):
+        yield is_code, [line for _, line in marked]
+
+
+def _marked(lines: Sequence[Line]) -> Iterator[tuple[bool, Line]]:
     runs = [list(run) for _, run in groupby(lines, lambda line: line.is_mono)]
-    for number, run in enumerate(runs):
-        before = runs[number - 1][-1] if number else None
-        after = runs[number + 1][0] if number + 1 < len(runs) else None
-        apart = len(run) >= _ENOUGH or (_are_apart(before, run[0]) and _are_apart(after, run[-1]))
-        yield run[0].is_mono and apart, run
+    for before, run, after in zip([None, *runs], runs, [*runs[1:], None], strict=False):
+        apart = _are_apart(before and before[-1], run[0]) and _are_apart(after and after[0], run[-1])
+        is_code = run[0].is_mono and (apart or len(run) >= _ENOUGH)
+        yield from ((is_code, line) for line in run)
 
 
 def listing(lines: Sequence[Line]) -> str:
     """A piece of code between the marks of code, its lines as far from the left and from each other as they stand."""
-    left = min(line.left for line in lines)
-    steps = [above.base - line.base for above, line in pairwise(lines)]
-    usual = sorted(steps)[len(steps) // 2] if steps else 0.0
+    steps = [0.0, *(above.base - line.base for above, line in pairwise(lines))]
+    usual = sorted(steps)[len(steps) // 2]
+    columns = list(accumulate(step < 0.0 for step in steps))  # what goes up goes on in the next column
+    lefts: dict[int, float] = {}
+    for column, line in zip(columns, lines, strict=True):
+        lefts[column] = min(line.left, lefts.get(column, line.left))
     written: list[str] = []
-    for line, step in zip(lines, (0.0, *steps), strict=True):
+    for column, line, step in zip(columns, lines, steps, strict=True):
         if step > _EMPTY * usual > 0.0:
             written.append("")
-        indent = round((line.left - left) / (_LETTER * line.size)) if line.size else 0
+        indent = round((line.left - lefts[column]) / (_LETTER * line.size)) if line.size else 0
         # A single space is where the reader of the file took the step to a new line for one.
         text = line.text[1:] if re.match(r" \S", line.text) else line.text
         written.append(" " * min(indent, _MOST_INDENTED) + text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from deep_research.sources.extract.typeset import Line
@@ -55,13 +55,12 @@ def flowing(lines: Sequence[Line], setting: Setting) -> list[str]:
     usual = setting.width
     paragraphs: list[str] = []
     open_ = False
-    above = Line("")
+    last, above = "", Line("")
     for line in lines:
         text = line.text.strip()
         if not text:
             open_ = False
             continue
-        last = above.text
         text = _BULLET.sub("- ", text, count=1) if _BULLET.match(text) else text
         # What begins in capitals after a short line is seldom the same sentence.
         turned = (
@@ -85,7 +84,7 @@ def flowing(lines: Sequence[Line], setting: Setting) -> list[str]:
         open_ = not (
             _is_row(line.text) or ended or _is_heading(text, usual, last) or (short and text[-1:].isdigit())
         )
-        above = replace(line, text=text)
+        last, above = text, line
     return paragraphs
 
 

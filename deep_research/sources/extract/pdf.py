@@ -8,6 +8,7 @@ from typing import Any
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.drawings import shows_text, take_away_drawings
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.footnotes import without_footnotes
 from deep_research.sources.extract.formats import Asked
@@ -79,6 +80,9 @@ def read(raw: bytes, asked: Asked) -> Document:
 def _lines(page: Any) -> list[Line]:
     """The lines of a page in the order of the file. Where that gives each cell of a table and each number of a list a
     line of its own, as they lie on the page."""
+    if not shows_text(page):
+        return []
+    take_away_drawings(page)
     type_ = Typesetting()
     page.extract_text(visitor_text=type_)
     lines = type_.lines()

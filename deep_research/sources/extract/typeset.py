@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import hypot, isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from deep_research.evidence.plain import clean
 
@@ -33,8 +33,7 @@ class Line:
     is_mono: bool = False
 
 
-@dataclass(slots=True)
-class _Run:
+class _Run(NamedTuple):
     """What is set in one type in one line."""
 
     text: str
@@ -42,6 +41,9 @@ class _Run:
     left: float
     base: float
     is_mono: bool
+
+
+_NOTHING = _Run("", 0.0, 0.0, 0.0, False)
 
 
 class Typesetting:
@@ -62,7 +64,7 @@ class Typesetting:
             _sane(x * b + y * d + f),
             self._is_mono(font),
         )
-        first, *rest = text.split("\n")
+        first, *rest = text.split("\n") if "\n" in text else (text,)
         self._lines[-1].append(_Run(first, *run))
         self._lines += [[_Run(piece, *run)] for piece in rest]
 
@@ -106,17 +108,20 @@ def squeezed(text: str) -> str:
 
 def _lines(runs: list[_Run]) -> Iterable[Line]:
     # Some programs draw their bullets with the character that means "deleted".
-    text = clean("".join(run.text for run in runs).replace("\x7f", "•"))
-    told = [run for run in runs if run.text.strip()]
-    weights: Counter[float] = Counter()
-    for run in told:
-        weights[run.size] += len(run.text)
-    size = max(weights, key=weights.__getitem__, default=0.0)
-    base = next((run.base for run in told if run.size == size), 0.0)
+    text = clean("".join([run.text for run in runs]).replace("\x7f", "•"))
+    told = [run for run in runs if run.text and not run.text.isspace()]
+    main = told[0] if told else _NOTHING
+    if len(told) > 1:
+        weights: Counter[float] = Counter()
+        for run in told:
+            weights[run.size] += len(run.text)
+        size = max(weights, key=weights.__getitem__)
+        main = next(run for run in told if run.size == size)
+        mono = sum(len(run.text) for run in told if run.is_mono)
+        main = main._replace(is_mono=mono >= _MONO_SHARE * weights.total())
     left = next((run.left for run in runs if run.text), 0.0)
-    mono = sum(len(run.text) for run in told if run.is_mono) >= _MONO_SHARE * max(1, weights.total())
     for piece in text.split("\n"):
-        yield Line(piece.rstrip(), size, left, base, mono)
+        yield Line(piece.rstrip(), main.size, left, main.base, main.is_mono)
 
 
 def _sane(value: float) -> float:
