@@ -13,7 +13,7 @@ _ENOUGH = 3  # lines, from which on it is no long word of a paragraph, such as a
 _INDENTED = 5.0  # points by which fewer lines are set off from the text around them,
 _GAP = 1.5  # or so much of the size of the text above and below
 _EMPTY = 1.7  # of the usual step from line to line, from which on a line is left empty
-_MOST_INDENTED = 80  # letters
+_MOST_INDENTED = 40  # letters
 FENCES = ("```", "~~~")
 
 
@@ -26,8 +26,10 @@ def parted(lines: Sequence[Line]) -> Iterator[tuple[bool, list[Line]]]:
 def _marked(lines: Sequence[Line]) -> Iterator[tuple[bool, Line]]:
     runs = [list(run) for _, run in groupby(lines, lambda line: line.is_mono)]
     for before, run, after in zip([None, *runs], runs, [*runs[1:], None], strict=False):
-        apart = _are_apart(before and before[-1], run[0]) and _are_apart(after and after[0], run[-1])
-        is_code = run[0].is_mono and (apart or len(run) >= _ENOUGH)
+        is_apart = not (before and _is_near(before[-1], run[0])) and not (
+            after and _is_near(after[0], run[-1])
+        )
+        is_code = run[0].is_mono and (is_apart or len(run) >= _ENOUGH)
         yield from ((is_code, line) for line in run)
 
 
@@ -51,9 +53,7 @@ def listing(lines: Sequence[Line]) -> str:
     return "\n".join((fence, *written, fence))
 
 
-def _are_apart(prose: Line | None, code: Line) -> bool:
-    return (
-        prose is None
-        or abs(prose.left - code.left) >= _INDENTED
-        or abs(prose.base - code.base) >= _GAP * max(prose.size, code.size)
+def _is_near(prose: Line, code: Line) -> bool:
+    return abs(prose.left - code.left) < _INDENTED and abs(prose.base - code.base) < _GAP * max(
+        prose.size, code.size
     )
