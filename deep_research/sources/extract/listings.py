@@ -11,25 +11,25 @@ from deep_research.sources.extract.typeset import Line
 _LETTER = 0.6  # of the size: how wide such letters mostly are
 _ENOUGH = 3  # lines, from which on it is no long word of a paragraph, such as an address
 _INDENTED = 5.0  # points by which fewer lines are set off from the text around them,
-_GAP = 1.5  # or so much of the size of the text above and below
+_GAP = 1.15  # or so many of the usual steps from line to line
+_STEP = 1.25  # times the size: that step where it is not known
 _EMPTY = 1.7  # of the usual step from line to line, from which on a line is left empty
 _MOST_INDENTED = 40  # letters
 FENCES = ("```", "~~~")
 
 
-def parted(lines: Sequence[Line]) -> Iterator[tuple[bool, list[Line]]]:
-    """The lines of a page in runs, each with whether it is code."""
-    for is_code, marked in groupby(_marked(lines), lambda pair: pair[0]):
+def parted(lines: Sequence[Line], step: float) -> Iterator[tuple[bool, list[Line]]]:
+    """The lines of a page in runs, each with whether it is code. ``step`` is the usual one from line to line, in
+    points, 0 where it is not known."""
+    for is_code, marked in groupby(_marked(lines, step), lambda pair: pair[0]):
         yield is_code, [line for _, line in marked]
 
 
-def _marked(lines: Sequence[Line]) -> Iterator[tuple[bool, Line]]:
+def _marked(lines: Sequence[Line], step: float) -> Iterator[tuple[bool, Line]]:
     runs = [list(run) for _, run in groupby(lines, lambda line: line.is_mono)]
-    for before, run, after in zip([None, *runs], runs, [*runs[1:], None], strict=False):
-        is_apart = not (before and _is_near(before[-1], run[0])) and not (
-            after and _is_near(after[0], run[-1])
-        )
-        is_code = run[0].is_mono and (is_apart or len(run) >= _ENOUGH)
+    for before, run, after in zip([[], *runs], runs, [*runs[1:], []], strict=False):
+        is_near = _is_near(before[-1:], run[0], step) or _is_near(after[:1], run[-1], step)
+        is_code = run[0].is_mono and (len(run) >= _ENOUGH or not is_near)
         yield from ((is_code, line) for line in run)
 
 
@@ -53,7 +53,10 @@ def listing(lines: Sequence[Line]) -> str:
     return "\n".join((fence, *written, fence))
 
 
-def _is_near(prose: Line, code: Line) -> bool:
-    return abs(prose.left - code.left) < _INDENTED and abs(prose.base - code.base) < _GAP * max(
-        prose.size, code.size
+def _is_near(beside: Sequence[Line], code: Line, step: float) -> bool:
+    """Whether the line beside the code, if there is one, is of the same paragraph."""
+    return any(
+        abs(line.left - code.left) < _INDENTED
+        and abs(line.base - code.base) < _GAP * (step or _STEP * line.size)
+        for line in beside
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from typing import Any
 
 from deep_research.evidence.plain import clean
@@ -90,8 +91,13 @@ def _lines(page: Any) -> list[Line]:
         laid_out = _split(page.extract_text(extraction_mode="layout", layout_mode_space_vertically=False))
         if laid_out and not has_columns(laid_out):
             known = {squeezed(line.text): line for line in lines}
-            return [known.get(squeezed(line)) or Line(with_label(line)) for line in laid_out]
+            return [_as_it_lies(text, known.get(squeezed(text), Line(""))) for text in laid_out]
     return lines
+
+
+def _as_it_lies(text: str, line: Line) -> Line:
+    """A line as it lies on the page, in the type of the same ``line`` of the file."""
+    return line if line.is_mono else replace(line, text=with_label(text))
 
 
 def _split(text: str | None) -> list[str]:
@@ -102,7 +108,7 @@ def _page(lines: list[Line], usual: float) -> Page:
     body, notes = without_footnotes(lines, usual)
     setting = setting_of(body)
     paragraphs: list[str] = []
-    for is_code, run in parted(body):
+    for is_code, run in parted(body, setting.step):
         paragraphs += [listing(run)] if is_code else flowing(run, setting)
     return Page(tuple(map(clean, paragraphs)), tuple(map(clean, notes)))
 
