@@ -96,8 +96,10 @@ def _lines(page: Any) -> list[Line]:
 
 
 def _as_it_lies(text: str, line: Line) -> Line:
-    """A line as it lies on the page, in the type of the same ``line`` of the file."""
-    return line if line.is_mono else replace(line, text=with_label(text))
+    """A line as it lies on the page if it has a label or is only there a line, else the same ``line`` of the file,
+    whose words are not stretched to its ends."""
+    labelled = with_label(text)
+    return replace(line, text=labelled) if not line.text or (labelled != text and not line.is_mono) else line
 
 
 def _split(text: str | None) -> list[str]:

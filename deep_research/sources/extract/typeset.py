@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 from deep_research.evidence.plain import clean
 
 _MONO_NAME = re.compile(
-    r"mono(?!type)|courier|consol|menlo|typewriter|inconsolata|[a-z]tt\d|txtt|(?<!uni)(?<!bar)code",
+    r"mono(?!type)|nimbusmon|courier|consol|menlo|typewriter|inconsolata|[a-z]tt\d|txtt|(?<!uni)(?<!bar)code",
     re.IGNORECASE,
 )
 _FIXED_PITCH = 1  # of a font's flags
+_WIDTHS = 15  # of a font, from which on it is no accident that all are the same, as those of figures are
 _MONO_SHARE = 0.9  # of a line's characters: words of code stand in lines of prose
 _USUAL_SHARE = 0.4  # of all characters, below which no size is the usual one, as in scanned pages
 
@@ -132,6 +133,9 @@ def _is_mono(font: Any) -> bool:
     try:
         inner = font["/DescendantFonts"][0].get_object() if "/DescendantFonts" in font else font
         if _MONO_NAME.search(str(font.get("/BaseFont"))):
+            return True
+        widths = [width for width in inner.get("/Widths", ()) if width]
+        if len(widths) >= _WIDTHS and min(widths) == max(widths):
             return True
         return bool(int(inner["/FontDescriptor"]["/Flags"]) & _FIXED_PITCH)
     except Exception:  # a font that is damaged says nothing

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hostile import FONT, pdf, stream
 from made import Line, column, paged
 
 from deep_research.evidence.passages import BlockKind, blocks
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.typeset import Line as Typed
+from deep_research.sources.extract.typeset import Typesetting
 
 BROKEN = """
 The harbour of Mole was dredged in 1931 to a depth of nine
@@ -129,3 +132,67 @@ def test_a_page_is_read_without_its_drawings_and_with_the_text_in_them() -> None
     ]
     text = read(pdf(objects), "application/pdf", "mole.pdf", 1_000_000).text
     assert text.split() == ["The", "harbour", "of", "Mole", "is", "nine", "metres", "deep.", "Low", "water"]
+
+
+def test_code_and_footnotes_on_a_page_with_a_table_are_told_too() -> None:
+    columns = ("Year\n1938\n1952", "Vessels\n312\n41", "Tonnage\n148,200\n19,870")
+    cells = [line for place, cell in enumerate(columns) for line in column(50 + 90 * place, 500, cell)]
+    page = [
+        *column(50, 700, BROKEN.rstrip() + "."),
+        *column(50, 632, "Then the war came, and the harbour was closed."),
+    ]
+    assert len(paragraphs(page)) == 2
+
+
+def test_a_page_is_read_without_its_drawings_and_with_the_text_in_them() -> None:
+    resources = b"/Resources << /Font << /F1 3 0 R >> /XObject << /A 6 0 R /B 7 0 R >> >>"
+    form = b"/Type /XObject /Subtype /Form /BBox [0 0 500 500] " + resources
+    said = b"BT /F1 10 Tf 1 0 0 1 50 700 Tm (The harbour of Mole is nine metres deep.) Tj ET /A Do /B Do"
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
+        FONT,
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 5 0 R %s >>" % resources,
+        stream(said),
+        stream(b"0 0 m 9 9 l S\n" * 1000, form),
+        stream(b"BT /F1 10 Tf 1 0 0 1 50 500 Tm (Low water) Tj ET", form),
+    ]
+    text = read(pdf(objects), "application/pdf", "mole.pdf", 1_000_000).text
+    assert text.split() == ["The", "harbour", "of", "Mole", "is", "nine", "metres", "deep.", "Low", "water"]
+
+
+def test_code_and_footnotes_on_a_page_with_a_table_are_told_too() -> None:
+    cells = [Line(50 + 90 * (number % 3), 500 - 12 * (number // 3), text)
+             for number, text in enumerate(["Year", "Vessels", "Tonnage", "1938", "312", "148,200", "1952", "41", "19,870"])]  # fmt: skip
+    page = [
+        *column(50, 700, BROKEN.rstrip() + "."),
+        *cells,
+        *column(70, 400, CODE, size=9, font="F2"),
+        *column(50, 300, REST),
+        *column(50, 100, NOTES, size=8),
+    ]
+    found = paragraphs(page)
+    assert "Year | Vessels | Tonnage\n1938 | 312 | 148,200\n1952 | 41 | 19,870" in found
+    assert f"```\n{CODE.strip()}\n```" in "\n\n".join(found)
+    assert found[-1] == "2 Okafor gives eight metres."
+
+
+@pytest.mark.parametrize(
+    ("font", "is_mono"),
+    [
+        ({"/BaseFont": "/ABCDEF+NimbusMonL-Regu"}, True),
+        ({"/BaseFont": "/ABCDEF+CMTT10"}, True),
+        ({"/BaseFont": "/X", "/FontDescriptor": {"/Flags": 33}}, True),
+        ({"/BaseFont": "/X", "/FontDescriptor": {"/Flags": 4}, "/Widths": [0, *[525] * 20]}, True),
+        ({"/BaseFont": "/X", "/FontDescriptor": {"/Flags": 4}, "/Widths": [500] * 10}, False),  # figures
+        ({"/BaseFont": "/MonotypeCorsiva", "/FontDescriptor": {"/Flags": 4}}, False),
+        ({"/BaseFont": "/ArialUnicodeMS", "/FontDescriptor": None}, False),
+        (None, False),
+    ],
+)
+def test_letters_of_one_width_are_known_by_the_name_the_flag_or_the_widths_of_their_font(
+    font: dict[str, object] | None, is_mono: bool
+) -> None:
+    type_ = Typesetting()
+    type_("depth", (1, 0, 0, 1, 0, 0), (1, 0, 0, 1, 50, 700), font, 9)
+    assert type_.lines() == [Typed("depth", 9, 50, 700, is_mono)]
