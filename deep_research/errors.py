@@ -204,8 +204,9 @@ class SearchError(WorkError):
 
 
 class FetchError(WorkError):
-    """``data`` has ``url``, ``refused`` where it may not be fetched, ``status`` of an answer that was no page, and
-    ``trouble``: connect, broken, slow, refused, unreadable, robots, closed (the site is left alone) or status."""
+    """``data`` has ``url``, ``refused`` where it may not be fetched, ``asked`` False where nobody was asked for it at
+    all, ``status`` of an answer that was no page, and ``trouble``: connect, broken, slow, refused, unreadable, robots,
+    closed (the site is left alone) or status."""
 
     code = "fetch"
 

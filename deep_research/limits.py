@@ -21,11 +21,27 @@ LOOK_AGAIN = 5.0  # seconds after which who waits looks whether a loop inside is
 
 
 @dataclass(slots=True, eq=False)
-class _Place:
-    """One who waits or is inside. ``called`` is done when it may come in."""
+class Place:
+    """One who waits, in any loop and thread. ``called`` is done when it is its turn."""
 
     loop: asyncio.AbstractEventLoop
     called: asyncio.Future[None]
+
+    @classmethod
+    def here(cls) -> Place:
+        loop = asyncio.get_running_loop()
+        return cls(loop, loop.create_future())
+
+    def call(self) -> bool:
+        """From any thread; False when its loop is closed, and nobody waits there any more."""
+        try:
+            if self.loop is _running_loop():  # as most are: nothing has to be woken
+                _call(self.called)
+            else:
+                self.loop.call_soon_threadsafe(_call, self.called)
+        except RuntimeError:
+            return False
+        return True
 
 
 @dataclass(slots=True, eq=False)
@@ -39,9 +55,9 @@ class Gate:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     burst: int = 1
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _inside: set[_Place] = field(default_factory=set)
-    _waiting: deque[_Place] = field(default_factory=deque)
-    _line: deque[_Place] = field(default_factory=deque)  # of those inside, who wait for their moment
+    _inside: set[Place] = field(default_factory=set)
+    _waiting: deque[Place] = field(default_factory=deque)
+    _line: deque[Place] = field(default_factory=deque)  # of those inside, who wait for their moment
     _next: float = 0.0  # when the next would enter if all were evenly spaced, by ``clock``
     _closed: float = 0.0  # until when nobody enters
 
@@ -83,9 +99,8 @@ class Gate:
         self._lock = threading.Lock()
         self._inside, self._waiting, self._line = set(), deque(), deque()
 
-    async def _enter(self) -> _Place:
-        loop = asyncio.get_running_loop()
-        place = _Place(loop, loop.create_future())
+    async def _enter(self) -> Place:
+        place = Place.here()
         with self._lock:
             if self._waiting or len(self._inside) >= self.at_once:
                 self._waiting.append(place)
@@ -93,7 +108,7 @@ class Gate:
             else:
                 self._inside.add(place)
                 return place
-        timer = loop.call_later(LOOK_AGAIN, self._look_again, place)
+        timer = place.loop.call_later(LOOK_AGAIN, self._look_again, place)
         try:
             await place.called
         except BaseException:  # it may have been called already: the place goes to the next
@@ -103,7 +118,7 @@ class Gate:
             timer.cancel()
         return place
 
-    def _look_again(self, place: _Place) -> None:
+    def _look_again(self, place: Place) -> None:
         """Now and then, for as long as somebody waits."""
         if place.called.done():
             return
@@ -111,7 +126,7 @@ class Gate:
             self._admit()
         place.loop.call_later(LOOK_AGAIN, self._look_again, place)
 
-    def _leave(self, place: _Place) -> None:
+    def _leave(self, place: Place) -> None:
         with self._lock:
             self._inside.discard(place)
             for row in (self._waiting, self._line):
@@ -123,19 +138,12 @@ class Gate:
         """Calls in as many as there is room for. The lock is held."""
         for gone in [place for place in self._inside if place.loop.is_closed()]:
             self._inside.remove(gone)
-        here = _running_loop()
         while self._waiting and len(self._inside) < self.at_once:
             place = self._waiting.popleft()
-            try:
-                if place.loop is here:  # as most are: nothing has to be woken
-                    _call(place.called)
-                else:
-                    place.loop.call_soon_threadsafe(_call, place.called)
-            except RuntimeError:  # its loop is closed, and nobody waits there any more
-                continue
-            self._inside.add(place)
+            if place.call():
+                self._inside.add(place)
 
-    def _turn(self, place: _Place) -> float:
+    def _turn(self, place: Place) -> float:
         """Seconds until this one's turn; 0 takes it. With a rate, only the first in line takes it, or who wakes late
         would be overtaken again and again."""
         with self._lock:

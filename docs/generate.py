@@ -125,11 +125,19 @@ JSON_CONTRACT = """\
 | command | prints |
 | --- | --- |
 | `run`, `resume`, `show` | one object with the fields of `ResearchResult` |
+| `run --estimate` | one object: `iterations`, `searches`, `fetches`, `model_calls`, `input_tokens`, `output_tokens`, \
+`cost_usd` (each `low` and `high`), `phases` (the same by phase), `models` by role, `unpriced`, `caps`, `notes` |
+| `show --budget` | one object: `caps` (`name`, `cap`, `used`), `usage`, `fidelity`, `least_kept` (texts that were \
+shortened most), `limits`, `advice` |
 | `list` | an array of objects as of `status` |
 | `status`, `cancel` | one object: `research_id`, `query`, `status`, `reason`, `phase`, `iteration`, `created_at`, \
 `updated_at` |
 | `events` | one object a line, an event each |
 | `delete` | `{"deleted": ID}` |
+| `archive list` | an array of objects: `content_hash`, `archived_at`, `expires_at`, `size` in bytes |
+| `archive restore` | one object: `content_hash`, `content`, `item_id`, `item_type`, `archived_at`, `archive_reason`, \
+`original_tokens`, `metadata` |
+| `archive clean` | `{"removed": N}` |
 | `eval` | one object: `suite`, `titles`, `jobs`, the figures by their names (`hits@10`, `all@10`, …), `sets` (the same \
 by question set), `errors` |
 | `doctor` | one object: `ok`, `checks` (`name`, `state`, `detail`), `settings` (`name`, `value`, `origin`) |

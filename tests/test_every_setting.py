@@ -8,15 +8,17 @@ import threading
 import time
 import types
 from contextlib import contextmanager
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from deep_research import DeepResearch, SearchProvider, SearchResult, SupervisorHooks
+from deep_research.budget.archive import Archive
 from deep_research.errors import ConfigurationError, InvalidQuestionError, UnknownNameError
 from deep_research.models import Message, ModelCall
 from deep_research.models.verdicts import Verdict, failure
 from deep_research.settings import Settings
+from deep_research.state.journal import utc_now
 from deep_research.store import MemoryStore, SQLiteStore
 from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
 from deep_research.testing.reading import ReadingModel, reading
@@ -320,6 +322,19 @@ def pages_that_searches_find_are_read(tmp_path, site):
         assert ("/1" in site.paths) is read
 
 
+@shows("max_fetches")
+def cap_on_pages(tmp_path, site):
+    def found(request):
+        first = 3 * (int(request.query[-1]) - 1)
+        return [SearchResult(address=f"http://example.org/{first + n}", title=QUESTION) for n in range(3)]
+
+    for cap in (0, 2):
+        site.asked.clear()
+        result = run(tmp_path / str(cap), search=[ScriptedSearch(found)], max_fetches=cap, gate_retries=0)
+        assert len([path for path in site.paths if path != "/robots.txt"]) == cap == result.usage.fetches
+        assert [limit.cap for limit in result.limits if limit.name == "max_fetches"] == [cap]
+
+
 @shows("fetch_timeout")
 def seconds_of_one_page(tmp_path, site):
     site.pages["/1"] = hang
@@ -613,6 +628,165 @@ def where_the_engine_runs(tmp_path):
         assert result.status == status
 
 
+@shows("runtime_overhead")
+def what_is_left_free_for_the_surroundings(tmp_path):
+    rooms = []
+    for overhead in (0, 30_000):
+        planner = ModelPlanner()
+        with model_server() as (_, name):
+            with_model(
+                tmp_path,
+                planner,
+                model=name.format("m"),
+                model_context_overrides={"openai-compatible:m": 100_000},
+                runtime_overhead=overhead,
+                token_safety_margin=0.0,
+            )
+        rooms.append(planner.model.room(100))
+    assert rooms == [99_900, 69_900]
+
+
+@shows("model_context_overrides")
+def windows_of_models(tmp_path):
+    for window in (50_000, "openai-compatible:m=80000"):
+        planner = ModelPlanner()
+        given = {"openai-compatible:m": window} if isinstance(window, int) else window
+        with model_server() as (_, name):
+            with_model(tmp_path, planner, model=name.format("m"), model_context_overrides=given)
+        assert planner.model.profile.context == (window if isinstance(window, int) else 80_000)
+
+
+def long_documents(tmp_path, count=4):
+    """A corpus of documents that tell of towers at length, no two sentences alike."""
+    folder = tmp_path / "corpus"
+    folder.mkdir(exist_ok=True)
+    for n in range(count):
+        lines = [f"The old tower of town {n} had {k} windows on floor {k * 7 % 31}." for k in range(120)]
+        lines.insert(60, f"The old tower of town {n} was built of grey stone in the year {1300 + n}.")
+        (folder / f"towers{n}.md").write_text(f"# Towers of town {n}\n\n" + " ".join(lines))
+
+
+def read_in_part(tmp_path, **fields):
+    """The result of a run whose model reads less than there is, and the model."""
+    long_documents(tmp_path, fields.pop("documents", 4))
+    wide = {"reading_tokens": 2_000, "model_context_overrides": {"reading:m": 100_000}}
+    return researched(tmp_path, **wide | fields)
+
+
+@shows("reading_tokens")
+def how_much_a_model_reads(tmp_path):
+    used = []
+    for tokens in (2_000, 100_000):
+        result, _ = read_in_part(tmp_path, reading_tokens=tokens)
+        used.append(result.fidelity.phases["analysis"].content_allocation_metadata)
+    assert used[0].tokens_used <= 2_000 < used[1].tokens_used
+    assert used[0].fidelity < used[1].fidelity == 1.0
+
+
+@shows("token_management_enabled")
+def whether_content_is_made_to_fit(tmp_path):
+    shares = []
+    for enabled in (True, False):
+        result, _ = read_in_part(tmp_path, token_management_enabled=enabled)
+        shares.append(result.fidelity.phases["analysis"].content_allocation_metadata.fidelity)
+    assert shares[0] < shares[1] == 1.0
+
+
+@shows("allow_content_dropping")
+def whether_anything_is_left_out(tmp_path):
+    for allowed in (False, True):
+        result, _ = read_in_part(
+            tmp_path,
+            documents=8,
+            max_sources_per_query=20,
+            reading_tokens=4_000,
+            allow_content_dropping=allowed,
+        )
+        assert bool(result.fidelity.dropped_content_ids) is allowed
+
+
+@shows("protected")
+def what_is_never_left_out(tmp_path):
+    kept = []
+    for protected in ((), ("towers3.md",)):
+        result, _ = read_in_part(tmp_path, allow_content_dropping=True, protected=protected)
+        (source,) = [s for s in result.sources if s.url.endswith("towers3.md")]
+        kept.append(result.fidelity.phases["analysis"].content_fidelity[source.id].current_tokens)
+    assert kept[1] > 0
+    assert kept[1] != kept[0]
+
+
+@contextmanager
+def choosing_server():
+    """A server whose models answer as they should, and its log of those that were to choose."""
+    with ModelServer(lambda served: reading(served.text, served.schema)) as server:
+        yield server, f"openai-compatible:{{}}@{server.base_url}/v1"
+
+
+def choosers(server):
+    return [served.model for served in server.log if "Keep about" in served.text]
+
+
+@shows("summarization_provider")
+def who_chooses_what_is_kept(tmp_path):
+    with choosing_server() as (server, name):
+        read_in_part(tmp_path, summarization_provider=name.format("chooser"))
+        assert set(choosers(server)) == {"chooser"}
+    with choosing_server() as (server, _):
+        read_in_part(tmp_path)
+        assert choosers(server) == []
+
+
+@shows("summarization_providers")
+def who_chooses_when_the_first_cannot(tmp_path):
+    def answer(served):
+        return "" if served.model == "first" else reading(served.text, served.schema)
+
+    with ModelServer(answer) as server:
+        name = f"openai-compatible:{{}}@{server.base_url}/v1"
+        result, _ = read_in_part(
+            tmp_path,
+            summarization_provider=name.format("first"),
+            summarization_providers=[name.format("second")],
+        )
+        assert {"first", "second"} == set(choosers(server))
+    assert not [limit for limit in result.limits if limit.name == "summarizer"]
+
+
+@shows("summarization_timeout")
+def how_long_choosing_may_take(tmp_path):
+    async def never(_served):
+        await asyncio.Event().wait()
+
+    with ModelServer(never) as server:
+        name = f"openai-compatible:slow@{server.base_url}/v1"
+        result, _ = read_in_part(tmp_path, summarization_provider=name, summarization_timeout=0.1)
+    assert any("0.1 s" in limit.message for limit in result.limits if limit.name == "summarizer")
+
+
+@shows("summarization_cache_enabled")
+def whether_choices_are_remembered(tmp_path):
+    long_documents(tmp_path)
+    for remembered in (True, False):
+        with choosing_server() as (server, name):
+            fields = {
+                "model": [ReadingModel()],
+                "corpus": tmp_path / "corpus",
+                "data_dir": tmp_path / "data",
+                "store": "memory",
+                "reading_tokens": 2_000,
+                "summarization_provider": name.format("chooser"),
+                "summarization_cache_enabled": remembered,
+            }
+            with DeepResearch(**fields) as research:
+                research.run("When was the old tower of the town built?")
+                first = len(choosers(server))
+                research.run("When was the old tower of the town built?")
+            again = len(choosers(server)) - first
+        assert first > 0
+        assert (again == 0) is remembered
+
+
 @shows("store")
 def where_runs_are_kept(tmp_path):
     for name, kind in (("memory", MemoryStore), ("sqlite", SQLiteStore)):
@@ -752,6 +926,41 @@ def an_order_by_meaning(tmp_path, monkeypatch):
     }
     assert found == {None: "completed", "small-model": "completed"}
     assert asked == ["small-model"]
+
+
+def archived(folder):
+    """A text that an earlier run left out, ten hours ago."""
+    then = datetime.now(UTC) - timedelta(hours=10)
+    archive = Archive(folder, 168, lambda: then)
+    archive.save("A text.", item_id="s", item_type="source", reason="dropped", original_tokens=2)
+    return archive
+
+
+@shows("content_archive_enabled")
+def whether_originals_are_kept(tmp_path):
+    for enabled in (False, True):
+        result, _ = read_in_part(tmp_path, content_archive_enabled=enabled)
+        kept = Archive(tmp_path / "data" / "archive", 168, utc_now)
+        hashes = result.fidelity.content_archive_hashes
+        assert bool(hashes) is enabled
+        assert sorted(hashes.values()) == sorted(entry.content_hash for entry in kept.list())
+
+
+@shows("content_archive_ttl_hours")
+def age_at_which_archived_texts_go(tmp_path):
+    archive = archived(tmp_path / "archive")
+    for hours, left in ((11.0, 1), (9.0, 0)):
+        run(tmp_path, content_archive_enabled=True, content_archive_ttl_hours=hours)
+        assert len(archive.list()) == left
+
+
+@shows("research_archive_dir")
+def folder_of_archived_texts(tmp_path):
+    for place in ("kept", None):
+        archive = archived(tmp_path / (place or "archive"))
+        given = tmp_path / place if place else None
+        run(tmp_path, content_archive_enabled=True, content_archive_ttl_hours=1.0, research_archive_dir=given)
+        assert archive.list() == []
 
 
 @shows("max_active_runs")

@@ -216,8 +216,8 @@ def test_entries_are_spaced_evenly_and_nobody_is_overtaken(time):
 
 def test_who_wakes_late_keeps_the_turn(time):
     gate = Gate(3, per_minute=60, clock=time)
-    first, second, newcomer = (limits._Place(asyncio.new_event_loop(), None) for _ in range(3))
-    assert gate._turn(limits._Place(first.loop, None)) == 0
+    first, second, newcomer = (limits.Place(asyncio.new_event_loop(), None) for _ in range(3))
+    assert gate._turn(limits.Place(first.loop, None)) == 0
     assert gate._turn(first) == 1
     assert gate._turn(second) == 2
     time.now += 1.5  # the first should have gone by now

@@ -32,6 +32,7 @@ NAMES = [
     "SearchProvider",
     "SearchRequest",
     "SearchResult",
+    "SharedBudget",
     "Source",
     "SourceQuality",
     "StopResearch",

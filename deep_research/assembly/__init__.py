@@ -1,7 +1,19 @@
 """The composition root: from settings and arguments to the parts of an engine. Only here implementations are
 chosen."""
 
+from deep_research.assembly.answers import answer_tokens
+from deep_research.assembly.content import archive_folder, make_archive
 from deep_research.assembly.models import Models, make_models
 from deep_research.assembly.parts import DATABASE, Parts, assemble, make_store
 
-__all__ = ["DATABASE", "Models", "Parts", "assemble", "make_models", "make_store"]
+__all__ = [
+    "DATABASE",
+    "Models",
+    "Parts",
+    "answer_tokens",
+    "archive_folder",
+    "assemble",
+    "make_archive",
+    "make_models",
+    "make_store",
+]

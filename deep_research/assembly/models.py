@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from deep_research.budget import ModelRoles
+from deep_research.budget.metered import ModelRoles
 from deep_research.errors import ConfigurationError, UnknownNameError
 from deep_research.models.base import ModelProvider
 from deep_research.models.pool import ModelPool, Named
-from deep_research.models.profiles import read_profiles
+from deep_research.models.profiles import read_profiles, with_windows
 from deep_research.phases.base import Phase
 from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, ModelRole
@@ -25,8 +26,9 @@ def make_models(
 ) -> ModelRoles:
     """Which models do what. Raises `UnknownNameError`, `ConfigurationError`, `SettingsError`."""
     models = models or {}
+    own = read_profiles(settings.model_file) if settings.model_file else {}
     pool = ModelPool(
-        profiles=read_profiles(settings.model_file) if settings.model_file else {},
+        profiles=with_windows(own, settings.model_context_overrides),
         at_once=settings.service_concurrency,
         per_minute=settings.service_requests_per_minute,
         record=settings.record_models,
@@ -40,6 +42,10 @@ def make_models(
     by_role: dict[ModelRole, Sequence[Named]] = {
         ModelRole(role): names for role, names in settings.models.items()
     }
+    if shorteners := tuple(
+        filter(None, (settings.summarization_provider, *settings.summarization_providers))
+    ):
+        by_role.setdefault(ModelRole.SUMMARIZER, shorteners)
     by_role |= {ModelRole(role): _chain(given) for role, given in models.items()}
     chain = settings.model if model is None else _chain(model)
     if settings.economy and chain and (cheaper := pool.profile(chain[0]).cheaper):
@@ -50,6 +56,7 @@ def make_models(
         by_role=by_role,
         margin=settings.token_safety_margin,
         runtime=settings.runtime,
+        overhead=settings.runtime_overhead,
     )
 
 
@@ -86,10 +93,15 @@ def _is_here(given: Named, provider: ModelProvider) -> bool:
     return provider.service == "replay" or not isinstance(given, str)
 
 
-def used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase[Any, Any]], settings: Settings) -> None:
-    """A model that nobody asks would be a mistake that costs nothing and surprises."""
+def used(
+    roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase[Any, Any]], settings: Settings
+) -> ModelRoles:
+    """The same, with which roles are asked. A model that nobody asks would be a mistake that costs nothing and
+    surprises. Raises `ConfigurationError`."""
     users = {ModelRole(p.role.value) for p in phases.values() if getattr(p.agent, "uses_model", False)}
     asked = users | ({ModelRole.SUPERVISOR} if settings.reflection != "never" else set())
+    if ModelRole.ANALYZER in users:
+        asked.add(ModelRole.SUMMARIZER)
     idle = [role.value for role in roles.by_role if role not in asked and role not in _SIMPLE]
     if idle:
         raise ConfigurationError(
@@ -101,3 +113,4 @@ def used(roles: ModelRoles, phases: Mapping[DeepResearchPhase, Phase[Any, Any]],
             "No agent uses the language model: all of them were given.",
             hint="Give an agent that has uses_model, or leave the model out.",
         )
+    return replace(roles, asked=frozenset(asked))

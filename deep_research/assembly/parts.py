@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from deep_research.assembly.content import make_archive, tidy
 from deep_research.assembly.models import Models, make_models, ready, used
 from deep_research.assembly.sources import Sources, make_sources
-from deep_research.budget import ModelRoles
+from deep_research.budget.archive import Archive
+from deep_research.budget.fitting import ContentRules
+from deep_research.budget.metered import ModelRoles
 from deep_research.calls import Calls
 from deep_research.errors import (
     ConfigurationError,
@@ -26,11 +29,13 @@ from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
 from deep_research.phases.planning.llm import LLMPlanner
 from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
 from deep_research.phases.refinement.llm import LLMRefiner
+from deep_research.phases.summarizing import Choices, Summarizer
 from deep_research.phases.synthesis import ExtractiveSynthesizer, SynthesisPhase
 from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.settings import Settings
 from deep_research.sources.search import SearchProvider
 from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase, ModelRole
+from deep_research.state.journal import Clock, utc_now
 from deep_research.store import MemoryStore, SQLiteStore, Store
 from deep_research.supervisor.gates import GatePolicy, Gates, policies
 from deep_research.supervisor.hooks import SupervisorHooks
@@ -46,8 +51,8 @@ _PHASES: dict[DeepResearchPhase, Callable[..., Phase[Any, Any]]] = {
     DeepResearchPhase.SYNTHESIS: SynthesisPhase,
     DeepResearchPhase.REFINEMENT: RefinementPhase,
 }
-_THINKING: dict[DeepResearchPhase, Callable[[], Any]] = {
-    DeepResearchPhase.PLANNING: LLMPlanner,
+_THINKING: dict[DeepResearchPhase, Callable[[ContentRules], Any]] = {
+    DeepResearchPhase.PLANNING: lambda _: LLMPlanner(),
     DeepResearchPhase.ANALYSIS: LLMAnalyzer,
     DeepResearchPhase.SYNTHESIS: LLMSynthesizer,
     DeepResearchPhase.REFINEMENT: LLMRefiner,
@@ -63,7 +68,7 @@ _EXTRACTIVE: dict[DeepResearchPhase, Callable[[], Any]] = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """Everything an engine works with. ``searches`` says whether there is anything to search; ``providers`` are those
-    that were handed over, and are closed with the engine."""
+    that were handed over, and are closed with the engine. ``archive`` is None where what is left out is not kept."""
 
     store: Store
     own_store: bool
@@ -77,6 +82,7 @@ class Parts:
     models: ModelRoles
     searches: bool
     local_only: bool = False
+    archive: Archive | None = None
 
     def ready(self) -> None:
         """What must hold before a run is started; reads the corpus. Blocking.
@@ -92,6 +98,11 @@ class Parts:
             )
         if self.sources.corpus is not None:
             self.sources.corpus.prepare(max_age=CORPUS_AGE)
+
+    def tidy(self) -> None:
+        """Before the first run: what has expired goes from the archive. Blocking."""
+        if self.archive is not None:
+            tidy(self.archive)
 
     async def disconnect(self) -> None:
         """Lets go of the connections of the running loop. What is asked for later opens them again."""
@@ -113,14 +124,17 @@ def assemble(
     hooks: SupervisorHooks | None = None,
     gates: Gates | None = None,
     store: Store | None = None,
+    clock: Clock = utc_now,
 ) -> Parts:
     """Raises `UnknownNameError`, `ConfigurationError`."""
     calls = Calls()
+    archive = make_archive(settings, clock=clock) if settings.content_archive_enabled else None
     limits = WorkLimits(
         max_concurrent=settings.max_concurrent,
         operation_timeout=settings.operation_timeout,
         max_source_bytes=settings.max_source_bytes,
         calls=calls,
+        archive=archive,
     )
     own_store = store is None
     store = store or make_store(settings)
@@ -129,10 +143,15 @@ def assemble(
     ready(roles, local_only=settings.local_only)
     found = make_sources(settings, search or settings.search, pages=pages, store=store, calls=calls)
     own = chosen.get(AgentRole.GATHERER)
+    rules = ContentRules(
+        enabled=settings.token_management_enabled,
+        allow_dropping=settings.allow_content_dropping,
+        reading_tokens=settings.reading_tokens,
+    )
     phases = {
         phase: make(
             chosen.get(PHASE_TO_AGENT[phase])
-            or (found.gatherer if phase is DeepResearchPhase.GATHERING else _agent(phase, roles)),
+            or (found.gatherer if phase is DeepResearchPhase.GATHERING else _agent(phase, roles, rules)),
             limits=limits,
         )
         for phase, make in _PHASES.items()
@@ -141,7 +160,12 @@ def assemble(
     phases[DeepResearchPhase.PLANNING] = PlanningPhase(
         planner, limits=limits, look=found.gatherer.look if found.gatherer.looks else None
     )
-    used(roles, phases, settings)
+    analyzer = phases[DeepResearchPhase.ANALYSIS].agent
+    choices = Choices() if settings.summarization_cache_enabled else None
+    phases[DeepResearchPhase.ANALYSIS] = AnalysisPhase(
+        analyzer, limits=limits, summarizer=Summarizer(settings.summarization_timeout, choices)
+    )
+    roles = used(roles, phases, settings)
     return Parts(
         store=store,
         own_store=own_store,
@@ -155,6 +179,7 @@ def assemble(
         models=roles,
         searches=bool(found.any or own),
         local_only=settings.local_only,
+        archive=archive,
     )
 
 
@@ -184,10 +209,10 @@ def _agents(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]
     return chosen
 
 
-def _agent(phase: DeepResearchPhase, roles: ModelRoles) -> Any:
+def _agent(phase: DeepResearchPhase, roles: ModelRoles, rules: ContentRules) -> Any:
     """The agent of ours that thinks with a model, where there is one for its role; else the extractive one."""
     role = ModelRole(PHASE_TO_AGENT[phase].value)
-    return _THINKING[phase]() if roles.chain_of(role) else _EXTRACTIVE[phase]()
+    return _THINKING[phase](rules) if roles.chain_of(role) else _EXTRACTIVE[phase]()
 
 
 def _hooks(given: SupervisorHooks | None) -> SupervisorHooks:

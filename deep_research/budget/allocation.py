@@ -21,6 +21,7 @@ from deep_research.budget.ladder import FidelityLevel, level_of_size
 from deep_research.errors import WindowError
 
 TOP_SOURCES = 5
+FILLED = 95  # hundredths of its size that a text made shorter fills at least
 SENTENCE = 25  # tokens of about one: less of an item says nothing
 ALL_SETS = 8  # items up to which every set of them is tried
 FEW = 64  # items up to which more sets are tried than a steady number
@@ -39,6 +40,14 @@ class ItemClass(StrEnum):
         return 30 if self is ItemClass.TOP else FidelityLevel.HEADLINE.percent
 
 
+class Kept(StrEnum):
+    """What regular items keep at least."""
+
+    HEADLINE = "headline"  # a tenth
+    SENTENCE = "sentence"
+    NOTHING = "nothing"
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """Something to send. ``tokens`` is its full size, ``priority`` (0 to 1) how much it matters."""
@@ -48,11 +57,15 @@ class Item:
     priority: float
     klass: ItemClass = ItemClass.REGULAR
 
-    def floor(self, *, allow_dropping: bool) -> int:
-        """The fewest tokens that it may be given."""
-        if self.klass is ItemClass.REGULAR and allow_dropping:
-            return 0
-        return -(-self.tokens * self.klass.floor // 100)
+    def floor(self, regular: Kept, least: int = SENTENCE) -> int:
+        """The fewest tokens that it may be given: a sentence, and so many that its class has what it is promised when
+        its text fills them as badly as can be."""
+        share = self.klass.floor
+        if self.klass is ItemClass.REGULAR and regular is not Kept.HEADLINE:
+            if regular is Kept.NOTHING:
+                return 0
+            share = 0
+        return max(-(-self.tokens * share // FILLED), min(self.tokens, least))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +98,7 @@ def with_top(items: Iterable[Item], most: int = TOP_SOURCES) -> list[Item]:
 
 
 def allocate(
-    items: Sequence[Item], budget: int, *, allow_dropping: bool, least: int = SENTENCE
+    items: Sequence[Item], budget: int, *, regular: Kept = Kept.NOTHING, least: int = SENTENCE
 ) -> Allocation:
     """The size of each item, within ``budget`` tokens. An item is at its floor (0 is dropped), or has at least ``least``
     tokens, or all of its own.
@@ -95,7 +108,7 @@ def allocate(
     """
     _check(items)
     entries = sorted(
-        (_Entry.of(item, allow_dropping, least) for item in items),
+        (_Entry.of(item, regular, least) for item in items),
         key=lambda entry: (-entry.density, entry.item.id),
     )
     spare = budget - _floors(entries, budget)
@@ -111,6 +124,30 @@ def allocate(
     )
 
 
+def allocate_what_fits(
+    items: Sequence[Item], budget: int, *, allow_dropping: bool, top: int = TOP_SOURCES
+) -> tuple[Allocation, ItemClass | None]:
+    """The size of each item, with the ``top`` of highest priority promised more, where promises give way to the budget.
+    First regular items have a sentence instead of a tenth; then the top ones are as others; then, though it is not
+    allowed, something is dropped. Also the class that had less than it was promised, if any.
+
+    Raises `WindowError` when not even the floors of protected items fit.
+    """
+    elevated = with_top(items, top)
+    kept = () if allow_dropping else (Kept.HEADLINE, Kept.SENTENCE)
+    ways: list[tuple[Sequence[Item], Kept, ItemClass | None]] = [
+        *((elevated, regular, None) for regular in kept),
+        *((items, regular, ItemClass.TOP) for regular in kept),
+        (elevated, Kept.NOTHING, None if allow_dropping else ItemClass.REGULAR),
+    ]
+    for chosen, regular, gave_way in ways:
+        try:
+            return allocate(chosen, budget, regular=regular), gave_way
+        except WindowError:
+            continue
+    return allocate(items, budget), ItemClass.TOP if allow_dropping else ItemClass.REGULAR
+
+
 @dataclass(frozen=True, slots=True)
 class _Entry:
     """An item with its floor, the fewest tokens above that (``step``) with which it is of use, those it can have more
@@ -123,8 +160,8 @@ class _Entry:
     density: float
 
     @classmethod
-    def of(cls, item: Item, allow_dropping: bool, least: int) -> _Entry:
-        floor = item.floor(allow_dropping=allow_dropping)
+    def of(cls, item: Item, regular: Kept, least: int) -> _Entry:
+        floor = item.floor(regular, least)
         density = max(0.0, item.priority) / item.tokens if item.tokens else 0.0
         useful = max(floor, min(item.tokens, least))
         return cls(item, floor, useful - floor, item.tokens - useful, density)

@@ -29,9 +29,9 @@ from deep_research.errors import (
     StoreReadOnlyError,
     UsageError,
 )
+from deep_research.locks import lock_within
 from deep_research.state.identity import sha256_hex
 from deep_research.state.records import Record
-from deep_research.store.locks import lock_within
 
 LARGEST = 64_000_000  # bytes of a file that are read: six times the text of the largest source, as JSON
 MOST_NAMES = 100_000  # of the folder that are looked at in one go
@@ -174,12 +174,13 @@ class Archive:
 
     @contextmanager
     def _opened(self, *, create: bool = False) -> Iterator[int]:
-        """The folder, open and its owner's alone. Raises `OSError`."""
+        """The folder, open; where something is put into it, its owner's alone: a look at another one, named by mistake,
+        must not change it. Raises `OSError`."""
         if create:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = os.open(self._folder, _FOLDER_FLAGS)
         try:
-            if stat.S_IMODE(os.fstat(folder).st_mode) != 0o700:
+            if create and stat.S_IMODE(os.fstat(folder).st_mode) != 0o700:
                 os.fchmod(folder, 0o700)
             yield folder
         finally:

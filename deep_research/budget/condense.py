@@ -41,12 +41,14 @@ def condense(
     query: str = "",
     measure: Measure,
     level: FidelityLevel | None = None,
+    chosen: Sequence[int] = (),
 ) -> Condensed:
     """``text`` within ``room``, in the units of ``measure`` (characters, tokens): as much as fits of what matters, to
     ``query`` where there is one. What is left out is marked ``[…]``.
 
     ``level`` asks for another form: `KEY_POINTS` for a list of sentences, `HEADLINE` for the one sentence that matters
-    most. A sentence is cut, at a word and with ``…``, only where not one fits. Equal calls have equal results. Takes time
+    most. ``chosen`` are places of sentences (of `sentences_of`) that go before all others, the first most.
+    A sentence is cut, at a word and with ``…``, only where not one fits. Equal calls have equal results. Takes time
     linear in the text, and measures it once as a whole.
     """
     whole = measure(text)
@@ -59,7 +61,8 @@ def condense(
     limit = room * len(text) / whole  # in characters
     if level is not FidelityLevel.HEADLINE:
         draw = bullets if level is FidelityLevel.KEY_POINTS else prose
-        picks = list(_picks(text, sentences, scores, SPARE * limit))
+        first = dict.fromkeys(chosen)
+        picks = [*first, *(p for p in _picks(text, sentences, scores, SPARE * limit) if p not in first)]
         made = _filled(
             room, limit, measure, lambda most: draw(text, sentences, _within(sentences, picks, most))
         )

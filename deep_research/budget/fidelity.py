@@ -7,22 +7,13 @@ was planned for them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from pydantic import Field
 
 from deep_research.budget.ladder import FidelityBand, FidelityLevel, band_of, level_of_size
-from deep_research.state import DeepResearchPhase
-from deep_research.state.records import Record
+from deep_research.state import DeepResearchPhase, Record, Sending, SentItem
 
 _STEPS = 10_000  # between 0 and 1
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """An item as one phase was given it: its tokens as a whole, and those of the text that was sent, 0 for none."""
-
-    id: str
-    original_tokens: int
-    current_tokens: int
 
 
 class ItemFidelity(Record):
@@ -34,7 +25,7 @@ class ItemFidelity(Record):
     compression_ratio: float
 
     @classmethod
-    def of(cls, sent: Sent) -> ItemFidelity:
+    def of(cls, sent: SentItem) -> ItemFidelity:
         return cls(
             original_tokens=sent.original_tokens,
             current_tokens=sent.current_tokens,
@@ -66,7 +57,7 @@ class ContentFidelity(Record):
     content_allocation_metadata: AllocationMetadata
 
     @classmethod
-    def of(cls, sent: Iterable[Sent], *, available: int) -> ContentFidelity:
+    def of(cls, sent: Iterable[SentItem], *, available: int) -> ContentFidelity:
         """Of a phase that had ``available`` tokens for the items. What is sent in several calls is summed up by item
         before. Raises `ValueError` for an id given twice."""
         every = list(sent)
@@ -76,22 +67,40 @@ class ContentFidelity(Record):
         return cls(content_fidelity=items, content_allocation_metadata=_totals([items], available))
 
 
-def of_run(phases: Mapping[DeepResearchPhase, ContentFidelity]) -> AllocationMetadata:
-    """The totals of a run: tokens are summed over its phases. An item is dropped when every phase that had it dropped
-    it, and summarized when it is not dropped and some phase was not given all of it."""
-    available = sum(phase.content_allocation_metadata.tokens_available for phase in phases.values())
-    return _totals([phase.content_fidelity for phase in phases.values()], available)
+class RunFidelity(Record):
+    """What a run's agents were given by phase, and the totals: tokens are summed over the phases; an item is dropped
+    when every phase that had it dropped it, and summarized when it is not dropped and some phase was not given all of
+    it. Empty without a language model: the extractive agents read everything whole. ``content_archive_hashes`` are
+    those under which originals are kept, by item id."""
+
+    content_allocation_metadata: AllocationMetadata = AllocationMetadata()
+    phases: dict[DeepResearchPhase, ContentFidelity] = Field(default_factory=dict)
+    dropped_content_ids: tuple[str, ...] = ()
+    content_archive_hashes: dict[str, str] = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, sent: Mapping[DeepResearchPhase, Sending]) -> RunFidelity:
+        phases = {
+            phase: ContentFidelity.of(sent[phase].items, available=sent[phase].available)
+            for phase in DeepResearchPhase
+            if phase in sent
+        }
+        every = [phase.content_fidelity for phase in phases.values()]
+        available = sum(phase.content_allocation_metadata.tokens_available for phase in phases.values())
+        return cls(
+            content_allocation_metadata=_totals(every, available),
+            phases=phases,
+            dropped_content_ids=tuple(_dropped(_levels(every))),
+            content_archive_hashes={k: v for each in sent.values() for k, v in each.archived.items()},
+        )
 
 
 def _totals(phases: Iterable[Mapping[str, ItemFidelity]], available: int) -> AllocationMetadata:
-    levels: dict[str, list[ItemFidelity]] = {}
-    for phase in phases:
-        for name, item in phase.items():
-            levels.setdefault(name, []).append(item)
+    levels = _levels(phases)
     every = [item for of_one in levels.values() for item in of_one]
     used = sum(item.current_tokens for item in every)
     left = sum(min(item.current_tokens, item.original_tokens) for item in every)
-    dropped = [of_one for of_one in levels.values() if all(map(_is_dropped, of_one))]
+    dropped = _dropped(levels)
     shortened = [of_one for of_one in levels.values() if any(map(_is_shortened, of_one))]
     return AllocationMetadata(
         fidelity=_share(left, sum(item.original_tokens for item in every), empty=1.0),
@@ -103,6 +112,19 @@ def _totals(phases: Iterable[Mapping[str, ItemFidelity]], available: int) -> All
     )
 
 
+def _levels(phases: Iterable[Mapping[str, ItemFidelity]]) -> dict[str, list[ItemFidelity]]:
+    """What became of each item in the phases that had it."""
+    levels: dict[str, list[ItemFidelity]] = {}
+    for phase in phases:
+        for name, item in phase.items():
+            levels.setdefault(name, []).append(item)
+    return levels
+
+
+def _dropped(levels: Mapping[str, list[ItemFidelity]]) -> list[str]:
+    return [name for name, of_one in levels.items() if all(map(_is_dropped, of_one))]
+
+
 def _is_dropped(item: ItemFidelity) -> bool:
     return item.current_level is FidelityLevel.DROPPED
 
@@ -111,7 +133,7 @@ def _is_shortened(item: ItemFidelity) -> bool:
     return item.current_tokens < item.original_tokens
 
 
-def _left(sent: Sent) -> int:
+def _left(sent: SentItem) -> int:
     """What a text has around it when it is sent makes no more of it."""
     return min(sent.current_tokens, sent.original_tokens)
 

@@ -11,7 +11,11 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from deep_research.budget.spend import Spend, unpriced
+from deep_research.budget.ledger import unpriced
+from deep_research.budget.report import report_cost
+from deep_research.budget.shares import Allowance
+from deep_research.budget.sharing import Purse, SharedBudget
+from deep_research.budget.spend import Spend
 from deep_research.budget.tokens import Counter
 from deep_research.budget.window import Window
 from deep_research.errors import AgentError, ModelError, WindowError
@@ -21,9 +25,10 @@ from deep_research.models.echoes import Echoes, Stream
 from deep_research.models.language import Answer, LanguageModel
 from deep_research.models.pieces import OnPiece
 from deep_research.models.pool import ModelPool, Named
+from deep_research.models.probe import PROBE
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import GRACE, usage_of
-from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation
+from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation, Spent
 from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written
 from deep_research.state.journal import Clock, Journal, utc_now
 
@@ -37,44 +42,95 @@ log = get_log("metered")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRoles:
-    """Which models an engine uses for which role: the chain of the role, else that for all roles. ``margin`` and
-    ``runtime`` are those of `Window`."""
+    """Which models an engine uses for which role: the chain of the role, else that for all roles. ``margin``,
+    ``runtime`` and ``overhead`` are those of `Window`; ``asked`` are the roles whose agents use a model, None: all of
+    them."""
 
     pool: ModelPool
     chain: Sequence[Named] = ()
     by_role: Mapping[ModelRole, Sequence[Named]] = field(default_factory=dict)
     margin: float = 0.15
     runtime: str = "direct-api"
+    overhead: int | None = None
+    asked: frozenset[ModelRole] | None = None
 
     def chain_of(self, role: ModelRole) -> Sequence[Named]:
         return self.by_role.get(role) or self.chain
 
-    def check(self, budget: Budget) -> None:
+    def window(self, profile: Profile, output: int) -> Window:
+        return Window.of(
+            profile.context, output, runtime=self.runtime, overhead=self.overhead, margin=self.margin
+        )
+
+    def check(self, budget: Budget, shared: Sequence[SharedBudget] = ()) -> None:
         """What must hold before anything is spent. Raises `ConfigurationError`."""
-        if budget.max_usd is None:
+        if budget.max_usd is None and not Purse(shared).in_dollars:
             return
         for model in {model for chain in (self.chain, *self.by_role.values()) for model in chain}:
             if self.pool.profile(model).price is None:
                 raise unpriced(self.pool.provider(model).name)
 
-    def of_run(self, journal: Journal, clock: Clock = utc_now) -> RunModels:
-        return RunModels(self, journal, clock)
+    def report_cost(self, words: int) -> Spent:
+        """What one request for a report of so many words takes at most; nothing where no model writes it."""
+        writes = self.asked is None or ModelRole.SYNTHESIZER in self.asked
+        chain = self.chain_of(ModelRole.SYNTHESIZER) if writes else ()
+        return report_cost(words, self.pool.profile(chain[0])) if chain else Spent()
+
+    def of_run(
+        self, journal: Journal, clock: Clock = utc_now, shared: Sequence[SharedBudget] = ()
+    ) -> RunModels:
+        return RunModels(self, journal, clock, shared)
 
 
 class RunModels:
-    """The models of one run, on its loop."""
+    """The models of one run, on its loop. ``shared`` are the budgets that it draws on beside its own."""
 
-    def __init__(self, roles: ModelRoles, journal: Journal, clock: Clock = utc_now) -> None:
+    def __init__(
+        self,
+        roles: ModelRoles,
+        journal: Journal,
+        clock: Clock = utc_now,
+        shared: Sequence[SharedBudget] = (),
+    ) -> None:
         self.roles = roles
         self.journal = journal
-        self.spend = Spend(journal.state)
+        self.purse = Purse(shared)
+        self.spend = Spend(journal.state, self.purse)
         self._clock = clock
 
-    def model(self, role: ModelRole, phase: DeepResearchPhase) -> LanguageModel:
-        """The model of a role, whose requests are booked under that role and phase. Raises `AgentError` without one."""
+    def affordable(
+        self, role: ModelRole, phase: DeepResearchPhase, input_tokens: int, output_tokens: int
+    ) -> int | None:
+        """How many requests of this size the caps of the run and the shares of the phase had room for when this pass of
+        the phase began; None: no cap. It follows from the log alone, so budgets that are shared with other runs are not
+        looked at. Raises `AgentError` without a model, `ConfigurationError` for a price that is unknown."""
+        profile = self.roles.pool.profile(self._chain(role)[0])
+        usd = profile.price.most(input_tokens, output_tokens) if profile.price else None
+        each = Spent(model_calls=1, tokens=input_tokens + output_tokens, cost_usd=usd).by_cap
+        spent = self.journal.state.phase_spent.by_cap
+        if self.journal.state.options.budget.max_usd is not None and None in (usd, spent["max_usd"]):
+            raise unpriced(self.roles.pool.provider(self._chain(role)[0]).name)
+        counts = [
+            share.requests(spent[name] or 0, each[name] or 0)
+            for name, share in self.allowance(phase).shares.items()
+        ]
+        return min((count for count in counts if count is not None), default=None)
+
+    def allowance(self, phase: DeepResearchPhase) -> Allowance:
+        """The shares of a phase as they stand now."""
+        state = self.journal.state
+        return Allowance.of(state, phase, self.roles.report_cost(state.options.report_words))
+
+    def _chain(self, role: ModelRole) -> Sequence[Named]:
         chain = self.roles.chain_of(role)
         if not chain:
             raise AgentError(f"There is no model for the {role}.", hint="Give one: model=… or --model NAME.")
+        return chain
+
+    def model(self, role: ModelRole, phase: DeepResearchPhase, *, steered: bool = True) -> LanguageModel:
+        """The model of a role, whose requests are booked under that role and phase. ``steered``: they keep to the shares
+        of the phase, not to the caps alone. Raises `AgentError` without a model."""
+        chain = self._chain(role)
 
         async def fell_back(model: str, following: str, error: ModelError) -> None:
             await self.journal.record(
@@ -87,7 +143,7 @@ class RunModels:
             self.journal.progress(Progress(phase=phase, message=note, until=until))
 
         inner = self.roles.pool.language_model(
-            chain, book=_RunBook(self, role, phase), on_wait=waits, on_fallback=fell_back
+            chain, book=_RunBook(self, role, phase, steered), on_wait=waits, on_fallback=fell_back
         )
         return _RunModel(inner, self, phase)
 
@@ -112,7 +168,7 @@ class _RunModel:
     def room(self, output: int) -> int:
         roles, profile = self._run.roles, self.profile
         output = min(output, profile.output)
-        return Window.of(profile.context, output, runtime=roles.runtime, margin=roles.margin).input
+        return roles.window(profile, output).input
 
     async def text(self, call: ModelCall, *, on_piece: OnPiece | None = None) -> Answer[str]:
         def told(piece: str | None) -> None:
@@ -156,22 +212,26 @@ class _Held:
 class _RunBook:
     """The book of one role in one phase: see `deep_research.models.retry.Book`."""
 
-    def __init__(self, run: RunModels, role: ModelRole, phase: DeepResearchPhase) -> None:
+    def __init__(self, run: RunModels, role: ModelRole, phase: DeepResearchPhase, steered: bool) -> None:
         self._run = run
         self._role = role
         self._phase = phase
+        self._steered = steered
+
+    def _allowed(self) -> Allowance | None:
+        return self._run.allowance(self._phase) if self._steered else None
 
     async def reserve(self, provider: ModelProvider, call: ModelCall) -> _Held:
         """Raises `WindowError`, `BudgetError`, `ConfigurationError`."""
         roles, spend = self._run.roles, self._run.spend
         profile = roles.pool.profile_of(provider)
-        window = Window.of(profile.context, call.max_output, runtime=roles.runtime, margin=roles.margin)
+        window = roles.window(profile, call.max_output)
         counter = await Counter.of(profile.encoding)
         bound, exact = await counter.bound_of(call), counter.exact
         wanted = self._reservation(provider, call, profile, bound)
         expected = bound if exact else await counter.expected_of(call)
         nearly = expected > NEARLY * window.most
-        if not exact and (nearly or spend.ledger.refusal(wanted)):
+        if not exact and (nearly or spend.refusal(wanted, self._allowed())):
             counted = await _counted(provider, call)
             exact, bound = counted is not None, counted or bound
             wanted = self._reservation(provider, call, profile, bound)
@@ -185,7 +245,7 @@ class _RunBook:
                 tokens=likely,
                 limit=window.most,
             )
-        held = await spend.hold(wanted)
+        held = await spend.hold(wanted, self._allowed)
         try:
             await self._run.journal.record(ModelReserved(reservation=held))
         except BaseException:
@@ -204,6 +264,7 @@ class _RunBook:
             input_tokens=bound,
             output_tokens=call.max_output,
             cost_usd=profile.price.most(bound, call.max_output) if profile.price else None,
+            probe=call.label == PROBE,
         )
 
     async def settle(self, reserved: _Held, outcome: Reply | ModelError, seconds: float) -> None:
@@ -215,7 +276,7 @@ class _RunBook:
         cost = price.of(tokens) if price else None
         if not tokens.total:
             cost = 0.0  # nothing was taken, so nothing is to be paid
-        self._run.spend.settle(request.call_id, tokens.total, cost)
+        self._run.spend.settle(request.call_id, tokens.total, cost, answered=not failed)
         await self._run.journal.record(
             ModelSettled(
                 call_id=request.call_id,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from types import MappingProxyType
+from typing import Protocol
 
-from deep_research.state import SourceQuality
+from deep_research.budget.allocation import ItemClass
+from deep_research.evidence.quality import is_named
+from deep_research.state import ConfidenceLevel, Finding, Gap, SourceQuality
 
 # The parts' weights in the spec, summing to 1.
 RELEVANCE, RECENCY, QUALITY, USER = 0.4, 0.3, 0.2, 0.1
@@ -20,6 +25,71 @@ _OF_QUALITY = MappingProxyType(
         SourceQuality.LOW: 0.2,
     }
 )
+
+
+_OF_CONFIDENCE = MappingProxyType(
+    {
+        ConfidenceLevel.CONFIRMED: 1.0,
+        ConfidenceLevel.HIGH: 0.9,
+        ConfidenceLevel.MEDIUM: 0.6,
+        ConfidenceLevel.LOW: 0.3,
+        ConfidenceLevel.SPECULATION: 0.1,
+    }
+)
+
+
+class Ranked(Protocol):
+    """What is looked at of a source."""
+
+    @property
+    def url(self) -> str | None: ...
+    @property
+    def relevance(self) -> float | None: ...
+    @property
+    def published(self) -> date | None: ...
+    @property
+    def quality(self) -> SourceQuality: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Weighs the items of one run: as of ``today``, with the sources that its owner wants ``protected`` (patterns)."""
+
+    today: date | None = None
+    protected: Sequence[str] = ()
+
+    def is_protected(self, source: Ranked) -> bool:
+        return bool(source.url) and is_named(source.url or "", self.protected)
+
+    def source(self, source: Ranked) -> tuple[float, ItemClass]:
+        kept = self.is_protected(source)
+        weight = priority(
+            relevance_score(source.relevance),
+            self._recency(source.published),
+            quality_score(source.quality),
+            float(kept),
+        )
+        return weight, ItemClass.PROTECTED if kept else ItemClass.REGULAR
+
+    def finding(self, finding: Finding, sources: Mapping[str, Ranked]) -> tuple[float, ItemClass]:
+        """Its quality is how sure it is; a confirmed one is protected. ``sources`` are those it may rest on, by id."""
+        behind = [sources[name] for name in finding.source_ids if name in sources]
+        kept = any(map(self.is_protected, behind))
+        weight = priority(
+            finding.relevance or UNRANKED,
+            max((self._recency(source.published) for source in behind), default=UNDATED),
+            _OF_CONFIDENCE[finding.confidence],
+            float(kept),
+        )
+        critical = kept or finding.confidence is ConfidenceLevel.CONFIRMED
+        return weight, ItemClass.PROTECTED if critical else ItemClass.REGULAR
+
+    def gap(self, gap: Gap) -> tuple[float, ItemClass]:
+        """The first in priority matter most; they have neither age nor quality."""
+        return priority(1.0 / max(1, gap.priority), UNDATED, UNRANKED), ItemClass.REGULAR
+
+    def _recency(self, published: date | None) -> float:
+        return UNDATED if self.today is None else recency_score(published, self.today)
 
 
 def priority(relevance: float, recency: float, quality: float, user: float = 0.0) -> float:

@@ -77,13 +77,15 @@ def encodings() -> Encodings:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Counts for one model. ``encoding`` is its own, or None where there is none that can be had."""
+    """Counts for one model. ``encoding`` is its own, or None where there is none that can be had; then ``name`` is ""."""
 
     encoding: Encoding | None = None
+    name: str = ""
 
     @classmethod
     async def of(cls, encoding: str | None) -> Counter:
-        return cls(await encodings().get(encoding) if encoding else None)
+        found = await encodings().get(encoding) if encoding else None
+        return cls(found, encoding or "") if found is not None else cls()
 
     @property
     def exact(self) -> bool:

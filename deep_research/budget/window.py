@@ -31,10 +31,20 @@ class Window:
     margin: float = SAFETY_MARGIN
 
     @classmethod
-    def of(cls, context: int, output: int, *, runtime: str = "direct-api", margin: float) -> Window:
-        overhead = RUNTIMES[runtime]
-        if runtime in LARGEST_OVERHEAD:
-            overhead = min(overhead, int(context * LARGEST_OVERHEAD[runtime]))
+    def of(
+        cls,
+        context: int,
+        output: int,
+        *,
+        runtime: str = "direct-api",
+        overhead: int | None = None,
+        margin: float,
+    ) -> Window:
+        """With so much ``overhead``, or what the ``runtime`` takes."""
+        if overhead is None:
+            overhead = RUNTIMES[runtime]
+            if runtime in LARGEST_OVERHEAD:
+                overhead = min(overhead, int(context * LARGEST_OVERHEAD[runtime]))
         return cls(context, min(output, context // 2), overhead, margin)
 
     @property

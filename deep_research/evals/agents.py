@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from deep_research.assembly import make_models
-from deep_research.budget import ModelRoles, RunModels
+from deep_research.budget.metered import ModelRoles, RunModels
 from deep_research.errors import DeepResearchError
 from deep_research.evals.golden import BY_HAND, PHASES, ByHand, Golden, golden
 from deep_research.evals.running import ALL, Figures, Progress
@@ -132,8 +132,8 @@ class _Models(RunModels):
         super().__init__(roles, journal)
         self.told: list[_Told] = []
 
-    def model(self, role: ModelRole, phase: DeepResearchPhase) -> LanguageModel:
-        self.told.append(_Told(super().model(role, phase)))
+    def model(self, role: ModelRole, phase: DeepResearchPhase, *, steered: bool = True) -> LanguageModel:
+        self.told.append(_Told(super().model(role, phase, steered=steered)))
         return self.told[-1]
 
 

@@ -18,13 +18,13 @@ from deep_research.errors import SearchError, UsageError
 from deep_research.evals.datasets import TITLE_LENGTH, documents, file_hash
 from deep_research.evals.fingerprints import source_hash
 from deep_research.evals.outcomes import unwritable
+from deep_research.locks import FileLock
 from deep_research.sources.documents import CorpusIndex, Document
 from deep_research.sources.documents.corpus import LocalCorpus, Root
 from deep_research.sources.extract.plaintext import one_line
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
 from deep_research.state import FirstLook
 from deep_research.state.identity import sha256_hex
-from deep_research.store.locks import FileLock
 
 BATCH = 2_000  # documents written in one transaction
 LOCK_TIMEOUT = 600.0  # seconds to wait for another process that builds the same index

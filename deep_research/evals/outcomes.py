@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deep_research.errors import UsageError
-from deep_research.store.locks import lock_within
+from deep_research.locks import lock_within
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

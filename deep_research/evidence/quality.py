@@ -170,6 +170,11 @@ def _age(facts: SourceFacts) -> float | None:
 # The user's lists
 
 
+def is_named(address: str, patterns: Iterable[str]) -> bool:
+    """Whether one of the patterns (see `QualityLists`) fits an address."""
+    return any(_fits(pattern, address) for pattern in patterns)
+
+
 def _listed(facts: SourceFacts, lists: QualityLists) -> tuple[SourceQuality, str] | None:
     fitting = [
         (_weight(pattern), -rank, quality, pattern)

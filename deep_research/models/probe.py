@@ -28,6 +28,7 @@ from deep_research.models.verdicts import Verdict
 from deep_research.state import Record
 
 FILE = "models.json"
+PROBE = "probe"  # the label of its requests
 KEPT = timedelta(days=30)
 SECONDS = 120.0  # servers on this machine load a model when it is first asked
 MOST_OUTPUT = 2_000  # room for the thoughts of a model that reasons
@@ -162,6 +163,7 @@ async def probe(
         messages=(Message(content="What colour is a clear sky at noon, and what may be seen in it?"),),
         max_output=most,
         context=profile.context,
+        label=PROBE,
     )
     error: str | None = None
     try:

@@ -88,6 +88,16 @@ def profile_of(
     return profile.model_copy(update=said)
 
 
+def with_windows(own: Mapping[str, Profile], windows: Mapping[str, int]) -> dict[str, Profile]:
+    """The user's own profiles, with the windows (tokens) that he gives of models by name."""
+    made = dict(own)
+    for name, context in windows.items():
+        known = _nearest(name, own) or Profile()
+        said = {field: getattr(known, field) for field in known.model_fields_set}
+        made[name] = Profile(**said | {"context": context})
+    return made
+
+
 def _nearest(name: str, known: Mapping[str, Profile]) -> Profile | None:
     fitting = [key for key in known if name == key or _is_version(name, key)]
     if not fitting:

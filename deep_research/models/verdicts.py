@@ -172,6 +172,11 @@ def is_too_long(error: ModelError) -> bool:
     return error.hint == TOO_LONG
 
 
+def tells_too_long(message: str) -> bool:
+    """Whether the words of an error are about a prompt that did not fit its window."""
+    return bool(_CONTEXT.search(message)) or TOO_LONG in message
+
+
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     """Seconds that a service asks to wait; None where it does not, or says what is no time to wait."""
     lower = {name.lower(): value for name, value in headers.items()}

@@ -6,13 +6,23 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from deep_research.budget import RunModels
+from deep_research.budget.archive import Archive
+from deep_research.budget.metered import RunModels
+from deep_research.budget.priority import Weights
 from deep_research.calls import Calls, first
-from deep_research.errors import AgentError, DeepResearchError, HandoffError, ModelError, StopResearch
+from deep_research.errors import (
+    AgentError,
+    BudgetError,
+    DeepResearchError,
+    HandoffError,
+    ModelError,
+    StopResearch,
+)
 from deep_research.logs import told
 from deep_research.models.language import LanguageModel
 from deep_research.state import (
@@ -38,7 +48,8 @@ _Answer = TypeVar("_Answer", bound=Record)
 
 class Handoff(Record):
     """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first; ``system_prompt``
-    what the owner of the run adds; ``language`` and ``audience`` are for what people will read."""
+    what the owner of the run adds; ``language`` and ``audience`` are for what people will read; ``day`` is when the run
+    was asked, and ``protected`` are patterns of sources that its owner wants kept."""
 
     research_id: str
     original_query: str
@@ -48,6 +59,13 @@ class Handoff(Record):
     system_prompt: str | None = None
     language: str | None = None
     audience: str | None = None
+    day: date | None = None
+    protected: tuple[str, ...] = ()
+
+    @property
+    def weights(self) -> Weights:
+        """By what items of the run matter where not all of them fit."""
+        return Weights(self.day, self.protected)
 
 
 def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]:
@@ -61,6 +79,8 @@ def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]
         "system_prompt": state.options.system_prompt,
         "language": state.options.language,
         "audience": state.options.audience,
+        "day": state.created_at.date() if state.created_at else None,
+        "protected": state.options.protected,
     }
 
 
@@ -69,7 +89,8 @@ class Agent(Protocol[_In_contra, _Out_co]):
 
     ``deterministic`` says that the same handoff gives the same answer, so the supervisor does not ask again
     without a change. ``__call__`` may be a coroutine or plain; a plain one runs in a thread. An agent whose
-    ``uses_model`` is true is called with the handoff and the `LanguageModel` of its role.
+    ``uses_model`` is true is called with the handoff and the `LanguageModel` of its role; a gatherer whose ``uses_purse``
+    is true with the handoff and the `Purse` of the run.
     """
 
     deterministic: bool
@@ -79,13 +100,15 @@ class Agent(Protocol[_In_contra, _Out_co]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkLimits:
-    """How phases may work. Seconds; ``batch_bytes`` bounds the source text of one analysis unit."""
+    """How phases may work. Seconds; ``batch_bytes`` bounds the source text of one analysis unit; in ``archive`` the
+    originals are kept of what an agent was given little or nothing of."""
 
     max_concurrent: int = 5
     operation_timeout: float = 120.0
     max_source_bytes: int = 2_000_000
     batch_bytes: int = 1_000_000
     calls: Calls = field(default_factory=Calls)
+    archive: Archive | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +161,8 @@ class Phase(ABC, Generic[_In, _Out]):
         try:
             if getattr(self.agent, "uses_model", False):
                 return await self.limits.calls(function, handoff, self._model(models))
-            return await self.limits.calls(function, handoff, timeout=self.limits.operation_timeout)
+            beside = self.beside(models)
+            return await self.limits.calls(function, handoff, *beside, timeout=self.limits.operation_timeout)
         except (DeepResearchError, StopResearch):
             raise
         except TimeoutError as error:
@@ -154,10 +178,16 @@ class Phase(ABC, Generic[_In, _Out]):
                 role=self.role.value,
             ) from error
 
+    def beside(self, models: RunModels | None) -> tuple[Any, ...]:
+        """What an agent without a model is called with beside its handoff."""
+        return ()
+
     def _model(self, models: RunModels | None) -> LanguageModel:
         if models is None:
             raise AgentError(f"The {self.role} needs a model.", hint="Hand the phase a RunModels.")
-        return models.model(ModelRole(self.role.value), self.phase)
+        # Where nobody could do the rest of the phase, a share would end the run.
+        steered = bool(getattr(self.agent, "falls_back", False))
+        return models.model(ModelRole(self.role.value), self.phase, steered=steered)
 
     async def ask_also(
         self,
@@ -205,10 +235,10 @@ async def off_loop(size: int, work: Callable[..., _T], *args: Any, **kwargs: Any
 
 async def together(units: Iterable[Callable[[], Coroutine[Any, Any, None]]], *, at_once: int) -> None:
     """Run units side by side, so many at once. The first failure ends those that run, lets none begin, and is
-    raised as itself. When a model fails, those that run finish first: they were paid for."""
+    raised as itself. When a model fails or the budget is reached, those that run finish first: they were paid for."""
     slots = asyncio.Semaphore(at_once)
     failed = False
-    outage: ModelError | None = None
+    outage: ModelError | BudgetError | None = None
 
     async def in_turn(unit: Callable[[], Coroutine[Any, Any, None]]) -> None:
         nonlocal failed, outage
@@ -217,7 +247,7 @@ async def together(units: Iterable[Callable[[], Coroutine[Any, Any, None]]], *, 
                 return
             try:
                 await unit()
-            except ModelError as error:
+            except (ModelError, BudgetError) as error:
                 failed, outage = True, outage or error
             except BaseException:
                 failed = True

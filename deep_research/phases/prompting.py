@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from pydantic import BaseModel
 
+from deep_research.budget.fitting import DEFAULTS, Content, ContentRules, Count, Fitted, fit
 from deep_research.budget.tokens import Counter
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence.plain import clean
@@ -22,6 +23,7 @@ from deep_research.models.base import Message as Turn
 from deep_research.models.language import LanguageModel
 from deep_research.models.verdicts import is_too_long
 from deep_research.phases.base import Handoff
+from deep_research.state import Sending, SentItem
 
 _T = TypeVar("_T")
 _Answer = TypeVar("_Answer", bound=BaseModel)
@@ -70,14 +72,27 @@ class Aliases:
         return tuple(dict.fromkeys(id_ for name in names if (id_ := self.id(name)) is not None))
 
 
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many tokens a message may have, how they are counted, and what may be done to what does not fit."""
+
+    tokens: int
+    counter: Counter = field(default_factory=Counter)
+    rules: ContentRules = DEFAULTS
+
+
 class Message:
     """The parts of one message, under one mark. ``room`` is how many tokens it may have; ``shortened`` names what was
-    given in part only."""
+    given in part only; ``sent`` are the items of content that it has, out of the ``available`` tokens for them."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: Room) -> None:
         self.mark = secrets.token_hex(8)
-        self.room = room
+        self.room = room.tokens
+        self.count = room.counter.expected
+        self.rules = room.rules
         self.shortened: dict[str, None] = {}
+        self.sent: list[SentItem] = []
+        self.available = 0
         self._parts: list[str] = []
 
     def add(self, text: str) -> None:
@@ -96,9 +111,24 @@ class Message:
     def fenced(self, label: str, text: str) -> str:
         return f"<<{self.mark} {label}>>\n{unfenced(clean(text).replace(self.mark, '')).strip()}\n<<{self.mark} end>>"
 
+    def fitted(self, contents: Sequence[Content], tokens: int, query: str, what: str) -> Fitted:
+        """Contents within so many tokens, by what they matter; see `fit`."""
+        made = fit(contents, tokens, count=self.count, query=query, rules=self.rules)
+        if made.used < sum(self.count(content.forms[0]) for content in contents):
+            self.shortened[what] = None
+        self.sent += made.items
+        self.available += max(tokens, made.used)
+        return made
+
+    @property
+    def sending(self) -> Sending:
+        return Sending(items=tuple(self.sent), available=self.available)
+
     def within(self, text: str, share: float, what: str) -> str:
         """``text``, or its beginning and end where it takes more than a share of the room."""
-        fitting = shortened(text, int(self.room * share))
+        if not self.rules.enabled:
+            return text
+        fitting = shortened(text, int(self.room * share), self.count)
         if fitting != text:
             self.shortened[what] = None
         return fitting
@@ -108,8 +138,8 @@ class Message:
         kept: list[str] = []
         left = int(self.room * share)
         for item in items:
-            left -= size_of(item) + 2
-            if left < 0:
+            left -= self.count(item) + 2
+            if left < 0 and self.rules.enabled:
                 self.shortened[what] = None
                 return [*kept, f"(and {len(items) - len(kept)} more)"]
             kept.append(item)
@@ -135,7 +165,7 @@ class Message:
     @property
     def size(self) -> int:
         """About how many tokens it has."""
-        return size_of(str(self))
+        return self.count(str(self))
 
     def __str__(self) -> str:
         return "\n\n".join([f"MARK is {self.mark}.", *self._parts])
@@ -144,20 +174,25 @@ class Message:
 _M = TypeVar("_M", bound=Message)
 
 
-async def in_window(room: int, compose: Callable[[int], _M], send: Callable[[_M], Awaitable[_T]]) -> _T:
-    """What comes of a message that is composed for ``room`` tokens. One that the model finds too long all the same is
-    composed for half its size, once."""
+async def in_window(room: Room, compose: Callable[[Room], _M], send: Callable[[_M], Awaitable[_T]]) -> _T:
+    """What comes of a message that is composed for a room. One that the model finds too long all the same is composed
+    for half its size, once."""
     message = compose(room)
     try:
         return await send(message)
     except (WindowError, ModelError) as error:
-        if isinstance(error, ModelError) and not is_too_long(error):
+        if not room.rules.enabled or (isinstance(error, ModelError) and not is_too_long(error)):
             raise
-    return await send(compose(message.size // 2))
+    return await send(compose(replace(room, tokens=message.size // 2)))
 
 
 async def asked(
-    model: LanguageModel, system: str, most: int, answer: type[_Answer], compose: Callable[[int], _M]
+    model: LanguageModel,
+    system: str,
+    most: int,
+    answer: type[_Answer],
+    compose: Callable[[Room], _M],
+    rules: ContentRules = DEFAULTS,
 ) -> tuple[_Answer, _M]:
     """The model's answer of at most ``most`` tokens to a message that fits its window, and that message."""
     output = output_for(model, most)
@@ -165,18 +200,13 @@ async def asked(
     async def send(message: _M) -> tuple[_Answer, _M]:
         return (await model.object(message.call(system, output), answer)).value, message
 
-    return await in_window(room_for(model, output, system), compose, send)
+    return await in_window(await room_for(model, output, system, rules=rules), compose, send)
 
 
-def size_of(text: str) -> int:
-    """About how many tokens a text has."""
-    return Counter().expected(text)
-
-
-def shortened(text: str, tokens: int) -> str:
+def shortened(text: str, tokens: int, count: Count) -> str:
     """``text``, or of one with more tokens its beginning and its end, where it is usually said what is wanted, and
     between them how much is left out."""
-    size = size_of(text)
+    size = count(text)
     if size <= tokens:
         return text
     keep = int(len(text) * max(0, tokens - 16) / size)
@@ -192,9 +222,18 @@ def unfenced(text: str) -> str:
     return _FENCE.sub(lambda match: f" {match.group(1) or ''} ", text)
 
 
-def room_for(model: LanguageModel, output: int, system: str, *, form: bool = True) -> int:
-    """Tokens that a message may have beside the instructions and the form of the answer."""
-    return max(0, model.room(output) - size_of(system) - (OF_FORM if form else 0) - AROUND)
+async def room_for(
+    model: LanguageModel,
+    output: int,
+    system: str,
+    *,
+    form: bool = True,
+    rules: ContentRules = DEFAULTS,
+) -> Room:
+    """What a message may have beside the instructions and the form of the answer."""
+    counter = await Counter.of(model.profile.encoding)
+    tokens = model.room(output) - counter.expected(system) - (OF_FORM if form else 0) - AROUND
+    return Room(max(0, tokens), counter, rules)
 
 
 def output_for(model: LanguageModel, most: int) -> int:

@@ -46,6 +46,8 @@ from deep_research.supervisor.hooks import SupervisorHooks
 
 if TYPE_CHECKING:
     from deep_research.assembly import Models, Parts
+    from deep_research.budget.estimate import Estimate
+    from deep_research.budget.sharing import SharedBudget
     from deep_research.phases.gathering.reading import Pages
     from deep_research.supervisor.gates import Gates
 
@@ -67,6 +69,7 @@ class DeepResearch:
     ``pages``: what reads the pages that are found, in place of our own: an object with ``async read(url) -> WebPage``.
     ``corpus``: a folder or file of documents, or several. ``gates``: what a phase's blocking issues do
     (``proceed``, ``retry``, ``abort``, ``strict``). ``hooks``: a `SupervisorHooks`. ``budget``: caps of every run.
+    ``shared_budget``: caps over all its runs together, and over those of other engines that are given the same.
     ``store``: ``"sqlite"`` (the default), ``"memory"``, or a `Store`. ``config``, ``preset`` and every setting by
     name: see docs/settings.md.
 
@@ -87,6 +90,7 @@ class DeepResearch:
         gates: Gates | None = None,
         hooks: SupervisorHooks | None = None,
         budget: Budget | None = None,
+        shared_budget: SharedBudget | None = None,
         store: Store | str | None = None,
         config: Path | str | None = None,
         preset: str | None = None,
@@ -110,6 +114,7 @@ class DeepResearch:
         if self._settings.log_level:
             configure(self._settings.log_level, self._settings.log_format)
         self._budget = budget
+        self._shared_budget = _shared(shared_budget)
         self._parts = assemble(
             self._settings,
             model=None if _is_named(model) else model,
@@ -120,6 +125,7 @@ class DeepResearch:
             hooks=hooks,
             gates=gates,
             store=store if isinstance(store, Store) else None,
+            clock=clock,
         )
         self._feed = Feed()
         self._background = BackgroundLoop(farewell=self._parts.disconnect)
@@ -141,15 +147,16 @@ class DeepResearch:
         """Research a question to the end.
 
         Options are those of `RunOptions`: ``system_prompt``, ``source_types``, ``user_id``, ``session_id``,
-        ``budget``, ``max_iterations`` and so on. Returns for every run that got an id: look at ``status`` and
+        ``budget``, ``max_iterations`` and so on; ``shared_budget`` is a `SharedBudget` that this run draws on beside that
+        of the engine. Returns for every run that got an id: look at ``status`` and
         ``reason``, or call ``raise_for_status()``. Raises `UsageError`, `ConfigurationError`, `StoreError`.
         """
         return self._background.call(self.arun(query, **options))
 
     async def arun(self, query: str, **options: Any) -> ResearchResult:
-        question, chosen = self._checked(query, options)
+        question, chosen, shared = self._checked(query, options)
         await self._prepare()
-        return await self._runner.begin(_new_id(), question, chosen)
+        return await self._runner.begin(_new_id(), question, chosen, shared)
 
     def start(self, query: str, **options: Any) -> ResearchHandle:
         """Research in the background. Options and errors as `run`."""
@@ -160,21 +167,21 @@ class DeepResearch:
         return await self._astart(query, options, own_loop=False)
 
     async def _astart(self, query: str, options: dict[str, Any], *, own_loop: bool) -> ResearchHandle:
-        question, chosen = self._checked(query, options)
+        question, chosen, shared = self._checked(query, options)
         await self._prepare()
         run_id = _new_id()
         created = asyncio.Event()
-        task = asyncio.create_task(self._runner.begin(run_id, question, chosen, created))
+        task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created))
         await _first(created, task)
         return self._handle(run_id, task)
 
     async def stream(self, query: str, **options: Any) -> AsyncIterator[Event | Progress]:
         """Research and give every event as it happens. Leaving early interrupts the run, resumable."""
-        question, chosen = self._checked(query, options)
+        question, chosen, shared = self._checked(query, options)
         await self._prepare()
         run_id = _new_id()
         created = asyncio.Event()
-        task = asyncio.create_task(self._runner.begin(run_id, question, chosen, created))
+        task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created))
         try:
             await _first(created, task)
             async for event in self.follow(run_id):
@@ -184,20 +191,38 @@ class DeepResearch:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def resume(self, research_id: str, answer: str | None = None) -> ResearchResult:
+    def resume(
+        self, research_id: str, answer: str | None = None, *, shared_budget: SharedBudget | None = None
+    ) -> ResearchResult:
         """Go on with a run that was interrupted, parked or aborted; finished units are not done again.
 
-        ``answer`` is for a run parked by a hook, and becomes its guidance. A completed run gives its result.
+        ``answer`` is for a run parked by a hook, and becomes its guidance. ``shared_budget`` as in `run`: it is no part
+        of the run, and is given anew. A completed run gives its result.
         Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, and as `run`.
         """
-        return self._background.call(self.aresume(research_id, answer))
+        return self._background.call(self.aresume(research_id, answer, shared_budget=shared_budget))
 
-    async def aresume(self, research_id: str, answer: str | None = None) -> ResearchResult:
+    async def aresume(
+        self, research_id: str, answer: str | None = None, *, shared_budget: SharedBudget | None = None
+    ) -> ResearchResult:
+        shared = (*self._shared_budget, *_shared(shared_budget))
+        self._parts.models.check(Budget(), shared)
         row = await self._row(research_id)
         if row.projection.status is RunStatus.COMPLETED:
             return await self.aresult(research_id)
         await self._prepare()
-        return await self._runner.resume(research_id, answer)
+        return await self._runner.resume(research_id, answer, shared)
+
+    def estimate(self, query: str, **options: Any) -> Estimate:
+        """What a run of this question may take, from the low to the high end: searches, pages, requests to models with
+        their tokens and dollars. Nothing is spent, read or started. Options and errors as `run`."""
+        from deep_research.assembly.estimating import estimated
+
+        question, chosen, _ = self._checked(query, options)
+        return estimated(self._parts, self._settings, question, chosen)
+
+    async def aestimate(self, query: str, **options: Any) -> Estimate:
+        return self.estimate(query, **options)
 
     # Looking
 
@@ -390,7 +415,9 @@ class DeepResearch:
 
     # Inside
 
-    def _checked(self, query: str, options: Mapping[str, Any]) -> tuple[str, RunOptions]:
+    def _checked(
+        self, query: str, options: Mapping[str, Any]
+    ) -> tuple[str, RunOptions, Sequence[SharedBudget]]:
         if not isinstance(query, str):
             raise InvalidQuestionError("The question is no text.", hint="Ask something, as a str.")
         if "\x00" in query or any(0xD800 <= ord(c) <= 0xDFFF for c in query):
@@ -407,19 +434,20 @@ class DeepResearch:
                 hint="Shorten it, or give its background as system_prompt.",
             )
         given = {"budget": self._budget, **options} if self._budget is not None else dict(options)
+        shared = (*self._shared_budget, *_shared(given.pop("shared_budget", None)))
         chosen = self._settings.run_options(**given)
-        self._parts.models.check(chosen.budget)
+        self._parts.models.check(chosen.budget, shared)
         try:
             chosen.model_dump_json()
         except ValueError:
             raise SettingsError(
                 "An option holds characters that are not text.", hint="Remove them and ask again."
             ) from None
-        return question, chosen
+        return question, chosen, shared
 
     async def _prepare(self) -> None:
         """Before every run, off the loop: the store is open, there is something to search, and documents that came
-        or went since are seen."""
+        or went since are seen. Before the first, what has expired goes from the archive."""
         if not self._prepared or self._parts.sources.corpus is not None:
             await asyncio.to_thread(self._prepare_off_loop)
 
@@ -427,6 +455,8 @@ class DeepResearch:
         with self._ready:
             self._parts.ready()
             self._parts.store.open()
+            if not self._prepared:
+                self._parts.tidy()
             self._prepared = True
 
     async def _row(self, research_id: str) -> RunRow:
@@ -466,6 +496,17 @@ def _paths(corpus: Path | str | Sequence[Path | str] | None) -> list[str] | None
     if corpus is None:
         return None
     return [str(corpus)] if isinstance(corpus, str | Path) else [str(path) for path in corpus]
+
+
+def _shared(given: SharedBudget | None) -> tuple[SharedBudget, ...]:
+    """Raises `SettingsError`."""
+    if given is None:
+        return ()
+    from deep_research.budget.sharing import SharedBudget
+
+    if not isinstance(given, SharedBudget):
+        raise SettingsError(f"shared_budget must be a SharedBudget, got {type(given).__name__}.")
+    return (given,)
 
 
 def _let_go(background: BackgroundLoop, parts: Parts) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pydantic import Field, field_serializer
+from pydantic import field_serializer
 
+from deep_research.budget.fidelity import RunFidelity
 from deep_research.errors import ResearchAbortedError
 from deep_research.state import (
     AbortReason,
@@ -41,6 +42,7 @@ _SHOWN = frozenset(
         "completeness",
         "citations",
         "usage",
+        "sent",
         "decisions",
         "limits",
     }
@@ -51,8 +53,8 @@ class ResearchResult(Record):
     """A run as it stands at its end. ``report`` is Markdown, None when there was no evidence or no report yet.
 
     ``completeness`` (0 to 1) is how far what was found holds what is asked.
-    ``reason`` and ``message`` say why a run was aborted or what it waits for; ``fidelity`` is the share of
-    content that was sent in full, by item (empty without a language model); ``limits`` is what was left out.
+    ``reason`` and ``message`` say why a run was aborted or what it waits for; ``fidelity`` is how much
+    of what was found the agents were given, by item and phase; ``limits`` is what was left out.
     """
 
     research_id: str
@@ -69,7 +71,7 @@ class ResearchResult(Record):
     completeness: float = 0.0
     citations: tuple[Citation, ...] = ()
     usage: Usage = Usage()
-    fidelity: dict[str, float] = Field(default_factory=dict)
+    fidelity: RunFidelity = RunFidelity()
     decisions: tuple[AgentDecision, ...] = ()
     limits: tuple[Limit, ...] = ()
     iterations: int = 1
@@ -94,6 +96,7 @@ class ResearchResult(Record):
             completeness=state.completeness,
             citations=state.citations,
             usage=state.usage,
+            fidelity=RunFidelity.of(state.sent),
             decisions=state.decisions,
             limits=state.limits,
             iterations=state.iteration,

@@ -7,12 +7,13 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
 from deep_research.assembly import Parts
+from deep_research.budget.sharing import SharedBudget
 from deep_research.errors import DeepResearchError
 from deep_research.logs import get_log, told
 from deep_research.research.result import ResearchResult
@@ -101,14 +102,20 @@ class Runner:
         self._observers: set[Future[None]] = set()
 
     async def begin(
-        self, run_id: str, query: str, options: RunOptions, created: asyncio.Event | None = None
+        self,
+        run_id: str,
+        query: str,
+        options: RunOptions,
+        shared: Sequence[SharedBudget] = (),
+        created: asyncio.Event | None = None,
     ) -> ResearchResult:
-        """A new run, from its first event to its end. ``created`` is set once it is in the store."""
+        """A new run, from its first event to its end, which draws on the ``shared`` budgets too. ``created`` is set once
+        it is in the store."""
         lane = Lane(run_id, Owner.here(self._token), fence=1)
         new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id)
         journal = self._journal(lane, Fold(), Projection(), new)
         first = RunCreated(research_id=run_id, query=query, options=options)
-        active = self._activate(journal)
+        active = self._activate(journal, shared)
         start = PhaseStarted(
             phase=DeepResearchPhase.PLANNING,
             iteration=1,
@@ -153,11 +160,13 @@ class Runner:
             return False
         return True
 
-    async def resume(self, run_id: str, answer: str | None) -> ResearchResult:
+    async def resume(
+        self, run_id: str, answer: str | None, shared: Sequence[SharedBudget] = ()
+    ) -> ResearchResult:
         """Take the run over and go on. Raises `RunBusyError`, `LogDamagedError`."""
         async with self._loop().slots:
             journal = await self._take(run_id)
-            active = self._activate(journal)
+            active = self._activate(journal, shared)
             try:
                 state = journal.state
                 if state.status is RunStatus.COMPLETED:  # between the look and the taking
@@ -243,7 +252,7 @@ class Runner:
             new_run=new,
         )
 
-    def _activate(self, journal: RunJournal) -> _Active:
+    def _activate(self, journal: RunJournal, shared: Sequence[SharedBudget] = ()) -> _Active:
         parts = self._parts
         orchestrator = SupervisorOrchestrator(
             parts.phases,
@@ -255,6 +264,7 @@ class Runner:
             models=parts.models,
             reflection=self._settings.reflection,
             on_outage=self._settings.on_outage,
+            shared=shared,
             clock=self._clock,
             elapsed=lambda: time.monotonic() - active.started,
         )

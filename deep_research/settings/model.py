@@ -28,6 +28,7 @@ from deep_research.settings.values import (
     Names,
     NamesByRole,
     Paths,
+    Sizes,
     plain,
     shown,
 )
@@ -111,6 +112,11 @@ class Settings(BaseModel):
         ge=0,
         description="Cap on the searches of one run; the report is written from what there is.",
     )
+    max_fetches: int | None = Field(
+        default=None,
+        ge=0,
+        description="Cap on the pages that one run asks for over the network; what is left unread is told.",
+    )
     max_seconds: float | None = Field(
         default=None,
         gt=0,
@@ -156,6 +162,57 @@ class Settings(BaseModel):
     runtime: Literal["direct-api", "gemini-cli", "codex", "cursor", "claude-code"] = Field(
         default="direct-api",
         description="Where the engine runs; decides what is left free for the surroundings.",
+    )
+    runtime_overhead: int | None = Field(
+        default=None,
+        ge=0,
+        le=10_000_000,
+        description="Tokens that are left free for the surroundings; unset: as many as `runtime` takes.",
+    )
+    model_context_overrides: Sizes = Field(
+        default_factory=dict,
+        description="Windows of models in tokens, over those known; in a variable `ollama:qwen3=32768`.",
+    )
+    token_management_enabled: bool = Field(
+        default=True,
+        description="Fit what there is into the window by what it matters; else what does not fit fails.",
+    )
+    reading_tokens: int = Field(
+        default=100_000,
+        ge=1_000,
+        le=100_000_000,
+        description="Tokens of sources that a model reads in one round; more is condensed to fit.",
+    )
+    protected: Names = Field(
+        default=(),
+        description="Sites, beginnings of addresses and documents that are never dropped, and matter more.",
+    )
+    summarization_provider: Name | None = Field(
+        default=None,
+        description="Model that chooses what is kept of a text too long to be sent; unset: chosen without one.",
+    )
+    summarization_providers: Names = Field(
+        default=(), description="Models that are asked for that when it cannot answer, in this order."
+    )
+    summarization_timeout: float = Field(
+        default=60.0, gt=0, le=3_600, description="Seconds that making one text shorter may take."
+    )
+    summarization_cache_enabled: bool = Field(
+        default=True, description="Remember what was chosen, and do not ask again for the same."
+    )
+    allow_content_dropping: bool = Field(
+        default=False,
+        description="Leave out what matters least where there is no room; else something of each is sent.",
+    )
+    content_archive_enabled: bool = Field(
+        default=False,
+        description="Keep the originals of what was dropped or cut to a fifth or less, as files for a while.",
+    )
+    content_archive_ttl_hours: float = Field(
+        default=168.0, gt=0, le=87_600, description="Hours that they are kept."
+    )
+    research_archive_dir: AnyPath | None = Field(
+        default=None, description="Folder of those files; unset: `archive` in `data_dir`."
     )
     max_question_chars: int = Field(
         default=20_000, ge=1, le=200_000, description="Longest question accepted, in characters."
@@ -326,6 +383,11 @@ _WORDS: dict[object, str] = {
     Path: "a path",
     date: "a day such as 2026-01-31",
 }
+_TABLES = {
+    "search_urls": "a table of addresses by service",
+    "models": "a table of model names by role",
+    "model_context_overrides": "a table of tokens, 1,000 at least, by model",
+}
 
 
 def kind(model: type[BaseModel], name: str) -> object:
@@ -376,9 +438,7 @@ def _wanted(details: ErrorDetails, model: type[BaseModel], name: str) -> str:
         return limits
     sort = kind(model, name)
     if get_origin(sort) is dict:
-        return (
-            "a table of addresses by service" if name == "search_urls" else "a table of model names by role"
-        )
+        return _TABLES[name]
     if get_origin(sort) is tuple:
         item = get_args(sort)[0]
         return "a list of paths" if Path in (item, *get_args(item)) else "a list of names"

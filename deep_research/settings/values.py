@@ -65,12 +65,24 @@ def _addresses(value: object) -> object:
     return value
 
 
+def _sizes(value: object) -> object:
+    """A table of whole numbers by name; or texts, each ``name=number``."""
+    if isinstance(value, str | list | tuple):
+        pairs = [str(item).rpartition("=") for item in ([value] if isinstance(value, str) else value)]
+        if all(
+            equals and number.strip().isascii() and number.strip().isdigit() for _, equals, number in pairs
+        ):
+            return {name.strip(): int(number) for name, _, number in pairs}
+    return value
+
+
 Name = Annotated[str, Field(min_length=1)]
 AnyPath = Annotated[Path, BeforeValidator(_path)]
 Names = Annotated[tuple[Name, ...], BeforeValidator(_one_or_many)]
 Paths = Annotated[tuple[AnyPath, ...], BeforeValidator(_one_or_many)]
 NamesByRole = Annotated[dict[Name, Names], BeforeValidator(_by_role)]
 Day = Annotated[date, BeforeValidator(_day)]
+Sizes = Annotated[dict[Name, Annotated[int, Field(ge=1_000)]], BeforeValidator(_sizes)]
 Addresses = Annotated[dict[Name, Name], BeforeValidator(_addresses)]
 
 

@@ -37,7 +37,8 @@ from deep_research.state.records import (
     ValidationResult,
 )
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
-from deep_research.state.spending import Budget, ModelSpend, Reservation, TokenUsage, Usage
+from deep_research.state.sending import Sending, SentItem
+from deep_research.state.spending import Budget, ModelSpend, Reservation, Spent, TokenUsage, Usage
 
 __all__ = [
     "PHASE_TO_AGENT",
@@ -71,10 +72,13 @@ __all__ = [
     "Reservation",
     "RunOptions",
     "RunStatus",
+    "Sending",
+    "SentItem",
     "Source",
     "SourceKind",
     "SourceQuality",
     "Span",
+    "Spent",
     "SubQuery",
     "SubQueryStatus",
     "SupervisorAction",

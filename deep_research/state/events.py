@@ -36,6 +36,7 @@ from deep_research.state.records import (
     ValidationResult,
 )
 from deep_research.state.run import Parking, RunOptions
+from deep_research.state.sending import Sending
 from deep_research.state.spending import Reservation, TokenUsage
 
 
@@ -94,6 +95,7 @@ class SubQueryCompleted(Event):
     sub_query_id: str
     sources: tuple[Source, ...]
     searches: int = 1
+    fetches: int = 0
     wordings: tuple[str, ...] = ()
 
 
@@ -102,6 +104,7 @@ class SubQueryFailed(Event):
     sub_query_id: str
     error: str
     searches: int = 1
+    fetches: int = 0
 
 
 class SourcesAnalyzed(Event):
@@ -196,11 +199,13 @@ class IterationStarted(Event):
 
 
 class AgentFellBack(Event):
-    """An agent could not do its work and the extractive one did it instead."""
+    """An agent could not do its work and the extractive one did it instead. ``limit`` is what is told of it, where that
+    is not the error."""
 
     type: Literal["agent.fell_back"] = "agent.fell_back"
     role: str
     error: str
+    limit: Limit | None = None
 
 
 class ModelReserved(Event):
@@ -222,6 +227,15 @@ class ModelSettled(Event):
     cost_usd: float | None
     seconds: float = 0.0
     request_id: str | None = None
+
+
+class ContentSent(Event):
+    """What an agent with a model was given of what there was for its phase. ANALYSIS reads in several calls, of which
+    each says this of its own items; in other phases the latest stands."""
+
+    type: Literal["content.sent"] = "content.sent"
+    phase: DeepResearchPhase
+    sending: Sending
 
 
 class ModelFellBack(Event):
@@ -285,6 +299,7 @@ AnyEvent = (
     | ModelReserved
     | ModelSettled
     | ModelFellBack
+    | ContentSent
     | HookFailed
     | LimitReached
     | RunParked

@@ -231,7 +231,9 @@ class ConfidenceSummary(Record):
 
 class ReportMetadata(Record):
     """Facts about the report. ``writer`` names the agent that wrote it; ``partial`` marks a report written
-    because the run was stopped; ``removed_references`` counts ids that were cited but never given."""
+    because the run was stopped; ``removed_references`` counts ids that were cited but never given. ``fidelity`` (0 to 1)
+    is the share of the tokens of sources, findings and gaps that its agents were given, and ``fidelity_level`` its name;
+    ``items_summarized`` were given in part, ``items_dropped`` not at all."""
 
     sections: tuple[str, ...] = ()
     word_count: int = 0
@@ -240,9 +242,15 @@ class ReportMetadata(Record):
     writer: str = ""
     partial: bool = False
     removed_references: int = 0
+    fidelity: float = 1.0
+    fidelity_level: str = "Full"
+    items_summarized: int = 0
+    items_dropped: int = 0
 
 
 PAGES = "pages"  # the limit of pages that were found and have no text for us; one for each reason
+FETCHES = "max_fetches"  # the limit of pages that were not asked for, to keep within a cap
+OF_PAGES = (PAGES, FETCHES)  # ``skipped`` are their addresses; those of several searches join
 _SITES = 5  # that a line names
 
 
@@ -258,7 +266,7 @@ class Limit(Record):
     @property
     def line(self) -> str:
         """The message; of pages with how many there are, and of which sites."""
-        if self.name != PAGES:
+        if self.name not in OF_PAGES:
             return self.message
         sites = list(dict.fromkeys(_site(url).removeprefix("www.") for url in self.skipped))
         named = sites[:_SITES] + ([f"{len(sites) - _SITES} other sites"] if len(sites) > _SITES else [])

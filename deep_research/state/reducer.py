@@ -21,6 +21,7 @@ from deep_research.state.phases import (
     SubQueryStatus,
 )
 from deep_research.state.records import (
+    OF_PAGES,
     PAGES,
     AgentDecision,
     Citation,
@@ -38,7 +39,8 @@ from deep_research.state.records import (
     SubQuery,
 )
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
-from deep_research.state.spending import Reservation, Usage
+from deep_research.state.sending import Sending
+from deep_research.state.spending import Reservation, Spent, Usage
 
 _COLLECTIONS = frozenset(
     {
@@ -54,6 +56,7 @@ _COLLECTIONS = frozenset(
         "limits",
         "answers",
         "reservations",
+        "sent",
     }
 )
 _SCALARS = tuple(name for name in DeepResearchState.model_fields if name not in _COLLECTIONS)
@@ -81,6 +84,9 @@ class Fold:
     recommendation: IterationRecommendation | None
     report_improvements: tuple[str, ...]
     usage: Usage
+    iteration_spent: Spent
+    phase_spent: Spent
+    phase_answers: int
     duplicates_skipped: int
     unfounded: int
     unknown_ids: int
@@ -112,6 +118,7 @@ class Fold:
         self.limits: dict[tuple[str, str], Limit] = {(x.name, x.message): x for x in base.limits}
         self.answers: dict[str, str] = dict(base.answers)
         self.reservations: dict[str, Reservation] = {r.call_id: r for r in base.reservations}
+        self.sent: dict[DeepResearchPhase, Sending] = dict(base.sent)
         self._snapshot: DeepResearchState | None = None
         # Ranking is worth doing only when what is ranked has changed.
         self._sources: tuple[Source, ...] | None = None
@@ -164,6 +171,7 @@ class Fold:
                 limits=tuple(self.limits[key] for key in sorted(self.limits)),
                 answers=dict(self.answers),
                 reservations=tuple(self.reservations.values()),
+                sent=dict(self.sent),
                 **{name: getattr(self, name) for name in _SCALARS},
             )
         return self._snapshot
@@ -292,6 +300,17 @@ def _phase_started(state: Fold, event: ev.PhaseStarted) -> None:
     state.phase_done = False
     state.analyzed_now.clear()
     state.decisions.append(event.decision)
+    _pass_begins(state)
+
+
+def _pass_begins(state: Fold) -> None:
+    """What the shares of the phase are counted from."""
+    state.phase_spent = _spent(state)
+    state.phase_answers = state.usage.answers(state.phase)
+
+
+def _spent(state: Fold) -> Spent:
+    return Spent.of(state.usage, state.reservations.values())
 
 
 @_on(ev.PlanMade)
@@ -335,19 +354,20 @@ def _sub_query_completed(state: Fold, event: ev.SubQueryCompleted) -> None:
         # First by plan, not by arrival: which search finished first must not show in the report.
         if known.id not in state.analyzed and _place(state, source) < _place(state, known):
             state.sources[source.id] = source
-    _count_searches(state, event.searches)
+    _count_searches(state, event.searches, fetches=event.fetches)
 
 
 def _place(state: Fold, source: Source) -> tuple[int, int]:
     return state.sub_queries[source.sub_query_id].index, source.rank
 
 
-def _count_searches(state: Fold, searches: int, *, failed: int = 0) -> None:
+def _count_searches(state: Fold, searches: int, *, fetches: int, failed: int = 0) -> None:
     usage = state.usage
     state.usage = usage.model_copy(
         update={
             "searches": usage.searches + searches,
             "failed_searches": usage.failed_searches + failed,
+            "fetches": usage.fetches + fetches,
         }
     )
 
@@ -358,7 +378,7 @@ def _sub_query_failed(state: Fold, event: ev.SubQueryFailed) -> None:
     state.sub_queries[failed.id] = failed.model_copy(
         update={"status": SubQueryStatus.FAILED, "error": event.error}
     )
-    _count_searches(state, event.searches, failed=event.searches)
+    _count_searches(state, event.searches, failed=event.searches, fetches=event.fetches)
 
 
 @_on(ev.SourcesAnalyzed)
@@ -465,6 +485,7 @@ def _phase_retried(state: Fold, event: ev.PhaseRetried) -> None:
         state.supervisor_retries = 0  # they are counted by phase
     state.phase_done = False
     state.analyzed_now.clear()
+    _pass_begins(state)
     if event.phase is DeepResearchPhase.GATHERING:
         for old in state.sub_queries.values():
             if old.status is SubQueryStatus.FAILED:
@@ -491,13 +512,14 @@ def _iteration_started(state: Fold, event: ev.IterationStarted) -> None:
         # What answered nothing by itself is read again together with what is found next.
         state.analyzed.clear()
     state.iteration = event.iteration
+    state.iteration_spent = _spent(state)
     state.replanned = False
     _add_sub_queries(state, event.sub_queries)
 
 
 @_on(ev.AgentFellBack)
 def _fell_back(state: Fold, event: ev.AgentFellBack) -> None:
-    limit = Limit(
+    limit = event.limit or Limit(
         name="agent",
         message=f"The {event.role} could not do its work ({event.error}); the extractive one did it.",
     )
@@ -531,6 +553,20 @@ def _model_fell_back(state: Fold, event: ev.ModelFellBack) -> None:
     state.limits[limit.name, limit.message] = limit
 
 
+@_on(ev.ContentSent)
+def _content_sent(state: Fold, event: ev.ContentSent) -> None:
+    known = state.sent.get(event.phase)
+    if known is None or event.phase is not DeepResearchPhase.ANALYSIS:
+        state.sent[event.phase] = event.sending
+        return
+    items = {item.id: item for item in (*known.items, *event.sending.items)}
+    state.sent[event.phase] = Sending(
+        items=tuple(items.values()),
+        available=known.available + event.sending.available,
+        archived=known.archived | event.sending.archived,
+    )
+
+
 @_on(ev.HookFailed)
 def _hook_failed(state: Fold, event: ev.HookFailed) -> None:
     limit = Limit(name="hook", message=f"The hook {event.hook} failed and was passed over: {event.error}")
@@ -541,11 +577,13 @@ def _hook_failed(state: Fold, event: ev.HookFailed) -> None:
 def _limit_reached(state: Fold, event: ev.LimitReached) -> None:
     key = event.limit.name, event.limit.message
     known = state.limits.get(key)
-    if known is not None and known.name == PAGES:  # of other searches, for the same reason
-        skipped = tuple(sorted({*known.skipped, *event.limit.skipped}))
-        state.limits[key] = known.model_copy(update={"skipped": skipped, "used": len(skipped)})
-        return
-    state.limits[key] = event.limit
+    limit = event.limit
+    if known is not None and known.name in OF_PAGES:  # of other searches, for the same reason
+        limit = known.model_copy(update={"skipped": tuple(sorted({*known.skipped, *limit.skipped}))})
+    if limit.name in OF_PAGES:
+        used = len(limit.skipped) if limit.name == PAGES else state.usage.fetches
+        limit = limit.model_copy(update={"used": used})
+    state.limits[key] = limit
 
 
 @_on(ev.RunParked)

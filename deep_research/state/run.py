@@ -30,7 +30,8 @@ from deep_research.state.records import (
     Source,
     SubQuery,
 )
-from deep_research.state.spending import Budget, Reservation, Usage
+from deep_research.state.sending import Sending
+from deep_research.state.spending import Budget, Reservation, Spent, Usage
 
 
 class RunOptions(Record):
@@ -53,6 +54,7 @@ class RunOptions(Record):
     domains: tuple[str, ...] = ()
     not_domains: tuple[str, ...] = ()
     source_language: str | None = None
+    protected: tuple[str, ...] = ()
     user_id: str | None = None
     session_id: str | None = None
     budget: Budget = Budget()
@@ -82,7 +84,10 @@ class DeepResearchState(Record):
     finished; ``attempt`` counts its retries in this iteration from 0; ``analyzed`` are all sources that were read,
     ``analyzed_now`` those of them that this pass of ANALYSIS read; ``refined`` is the last iteration whose gaps
     were assessed; ``completeness`` (0 to 1) is the share of the question that the findings answer; ``reservations``
-    are requests to models of which no end is known: in flight, or lost with their task. All collections
+    are requests to models of which no end is known: in flight, or lost with their task; ``sent`` is what agents with
+    models were given, by phase. ``iteration_spent`` and ``phase_spent`` are what had been spent, such requests included,
+    when the iteration and this pass of the phase began; ``phase_answers`` is how many requests of the phase had been
+    answered then. All collections
     keep the order in which they rank: sub-queries by index, sources by score, those without one after them by
     (sub-query index, rank), findings by iteration and first source,
     gaps by (iteration, rank), limits by name.
@@ -118,6 +123,10 @@ class DeepResearchState(Record):
     answers: dict[str, str] = Field(default_factory=dict)
     usage: Usage = Usage()
     reservations: tuple[Reservation, ...] = ()
+    sent: dict[DeepResearchPhase, Sending] = Field(default_factory=dict)
+    iteration_spent: Spent = Spent()
+    phase_spent: Spent = Spent()
+    phase_answers: int = 0
     duplicates_skipped: int = 0
     unfounded: int = 0
     unknown_ids: int = 0

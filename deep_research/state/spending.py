@@ -5,6 +5,7 @@ Books are kept by adding, never by counting again: `Usage.charged` is the one pl
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import Field
@@ -12,11 +13,14 @@ from pydantic import Field
 from deep_research.state.phases import DeepResearchPhase
 from deep_research.state.records import Record
 
+ON_MODELS = ("max_model_calls", "max_tokens", "max_usd")  # caps on what is asked of models
+
 
 class Budget(Record):
     """Caps of one run; None means no cap. Reaching one stops gathering, and the report is written from what
     there is. ``max_seconds`` counts the time a process spends on the run, pauses excluded; ``max_model_calls`` counts
-    requests to model services, ``max_tokens`` those of input and output together."""
+    requests to model services, ``max_tokens`` those of input and output together; ``max_fetches`` counts pages that are
+    asked for over the network."""
 
     max_usd: float | None = Field(default=None, ge=0)
     max_tokens: int | None = Field(default=None, ge=0)
@@ -25,6 +29,12 @@ class Budget(Record):
     max_searches: int | None = Field(default=None, ge=0)
     max_fetches: int | None = Field(default=None, ge=0)
     max_iterations: int | None = Field(default=None, ge=1)
+
+    @property
+    def on_models(self) -> dict[str, float]:
+        """The caps on requests to models that are set, by name."""
+        caps = {name: getattr(self, name) for name in ON_MODELS}
+        return {name: cap for name, cap in caps.items() if cap is not None}
 
 
 class TokenUsage(Record):
@@ -55,7 +65,7 @@ class TokenUsage(Record):
 
 class Reservation(Record):
     """What one request to a model can cost at most, set aside before it is sent: the bound of its input, the cap of
-    its output. ``cost_usd`` is None where the price is unknown."""
+    its output. ``cost_usd`` is None where the price is unknown; a ``probe`` only asks what the model can do."""
 
     call_id: str
     role: str
@@ -64,6 +74,7 @@ class Reservation(Record):
     input_tokens: int = Field(ge=0)
     output_tokens: int = Field(ge=0)
     cost_usd: float | None = Field(default=None, ge=0)
+    probe: bool = False
 
     @property
     def tokens(self) -> TokenUsage:
@@ -72,25 +83,29 @@ class Reservation(Record):
 
 class ModelSpend(Record):
     """What one role asked one model for in one phase. ``calls`` are requests, those that failed included;
-    ``cost_usd`` is None where a price is unknown."""
+    ``probes`` are those that were answered and only asked what the model can do. ``cost_usd`` is None where a price is
+    unknown."""
 
     role: str
     phase: DeepResearchPhase
     model: str
     calls: int = 0
     failed: int = 0
+    probes: int = 0
     tokens: TokenUsage = TokenUsage()
     cost_usd: float | None = 0.0
 
 
 class Usage(Record):
-    """What a run spent. A search is one sub-query searched, whatever number of providers answered it. ``models`` are
-    the books by role, phase and model, and the other figures of models are their sums: requests, tokens (input
-    includes cached, output reasoning), dollars. ``cost_usd`` is None when a price is unknown. ``tokens_known`` is
-    false when a provider did not say what a request took; it is charged with the most it can have taken then."""
+    """What a run spent. A search is one sub-query searched, whatever number of providers answered it; a fetch is a page
+    that was asked for over the network while gathering. ``models`` are the books by role, phase and model, and the other
+    figures of models are their sums: requests, tokens (input includes cached, output reasoning), dollars. ``cost_usd`` is
+    None when a price is unknown. ``tokens_known`` is false when a provider did not say what a request took; it is charged
+    with the most it can have taken then."""
 
     searches: int = 0
     failed_searches: int = 0
+    fetches: int = 0
     model_calls: int = 0
     failed_model_calls: int = 0
     input_tokens: int = 0
@@ -100,6 +115,10 @@ class Usage(Record):
     tokens_known: bool = True
     cost_usd: float | None = 0.0
     models: tuple[ModelSpend, ...] = ()
+
+    def answers(self, phase: DeepResearchPhase) -> int:
+        """How many requests of a phase were answered, probes aside."""
+        return sum(row.calls - row.failed - row.probes for row in self.models if row.phase is phase)
 
     def charged(
         self, request: Reservation, tokens: TokenUsage, cost_usd: float | None, *, failed: bool
@@ -112,6 +131,7 @@ class Usage(Record):
             update={
                 "calls": row.calls + 1,
                 "failed": row.failed + failed,
+                "probes": row.probes + (request.probe and not failed),
                 "tokens": row.tokens + tokens,
                 "cost_usd": plus(row.cost_usd, cost_usd),
             }
@@ -127,6 +147,40 @@ class Usage(Record):
             "cost_usd": plus(self.cost_usd, cost_usd),
         }
         return self.model_copy(update=sums | {"models": tuple(rows[key] for key in sorted(rows))})
+
+
+class Spent(Record):
+    """What is spent at a moment, in all. ``tokens`` are those of input and output; ``cost_usd`` is None where a price is
+    unknown."""
+
+    model_calls: int = 0
+    tokens: int = 0
+    cost_usd: float | None = 0.0
+    searches: int = 0
+    fetches: int = 0
+
+    @classmethod
+    def of(cls, usage: Usage, open_requests: Iterable[Reservation] = ()) -> Spent:
+        """``open_requests``, of which no end is known, are charged with all that was set aside for them."""
+        for request in open_requests:
+            usage = usage.charged(request, request.tokens, request.cost_usd, failed=True)
+        return cls(
+            model_calls=usage.model_calls,
+            tokens=usage.input_tokens + usage.output_tokens,
+            cost_usd=usage.cost_usd,
+            searches=usage.searches,
+            fetches=usage.fetches,
+        )
+
+    @classmethod
+    def of_request(cls, request: Reservation) -> Spent:
+        """What a request takes at most."""
+        return cls(model_calls=1, tokens=request.tokens.total, cost_usd=request.cost_usd)
+
+    @property
+    def by_cap(self) -> dict[str, float | None]:
+        """What models took, by the name of the cap on it."""
+        return dict(zip(ON_MODELS, (self.model_calls, self.tokens, self.cost_usd), strict=True))
 
 
 def plus(one: float | None, other: float | None) -> float | None:

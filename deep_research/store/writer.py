@@ -22,6 +22,7 @@ from deep_research.errors import (
     DeepResearchError,
     StoreError,
 )
+from deep_research.locks import FileLock
 from deep_research.logs import get_log
 from deep_research.store.base import (
     Append,
@@ -32,7 +33,6 @@ from deep_research.store.base import (
     Watch,
     refused,
 )
-from deep_research.store.locks import FileLock
 from deep_research.store.migrations import migrate, refuse_foreign
 from deep_research.store.rows import COLUMNS, REMEMBER_PAGE, mapped, page_row, projected, typed
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deep_research.budget import ModelRoles, RunModels
+from deep_research.budget.metered import ModelRoles, RunModels
+from deep_research.budget.sharing import SharedBudget
 from deep_research.calls import Calls
 from deep_research.errors import (
     ConfigurationError,
@@ -50,7 +51,7 @@ from deep_research.supervisor.gates import VALIDATORS, Gates, policies
 from deep_research.supervisor.hooks import ANSWERS, Park, SupervisorHooks, Verdict, overridden
 from deep_research.supervisor.iteration import decide, follow_ups, wish
 from deep_research.supervisor.moves import given, onward
-from deep_research.supervisor.outage import Way, is_spent, limit_of, parking_for, way_after
+from deep_research.supervisor.outage import Way, is_spent, limit_of, parking_for, share_of, way_after
 from deep_research.supervisor.reflection import reflection_prompt
 from deep_research.supervisor.review import Review, judge, overrule
 from deep_research.supervisor.review import situation as situation_of
@@ -73,7 +74,8 @@ class SupervisorOrchestrator:
     """Walks one run through its phases. Made per run; ``phases`` and ``hooks`` may be shared.
 
     ``fallbacks`` do a phase's work when its own agent, one that says ``falls_back``, cannot. ``models`` are
-    for the agents that use one. ``elapsed`` gives the seconds this process has spent on the run.
+    for the agents that use one; ``shared`` are budgets that the run draws on beside its own. ``elapsed`` gives the
+    seconds this process has spent on the run.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class SupervisorOrchestrator:
         models: ModelRoles | None = None,
         reflection: str = "on_failure",
         on_outage: str = "park",
+        shared: Sequence[SharedBudget] = (),
         clock: Clock = utc_now,
         elapsed: Callable[[], float] = lambda: 0.0,
     ) -> None:
@@ -100,6 +103,7 @@ class SupervisorOrchestrator:
         self._roles = models
         self._reflection = reflection
         self._parks = on_outage == "park"
+        self._shared = shared
         self._thinking: Thinking | None = None
         self._models: RunModels | None = None
         self._clock = clock
@@ -167,7 +171,7 @@ class SupervisorOrchestrator:
                 if self._stop is not None:
                     raise asyncio.CancelledError
                 if self._roles is not None:
-                    self._models = self._roles.of_run(journal, self._clock)
+                    self._models = self._roles.of_run(journal, self._clock, self._shared)
                 self._thinking = Thinking(self._models, self._reflection, self._clock)
                 try:
                     await self._to_the_end(journal)
@@ -237,9 +241,10 @@ class SupervisorOrchestrator:
         fallback = self._fallbacks.get(phase)
         if fallback is None or not getattr(worker.agent, "falls_back", False):
             raise error
-        limit = limit_of(error)
+        limit, share = limit_of(error), share_of(error)
         told_of = [LimitReached(limit=limit)] if limit else []
-        await journal.record(AgentFellBack(role=worker.role.value, error=error.problem), *told_of)
+        fell = AgentFellBack(role=worker.role.value, error=error.problem, limit=share)
+        await journal.record(fell, *told_of)
         await fallback.run(journal.state, journal)
 
     async def _gather(self, worker: Phase[Any, Any], journal: Journal) -> None:

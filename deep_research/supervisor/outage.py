@@ -8,6 +8,7 @@ from enum import Enum
 from deep_research.errors import BudgetError, ModelError, WorkError
 from deep_research.models.verdicts import Verdict, is_too_long
 from deep_research.state import Limit, Parking
+from deep_research.state.spending import ON_MODELS
 
 LATER = 300.0  # seconds after which a service that did not say when is worth trying again
 
@@ -37,19 +38,34 @@ def parking_for(error: WorkError, now: datetime) -> Parking:
 
 def limit_of(error: WorkError) -> Limit | None:
     """The cap that was reached, if it was one."""
-    if not isinstance(error, BudgetError):
+    if not isinstance(error, BudgetError) or "share" in error.data:
         return None
     name = str(error.data.get("cap", "budget"))
     cap, used = error.data.get("limit"), error.data.get("used")
     of = f" of {cap:,.10g}" if isinstance(cap, int | float) else ""
+    which = "shared cap" if error.data.get("shared") else "cap"
     return Limit(
         name=name,
-        message=f"The cap {name}{of} was reached; what was left to do was done without a model.",
+        message=f"The {which} {name}{of} was reached; what was left to do was done without a model.",
         cap=cap,
         used=used,
     )
 
 
+def share_of(error: WorkError) -> Limit | None:
+    """The share of a cap that a phase used up, if it was that, named by both: the cap is not reached, and the run goes
+    on."""
+    if not isinstance(error, BudgetError) or "share" not in error.data:
+        return None
+    cap, phase = error.data.get("cap"), error.data["share"]
+    return Limit(
+        name=f"{cap}:{phase}",
+        message=f"The {phase} had its share of {cap}; what was left of it was done without a model.",
+        cap=error.data.get("limit"),
+        used=error.data.get("used"),
+    )
+
+
 def is_spent(limits: tuple[Limit, ...]) -> bool:
     """Whether a cap on models was reached: another round would only pass it."""
-    return any(limit.name in ("max_usd", "max_tokens", "max_model_calls") for limit in limits)
+    return any(limit.name in ON_MODELS for limit in limits)

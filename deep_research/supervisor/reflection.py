@@ -57,7 +57,7 @@ async def reflect(
 ) -> Reflection:
     """What the supervisor's model thinks of a finished phase. Raises `WorkError`."""
     output = output_for(model, MOST_OUTPUT)
-    message = Message(room_for(model, output, SYSTEM))
+    message = Message(await room_for(model, output, SYSTEM))
     message.add(f"Question: {message.within(state.query, OF_QUESTION, 'the question')}")
     if state.options.system_prompt:
         said = message.within(state.options.system_prompt, OF_OWNER, "the instructions of the owner")
@@ -69,7 +69,9 @@ async def reflect(
         message.add(f"The gate found:\n{listed(issues)}")
     label, lines = _shown(state, phase)
     if phase is DeepResearchPhase.SYNTHESIS and state.report:
-        message.material("report", shortened(state.report, min(MOST_REPORT, int(message.room * OF_RESULT))))
+        message.material(
+            "report", shortened(state.report, min(MOST_REPORT, int(message.room * OF_RESULT)), message.count)
+        )
     elif lines:
         least = min(OF_RESULT, MOST_SHOWN / max(1, message.room))
         message.material(label, listed(message.lines([one_line(line) for line in lines], least, label)))

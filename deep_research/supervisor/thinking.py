@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 
-from deep_research.budget import RunModels
+from deep_research.budget.metered import RunModels
 from deep_research.errors import ModelError, RunStateError, StopResearch, StoreError
 from deep_research.logs import get_log, told
 from deep_research.models.language import LanguageModel

@@ -123,6 +123,15 @@ def written(said: str) -> str:
     return "\n\n".join([*parts, "Nothing of weight."])
 
 
+def chosen(said: str) -> dict[str, Any]:
+    """Of numbered sentences those that share most words with the question, as many as are wanted."""
+    asked = {word.lower() for word in _WORD.findall(question_of(said))}
+    lines = re.findall(r"^(\d+) (.*)$", blocks(said).get("text", ""), re.M)
+    wanted = re.search(r"^Keep about (\d+) of", said, re.M)
+    ranked = sorted(lines, key=lambda line: -len(asked & {w.lower() for w in _WORD.findall(line[1])}))
+    return {"keep": [int(number) for number, _ in ranked[: int(wanted.group(1)) if wanted else 1]]}
+
+
 def judged(said: str) -> dict[str, Any]:
     names = re.findall(r"^(G\d+) ", blocks(said).get("gaps", ""), re.M)
     return {
@@ -167,6 +176,7 @@ _OBJECTS: dict[str, Callable[[str], dict[str, Any]]] = {
     "sub_queries": planned,
     "quality_updates": read,
     "same": lambda _: {"same": [], "filled_gaps": [], "same_gaps": [], "completeness": 0.8},
+    "keep": chosen,
     "gap_analysis": judged,
     "sections": outlined,
     "open": framed,

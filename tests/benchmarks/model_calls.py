@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from deep_research.budget import ModelRoles
+from deep_research.budget.metered import ModelRoles
 from deep_research.models import Message, ModelCall
 from deep_research.models.pool import ModelPool
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole

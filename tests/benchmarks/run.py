@@ -525,7 +525,7 @@ def allocation(folder: Path) -> None:
     spent = []
     for share in (0.05, 0.3, 0.6, 0.9):
         clock = time.process_time()
-        allocate(items, int(sum(sizes) * share), allow_dropping=True)
+        allocate(items, int(sum(sizes) * share))
         spent.append(time.process_time() - clock)
     show(
         f"counting and allocating {len(items):,} sources of 20 KB",

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deep_research.budget.allocation import SENTENCE, Item, ItemClass, allocate, with_top
+from deep_research.budget.allocation import (
+    SENTENCE,
+    Item,
+    ItemClass,
+    Kept,
+    allocate,
+    allocate_what_fits,
+    with_top,
+)
 from deep_research.budget.ladder import FidelityLevel
 from deep_research.errors import WindowError
 
@@ -27,39 +35,39 @@ def some_items(draw, most=16, largest=4_000):
     return [Item(f"src-{n:03}", *fields) for n, fields in enumerate(made)]
 
 
-def floors(items, allow_dropping):
-    return sum(item.floor(allow_dropping=allow_dropping) for item in items)
+def floors(items, regular):
+    return sum(item.floor(regular) for item in items)
 
 
-def possible(items, budget, allow_dropping):
+def possible(items, budget, regular):
     """The allocation, of a case whose floors fit."""
-    assume(floors(items, allow_dropping) <= budget)
-    return allocate(items, budget, allow_dropping=allow_dropping)
+    assume(floors(items, regular) <= budget)
+    return allocate(items, budget, regular=regular)
 
 
-CASES = {"items": some_items(), "budget": st.integers(0, 30_000), "allow_dropping": st.booleans()}
+CASES = {"items": some_items(), "budget": st.integers(0, 30_000), "regular": st.sampled_from(Kept)}
 
 
 @given(**CASES)
 @settings(max_examples=700)
-def test_it_is_never_over_budget_and_floors_are_kept(items, budget, allow_dropping):
-    if floors(items, allow_dropping) > budget:
+def test_it_is_never_over_budget_and_floors_are_kept(items, budget, regular):
+    if floors(items, regular) > budget:
         with pytest.raises(WindowError) as refused:
-            allocate(items, budget, allow_dropping=allow_dropping)
+            allocate(items, budget, regular=regular)
         assert refused.value.data["tokens"] > refused.value.data["limit"] == budget
         return
-    made = allocate(items, budget, allow_dropping=allow_dropping)
+    made = allocate(items, budget, regular=regular)
     assert sum(made.sizes.values()) == made.used <= budget
     for item in items:
-        size, floor = made.sizes[item.id], item.floor(allow_dropping=allow_dropping)
+        size, floor = made.sizes[item.id], item.floor(regular)
         assert floor <= size <= item.tokens
         assert size == floor or size >= min(SENTENCE, item.tokens)
 
 
 @given(**CASES)
 @settings(max_examples=400)
-def test_room_is_used_where_there_is_more_than_fits(items, budget, allow_dropping):
-    made = possible(items, budget, allow_dropping)
+def test_room_is_used_where_there_is_more_than_fits(items, budget, regular):
+    made = possible(items, budget, regular)
     total = sum(item.tokens for item in items)
     if total <= budget:
         assert made.used == total
@@ -69,33 +77,32 @@ def test_room_is_used_where_there_is_more_than_fits(items, budget, allow_droppin
 
 @given(**CASES, more=st.integers(0, 4_000))
 @settings(max_examples=400)
-def test_more_budget_never_keeps_less(items, budget, allow_dropping, more):
-    made = possible(items, budget, allow_dropping)
-    assert allocate(items, budget + more, allow_dropping=allow_dropping).weight >= made.weight - 1e-9
+def test_more_budget_never_keeps_less(items, budget, regular, more):
+    made = possible(items, budget, regular)
+    assert allocate(items, budget + more, regular=regular).weight >= made.weight - 1e-9
 
 
 @given(**CASES, seed=st.integers(0, 1_000))
 @settings(max_examples=200)
-def test_the_order_of_the_items_makes_no_difference(items, budget, allow_dropping, seed):
-    made = possible(items, budget, allow_dropping)
+def test_the_order_of_the_items_makes_no_difference(items, budget, regular, seed):
+    made = possible(items, budget, regular)
     mixed = Random(seed).sample(items, len(items))
-    again = allocate(mixed, budget, allow_dropping=allow_dropping)
+    again = allocate(mixed, budget, regular=regular)
     assert (again.sizes, again.levels, again.weight) == (made.sizes, made.levels, made.weight)
     assert list(again.sizes) == [item.id for item in mixed]
 
 
-@given(some_items(most=4, largest=12), st.integers(0, 40), st.booleans())
+@given(some_items(most=4, largest=12), st.integers(0, 40), st.sampled_from(Kept))
 @settings(max_examples=300)
-def test_few_items_are_allocated_as_well_as_can_be(items, budget, allow_dropping):
+def test_few_items_are_allocated_as_well_as_can_be(items, budget, regular):
     """Against a search of all sizes of all items."""
-    assume(floors(items, allow_dropping) <= budget)
-    made = allocate(items, budget, allow_dropping=allow_dropping, least=4)
+    assume(sum(item.floor(regular, 4) for item in items) <= budget)
+    made = allocate(items, budget, regular=regular, least=4)
     sizes = [
         [
             size
             for size in range(item.tokens + 1)
-            if size == item.floor(allow_dropping=allow_dropping)
-            or size >= max(item.floor(allow_dropping=allow_dropping), min(4, item.tokens))
+            if size == item.floor(regular, 4) or size >= max(item.floor(regular, 4), min(4, item.tokens))
         ]
         for item in items
     ]
@@ -110,71 +117,73 @@ def test_few_items_are_allocated_as_well_as_can_be(items, budget, allow_dropping
     assert made.weight >= 0.98 * best - 1e-12  # priorities next to nothing lose their last digits
 
 
-def bound(items, budget, allow_dropping):
+def bound(items, budget, regular):
     """What would be kept if the smallest pieces were of use: no allocation keeps more."""
-    kept, left = 0.0, budget - floors(items, allow_dropping)
+    kept, left = 0.0, budget - floors(items, regular)
     for item in sorted(items, key=lambda item: -item.priority / max(1, item.tokens)):
-        floor = item.floor(allow_dropping=allow_dropping)
+        floor = item.floor(regular)
         more = min(left, item.tokens - floor)
         left -= more
         kept += item.priority * ((floor + more) / item.tokens if item.tokens else 1.0)
     return kept
 
 
-@pytest.mark.parametrize("allow_dropping", [True, False])
+@pytest.mark.parametrize("regular", Kept)
 @pytest.mark.parametrize("count", [11, 40, 65, 300])
-def test_many_items_are_allocated_nearly_as_well_as_can_be(count, allow_dropping):
+def test_many_items_are_allocated_nearly_as_well_as_can_be(count, regular):
     random = Random(count)
     for _ in range(10):
         items = [Item(str(n), random.randint(1, 8_000), random.random()) for n in range(count)]
         budget = int(sum(item.tokens for item in items) * random.uniform(0.15, 0.95))
-        made = allocate(items, budget, allow_dropping=allow_dropping)
-        assert made.weight >= 0.98 * bound(items, budget, allow_dropping)
+        made = allocate(items, budget, regular=regular)
+        assert made.weight >= 0.98 * bound(items, budget, regular)
 
 
 def test_floors_go_before_priority():
     items = [Item("a", 1_000, 0.0, PROTECTED), Item("b", 1_000, 0.0, TOP), Item("c", 1_000, 1.0)]
-    made = allocate(items, 700, allow_dropping=True)
-    assert dict(made.sizes) == {"a": 100, "b": 300, "c": 300}
-    assert dict(made.levels) == {"a": "headline", "b": "compressed", "c": "compressed"}
+    made = allocate(items, 700, regular=Kept.NOTHING)
+    assert dict(made.sizes) == {"a": 106, "b": 316, "c": 278}
+    assert dict(made.levels) == {"a": "key_points", "b": "compressed", "c": "compressed"}
 
 
 def test_of_equal_items_that_of_higher_priority_is_kept_and_ties_go_by_id():
     items = [Item("b", 500, 0.5), Item("a", 500, 0.5), Item("c", 500, 0.9)]
-    assert dict(allocate(items, 1_000, allow_dropping=True).sizes) == {"b": 0, "a": 500, "c": 500}
+    assert dict(allocate(items, 1_000, regular=Kept.NOTHING).sizes) == {"b": 0, "a": 500, "c": 500}
 
 
 def test_what_is_dropped_is_told():
-    made = allocate([Item("a", 100, 0.9), Item("b", 100, 0.1)], 100, allow_dropping=True)
+    made = allocate([Item("a", 100, 0.9), Item("b", 100, 0.1)], 100, regular=Kept.NOTHING)
     assert (made.dropped, made.levels["b"], made.utilization) == (("b",), FidelityLevel.DROPPED, 1.0)
 
 
 def test_where_nothing_may_be_dropped_all_keep_a_headline():
     items = [Item(f"s{n}", 1_000, n / 10) for n in range(10)]
-    made = allocate(items, 1_500, allow_dropping=False)
-    assert min(made.sizes.values()) == 100
+    made = allocate(items, 1_500, regular=Kept.HEADLINE)
+    assert min(made.sizes.values()) == 106
     assert made.dropped == ()
     with pytest.raises(WindowError, match="10 regular items") as refused:
-        allocate(items, 999, allow_dropping=False)
-    assert refused.value.data == {"tokens": 1_000, "limit": 999, "items": "regular"}
+        allocate(items, 1_059, regular=Kept.HEADLINE)
+    assert refused.value.data == {"tokens": 1_060, "limit": 1_059, "items": "regular"}
     assert "allow_content_dropping" in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("budget", "which"), [(99, "protected"), (100, "top"), (399, "top"), (400, None), (0, "protected")]
+    ("budget", "which"), [(105, "protected"), (106, "top"), (421, "top"), (422, None), (0, "protected")]
 )
 def test_the_error_names_the_first_class_whose_floors_are_too_much(budget, which):
     items = [Item("a", 1_000, 0.1, TOP), Item("b", 1_000, 0.1, PROTECTED), Item("c", 10, 1.0)]
     if which is None:
-        assert allocate(items, budget, allow_dropping=True).used == 400
+        assert allocate(items, budget, regular=Kept.NOTHING).used == 422
         return
     with pytest.raises(WindowError) as refused:
-        allocate(items, budget, allow_dropping=True)
+        allocate(items, budget, regular=Kept.NOTHING)
     assert refused.value.data["items"] == which
 
 
 def test_less_than_a_sentence_is_not_given():
-    made = allocate([Item("a", 1_000, 1.0), Item("b", 5_000, 0.5)], 1_000 + SENTENCE - 1, allow_dropping=True)
+    made = allocate(
+        [Item("a", 1_000, 1.0), Item("b", 5_000, 0.5)], 1_000 + SENTENCE - 1, regular=Kept.NOTHING
+    )
     assert made.sizes["b"] in (0, SENTENCE)
     assert made.used == 1_000 + SENTENCE - 1
 
@@ -188,13 +197,45 @@ def test_the_five_best_become_top_ones_and_a_protected_one_is_promised_more():
 
 
 def test_nothing_is_allocated_to_nothing():
-    made = allocate([], 0, allow_dropping=False)
+    made = allocate([], 0, regular=Kept.HEADLINE)
     assert (dict(made.sizes), made.used, made.weight, made.utilization) == ({}, 0, 0.0, 0.0)
-    empty = allocate([Item("a", 0, 0.5)], 0, allow_dropping=True)
+    empty = allocate([Item("a", 0, 0.5)], 0, regular=Kept.NOTHING)
     assert (empty.levels["a"], empty.weight) == ("full", 0.5)
 
 
 def test_ids_given_twice_and_sizes_below_0_are_refused():
     for items in ([Item("a", 1, 1.0)] * 2, [Item("a", -1, 1.0)]):
         with pytest.raises(ValueError):
-            allocate(items, 10, allow_dropping=True)
+            allocate(items, 10, regular=Kept.NOTHING)
+
+
+@pytest.mark.parametrize(
+    ("budget", "smallest", "gave_way"),
+    [
+        (10_000, 1_000, None),
+        (2_500, 106, None),
+        (1_800, 25, None),
+        (1_590, 106, ItemClass.TOP),
+        (1_000, 25, ItemClass.TOP),
+        (200, 0, ItemClass.REGULAR),
+    ],
+)
+def test_promises_give_way_one_by_one_to_what_there_is(budget, smallest, gave_way):
+    items = [Item(f"s{n}", 1_000, n / 10) for n in range(10)]
+    made, broken = allocate_what_fits(items, budget, allow_dropping=False)
+    assert (min(made.sizes.values()), broken) == (smallest, gave_way)
+    assert made.used <= budget
+    assert made.utilization >= 0.9
+
+
+def test_what_is_protected_never_gives_way():
+    with pytest.raises(WindowError, match="protected"):
+        allocate_what_fits([Item("a", 1_000, 1.0, PROTECTED)], 105, allow_dropping=True)
+
+
+def test_where_dropping_is_allowed_it_breaks_no_promise():
+    items = [Item(f"s{n}", 1_000, n / 10) for n in range(10)]
+    made, broken = allocate_what_fits(items, 2_500, allow_dropping=True)
+    assert made.dropped
+    assert broken is None
+    assert allocate_what_fits(items, 1_000, allow_dropping=True)[1] is ItemClass.TOP

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from deep_research.budget import ModelRoles
+from deep_research.budget.metered import ModelRoles
 from deep_research.errors import DeepResearchError
 from deep_research.limits import Gates
 from deep_research.models import Message, ModelCall
@@ -34,7 +34,7 @@ async def spent(server, chance, cap):
     )
     provider = OpenAIChat("m", api_key="any", base_url=f"{server.base_url}/v1")
     models = ModelRoles(pool=pool, chain=[provider]).of_run(journal)
-    model = models.model(ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS)
+    model = models.model(ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS, steered=False)
     gate = asyncio.Semaphore(4)
 
     async def one():

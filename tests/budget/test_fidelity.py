@@ -6,12 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.budget.fidelity import ContentFidelity, Sent, of_run
-from deep_research.state import DeepResearchPhase
+from deep_research.budget.fidelity import ContentFidelity, RunFidelity
+from deep_research.state import DeepResearchPhase, Sending, SentItem
+
+
+def item(name, original, current):
+    return SentItem(id=name, original_tokens=original, current_tokens=current)
 
 
 def test_the_json_has_exactly_the_names_of_the_spec():
-    made = ContentFidelity.of([Sent("src-001", 5_000, 3_500), Sent("src-002", 8_000, 1_600)], available=6_000)
+    made = ContentFidelity.of([item("src-001", 5_000, 3_500), item("src-002", 8_000, 1_600)], available=6_000)
     assert json.loads(made.model_dump_json()) == {
         "content_fidelity": {
             "src-001": {
@@ -41,7 +45,7 @@ def test_the_json_has_exactly_the_names_of_the_spec():
 
 @given(st.lists(st.tuples(st.integers(0, 9_000), st.integers(0, 9_000))))
 def test_the_totals_are_those_of_the_items(sizes):
-    sent = [Sent(str(n), max(pair), min(pair)) for n, pair in enumerate(sizes)]
+    sent = [item(str(n), max(pair), min(pair)) for n, pair in enumerate(sizes)]
     made = ContentFidelity.of(sent, available=10_000).content_allocation_metadata
     whole = sum(one.original_tokens for one in sent)
     share = sum(one.current_tokens for one in sent) / whole if whole else 1.0
@@ -52,12 +56,12 @@ def test_the_totals_are_those_of_the_items(sizes):
 
 
 def test_what_lost_anything_never_reads_as_whole():
-    made = ContentFidelity.of([Sent("a", 1_000_000, 999_999)], available=1).content_allocation_metadata
+    made = ContentFidelity.of([item("a", 1_000_000, 999_999)], available=1).content_allocation_metadata
     assert made.fidelity == 0.9999
 
 
 def test_marks_around_a_text_make_no_more_of_it():
-    made = ContentFidelity.of([Sent("a", 100, 108)], available=200)
+    made = ContentFidelity.of([item("a", 100, 108)], available=200)
     assert made.content_fidelity["a"].compression_ratio == 1.0
     assert made.content_allocation_metadata.tokens_used == 108
 
@@ -69,23 +73,28 @@ def test_nothing_sent_of_nothing_is_whole():
 
 def test_an_item_sent_twice_is_refused():
     with pytest.raises(ValueError):
-        ContentFidelity.of([Sent("a", 1, 1), Sent("a", 1, 1)], available=2)
+        ContentFidelity.of([item("a", 1, 1), item("a", 1, 1)], available=2)
 
 
 def test_of_a_run_tokens_are_summed_and_items_are_told_once():
-    phases = {
-        DeepResearchPhase.ANALYSIS: ContentFidelity.of(
-            [Sent("a", 100, 100), Sent("b", 100, 50), Sent("c", 100, 0)], available=300
+    sent = {
+        DeepResearchPhase.ANALYSIS: Sending(
+            items=(item("a", 100, 100), item("b", 100, 50), item("c", 100, 0)),
+            available=300,
+            archived={"c": "sha256:0"},
         ),
-        DeepResearchPhase.SYNTHESIS: ContentFidelity.of(
-            [Sent("a", 100, 0), Sent("b", 100, 100), Sent("c", 100, 0)], available=200
+        DeepResearchPhase.SYNTHESIS: Sending(
+            items=(item("a", 100, 0), item("b", 100, 100), item("c", 100, 0)), available=200
         ),
     }
-    made = of_run(phases)
-    assert (made.tokens_used, made.tokens_available, made.utilization, made.fidelity) == (
+    made = RunFidelity.of(sent)
+    totals = made.content_allocation_metadata
+    assert (totals.tokens_used, totals.tokens_available, totals.utilization, totals.fidelity) == (
         250,
         500,
         0.5,
         0.4166,
     )
-    assert (made.items_dropped, made.items_summarized, made.band) == (1, 2, "Compressed")
+    assert (totals.items_dropped, totals.items_summarized, totals.band) == (1, 2, "Compressed")
+    assert (made.dropped_content_ids, made.content_archive_hashes) == (("c",), {"c": "sha256:0"})
+    assert made.phases[DeepResearchPhase.ANALYSIS].content_fidelity["b"].compression_ratio == 0.5

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from deep_research.budget import ModelRoles
+from deep_research.budget.metered import ModelRoles
 from deep_research.errors import AgentError, BudgetError, ConfigurationError, ModelError, WindowError
 from deep_research.limits import Gates
 from deep_research.models import Message, ModelCall, ModelProvider, Reply, StopReason, TokenUsage
@@ -15,7 +15,7 @@ from deep_research.models.pool import ModelPool, Shared
 from deep_research.models.profiles import Price, Profile
 from deep_research.models.retry import Persistence
 from deep_research.models.verdicts import Verdict, failure
-from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, ModelRole, RunOptions
+from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, ModelRole, RunOptions, Spent
 from deep_research.state.events import RunAborted, RunResumed
 from deep_research.state.phases import AbortReason
 from deep_research.testing import MemoryJournal
@@ -73,9 +73,9 @@ def call(text="a question", output=500):
     return ModelCall(messages=(Message(content=text),), max_output=output)
 
 
-def ask(models, *calls, role=ModelRole.PLANNER, phase=PLANNING):
+def ask(models, *calls, role=ModelRole.PLANNER, phase=PLANNING, steered=False):
     async def journey():
-        return [await models.model(role, phase).text(each) for each in calls]
+        return [await models.model(role, phase, steered=steered).text(each) for each in calls]
 
     return asyncio.run(journey())
 
@@ -317,3 +317,65 @@ def test_an_error_of_the_log_passes_and_nothing_stays_set_aside():
         ask(models, call())
     assert not models.spend.ledger.held
     assert not provider.calls
+
+
+# The shares of phases
+
+
+def test_a_phase_keeps_to_its_share_and_is_told_so():
+    provider = Provider()
+    models, _ = run_models(provider, budget=Budget(max_model_calls=9))
+    with pytest.raises(BudgetError) as caught:
+        ask(models, call(), call(), call(), steered=True)
+    assert len(provider.calls) == 1  # the first is allowed whatever the share
+    assert (caught.value.data["cap"], caught.value.data["share"]) == ("max_model_calls", "planning")
+
+
+def test_who_is_not_steered_has_all_that_the_caps_allow():
+    provider = Provider()
+    models, _ = run_models(provider, budget=Budget(max_model_calls=3))
+    ask(models, call(), call(), call(), steered=False)
+    assert len(provider.calls) == 3
+
+
+def at_analysis(budget, spent, profile=None, **roles):
+    models, journal = run_models(Provider(), budget=budget, profile=profile, **roles)
+    state = journal.state.model_copy(
+        update={"phase": DeepResearchPhase.ANALYSIS, "iteration": 3, "phase_spent": spent}
+    )
+    return models.roles.of_run(MemoryJournal(state))
+
+
+def affordable(models, inputs=80, output=20):
+    return models.affordable(ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS, inputs, output)
+
+
+def test_how_many_requests_a_phase_can_afford_follows_from_what_was_spent_when_it_began():
+    # In the last iteration half of what the report leaves may be spent by the end of the analysis.
+    idle = frozenset({ModelRole.ANALYZER})
+    assert affordable(at_analysis(Budget(), Spent())) is None
+    assert affordable(at_analysis(Budget(max_tokens=2_000), Spent(), asked=idle)) == 10
+    assert affordable(at_analysis(Budget(max_tokens=2_000), Spent(tokens=250), asked=idle)) == 7
+    assert affordable(at_analysis(Budget(max_tokens=2_000, max_model_calls=8), Spent(), asked=idle)) == 4
+    assert affordable(at_analysis(Budget(max_tokens=150), Spent(), asked=idle)) == 1
+    assert affordable(at_analysis(Budget(max_tokens=99), Spent(), asked=idle)) == 0
+    dear = 80 * PRICE.input / 1e6 + 20 * PRICE.output / 1e6
+    assert affordable(at_analysis(Budget(max_usd=6.1 * dear), Spent(), asked=idle)) == 3
+
+
+def test_what_a_report_takes_is_not_there_for_the_analysis():
+    assert affordable(at_analysis(Budget(max_model_calls=9), Spent())) == 4
+    assert affordable(at_analysis(Budget(max_model_calls=9), Spent(), asked=frozenset())) == 4
+    assert affordable(at_analysis(Budget(max_tokens=2_000), Spent())) == 5  # half is kept
+    priceless = Profile(context=10_000)
+    with pytest.raises(ConfigurationError, match="price of"):
+        affordable(at_analysis(Budget(max_usd=1.0), Spent(), profile=priceless))
+
+
+def test_where_no_model_writes_the_report_nothing_is_kept_for_it():
+    models, _ = run_models(Provider(), asked=frozenset({ModelRole.ANALYZER}))
+    assert models.roles.report_cost(800) == Spent()
+    models, _ = run_models([])
+    assert models.roles.report_cost(800) == Spent()
+    models, _ = run_models(Provider())
+    assert models.roles.report_cost(800).model_calls == 1

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.budget import Spend
-from deep_research.budget.spend import Ledger
+from deep_research.budget.ledger import Ledger
+from deep_research.budget.shares import Allowance, Share
+from deep_research.budget.spend import Spend
 from deep_research.errors import BudgetError, ConfigurationError
 from deep_research.state import (
     Budget,
@@ -164,3 +165,94 @@ def test_whatever_requests_take_the_cap_holds(cap, requests, chance):
         assert not spend.ledger.held
 
     asyncio.run(journey())
+
+
+# The shares of phases
+
+
+def of_phase(phase, tokens=100):
+    return reservation(0, tokens=tokens).model_copy(update={"phase": phase})
+
+
+def allowance(ceiling, first, answers=0, phase=DeepResearchPhase.PLANNING):
+    return Allowance(phase, {"max_tokens": Share(ceiling=ceiling, first=first)}, answers)
+
+
+def test_the_first_request_of_a_phase_may_pass_its_share_and_the_second_may_not():
+    async def journey():
+        spend = Spend(state(max_tokens=1_000))
+        share = allowance(50, 600)
+        first = await spend.hold(reservation(1), lambda: share)
+        spend.settle(first.call_id, 80, 0.0)
+        with pytest.raises(BudgetError) as caught:
+            await spend.hold(reservation(2), lambda: share)
+        await spend.hold(reservation(2))  # the cap itself is far away
+        return caught.value
+
+    error = asyncio.run(journey())
+    assert (error.data["cap"], error.data["share"], error.data["limit"]) == ("max_tokens", "planning", 50)
+    assert "what max_tokens has for the planning" in error.problem
+
+
+def test_what_is_kept_for_the_report_is_not_for_the_first_request_either():
+    with pytest.raises(BudgetError) as caught:
+        asyncio.run(Spend(state(max_tokens=1_000)).hold(reservation(1), lambda: allowance(50, 99)))
+    assert caught.value.data["share"] == "planning"
+
+
+def test_a_phase_whose_first_request_failed_may_ask_again():
+    async def journey():
+        spend = Spend(state(max_tokens=1_000))
+        share = allowance(50, 600)
+        first = await spend.hold(reservation(1), lambda: share)
+        second = asyncio.create_task(spend.hold(reservation(2), lambda: share))
+        await asyncio.sleep(0)
+        assert not second.done()  # one at a time
+        spend.settle(first.call_id, 100, 0.0, answered=False)
+        await second
+        spend.lose("call-000002")
+        await spend.hold(reservation(3), lambda: share)
+
+    asyncio.run(journey())
+
+
+def test_requests_of_a_phase_that_is_not_at_work_are_never_its_first():
+    share = allowance(50, 600, answers=None)
+    with pytest.raises(BudgetError):
+        asyncio.run(Spend(state(max_tokens=1_000)).hold(reservation(1), lambda: share))
+
+
+def test_the_cap_itself_is_told_before_the_share():
+    ledger = Ledger(Budget(max_tokens=90))
+    assert "share" not in ledger.refusal(reservation(1), allowance(50, 60)).data
+
+
+def test_what_is_settled_twice_or_after_it_was_given_up_is_charged_once():
+    async def journey():
+        spend = Spend(state())
+        await spend.hold(reservation(1))
+        spend.lose("call-000001")
+        spend.settle("call-000001", 20, 0.1)
+        spend.lose("call-000001")
+        return spend.ledger
+
+    ledger = asyncio.run(journey())
+    assert (ledger.calls, ledger.tokens) == (1, 100)
+
+
+def test_what_only_asks_what_a_model_can_do_is_no_answer_to_a_phase():
+    async def journey():
+        spend = Spend(state(max_tokens=1_000))
+        share = allowance(50, 600)
+        probe = await spend.hold(reservation(1).model_copy(update={"probe": True}), lambda: share)
+        spend.settle(probe.call_id, 60, 0.0)
+        plan = await spend.hold(reservation(2), lambda: share)
+        spend.settle(plan.call_id, 60, 0.0)
+        with pytest.raises(BudgetError):
+            await spend.hold(reservation(3), lambda: share)
+        usage = Usage()
+        for request in (probe, plan):
+            usage = usage.charged(request, request.tokens, 0.0, failed=False)
+        return usage.answers(DeepResearchPhase.PLANNING), spend.ledger.answers[DeepResearchPhase.PLANNING]
+
+    assert asyncio.run(journey()) == (1, 1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.budget import Window, batches
+from deep_research.budget.window import Window, batches
 from deep_research.errors import WindowError
 
 

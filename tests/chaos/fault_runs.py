@@ -16,7 +16,7 @@ from deep_research.limits import Gate, Gates
 from deep_research.models.abilities import Abilities
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.models.pool import Shared
-from deep_research.models.profiles import Profile
+from deep_research.models.profiles import Price, Profile
 from deep_research.models.retry import MOST_REQUESTS, Persistence
 from deep_research.sources.search import SearchRequest, SearchResult
 from deep_research.state import AbortReason, SourceQuality
@@ -117,8 +117,11 @@ class _Open(Gate):
         pass
 
 
-def engine(server: ModelServer, *, slow: bool = False, role: str = "") -> DeepResearch:
-    """A new one, that knows nothing of the model yet and does not sleep."""
+def engine(
+    server: ModelServer, *, slow: bool = False, role: str = "", price: Price | None = None, **more: Any
+) -> DeepResearch:
+    """A new one, that knows nothing of the model yet and does not sleep. ``price`` is that of the model, ``more`` goes to
+    the engine as it is."""
     provider = OpenAIChat("model-1", base_url=f"{server.base_url}/v1")
     research = DeepResearch(
         model=provider,
@@ -128,10 +131,11 @@ def engine(server: ModelServer, *, slow: bool = False, role: str = "") -> DeepRe
         max_sub_queries=2,
         reflection="always" if role == "supervisor" else "never",
         operation_timeout=SHORT if slow else 60.0,
+        **more,
     )
     pool = research._parts.models.pool
     pool.common = Shared(gates=_Impatient(), abilities=Abilities())
-    pool.profiles = {provider.name: Profile(forms=("schema", "tool"))}
+    pool.profiles = {provider.name: Profile(forms=("schema", "tool"), price=price)}
     pool.persistence = Persistence(sleep=_no_sleep, chance=lambda: 0.0)
     return research
 

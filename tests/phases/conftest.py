@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from deep_research.budget import ModelRoles, RunModels
+from deep_research.budget.metered import ModelRoles, RunModels
 from deep_research.models.pool import ModelPool, Shared
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
@@ -21,13 +21,13 @@ async def at_once(seconds):
 def work():
     """Runs a phase with a provider; what was recorded is in the journal that it gives."""
 
-    def run(phase, state, provider, *, texts=(), profile=LARGE, journal=None):
+    def run(phase, state, provider, *, texts=(), profile=LARGE, journal=None, by_role=None):
         journal = journal or MemoryJournal(state, texts=texts)
         provider.probed = False
         pool = ModelPool(
             profiles={provider.name: profile}, common=Shared(), persistence=Persistence(sleep=at_once)
         )
-        models = RunModels(ModelRoles(pool=pool, chain=(provider,)), journal)
+        models = RunModels(ModelRoles(pool=pool, chain=(provider,), by_role=by_role or {}), journal)
         asyncio.run(phase.run(journal.state, journal, models))
         return journal
 

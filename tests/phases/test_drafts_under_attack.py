@@ -3,7 +3,7 @@
 import pytest
 
 from deep_research.phases.analysis.merging import _says_no_more
-from deep_research.phases.prompting import Aliases
+from deep_research.phases.prompting import Aliases, Room
 from deep_research.phases.synthesis.drafting import Given, is_cut, with_ids
 from deep_research.state import ConfidenceLevel, Finding
 
@@ -17,7 +17,7 @@ def finding(content):
     )
 
 
-GIVEN = Given((finding("c"),), Aliases("F", ["find-000000000001"]), 1_000)
+GIVEN = Given((finding("c"),), Aliases("F", ["find-000000000001"]), {}, Room(1_000))
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,20 @@
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 import pytest
 
+from deep_research import SharedBudget
+from deep_research.budget.metered import ModelRoles
 from deep_research.errors import ExtractionError, FetchError, SearchError
 from deep_research.evidence.copies import fingerprint
 from deep_research.evidence.quality import QualityLists
+from deep_research.models.pool import ModelPool
 from deep_research.phases.base import WorkLimits
-from deep_research.phases.gathering import GatheringPhase, SearchGatherer
+from deep_research.phases.gathering import GathererOutput, GatheringPhase, SearchGatherer
+from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.reading import Reading
 from deep_research.phases.synthesis.phase import synthesizer_input
 from deep_research.sources.extract import Document
@@ -280,6 +285,161 @@ def test_a_page_that_an_earlier_iteration_read_is_not_fetched_again():
     assert len(journal.state.sub_queries[1].source_ids) == 2
 
 
+# Caps on pages
+
+
+def fetched(cap, sub_queries=(QUERY,), *, pages=None, provider=None, **more):
+    """What comes of a run that may ask for so many pages; each search finds four of its own."""
+    found = {s.query: [page(4 * s.index + n) for n in range(4)] for s in sub_queries}
+    site = Site(pages or {at(n): f"{TEXT} Page {n}." for n in range(4 * len(sub_queries))})
+    options = {"budget": Budget(max_fetches=cap), "max_sources_per_query": 3}
+    journal = gathered(
+        provider or Found(by_query=found), site, sub_queries=sub_queries, options=options, **more
+    )
+    return journal.state, site
+
+
+def three():
+    return tuple(
+        SubQuery(id=f"subq-{n}", query=f"Bell Rock lighthouse height {n}", index=n) for n in range(3)
+    )
+
+
+def test_no_more_pages_are_asked_for_than_the_cap_allows_and_the_others_are_told():
+    state, site = fetched(2)
+    assert site.read_at == [at(0), at(1)]
+    assert state.usage.fetches == 2
+    (limit,) = state.limits
+    assert (limit.name, limit.cap, limit.used, limit.skipped) == ("max_fetches", 2, 2, (at(2), at(3)))
+    assert limit.line == (
+        "2 pages of example.org were left unread: max_fetches leaves no more pages to this search."
+    )
+
+
+@pytest.mark.parametrize("cap", range(8))
+def test_searches_side_by_side_share_the_cap_evenly_whoever_comes_first(cap):
+    state, site = fetched(cap, three())
+    assert len(site.read_at) == cap == state.usage.fetches
+    each = [sum(int(url.rpartition("/")[2]) // 4 == n for url in site.read_at) for n in range(3)]
+    assert each == [cap // 3 + (n < cap % 3) for n in range(3)]
+    (limit,) = state.limits  # of all searches one
+    assert (limit.cap, limit.used) == (cap, cap)
+
+
+def test_without_a_cap_pages_are_counted_all_the_same():
+    state, site = fetched(None)
+    assert state.usage.fetches == len(site.read_at) == 3
+    assert state.limits == ()
+
+
+def test_what_earlier_rounds_asked_for_is_taken_from_the_cap():
+    state, _ = fetched(4)
+    again = SubQuery(id="subq-b", query="Bell Rock lighthouse tower", index=1, iteration=2)
+    state = state.model_copy(update={"iteration": 2, "sub_queries": (*state.sub_queries, again)})
+    handoff = GatheringPhase(SearchGatherer([Found()])).handoff(again, state, frozenset())
+    assert (state.usage.fetches, handoff.fetches) == (3, 1)
+
+
+def test_a_page_that_cannot_be_read_was_asked_for_and_one_that_is_refused_was_not():
+    pages = {
+        at(0): FetchError("Not fetched: a private address.", refused=True, asked=False),
+        at(1): FetchError("The page is gone (404)."),
+        at(2): TEXT,
+        at(3): TEXT + "Three.",
+    }
+    state, site = fetched(2, pages=pages)
+    assert site.read_at == [at(0), at(1), at(2)]  # what was refused is given back
+    assert state.usage.fetches == 2
+
+
+def test_a_page_that_was_saved_and_is_fresh_is_none_that_is_asked_for():
+    class Saved(Site):
+        async def read(self, url):
+            return replace(await super().read(url), asked=False)
+
+    site = Saved({at(n): f"{TEXT} Page {n}." for n in range(4)})
+    state = DeepResearchState(
+        query="q", sub_queries=(QUERY,), options=RunOptions(budget=Budget(max_fetches=3))
+    )
+    journal = MemoryJournal(state)
+    gatherer = SearchGatherer([Found(*map(page, range(3)))], reading=Reading(pages=site))
+    asyncio.run(GatheringPhase(gatherer).run(state, journal))
+    assert (journal.state.usage.fetches, len(journal.state.sources)) == (0, 3)
+
+
+def test_a_text_that_a_service_gave_stands_in_where_no_page_may_be_asked_for():
+    abstract = page(0, text="An abstract on Bell Rock lighthouse height.", text_at=at("paper.pdf"))
+    state, site = fetched(0, provider=Found(abstract, page(1)))
+    assert site.read_at == []
+    assert [source.url for source in state.sources] == [at(0)]
+
+
+def test_a_search_that_breaks_off_is_charged_with_all_the_pages_it_might_ask_for():
+    class Broken:
+        deterministic = False
+
+        async def __call__(self, handoff):
+            raise RuntimeError("oops")
+
+    sub_queries = three()
+    options = RunOptions(budget=Budget(max_fetches=7))
+    journal = MemoryJournal(DeepResearchState(query="q", sub_queries=sub_queries, options=options))
+    asyncio.run(GatheringPhase(Broken()).run(journal.state, journal))
+    assert journal.state.usage.fetches == 7
+    provider = Found(by_query={QUERY.query: SearchError("no answer")})
+    assert fetched(7, provider=provider)[0].usage.fetches == 0
+
+
+# Budgets that are shared with other runs
+
+
+def with_shared(shared, agent, sub_queries):
+    """What a run gathers that draws on shared budgets."""
+    journal = MemoryJournal(DeepResearchState(query="q", sub_queries=sub_queries))
+    models = ModelRoles(pool=ModelPool()).of_run(journal, shared=[shared])
+    asyncio.run(GatheringPhase(agent).run(journal.state, journal, models))
+    return journal.state
+
+
+def test_searches_and_pages_are_taken_from_a_shared_budget_before_they_are_made():
+    shared = SharedBudget(max_searches=2, max_fetches=3)
+    sub_queries = three()
+    site = Site({at(n): f"{TEXT} Page {n}." for n in range(12)})
+    found = {s.query: [page(4 * s.index + n) for n in range(4)] for s in sub_queries}
+    provider = Found(by_query=found)
+    state = with_shared(shared, SearchGatherer([provider], reading=Reading(pages=site)), sub_queries)
+    assert (len(provider.requests), len(site.read_at)) == (2, 3)
+    assert (shared.spent.searches, shared.spent.fetches) == (2, 3) == (state.usage.searches, 3)
+    assert (shared.left.max_searches, shared.left.max_fetches) == (0, 0)
+    by_name = {limit.name: limit for limit in state.limits}
+    assert by_name["max_searches"].skipped == (sub_queries[2].query,)
+    assert "The shared cap of 2 searches is reached" in by_name["max_searches"].line
+    assert "a budget that is shared with other runs leaves no more pages" in by_name["max_fetches"].line
+
+
+def test_other_wordings_are_taken_from_a_shared_budget_too():
+    shared = SharedBudget(max_searches=2)
+    question = "How long did Robert Stevenson take to build the Bell Rock lighthouse?"
+    provider = Found()
+    with_shared(
+        shared, SearchGatherer([provider], rewordings=3), (QUERY.model_copy(update={"query": question}),)
+    )
+    assert len(provider.requests) == 2 == shared.spent.searches
+
+
+def test_a_gatherer_of_ones_own_is_charged_with_what_it_says():
+    class Own:
+        deterministic = False
+
+        async def __call__(self, handoff):
+            return GathererOutput(sources=(), wordings=("other words",), fetches=4)
+
+    shared = SharedBudget(max_searches=9)
+    state = with_shared(shared, Own(), (QUERY,))
+    assert (shared.spent.searches, shared.spent.fetches) == (2, 4)
+    assert (state.usage.searches, state.usage.fetches) == (2, 4)
+
+
 # The verifier
 
 
@@ -470,8 +630,9 @@ def test_when_reading_fails_as_nobody_foresaw_no_page_is_read_on_alone():
 
     async def journey():
         reading = Reading(pages=Broken({}), clock=lambda: MORNING)
+        results = [(page(number), at(number)) for number in range(3)]
         with pytest.raises(RuntimeError, match="oops"):
-            await reading._pages([page(number) for number in range(3)], SearchFilters(), None)
+            await reading._pages(results, SearchFilters(), None, Fetching())
         await asyncio.sleep(0)
         assert sorted(ended) == [at(1), at(2)]
         assert asyncio.all_tasks() == {asyncio.current_task()}

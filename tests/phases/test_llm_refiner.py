@@ -125,5 +125,5 @@ def test_a_long_report_and_many_gaps_fit_a_small_window_and_it_shows():
     )
     call = model.calls[0][0]
     assert (len(call.system) + len(call.messages[0].content)) / 3 + call.max_output < 8_192
-    assert "characters are left out here" in call.messages[0].content
+    assert "[…]" in call.messages[0].content
     assert "For want of room the refiner was given only a part of the gaps." in output.notes

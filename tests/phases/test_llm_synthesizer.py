@@ -5,10 +5,12 @@ import re
 
 import pytest
 
-from deep_research.errors import ModelError
+from deep_research.budget.fitting import ContentRules
+from deep_research.errors import ModelError, WindowError
 from deep_research.models.base import Reply, StopReason, TokenUsage
 from deep_research.models.profiles import Profile
 from deep_research.models.verdicts import TOO_LONG, Verdict, failure
+from deep_research.phases.prompting import Room
 from deep_research.phases.synthesis.drafting import Draft, body_of, given, is_cut, with_ids
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.llm import LLMSynthesizer
@@ -80,7 +82,7 @@ def written(answers, **more):
 
 
 def material(findings=FINDINGS):
-    return given(handoff(findings=findings), room=100_000)
+    return given(handoff(findings=findings), Room(100_000))
 
 
 def test_all_that_is_wanted_reaches_the_prompt():
@@ -262,26 +264,52 @@ def test_a_text_that_breaks_off_is_known_by_its_end(text, cut):
     assert is_cut(text) is cut
 
 
-def test_the_surest_findings_are_kept_where_there_is_no_room_and_the_report_says_so():
-    findings = tuple(
-        finding(n, ConfidenceLevel.HIGH if n > 55 else ConfidenceLevel.LOW, words=120) for n in range(1, 61)
-    )
-    model = ScriptedModel([GOOD], profile=Profile(context=8_192, output=4_096))
-    output, _ = written(model, findings=findings)
+MANY = tuple(
+    finding(n, ConfidenceLevel.HIGH if n > 55 else ConfidenceLevel.LOW, words=120) for n in range(1, 61)
+)
+SMALL = Profile(context=8_192, output=4_096)
+
+
+def test_where_there_is_no_room_something_of_each_finding_is_told_and_the_surest_whole():
+    model = ScriptedModel([GOOD], profile=SMALL)
+    output, _ = written(model, findings=MANY)
+    call = model.calls[0][0]
+    shown = call.messages[0].content
+    assert MANY[-1].content in shown
+    assert MANY[39].content not in shown
+    assert all(f"F{n} (" in shown for n in range(1, 61))
+    assert output.notes[-1] == "Findings were shortened before the report was written, for want of room."
+    assert output.notes[-1] in output.report
+    assert (len(call.system) + len(shown)) / 3 + call.max_output < 8_192
+    sent = {item.id: item for item in output.sent.items}
+    assert sent[MANY[-1].id].current_tokens == sent[MANY[-1].id].original_tokens
+    assert 0 < sent[MANY[39].id].current_tokens < sent[MANY[39].id].original_tokens
+
+
+def test_where_dropping_is_allowed_the_least_of_them_are_left_out():
+    model = ScriptedModel([GOOD], profile=SMALL)
+    writer = LLMSynthesizer(ContentRules(allow_dropping=True))
+    output = asyncio.run(writer(handoff(findings=MANY), model))
     shown = model.calls[0][0].messages[0].content
     assert "Fact number 60 " in shown
     assert "Fact number 40 " not in shown
-    assert output.notes == ("Findings of less weight were left out of the report for want of room.",)
-    assert output.notes[0] in output.report
-    call = model.calls[0][0]
-    assert (len(call.system) + len(shown)) / 3 + call.max_output < 8_192
+    assert "Findings of less weight were left out of the report for want of room." in output.notes
+    assert any(not item.current_tokens for item in output.sent.items)
+
+
+def test_where_nothing_is_managed_what_does_not_fit_is_refused():
+    refused = WindowError("A prompt does not fit.")
+    model = ScriptedModel([refused, GOOD], profile=SMALL)
+    with pytest.raises(WindowError):
+        asyncio.run(LLMSynthesizer(ContentRules(enabled=False))(handoff(findings=MANY), model))
+    assert all(f.content in model.calls[0][0].messages[0].content for f in MANY)
 
 
 def test_a_prompt_that_the_model_finds_too_long_is_halved_once():
     error = failure(Verdict.FATAL, "too long", model="m", hint=TOO_LONG)
     output, model = written([error, GOOD], findings=tuple(finding(n, words=40) for n in range(1, 41)))
     first, second = (call.messages[0].content for call, _ in model.calls)
-    assert second.count("Fact number") < 0.6 * first.count("Fact number")
+    assert len(second) < 0.6 * len(first)
     assert "for want of room" in output.report
 
 

@@ -10,19 +10,21 @@ from deep_research.models.verdicts import TOO_LONG, Verdict, failure
 from deep_research.phases.prompting import (
     Aliases,
     Message,
+    Room,
     in_window,
     one_line,
     output_for,
     room_for,
     shortened,
-    size_of,
     unfenced,
 )
 from deep_research.testing.models import ScriptedModel
 
+COUNT = Counter().expected
+
 
 def message(room=10_000):
-    return Message(room)
+    return Message(Room(room))
 
 
 def test_the_mark_is_another_in_each_message():
@@ -87,7 +89,7 @@ def test_names_stand_for_the_ids_that_were_given_and_others_are_counted():
 
 @pytest.mark.parametrize("text", ["word " * 3_000, "Wort" * 4_000, "灯台の歴史について。" * 900])
 def test_a_text_that_is_too_long_keeps_its_ends_and_says_how_much_is_missing(text):
-    made = shortened(text, 500)
+    made = shortened(text, 500, COUNT)
     assert Counter().expected(made) <= 500
     head, marker, tail = made.partition("[… ")
     assert text.startswith(head.strip())
@@ -98,7 +100,7 @@ def test_a_text_that_is_too_long_keeps_its_ends_and_says_how_much_is_missing(tex
 
 
 def test_a_text_that_fits_is_not_touched():
-    assert shortened("a question", 10) == "a question"
+    assert shortened("a question", 10, COUNT) == "a question"
 
 
 def test_lines_that_do_not_fit_are_counted():
@@ -113,9 +115,9 @@ def test_a_message_that_is_too_long_for_the_model_is_made_half_as_long_once():
     rooms = []
 
     def compose(room):
-        rooms.append(room)
-        made = message(room)
-        made.add("word " * (room // 2))
+        rooms.append(room.tokens)
+        made = Message(room)
+        made.add("word " * (room.tokens // 2))
         return made
 
     async def send(made):
@@ -123,7 +125,7 @@ def test_a_message_that_is_too_long_for_the_model_is_made_half_as_long_once():
             raise failure(Verdict.FATAL, "too long", model="m", hint=TOO_LONG)
         return made.size
 
-    size = asyncio.run(in_window(2_000, compose, send))
+    size = asyncio.run(in_window(Room(2_000), compose, send))
     assert len(rooms) == 2
     assert size <= rooms[1] <= 1_000
 
@@ -145,7 +147,7 @@ def test_other_failures_are_not_asked_again_and_a_second_one_is_raised(error, ti
         raise error
 
     with pytest.raises((ModelError, WindowError)):
-        asyncio.run(in_window(1_000, message, send))
+        asyncio.run(in_window(Room(1_000), Message, send))
     assert len(asked) == times
 
 
@@ -155,9 +157,9 @@ def test_an_answer_gets_no_more_than_a_third_of_a_small_window():
     small = ScriptedModel(profile=Profile(context=6_000, output=6_000))
     assert output_for(small, 6_000) == 2_000
     assert output_for(ScriptedModel(), 6_000) == 6_000
-    assert room_for(small, 2_000, "x" * 30_000) == 0
+    assert asyncio.run(room_for(small, 2_000, "x" * 30_000)).tokens == 0
 
 
 def test_size_is_counted_in_bytes_so_that_no_script_is_too_cheap():
-    assert size_of("灯台" * 100) == 200
-    assert size_of("word" * 75) == 100
+    assert Counter().expected("灯台" * 100) == 200
+    assert Counter().expected("word" * 75) == 100

@@ -10,7 +10,7 @@ from deep_research import Budget, DeepResearch, RunStatus
 from deep_research.errors import AgentError, BudgetError, WindowError
 from deep_research.models.verdicts import TOO_LONG, Verdict, failure
 from deep_research.state import Limit
-from deep_research.supervisor.outage import LATER, Way, is_spent, limit_of, parking_for, way_after
+from deep_research.supervisor.outage import LATER, Way, is_spent, limit_of, parking_for, share_of, way_after
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.reading import ReadingModel
 
@@ -64,6 +64,24 @@ def test_a_cap_is_told_in_plain_figures(cap, said):
     limit = limit_of(BudgetError("spent", cap="max_tokens", limit=cap, used=1))
     assert said in limit.message
     assert limit_of(WindowError("too long")) is None
+
+
+def test_a_share_that_is_used_up_is_told_in_one_line_and_is_no_cap_that_was_reached():
+    error = BudgetError("spent", cap="max_tokens", share="analysis", limit=50, used=40)
+    limit = share_of(error)
+    assert (limit.name, limit.cap, limit.used) == ("max_tokens:analysis", 50, 40)
+    assert limit.message == (
+        "The analysis had its share of max_tokens; what was left of it was done without a model."
+    )
+    assert limit_of(error) is None
+    assert not is_spent((limit,))
+    assert share_of(BudgetError("spent", cap="max_tokens", limit=50, used=40)) is None
+
+
+def test_a_shared_cap_is_told_as_such():
+    limit = limit_of(BudgetError("spent", cap="max_usd", limit=0.5, used=0.4, shared=True))
+    assert limit.message.startswith("The shared cap max_usd of 0.5 was reached")
+    assert is_spent((limit,))
 
 
 def test_only_caps_on_models_say_that_another_round_is_no_use():
@@ -147,9 +165,15 @@ def test_a_reached_cap_falls_back_tells_the_limit_and_stops_iterating(tmp_path, 
         result = research.run(QUESTION)
     assert result.status is RunStatus.COMPLETED
     assert len(model.calls) == calls
-    assert any(limit.name == "max_model_calls" for limit in result.limits)
-    if calls < 3:  # with the third call the report was written, and nothing of it is missing
-        assert f"The cap max_model_calls of {calls} was reached" in result.report
+    names = {limit.name for limit in result.limits}
+    if calls == 2:  # the second call is kept for the report
+        assert "max_model_calls:analysis" in names
+        assert "The analysis had its share of max_model_calls" in result.report
+        assert result.report_metadata.writer == "synthesizer"
+        return
+    assert "max_model_calls" in names
+    if calls == 1:  # with the third call the report was written, and nothing of it is missing
+        assert "The cap max_model_calls of 1 was reached" in result.report
     assert result.iterations == 1
     assert len(result.report) > 100
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 
 from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.accounting import fidelity_line
+from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.interfaces.cli.session import Session
 from deep_research.research import ResearchResult
 from deep_research.state import Budget, SubQueryStatus
@@ -20,23 +22,27 @@ _ADVICE = {
     "config": ("Correct the setting, then:", True),
     "error": ("Try again with:", True),
 }
-_CAP_FLAGS = {"max_searches": "--max-searches", "max_seconds": "--max-seconds"}
+_CAP_FLAGS = {
+    option.dest: option.flag for option in BY_NAME["run"].options if option.dest in Budget.model_fields
+}
 _MOST_GAPS = 10
 
 
 def closing(session: Session, result: ResearchResult) -> list[str]:
-    """One line, and the gaps below it when there was no evidence. A terminal gets it folded, its command on a
-    line of its own."""
+    """One line, below it the gaps when there was no evidence, above it what was not sent of what was found. A terminal
+    gets it folded, its command on a line of its own."""
     said, command = _words(session, result)
+    sent = [line] if (line := fidelity_line(result.fidelity)) else []
     gaps = [gap.description for gap in result.gaps if not gap.addressed and result.reason == "no_evidence"]
     listed = [f"  - {text.line(gap)}" for gap in gaps[:_MOST_GAPS]]
     if len(gaps) > _MOST_GAPS:
         listed.append(f"  - and {len(gaps) - _MOST_GAPS} more")
     if sys.stderr is None or not sys.stderr.isatty():
-        return [f"{said} {command}".rstrip(), *listed]
+        return [*sent, f"{said} {command}".rstrip(), *listed]
     columns = text.size(sys.stderr).columns - 1
     folded = [part for line in listed for part in text.fold(line, columns, "    ")]
-    return [*text.fold(text.line(said), columns), *([command] if command else []), *folded]
+    above = [part for line in sent for part in text.fold(line, columns)]
+    return [*above, *text.fold(text.line(said), columns), *([command] if command else []), *folded]
 
 
 def _words(session: Session, result: ResearchResult) -> tuple[str, str]:
@@ -97,10 +103,12 @@ def _nobody_answered(result: ResearchResult) -> bool:
 
 
 def _raise_of(result: ResearchResult) -> str:
-    """Which caps were reached, as they are given at the prompt."""
-    named = dict.fromkeys(limit.name for limit in result.limits if limit.name in Budget.model_fields)
-    flags = [_CAP_FLAGS.get(name, f"--set {name}=N") for name in named]
-    return f"Ask again with a higher {' and '.join(flags or _CAP_FLAGS.values())}."
+    """Which caps were reached, or else were given, as they are written at the prompt."""
+    names = (limit.name.partition(":")[0] for limit in result.limits)  # of a share, that of the cap
+    reached = dict.fromkeys(name for name in names if name in Budget.model_fields)
+    given = [name for name, cap in result.state.options.budget if cap is not None]
+    flags = [_CAP_FLAGS.get(name, f"--set {name}=N") for name in reached or given]
+    return f"Ask again with a higher {' and '.join(flags) or 'cap'}."
 
 
 def _spent(result: ResearchResult) -> str:
@@ -109,7 +117,7 @@ def _spent(result: ResearchResult) -> str:
     if not usage.model_calls:
         return ""
     tokens = usage.input_tokens + usage.output_tokens
-    cost = "price unknown" if usage.cost_usd is None else f"${usage.cost_usd:.4f}"
+    cost = "price unknown" if usage.cost_usd is None else text.dollars(usage.cost_usd)
     at_most = "" if usage.tokens_known else "at most "
     return f" {text.count(usage.model_calls, 'request')} to models, {at_most}{tokens:,} tokens, {cost}."
 

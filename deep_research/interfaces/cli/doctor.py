@@ -23,6 +23,7 @@ from deep_research.interfaces.cli.check import BROKEN, NOTE, OK, Check
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.doctor_models import models
 from deep_research.interfaces.cli.doctor_search import search
+from deep_research.interfaces.cli.doctor_tokens import archive, tokens
 from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.session import setting_arguments
 from deep_research.logs import get_log, redact, redact_value
@@ -66,6 +67,8 @@ def doctor(args: Namespace, console: Console) -> int:
             checks += _checked(name, partial(look, found.settings))
         checks += _checked("search", partial(search, found.settings, probe=args.probe))
         checks += _checked("models", partial(models, found.settings, probe=args.probe))
+        checks += _checked("tokens", partial(tokens, found.settings))
+        checks += _checked("archive", partial(archive, found.settings))
     checks += _checked("packages", _packages)
     lines = [line for found in resolved for line in _setting_lines(found)]
     broken = any(check.state == BROKEN for check in checks)
@@ -158,7 +161,7 @@ def _database(settings: Settings) -> Iterator[Check]:
 @contextmanager
 def _read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """Looks without writing; closing the last connection may, so there the lock rule of the store holds too."""
-    from deep_research.store.locks import FileLock
+    from deep_research.locks import FileLock
     from deep_research.store.writer import wal_needs_lock
 
     connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=5.0)

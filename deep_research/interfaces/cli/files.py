@@ -27,23 +27,23 @@ def check_target(name: str | None) -> None:
         raise _refused(name, error) from None
 
 
-def write_report(name: str, report: str) -> None:
-    """The whole report or nothing; an earlier file is replaced. Raises `UsageError`."""
+def write_whole(name: str, text: str) -> None:
+    """The whole text or nothing; an earlier file is replaced. Raises `UsageError`."""
     target = _target(name)
     try:
         if _special(target):
-            target.write_text(report, encoding="utf-8", newline="\n")
+            target.write_text(text, encoding="utf-8", newline="\n")
         else:
-            _replace(target, report)
+            _replace(target, text)
     except OSError as error:
         raise _refused(name, error) from None
 
 
-def _replace(target: Path, report: str) -> None:
+def _replace(target: Path, text: str) -> None:
     fresh = _beside(target)
     try:
         with fresh.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(report)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

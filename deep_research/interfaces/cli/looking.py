@@ -7,6 +7,7 @@ from datetime import datetime
 
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.accounting import fidelity_line, show_budget
 from deep_research.interfaces.cli.describe import described
 from deep_research.interfaces.cli.running import conclude, deliver
 from deep_research.interfaces.cli.session import Session
@@ -35,9 +36,14 @@ async def status(session: Session) -> int:
 
 async def show(session: Session) -> int:
     result = await session.engine.aresult(session.args.id)
+    if session.args.budget:
+        show_budget(session, result)
+        return 0
     deliver(session, result)
     if result.status != "completed":
         conclude(session, result)
+    elif session.talks and (said := fidelity_line(result.fidelity)):
+        session.console.note(said)
     return 0
 
 

@@ -51,6 +51,10 @@ def _carried_out(args: Namespace, console: Console, engine: EngineFactory | None
         from deep_research.interfaces.cli.doctor import doctor
 
         return doctor(args, console)
+    if args.command == "archive":
+        from deep_research.interfaces.cli.archiving import archiving
+
+        return archiving(args, console)
     if args.command == "eval":
         from deep_research.interfaces.cli.evaluating import evaluation
 

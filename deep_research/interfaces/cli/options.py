@@ -41,7 +41,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command. ``arguments`` are its positional ones, as (name, help)."""
+    """One command. ``arguments`` are its positional ones, as (name, help); one in square brackets may be left out."""
 
     name: str
     summary: str
@@ -112,8 +112,17 @@ COMMANDS = (
             ),
             Option(flag="--max-sources-per-query", metavar="N", help="Sources kept for each sub-query."),
             Option(flag="--words", metavar="N", name="report_words", help="Length the report aims at."),
+            Option(flag="--max-usd", metavar="USD", help="Cap on the dollars of the run."),
+            Option(
+                flag="--max-tokens", metavar="N", help="Cap on the tokens of the run, in and out together."
+            ),
+            Option(
+                flag="--max-model-calls", metavar="N", help="Cap on the run's requests to language models."
+            ),
             Option(flag="--max-searches", metavar="N", help="Cap on the searches of the run."),
+            Option(flag="--max-fetches", metavar="N", help="Cap on the pages that are fetched."),
             Option(flag="--max-seconds", metavar="S", help="Cap on the seconds of work of the run."),
+            Option(flag="--estimate", help="Tell what the run may take, and do not start it."),
             Option(
                 flag="--system-prompt", metavar="TEXT", help="Instructions added to those of every agent."
             ),
@@ -142,7 +151,10 @@ COMMANDS = (
         summary="Print the report of a run again.",
         example="deep-research show deepres-0123456789ab --out report.md",
         arguments=(_ID,),
-        options=(_OUT,),
+        options=(
+            _OUT,
+            Option(flag="--budget", help="Print instead what it was allowed, and what it spent on what."),
+        ),
     ),
     Command(
         name="events",
@@ -165,6 +177,19 @@ COMMANDS = (
         summary="Remove a run and its saved texts.",
         example="deep-research delete deepres-0123456789ab",
         arguments=(_ID,),
+    ),
+    Command(
+        name="archive",
+        summary="Look after the texts kept of what was left out of prompts.",
+        example="deep-research archive restore 3fa8c01d --out original.txt",
+        arguments=(
+            (
+                "ACTION",
+                "list: what is kept, newest first; restore: print a text again; clean: remove what expired.",
+            ),
+            ("[HASH]", "The text to restore: the beginning of its hash is enough."),
+        ),
+        options=(Option(flag="--out", metavar="FILE", help="Write the restored text to FILE."),),
     ),
     Command(
         name="doctor",
@@ -222,7 +247,8 @@ def parser(command: Command) -> argparse.ArgumentParser:
     """The parser of one command."""
     made = _Parser(command.usage, f"{command.summary}\n\nexample:\n  {command.example}")
     for name, text in command.arguments:
-        made.add_argument(name.lower(), metavar=name, help=text)
+        plain = name.strip("[]")
+        made.add_argument(plain.lower(), metavar=plain, help=text, nargs=None if plain == name else "?")
     if command.options:
         _add(made.add_argument_group("options of this command"), command.options)
     _add(made.add_argument_group("options of every command"), COMMON)

@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Sequence
 
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli.closing import closing
+from deep_research.interfaces.cli.estimating import estimate
 from deep_research.interfaces.cli.exits import of_run
-from deep_research.interfaces.cli.files import check_target, write_report
+from deep_research.interfaces.cli.files import check_target, write_whole
 from deep_research.interfaces.cli.progress import Watching, watching
 from deep_research.interfaces.cli.session import Interrupted, Session
 from deep_research.research import DeepResearch, ResearchResult
@@ -25,12 +26,17 @@ def prepare(args: Namespace) -> None:
 
     Raises `UsageError`.
     """
+    for flag in ("estimate", "budget"):
+        if getattr(args, flag, False) and args.out is not None:
+            raise UsageError(f"--{flag} writes no report.", hint="Leave out --out.")
     check_target(getattr(args, "out", None))
     if getattr(args, "question", None) == "-":
         args.question = _from_stdin()
 
 
 async def run(session: Session) -> int:
+    if session.args.estimate:
+        return estimate(session)
     handle = await session.engine.astart(session.args.question)
     return await _carry_out(session, handle.research_id, handle.aresult(), ())
 
@@ -78,7 +84,7 @@ def deliver(session: Session, result: ResearchResult) -> None:
     """The report or the JSON to where it was asked for."""
     args, console = session.args, session.console
     if args.out and result.report:
-        write_report(args.out, result.report)
+        write_whole(args.out, result.report)
     if args.json:
         console.print(result.model_dump_json())
     elif result.report and not args.out:

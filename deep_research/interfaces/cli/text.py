@@ -78,6 +78,19 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def in_bytes(number: int) -> str:
+    """Bytes in the unit that reads best."""
+    for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= of:
+            return f"{number / of:,.1f} {unit}"
+    return f"{number} B"
+
+
+def short_hash(content_hash: str) -> str:
+    """As much of a hash as tells texts apart."""
+    return content_hash.rpartition(":")[2][:12]
+
+
 def table(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
     """Rows in columns; the last one takes what is left and is cut there."""
     widths = [max(map(width, cells)) for cells in zip(*rows, strict=True)][:-1]
@@ -86,6 +99,28 @@ def table(rows: Sequence[Sequence[str]], columns: int) -> list[str]:
         lead = "".join(f"{pad(cell, size)}  " for cell, size in zip(row, widths, strict=False))
         lines.append((lead + clip(row[-1], max(8, columns - width(lead)))).rstrip())
     return lines
+
+
+def figures(rows: Sequence[Sequence[str]], columns: int, *, names: int = 1) -> list[str]:
+    """Rows of names, which stand at the left of their columns, and of figures, which stand at the right. The first
+    column is cut where a line would be too long."""
+    widths = [max(map(width, cells)) for cells in zip(*rows, strict=True)]
+    widths[0] = min(widths[0], max(8, columns - sum(widths[1:]) - 2 * (len(widths) - 1)))
+    return [
+        "  ".join(
+            pad(cell, size) if place < names else f"{' ' * (size - width(cell))}{cell}"
+            for place, (cell, size) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def dollars(amount: float | None) -> str:
+    """Small sums to a hundredth of a cent."""
+    if amount is None:
+        return "unknown"
+    fine = f"{amount:,.4f}"
+    return f"${amount:,.2f}" if amount >= 10 or fine.endswith("00") else f"${fine}"
 
 
 def size(stream: TextIO) -> os.terminal_size:

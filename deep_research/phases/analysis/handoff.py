@@ -15,6 +15,7 @@ from deep_research.state import (
     Mention,
     QualityUpdate,
     Record,
+    Sending,
     SourceQuality,
     Span,
     SubQuery,
@@ -22,7 +23,8 @@ from deep_research.state import (
 
 
 class SourceText(Record):
-    """A source with its whole readable text. ``passages`` are the spans of ``content`` that the search matched."""
+    """A source with its readable text. ``passages`` are the spans of the whole text that the search matched;
+    ``tokens`` are those of the whole text, where ``content`` is less than that, else 0."""
 
     id: str
     title: str
@@ -35,6 +37,7 @@ class SourceText(Record):
     relevance: float | None = None
     passages: tuple[Span, ...] = ()
     mentions: tuple[Mention, ...] = ()
+    tokens: int = 0
 
 
 class AnalyzerInput(Handoff):
@@ -48,6 +51,11 @@ class AnalyzerInput(Handoff):
     sources: tuple[SourceText, ...] = ()
     open_gaps: tuple[Gap, ...] = ()
     findings: tuple[Finding, ...] = ()
+
+    @property
+    def looked_for(self) -> str:
+        """What a source that is too long is looked through for."""
+        return "\n".join((self.original_query, *(s.query for s in self.sub_queries)))
 
 
 class AnalyzedQuote(Record):
@@ -80,7 +88,8 @@ class AnalyzedGap(Record):
 
 class AnalyzerOutput(Record):
     """``quoted`` says that every finding rests on quotes: one of which none is found in its source is left out.
-    ``unknown`` counts ids that were named and never given. ``notes`` are what a reader of the report should know."""
+    ``unknown`` counts ids that were named and never given. ``notes`` are what a reader of the report should know;
+    ``sent`` is what a model was given of the sources."""
 
     findings: tuple[AnalyzedFinding, ...] = ()
     gaps: tuple[AnalyzedGap, ...] = ()
@@ -89,6 +98,7 @@ class AnalyzerOutput(Record):
     quoted: bool = False
     unknown: int = 0
     notes: tuple[str, ...] = ()
+    sent: Sending = Sending()
 
 
 class SurveyInput(Handoff):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from deep_research.budget.fitting import DEFAULTS, Content, ContentRules
 from deep_research.models.language import LanguageModel
-from deep_research.phases.analysis.excerpts import excerpt
 from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -21,10 +22,10 @@ from deep_research.phases.analysis.handoff import (
 )
 from deep_research.phases.analysis.merging import merge
 from deep_research.phases.prompting import (
-    OF_QUESTION,
     RULES,
     Aliases,
     Message,
+    Room,
     asked,
     brief,
     listed,
@@ -33,21 +34,17 @@ from deep_research.phases.prompting import (
     opening,
     output_for,
     room_for,
-    size_of,
 )
 from deep_research.state import ConfidenceLevel, QualityUpdate, SourceQuality
 
 MOST_OUTPUT = 6_000  # tokens, thoughts included
-SOURCE_CHARS = 12_000  # of one source; of longer ones the part that bears on the question is read
-BATCH_CHARS = 60_000  # of all sources of a call: more, and models overlook what stands in the middle
+CALL_TOKENS = 20_000  # of the sources of a call: more, and models overlook what stands in the middle
 MOST_GAPS = 3  # of a reading
 MOST_GAP_QUERIES = 3
 LONGEST_GAP = 1_000  # characters
-LEAST_CHARS = 400  # of a source, below which reading it is no use
-AROUND_SOURCE = 250  # characters of what stands around a source
+AROUND_SOURCE = 90  # tokens of what stands around a source, about
 LONGEST_TITLE = 300  # characters
 OF_BESIDE = 0.08  # of the room, for each of the things that stand beside the sources
-_CHARS_A_TOKEN = 3
 
 SYSTEM = f"""\
 You read sources for a piece of research and write down what they say about the question. Every source has \
@@ -117,21 +114,27 @@ class LLMAnalyzer:
     deterministic = False
     falls_back = True
     name = "analyzer"
-    source_chars = SOURCE_CHARS
-    source_extra = AROUND_SOURCE
+    call_tokens = CALL_TOKENS
+    around_source = AROUND_SOURCE
 
-    def __init__(self) -> None:
+    def __init__(self, rules: ContentRules = DEFAULTS) -> None:
+        self._rules = rules
         self._extractive = ExtractiveAnalyzer()
 
-    def batch_chars(self, model: LanguageModel, question: str = "") -> int:
-        """Characters of the sources that are read in one call about ``question``."""
-        room = room_for(model, output_for(model, MOST_OUTPUT), SYSTEM)
-        room -= min(size_of(question), int(room * OF_QUESTION))
-        return max(LEAST_CHARS, min(BATCH_CHARS, int(room * _CHARS_A_TOKEN * 0.7)))
+    async def room_for_sources(self, handoff: AnalyzerInput, model: LanguageModel) -> Room:
+        """What a call has for sources, those of ``handoff`` aside."""
+        room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
+        beside = _beside(handoff, room)
+        beside.add(_closing(handoff))
+        return replace(room, tokens=max(0, room.tokens - beside.size))
 
     async def __call__(self, handoff: AnalyzerInput, model: LanguageModel) -> AnalyzerOutput:
-        reading, message = await asked(model, SYSTEM, MOST_OUTPUT, Reading, lambda room: _told(handoff, room))
-        return _output(reading, handoff).model_copy(update={"notes": message.notes(self.name)})
+        reading, message = await asked(
+            model, SYSTEM, MOST_OUTPUT, Reading, lambda room: _told(handoff, room), self._rules
+        )
+        return _output(reading, handoff).model_copy(
+            update={"notes": message.notes(self.name), "sent": message.sending}
+        )
 
     async def survey(self, handoff: SurveyInput, model: LanguageModel) -> SurveyOutput:
         """Order and coverage by code; what several readings have in common by the model."""
@@ -142,17 +145,30 @@ class LLMAnalyzer:
         return await merge(handoff, looked, model) if handoff.readings > 1 else looked
 
 
-def _told(handoff: AnalyzerInput, room: int) -> Message:
+def _told(handoff: AnalyzerInput, room: Room) -> Message:
     """The sources with as much of each as there is room for."""
-    allowance = SOURCE_CHARS
-    while True:
-        message = _with_sources(handoff, room, allowance)
-        if message.size <= room or allowance <= LEAST_CHARS:
-            return message
-        allowance = max(LEAST_CHARS, int(min(allowance * 0.9, allowance * 0.95 * room / message.size)))
+    message = _beside(handoff, room)
+    heads = {source.id: _head(source) for source in handoff.sources}
+    left = room.tokens - message.size - message.count(_closing(handoff))
+    left -= sum(message.count(message.fenced("source S00", head)) for head in heads.values())
+    contents = [
+        Content(s.id, (s.content,), *handoff.weights.source(s), tokens=s.tokens) for s in handoff.sources
+    ]
+    fitted = message.fitted(contents, max(0, left), handoff.looked_for, "long sources")
+    names = Aliases("S", [s.id for s in handoff.sources]).names
+    for source in handoff.sources:
+        if text := fitted.texts[source.id]:
+            message.material(f"source {names[source.id]}", f"{heads[source.id]}\n\n{text}")
+    message.add(_closing(handoff))
+    return message
 
 
-def _with_sources(handoff: AnalyzerInput, room: int, allowance: int) -> Message:
+def _closing(handoff: AnalyzerInput) -> str:
+    return f"Read these sources. {manner(handoff)} Quotes stay in theirs."
+
+
+def _beside(handoff: AnalyzerInput, room: Room) -> Message:
+    """What stands beside the sources."""
     message = Message(room)
     opening(message, handoff)
     brief(message, handoff.research_brief)
@@ -170,22 +186,16 @@ def _with_sources(handoff: AnalyzerInput, room: int, allowance: int) -> Message:
             "Known from earlier rounds; write it again only where these sources carry it too or contradict it:"
         )
         message.material("known", listed(message.lines(known, OF_BESIDE, "earlier findings")))
-    names = Aliases("S", [s.id for s in handoff.sources]).names
-    for source in handoff.sources:
-        message.material(f"source {names[source.id]}", _shown(source, allowance))
-        if len(source.content) > allowance:
-            message.shortened["long sources"] = None
-    message.add(f"Read these {len(handoff.sources)} sources. {manner(handoff)} Quotes stay in theirs.")
     return message
 
 
-def _shown(source: SourceText, allowance: int) -> str:
+def _head(source: SourceText) -> str:
     about = [f"Title: {one_line(source.title)[:LONGEST_TITLE]}"]
     if source.url:
         about.append(f"Address: {one_line(source.url)[:LONGEST_TITLE]}")
     if source.published:
         about.append(f"Date: {source.published.isoformat()}")
-    return "\n".join([*about, "", excerpt(source.content, source.passages, allowance)])
+    return "\n".join(about)
 
 
 def _output(reading: Reading, handoff: AnalyzerInput) -> AnalyzerOutput:

@@ -10,7 +10,7 @@ from deep_research.evidence.text import NEGATIONS, content_stems, words
 from deep_research.models.language import LanguageModel
 from deep_research.models.verdicts import Verdict, is_too_long
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SurveyInput, SurveyOutput
-from deep_research.phases.prompting import RULES, Aliases, Message, asked, manner, one_line, opening
+from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, manner, one_line, opening
 from deep_research.state import Finding
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included
@@ -61,7 +61,7 @@ async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel
 class _Asked(Message):
     """The message, with the findings and gaps that it has names for: those that fit, the first in rank."""
 
-    def __init__(self, handoff: SurveyInput, room: int) -> None:
+    def __init__(self, handoff: SurveyInput, room: Room) -> None:
         super().__init__(room)
         opening(self, handoff)
         findings = handoff.findings[:MOST_FINDINGS]

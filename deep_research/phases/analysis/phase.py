@@ -1,41 +1,39 @@
-"""ANALYSIS: sources in batches, one unit each, then all of it weighed together."""
+"""ANALYSIS: sources in portions, one unit each, then all of it weighed together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-from deep_research.budget import RunModels
-from deep_research.evidence.agreement import confidence, filled, merged
-from deep_research.evidence.citations import locate
-from deep_research.evidence.contradictions import contradictions
+from deep_research.budget.allocation import ItemClass
+from deep_research.budget.metered import RunModels
 from deep_research.phases.analysis.handoff import (
-    AnalyzedFinding,
-    AnalyzedGap,
     AnalyzerInput,
     AnalyzerOutput,
-    SourceText,
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.phases.base import Phase, noted, off_loop, shared, together
+from deep_research.phases.analysis.loading import Shortening, Texts
+from deep_research.phases.analysis.portions import Portion, Reading, fitted, whole
+from deep_research.phases.analysis.weighing import analyzed, finding_of, weighed, with_survey
+from deep_research.phases.base import Agent, Phase, WorkLimits, noted, off_loop, shared, together
+from deep_research.phases.keeping import Original, keep, to_keep
+from deep_research.phases.summarizing import Summarizer
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     Finding,
     Gap,
-    QualityUpdate,
+    Limit,
+    ModelRole,
+    Sending,
+    SentItem,
     Source,
 )
-from deep_research.state.events import Event, EvidenceWeighed, Progress, SourcesAnalyzed
-from deep_research.state.identity import finding_id, gap_id
+from deep_research.state.events import ContentSent, Event, EvidenceWeighed, LimitReached, Progress
 from deep_research.state.journal import Journal
 
 SURVEYED = 200  # sources that are looked at together, the best by what is known of them
-OPENING = 2_400  # characters of a source without matched passages
-MATCHED = 10_000  # characters of a source's matched passages
-LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
-GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
 
 
 class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
@@ -45,150 +43,187 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     phase = DeepResearchPhase.ANALYSIS
     answer_type = AnalyzerOutput
 
+    def __init__(
+        self,
+        agent: Agent[AnalyzerInput, AnalyzerOutput],
+        *,
+        limits: WorkLimits | None = None,
+        summarizer: Summarizer | None = None,
+    ) -> None:
+        """With a ``summarizer``, the model of that role chooses what is kept of sources that are too long."""
+        super().__init__(agent, limits=limits)
+        self._summarizer = summarizer
+
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         if state.phase_done:
             return
-        # All batches of this pass, also those read before a crash: what remains must be what it would have been.
+        # All portions of this pass, also those read before a crash: what remains must be what it would have been.
         earlier = state.analyzed - state.analyzed_now
-        unread_before = (s for s in state.sources if s.id not in earlier and s.content_hash)
-        batches = list(self._batches(unread_before, state.query, models))
-        unread = ([s for s in batch if s.id not in state.analyzed] for batch in batches)
+        sources = [s for s in state.sources if s.id not in earlier and s.content_hash]
+        texts = Texts(journal, self.limits.batch_bytes)
+        reading = await self._reading(sources, state, texts, models)
+        total = len(reading.portions)
+        unread = [p for p in reading.portions if any(s.id not in state.analyzed for s in p.sources)]
         await together(
-            (partial(self._unit, batch, state, journal, len(batches), models) for batch in unread if batch),
+            (partial(self._unit, portion, state, texts, total, models) for portion in unread),
             at_once=self.limits.max_concurrent,
         )
-        state = journal.state
-        weighed = await off_loop(len(state.findings), _weigh, state, several=len(batches) > 1)
         # What was found in earlier rounds, or before a retry, was not read together with this.
-        readings = len(batches) + bool(earlier)
-        survey = await self._survey(journal.state, weighed, readings, journal, models)
-        notes: list[Event] = []
-        if survey is not None:
-            weighed = _with_survey(weighed, survey, state)
-            notes += noted(survey.notes)
-            found = await self._found_together(survey, state, journal)
-            fresh = {f.id for f in found}
-            known = {f.id for f in state.findings} - set(weighed.dropped)
-            dropped = [i for i in dict.fromkeys(survey.dropped) if i in known and i not in fresh]
-            weighed = weighed.model_copy(
-                update={
-                    "findings": (*(f for f in weighed.findings if f.id not in {*fresh, *dropped}), *found),
-                    "dropped": (*weighed.dropped, *dropped),
-                }
-            )
-        await journal.record(weighed, *notes)
+        left_out = _left_out(reading, journal.state)
+        await self._weigh(journal.state, total, total + bool(earlier), texts, models, left_out)
 
-    async def _found_together(
-        self, survey: SurveyOutput, state: DeepResearchState, journal: Journal
-    ) -> list[Finding]:
-        """What the survey found, with its quotes in place; a finding that stands already is not there twice."""
-        given = {s.id: s for s in state.sources if s.content_hash}
-        named = {i for item in survey.findings for i in item.source_ids} & given.keys()
-        held = [given[i] for i in sorted(named)]
-        texts = dict(
-            zip((s.id for s in held), await journal.texts([s.content_hash or "" for s in held]), strict=True)
+    async def _reading(
+        self, sources: Sequence[Source], state: DeepResearchState, texts: Texts, models: RunModels | None
+    ) -> Reading:
+        """What is read in which calls. An agent may set its own ``batch_bytes``; or, if it uses a model, tell by
+        ``room_for_sources`` what a call has room for, of which it takes ``call_tokens`` at most."""
+        if not hasattr(self.agent, "room_for_sources"):
+            return whole(sources, int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes)))
+        if not sources:
+            return Reading(())
+        told = self._told(state)
+        room = await self.agent.room_for_sources(told, self._model(models))
+        return await off_loop(
+            len(sources),
+            fitted,
+            sources,
+            await texts.counted(sources, room.counter),
+            window=room.tokens,
+            call=getattr(self.agent, "call_tokens", room.tokens),
+            around=getattr(self.agent, "around_source", 0),
+            budget=room.rules.reading_tokens,
+            weights=told.weights,
+            rules=room.rules,
+            counter=room.counter,
         )
-        found = (_finding(item, {s.id: s for s in held}, texts, state) for item in survey.findings)
-        return [f for f in found if f is not None]
-
-    async def _survey(
-        self,
-        state: DeepResearchState,
-        weighed: EvidenceWeighed,
-        readings: int,
-        journal: Journal,
-        models: RunModels | None,
-    ) -> SurveyOutput | None:
-        """The agent's look at everything together, when it has one."""
-        if not hasattr(self.agent, "survey") or not state.sources:
-            return None
-        changed = {g.id: g for g in weighed.gaps}
-        findings = {f.id: f for f in (*state.findings, *weighed.findings)}
-        handoff = SurveyInput(
-            **shared(state, self.phase),
-            sub_queries=state.current_sub_queries(),
-            sources=await self._matched(state.sources[:SURVEYED], journal),
-            findings=tuple(f for f in findings.values() if f.id not in weighed.dropped),
-            gaps=tuple(changed.get(g.id, g) for g in state.gaps),
-            first_look=state.first_look,
-            follow_ups=state.max_sub_queries if state.iteration < state.max_iterations else 0,
-            readings=readings,
-        )
-        return await self.ask_also("survey", handoff, SurveyOutput, models)
-
-    async def _matched(self, sources: Sequence[Source], journal: Journal) -> tuple[SourceText, ...]:
-        """The sources with what the searches matched of their texts, which are loaded a few at a time."""
-        held = [s for s in sources if s.content_hash]
-        matched: list[SourceText] = []
-        for batch in _batched(held, self.limits.batch_bytes):
-            texts = await journal.texts([s.content_hash for s in batch if s.content_hash])
-            matched += [_with_text(s, _passages(s, text)) for s, text in zip(batch, texts, strict=True)]
-        return tuple(matched)
-
-    def _batches(
-        self, sources: Iterable[Source], question: str, models: RunModels | None
-    ) -> Iterable[tuple[Source, ...]]:
-        """An agent may set its own ``batch_bytes``; or, if it uses a model, ``batch_chars`` by the model's window and the
-        question, of which a source takes at most ``source_chars``, and ``source_extra`` for what stands around it."""
-        if hasattr(self.agent, "batch_chars"):
-            room = self.agent.batch_chars(self._model(models), question)
-            most, extra = getattr(self.agent, "source_chars", room), getattr(self.agent, "source_extra", 0)
-            return _batched(sources, room, most=most, extra=extra)
-        return _batched(sources, int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes)))
 
     async def _unit(
         self,
-        batch: Sequence[Source],
+        portion: Portion,
         state: DeepResearchState,
-        journal: Journal,
+        texts: Texts,
         total: int,
         models: RunModels | None,
     ) -> None:
-        journal.progress(Progress(phase=self.phase, message=f"reading {len(batch)} sources", total=total))
+        many = len(portion.sources)
+        texts.journal.progress(Progress(phase=self.phase, message=f"reading {many} sources", total=total))
+        told = self._told(state)
+        shortening = self._shortening(told.looked_for, models)
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
-        handoff = await self.handoff(batch, state, journal)
+        handoff = told.model_copy(update={"sources": await texts.given(portion, shortening)})
         answer = await self.ask(handoff, models)
-        event = await off_loop(len(answer.findings), _event, answer, handoff, batch, state)
-        notes = noted(answer.notes)
-        del handoff, answer
-        await journal.record(event, *notes)
+        quoted = {q.source_id for finding in answer.findings for q in finding.quotes}
+        known = {s.id: s.content for s in handoff.sources if not s.tokens}
+        known |= await texts.of([s for s in portion.sources if s.id in quoted and s.id not in known])
+        event = await off_loop(len(answer.findings), analyzed, answer, handoff, portion.sources, known, state)
+        events: list[Event] = [event, *noted(answer.notes), *_problems(shortening)]
+        del handoff, known
+        if portion.sizes:
+            events += await self._sent(answer, portion, texts)
+        del answer
+        await texts.journal.record(*events)
 
-    async def handoff(
-        self, batch: Sequence[Source], state: DeepResearchState, journal: Journal
-    ) -> AnalyzerInput:
-        texts = await journal.texts([s.content_hash for s in batch if s.content_hash])
+    def _shortening(self, query: str, models: RunModels | None) -> Shortening:
+        if self._summarizer is None or models is None or not models.roles.by_role.get(ModelRole.SUMMARIZER):
+            return Shortening(query)
+        return Shortening(query, self._summarizer, models.model(ModelRole.SUMMARIZER, self.phase))
+
+    def _told(self, state: DeepResearchState) -> AnalyzerInput:
+        """What a call is told beside its sources."""
         return AnalyzerInput(
             **shared(state, self.phase),
             research_brief=state.research_brief,
             source_count=len(state.sources),
             high_quality_sources=state.high_quality_sources(),
             sub_queries=state.current_sub_queries(),
-            sources=tuple(_with_text(s, text) for s, text in zip(batch, texts, strict=True)),
             open_gaps=_open_at_start(state),
             findings=tuple(f for f in state.findings if f.iteration < state.iteration),
         )
 
+    async def _sent(self, answer: AnalyzerOutput, portion: Portion, texts: Texts) -> list[Event]:
+        """What a model was given of the sources, those for which there was no room included."""
+        dropped = (
+            SentItem(id=s.id, original_tokens=portion.wholes[s.id], current_tokens=0)
+            for s in portion.sources
+            if portion.is_dropped(s)
+        )
+        items = (*answer.sent.items, *dropped)
+        kept: dict[str, str] = {}
+        notes: list[Event] = []
+        if self.limits.archive is not None:
+            wanted = {item.id: item for item in to_keep(items)}
+            for batch in texts.batches(s for s in portion.sources if s.id in wanted):
+                found = await texts.of(batch)
+                originals = {s.id: _original(s, found[s.id]) for s in batch}
+                hashes, told = await keep(self.limits.archive, [wanted[i] for i in originals], originals)
+                kept |= hashes
+                notes += told
+        sending = Sending(items=items, available=portion.available, archived=kept)
+        return [ContentSent(phase=self.phase, sending=sending), *notes]
 
-def _batched(
-    sources: Iterable[Source], room: int, *, most: int | None = None, extra: int = 0
-) -> Iterable[tuple[Source, ...]]:
-    """The sources in order, in batches as large as ``room`` allows; each counts with ``most`` and ``extra`` at most."""
-    batch: list[Source] = []
-    size = 0
-    for source in sources:
-        length = extra + (source.length if most is None else min(source.length, most))
-        if batch and size + length > room:
-            yield tuple(batch)
-            batch, size = [], 0
-        batch.append(source)
-        size += length
-    if batch:
-        yield tuple(batch)
+    async def _weigh(
+        self,
+        state: DeepResearchState,
+        batches: int,
+        readings: int,
+        texts: Texts,
+        models: RunModels | None,
+        limits: Sequence[Event],
+    ) -> None:
+        """All batches put together, and looked at once more by an agent that does so."""
+        event = await off_loop(len(state.findings), weighed, state, several=batches > 1)
+        survey = await self._survey(state, event, readings, texts, models)
+        notes = list(limits)
+        if survey is not None:
+            event = with_survey(event, survey, state)
+            notes += noted(survey.notes)
+            found = await self._found_together(survey, state, texts)
+            fresh = {f.id for f in found}
+            known = {f.id for f in state.findings} - set(event.dropped)
+            dropped = [i for i in dict.fromkeys(survey.dropped) if i in known and i not in fresh]
+            event = event.model_copy(
+                update={
+                    "findings": (*(f for f in event.findings if f.id not in {*fresh, *dropped}), *found),
+                    "dropped": (*event.dropped, *dropped),
+                }
+            )
+        await texts.journal.record(event, *notes)
 
+    async def _found_together(
+        self, survey: SurveyOutput, state: DeepResearchState, texts: Texts
+    ) -> list[Finding]:
+        """What the survey found, with its quotes in place; a finding that stands already is not there twice."""
+        given = {s.id: s for s in state.sources if s.content_hash}
+        named = {i for item in survey.findings for i in item.source_ids} & given.keys()
+        held = {i: given[i] for i in sorted(named)}
+        known = await texts.of(list(held.values()))
+        found = (finding_of(item, held, known, state) for item in survey.findings)
+        return [f for f in found if f is not None]
 
-def _passages(source: Source, text: str) -> str:
-    """What the searches matched, or the opening where they do not say."""
-    return "\n".join(text[p.start : p.end] for p in source.passages)[:MATCHED] or text[:OPENING]
+    async def _survey(
+        self,
+        state: DeepResearchState,
+        event: EvidenceWeighed,
+        readings: int,
+        texts: Texts,
+        models: RunModels | None,
+    ) -> SurveyOutput | None:
+        """The agent's look at everything together, when it has one."""
+        if not hasattr(self.agent, "survey") or not state.sources:
+            return None
+        changed = {g.id: g for g in event.gaps}
+        findings = {f.id: f for f in (*state.findings, *event.findings)}
+        handoff = SurveyInput(
+            **shared(state, self.phase),
+            sub_queries=state.current_sub_queries(),
+            sources=await texts.matched(state.sources[:SURVEYED]),
+            findings=tuple(f for f in findings.values() if f.id not in event.dropped),
+            gaps=tuple(changed.get(g.id, g) for g in state.gaps),
+            first_look=state.first_look,
+            follow_ups=state.max_sub_queries if state.iteration < state.max_iterations else 0,
+            readings=readings,
+        )
+        return await self.ask_also("survey", handoff, SurveyOutput, models)
 
 
 def _open_at_start(state: DeepResearchState) -> tuple[Gap, ...]:
@@ -201,146 +236,37 @@ def _open_at_start(state: DeepResearchState) -> tuple[Gap, ...]:
     )
 
 
-def _with_text(source: Source, text: str) -> SourceText:
-    return SourceText(
-        id=source.id,
-        title=source.title,
-        url=source.url,
-        snippet=source.snippet,
-        content=text,
-        quality=source.quality,
-        published=source.published,
-        sub_query_id=source.sub_query_id,
-        relevance=source.relevance,
-        passages=source.passages,
-        mentions=source.mentions,
-    )
+def _original(source: Source, text: str) -> Original:
+    about = {"title": source.title} | ({"url": source.url} if source.url else {})
+    return Original(text, "source", about)
 
 
-def _event(
-    answer: AnalyzerOutput, handoff: AnalyzerInput, batch: Sequence[Source], state: DeepResearchState
-) -> SourcesAnalyzed:
-    given = {s.id: s for s in batch}
-    texts = {s.id: s.content for s in handoff.sources}
-    findings = [_finding(item, given, texts, state, quoted=answer.quoted) for item in answer.findings]
-    open_gaps = {g.id for g in handoff.open_gaps}
-    first = next((n for n, s in enumerate(state.sources) if s.id in given), 0) * GAPS_PER_SOURCE
-    return SourcesAnalyzed(
-        source_ids=tuple(given),
-        findings=tuple(f for f in findings if f is not None),
-        gaps=tuple(
-            _gap(item, state, first + number)
-            for number, item in enumerate(answer.gaps)
-            if item.description.strip()
-        ),
-        quality_updates=tuple(
-            QualityUpdate(source_id=u.source_id, quality=u.quality)
-            for u in answer.quality_updates
-            if u.source_id in given
-        ),
-        addressed_gap_ids=tuple(i for i in dict.fromkeys(answer.addressed_gap_ids) if i in open_gaps),
-        unfounded=sum(finding is None for finding in findings),
-        unknown_ids=answer.unknown,
-        own_words=answer.quoted and any(findings),
-    )
+def _problems(shortening: Shortening) -> list[LimitReached]:
+    """Why a model that was to choose what is kept of sources could not."""
+    messages = (f"Sources were shortened without a model: {problem}" for problem in shortening.problems)
+    return [LimitReached(limit=Limit(name="summarizer", message=message)) for message in messages]
 
 
-def _gap(item: AnalyzedGap, state: DeepResearchState, rank: int) -> Gap:
-    return Gap(
-        id=gap_id(item.description),
-        description=" ".join(item.description.split()),
-        suggested_queries=item.suggested_queries,
-        priority=item.priority,
-        iteration=state.iteration,
-        rank=rank,
-    )
-
-
-def _finding(
-    item: AnalyzedFinding,
-    given: dict[str, Source],
-    texts: dict[str, str],
-    state: DeepResearchState,
-    *,
-    quoted: bool = False,
-) -> Finding | None:
-    """The finding with its quotes in place, or None when no source that was given carries it. Where it has to be
-    ``quoted``, only a source whose quote was found does."""
-    content = " ".join(item.content.split())
-    source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in given)
-    if not content or not source_ids or (quoted and len(content) > LONGEST_FINDING):
-        return None
-    located = (
-        locate(
-            q.quote,
-            texts[q.source_id],
-            source_id=q.source_id,
-            content_hash=given[q.source_id].content_hash or "",
-            hint=q.start,
-        )
-        for q in item.quotes
-        if q.source_id in source_ids
-    )
-    quotes = tuple(q for q in located if q is not None)
-    if quoted:
-        source_ids = tuple(i for i in source_ids if any(q.source_id == i for q in quotes))
-        if not source_ids:
-            return None
-    return Finding(
-        id=finding_id(content),
-        content=content,
-        confidence=confidence(item.confidence, source_ids, given),
-        source_ids=source_ids,
-        category=item.category,
-        quotes=quotes,
-        sub_query_id=item.sub_query_id,
-        relevance=item.relevance,
-        iteration=item.iteration or state.iteration,
-    )
-
-
-def _weigh(state: DeepResearchState, *, several: bool) -> EvidenceWeighed:
-    """Put the batches together. When there were several, a gap that one of them saw may be filled by another."""
-    known = {f.id: f for f in state.findings}
-    findings = merged(state.findings, {s.id: s for s in state.sources})
-    kept = {f.id for f in findings}
-    by_others = filled(state.unresolved_gaps(), [f.content for f in findings]) if several else set()
-    gaps: list[Gap] = []
-    for gap in state.gaps:
-        if gap.id in by_others or (gap.addressed and gap.resolution is None):
-            resolution = f"Evidence was found in iteration {state.iteration}."
-            gaps.append(gap.model_copy(update={"addressed": True, "resolution": resolution}))
-    return EvidenceWeighed(
-        findings=tuple(f for f in findings if known[f.id] != f),
-        dropped=tuple(i for i in known if i not in kept),
-        gaps=tuple(gaps),
-        contradictions=contradictions(findings),
-    )
-
-
-def _with_survey(weighed: EvidenceWeighed, survey: SurveyOutput, state: DeepResearchState) -> EvidenceWeighed:
-    """The event with the survey's scores, and its follow-up queries at the first gap that is still open."""
-    known = {s.id for s in state.sources}
-    changed = {g.id: g for g in weighed.gaps}
-    current = {g.id: g for g in state.gaps} | changed
-    for gap_id_ in survey.addressed_gap_ids:
-        if gap_id_ in current and not current[gap_id_].addressed:
-            resolution = f"Evidence was found in iteration {state.iteration}."
-            changed[gap_id_] = current[gap_id_].model_copy(
-                update={"addressed": True, "resolution": resolution}
-            )
-    for number, item in enumerate(survey.gaps):
-        gap = _gap(item, state, len(state.gaps) + number)
-        changed.setdefault(gap.id, gap)
-    still_open = [g for g in ({g.id: g for g in state.gaps} | changed).values() if not g.addressed]
-    if still_open and survey.follow_ups:
-        first = min(still_open, key=lambda g: (g.priority, g.iteration, g.rank))
-        changed[first.id] = first.model_copy(update={"suggested_queries": survey.follow_ups})
-    return weighed.model_copy(
-        update={
-            "gaps": tuple(changed.values()),
-            "scores": {key: score for key, score in survey.scores.items() if key in known},
-            "completeness": survey.completeness,
-            "unknown_ids": survey.unknown,
-        }
-    )
+def _left_out(reading: Reading, state: DeepResearchState) -> list[Event]:
+    """What of the sources was not read, or not whole, for want of room."""
+    limits = []
+    given = {item.id: item for item in state.sent.get(DeepResearchPhase.ANALYSIS, Sending()).items}
+    read = [given[s.id] for portion in reading.portions for s in portion.sources if s.id in given]
+    cut = sum(0 < item.current_tokens < item.original_tokens for item in read)
+    opening = "For want of room" if state.iteration == 1 else f"For want of room, in round {state.iteration},"
+    if cut:
+        whole = sum(item.original_tokens for item in read)
+        left = sum(min(item.current_tokens, item.original_tokens) for item in read)
+        share = f"{100 * left / whole:.0f} %" if 200 * left > whole else "less than 1 %"
+        were = "1 source was" if cut == 1 else f"{cut} of {len(read)} sources were"
+        message = f"{opening} {were} read in part: the model was given {share} of the text of all."
+        limits.append(Limit(name="window", message=message, cap=reading.budget))
+    if dropped := reading.dropped:
+        were = "1 source was" if len(dropped) == 1 else f"{len(dropped)} sources were"
+        skipped = tuple(source.url or source.title for source in dropped)
+        message = f"{opening} {were} not read at all."
+        limits.append(Limit(name="window", message=message, cap=reading.budget, skipped=skipped))
+    if reading.gave_way is ItemClass.TOP:
+        message = f"{opening} less was read of the best sources than is meant to be."
+        limits.append(Limit(name="window", message=message, cap=reading.budget))
+    return [LimitReached(limit=limit) for limit in limits]

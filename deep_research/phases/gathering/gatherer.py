@@ -10,9 +10,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
+from deep_research.budget.sharing import Purse
 from deep_research.calls import Calls
 from deep_research.errors import SearchError
 from deep_research.evidence.wording import Match, matched, wordings
+from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, GatherStats
 from deep_research.phases.gathering.reading import Reading
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
@@ -29,9 +31,11 @@ class SearchGatherer:
     """``SearchGatherer(providers, corpus=None)``. ``timeout`` is seconds per call to a provider; ``rewordings`` how often
     a search that found nothing, or nothing to the point, is made again in other words; ``reading`` reads pages and
     judges sources; ``notes`` are what readers should know of all its searches; after ``patience`` seconds a sub-query
-    makes do with the pages that were read by then."""
+    makes do with the pages that were read by then. Called with a purse, it takes from that each search but the first of a
+    query, and each page."""
 
     deterministic = False
+    uses_purse = True
 
     def __init__(
         self,
@@ -61,8 +65,9 @@ class SearchGatherer:
         self._notes = tuple(notes)
         self._patience = patience
 
-    async def __call__(self, handoff: GathererInput) -> GathererOutput:
-        outputs = [await self._gather(query, handoff) for query in handoff.sub_queries]
+    async def __call__(self, handoff: GathererInput, purse: Purse | None = None) -> GathererOutput:
+        purse = purse or Purse()
+        outputs = [await self._gather(query, handoff, purse) for query in handoff.sub_queries]
         if len(outputs) == 1:
             return outputs[0]
         sources = [source for output in outputs for source in output.sources]
@@ -78,6 +83,7 @@ class SearchGatherer:
             notes=tuple(dict.fromkeys(note for output in outputs for note in output.notes)),
             unread=tuple(dict.fromkeys(page for output in outputs for page in output.unread)),
             wordings=tuple(wording for output in outputs for wording in output.wordings),
+            fetches=sum(output.fetches for output in outputs),
         )
 
     @property
@@ -89,7 +95,7 @@ class SearchGatherer:
         """What the documents say of a question before it is researched. Raises `SearchError`."""
         return await self._pool.look(question)
 
-    async def _gather(self, query: str, handoff: GathererInput) -> GathererOutput:
+    async def _gather(self, query: str, handoff: GathererInput, purse: Purse) -> GathererOutput:
         limit = handoff.max_sources_per_query
         now = asyncio.get_running_loop().time()
         until = None if self._patience is None else now + self._patience
@@ -101,9 +107,10 @@ class SearchGatherer:
             filters=handoff.filters,
         )
         allowed = self._rewordings if handoff.rewordings is None else handoff.rewordings
-        found, tried = await self._to_the_point(request, min(self._rewordings, allowed))
+        found, tried = await self._to_the_point(request, min(self._rewordings, allowed), purse)
+        fetching = Fetching(handoff.fetches, purse)
         sources, unread = await self._reading.read(
-            found.results, query=query, limit=limit, handoff=handoff, until=until
+            found.results, query=query, limit=limit, handoff=handoff, until=until, fetching=fetching
         )
         return GathererOutput(
             sources=tuple(sources),
@@ -111,9 +118,10 @@ class SearchGatherer:
             notes=(*self._notes, *found.failures),
             unread=tuple(unread),
             wordings=tuple(tried),
+            fetches=fetching.made,
         )
 
-    async def _to_the_point(self, request: SearchRequest, most: int) -> tuple[Found, list[str]]:
+    async def _to_the_point(self, request: SearchRequest, most: int, purse: Purse) -> tuple[Found, list[str]]:
         """What was found, asked for in other words, ``most`` times, where it is nothing or off topic, and those words.
         Raises `SearchError` when the first search fails."""
         spare = SPARE if self._reading.pages else 1
@@ -127,7 +135,7 @@ class SearchGatherer:
         while match in (Match.EMPTY, Match.OFF_TOPIC) and len(tried) < most:
             # One word alone finds something where nothing was found, and seldom something to the point.
             others = wordings(request.query, tried, least=1 if match is Match.EMPTY else 2)
-            if not others:
+            if not others or purse.take("max_searches") is not None:
                 break
             tried.append(others[0])
             try:

@@ -15,7 +15,8 @@ class GathererInput(Handoff):
     """``sub_queries`` are the query texts to search, one per call as the phase uses it; ``known`` are the canonical
     addresses that earlier iterations already hold: they may come again and do not count toward the maximum.
     ``filters`` are what sources have to be; ``rewordings`` is how often each query may be asked in other words as well,
-    None: as often as the gatherer thinks right."""
+    None: as often as the gatherer thinks right; ``fetches`` is how many pages may be asked for over the network for each
+    query, None: as many as it takes."""
 
     sub_queries: tuple[str, ...]
     source_types: tuple[str, ...] = ()
@@ -23,6 +24,7 @@ class GathererInput(Handoff):
     max_sources_per_query: int
     known: frozenset[str] = frozenset()
     rewordings: int | None = None
+    fetches: int | None = None
 
 
 class Snapshot(Record):
@@ -41,11 +43,12 @@ class Snapshot(Record):
 
 class Unread(Record):
     """A page that was found and has no text for us, and why, in a few words; ``unwanted``: it can be read, and is not one
-    that was asked for."""
+    that was asked for; ``capped``: it was never asked for, to keep within a cap."""
 
     url: str
     why: str
     unwanted: bool = False
+    capped: bool = False
 
 
 class GatheredSource(Record):
@@ -78,10 +81,12 @@ class GatherStats(Record):
 
 class GathererOutput(Record):
     """``notes`` are things a reader of the report should know, such as a provider that did not answer; ``unread`` are
-    pages that were found and could not be read; ``wordings`` are the other words in which was asked as well."""
+    pages that were found and could not be read; ``wordings`` are the other words in which was asked as well;
+    ``fetches`` counts the pages that were asked for over the network."""
 
     sources: tuple[GatheredSource, ...]
     stats: GatherStats = GatherStats()
     notes: tuple[str, ...] = ()
     unread: tuple[Unread, ...] = ()
     wordings: tuple[str, ...] = ()
+    fetches: int = 0

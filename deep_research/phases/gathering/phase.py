@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
-from deep_research.budget import RunModels
-from deep_research.errors import DeepResearchError
+from deep_research.budget.metered import RunModels
+from deep_research.budget.sharing import Purse
+from deep_research.errors import BudgetError, DeepResearchError, SearchError
 from deep_research.evidence.identity import canonical_url
 from deep_research.evidence.plain import clean
 from deep_research.evidence.wording import wordings
@@ -16,7 +19,7 @@ from deep_research.state import DeepResearchPhase, DeepResearchState, Limit, Sou
 from deep_research.state.events import Event, LimitReached, Progress, SubQueryCompleted, SubQueryFailed
 from deep_research.state.identity import source_id, sub_query_id
 from deep_research.state.journal import Content, Journal, PageHead
-from deep_research.state.records import PAGES
+from deep_research.state.records import FETCHES, PAGES
 
 TEXT_UNIT = 5_000  # characters that are cleaned and hashed in the time of one small item
 BYTES_UNIT = 50_000  # bytes that are only hashed
@@ -37,10 +40,16 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         # Only earlier iterations count as known: siblings finish in any order, and order must not show.
         earlier = {i for s in state.sub_queries if s.iteration < state.iteration for i in s.source_ids}
         known = frozenset(canonical_url(s.url) for s in state.sources if s.url and s.id in earlier)
+        unmade: list[tuple[SubQuery, BudgetError]] = []
         await together(
-            (partial(self._unit, sub_query, state, known, journal, models) for sub_query in pending),
+            (
+                partial(self._unit, self.handoff(each, state, known), each, state, journal, models, unmade)
+                for each in pending
+            ),
             at_once=self.limits.max_concurrent,
         )
+        if unmade:
+            await journal.record(_capped_for_all(unmade))
 
     def retried(self, state: DeepResearchState, *, advised: bool) -> Retry | None:
         """Failed searches again, and those that came back empty in other words."""
@@ -48,20 +57,38 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         fresh = reworded(state)
         return Retry(fresh) if failed or fresh or advised else None
 
+    def beside(self, models: RunModels | None) -> tuple[Any, ...]:
+        return (_purse(models),) if getattr(self.agent, "uses_purse", False) else ()
+
     async def _unit(
         self,
+        handoff: GathererInput,
         sub_query: SubQuery,
         state: DeepResearchState,
-        known: frozenset[str],
         journal: Journal,
         models: RunModels | None,
+        unmade: list[tuple[SubQuery, BudgetError]],
     ) -> None:
+        """Searches, unless a budget that is shared with other runs does not allow it: that joins ``unmade``."""
+        purse = _purse(models)
+        refusal = purse.take("max_searches")
+        if refusal is not None:
+            unmade.append((sub_query, refusal))
+            return
         journal.progress(Progress(phase=self.phase, message=sub_query.query))
         try:
-            answer = await self.ask(self.handoff(sub_query, state, known), models)
+            answer = await self.ask(handoff, models)
         except DeepResearchError as error:
-            await journal.record(SubQueryFailed(sub_query_id=sub_query.id, error=error.problem))
+            # A search that failed led to no page; else nobody knows how many were asked for.
+            fetches = 0 if isinstance(error, SearchError) else handoff.fetches or 0
+            await journal.record(
+                SubQueryFailed(sub_query_id=sub_query.id, error=error.problem, fetches=fetches)
+            )
             return
+        if not getattr(self.agent, "uses_purse", False):
+            purse.charge("max_searches", len(answer.wordings))
+            purse.charge("max_fetches", answer.fetches)
+        known = handoff.known
         size = sum(map(_size, answer.sources))
         sources, contents, notes = await off_loop(size, self._collect, answer, sub_query, state, known)
         events: list[Event] = [
@@ -70,10 +97,11 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
                 sources=sources,
                 wordings=answer.wordings,
                 searches=1 + len(answer.wordings),
+                fetches=answer.fetches,
             )
         ]
         events += [LimitReached(limit=Limit(name="sources", message=note)) for note in notes]
-        events += _unread(answer)
+        events += _unread(answer, state.options.budget.max_fetches)
         await journal.record(*events, contents=contents)
 
     def handoff(self, sub_query: SubQuery, state: DeepResearchState, known: frozenset[str]) -> GathererInput:
@@ -92,6 +120,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             max_sources_per_query=state.options.max_sources_per_query,
             known=known,
             rewordings=_spare(state),
+            fetches=_fetches(sub_query, state),
         )
 
     def _collect(
@@ -179,23 +208,30 @@ def _inner(sentence: str) -> str:
     return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
 
 
-def _unread(answer: GathererOutput) -> list[LimitReached]:
+def _unread(answer: GathererOutput, most_fetches: int | None) -> list[LimitReached]:
     """A limit for each reason, with the pages it kept from us."""
     by_reason: dict[tuple[str, str], list[str]] = {}
     for page in answer.unread:
+        why = page.why.strip().rstrip(".")
         done = "used" if page.unwanted else "read"
-        by_reason.setdefault((done, page.why.strip().rstrip(".")), []).append(page.url)
+        message = f"Left unread: {why}." if page.capped else f"Found but not {done}: {_inner(why)}."
+        by_reason.setdefault((FETCHES if page.capped else PAGES, message), []).append(page.url)
     return [
         LimitReached(
             limit=Limit(
-                name=PAGES,
-                message=f"Found but not {done}: {_inner(why)}.",
-                used=len(urls),
+                name=name,
+                message=message,
+                cap=most_fetches if name == FETCHES else None,
+                used=len(urls) if name == PAGES else None,
                 skipped=tuple(sorted(urls)),
             )
         )
-        for (done, why), urls in by_reason.items()
+        for (name, message), urls in by_reason.items()
     ]
+
+
+def _purse(models: RunModels | None) -> Purse:
+    return models.purse if models is not None else Purse()
 
 
 def _affordable(state: DeepResearchState, wanted: int) -> int:
@@ -212,6 +248,31 @@ def _spare(state: DeepResearchState) -> int | None:
     if cap is None or not pending:
         return None
     return max(0, cap - state.usage.searches - pending) // pending
+
+
+def _fetches(sub_query: SubQuery, state: DeepResearchState) -> int | None:
+    """How many pages a pending sub-query may ask for: an even part of what the cap leaves. It is settled before any of
+    them starts, so that who comes first does not show."""
+    cap, pending = state.options.budget.max_fetches, state.pending_sub_queries()
+    if cap is None:
+        return None
+    searched = [each.id for each in pending[: _affordable(state, len(pending))]]
+    each, over = divmod(max(0, cap - state.usage.fetches), max(1, len(searched)))
+    return each + (sub_query.id in searched[:over])
+
+
+def _capped_for_all(unmade: Sequence[tuple[SubQuery, BudgetError]]) -> LimitReached:
+    """The searches that a shared budget did not allow."""
+    refusal = unmade[0][1]
+    return LimitReached(
+        limit=Limit(
+            name="max_searches",
+            message=f"{refusal.problem} {len(unmade)} searches were not made.",
+            cap=refusal.data["limit"],
+            used=refusal.data["used"],
+            skipped=tuple(s.query for s, _ in sorted(unmade, key=lambda each: each[0].index)),
+        )
+    )
 
 
 def _capped(state: DeepResearchState, skipped: tuple[SubQuery, ...]) -> LimitReached:

@@ -16,6 +16,7 @@ from deep_research.evidence.matching import matching
 from deep_research.evidence.quality import QualityLists, SourceFacts, judged
 from deep_research.limits import Gate
 from deep_research.phases.base import SMALL_WORK
+from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, Snapshot, Unread
 from deep_research.sources.search import Scholarly, SearchFilters, SearchResult
 from deep_research.sources.search.filters import in_domains, in_time
@@ -60,10 +61,13 @@ class Reading:
         limit: int,
         handoff: GathererInput,
         until: float | None = None,
+        fetching: Fetching | None = None,
     ) -> tuple[list[GatheredSource], list[Unread]]:
         """The sources of ``results``, in their order: known ones as they are, and up to ``limit`` new ones with a text.
         Where a page cannot be read, or is a copy of one before it, the next result takes its place. What is not read by
-        ``until``, in the loop's time, is left unread."""
+        ``until``, in the loop's time, is left unread, and so is what ``fetching`` does not allow; that is settled in the
+        order of the results, before any of them is asked for."""
+        fetching = fetching or Fetching()
         unread: list[Unread] = []
         texts: list[str] = []
         read: dict[int, GatheredSource] = {}
@@ -71,8 +75,21 @@ class Reading:
         waiting = [place for place in range(len(results)) if not known[place]]
         wanted = limit
         while waiting and wanted > 0:
-            now, waiting = waiting[:wanted], waiting[wanted:]
-            pages = await self._pages([results[place] for place in now], handoff.filters, until)
+            now: dict[int, str | None] = {}
+            while waiting and len(now) < wanted:
+                place = waiting[0]
+                at = self._page_of(results[place])
+                over = fetching.refusal() if at else None
+                if over and results[place].text is None:
+                    if now:
+                        break  # what is asked for now may be given back
+                    url = without_credentials(at or results[place].address)
+                    unread.append(Unread(url=url, why=over, capped=True))
+                else:
+                    now[place] = None if over else at
+                waiting.pop(0)
+            asked = [(results[place], at) for place, at in now.items()]
+            pages = await self._pages(asked, handoff.filters, until, fetching)
             found: list[tuple[int, SearchResult, Page | None]] = []
             for place, page in zip(now, pages, strict=True):
                 if isinstance(page, Unread):
@@ -100,13 +117,17 @@ class Reading:
             return await asyncio.to_thread(self._made, found, query, pause=0.0)
 
     async def _pages(
-        self, results: Sequence[SearchResult], filters: SearchFilters, until: float | None
+        self,
+        results: Sequence[tuple[SearchResult, str | None]],
+        filters: SearchFilters,
+        until: float | None,
+        fetching: Fetching,
     ) -> list[Page | Unread | None]:
-        """The pages of results, side by side; see `_page`."""
-        if all(self._page_of(result) is None and _in_time(result, filters) for result in results):
+        """The pages of results, each with where its page is, side by side; see `_page`."""
+        if all(at is None and _in_time(result, filters) for result, at in results):
             return [None] * len(results)
         left = None if until is None else max(0.0, until - asyncio.get_running_loop().time())
-        tasks = [asyncio.create_task(self._page(result, filters)) for result in results]
+        tasks = [asyncio.create_task(self._page(result, at, filters, fetching)) for result, at in results]
         try:
             # What pages fail of is no exception here: one is of the reader itself, and ends all of it.
             await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_EXCEPTION)
@@ -118,12 +139,13 @@ class Reading:
                 raise failure
         return [
             task.result() if task.done() and not task.cancelled() else _late(result)
-            for task, result in zip(tasks, results, strict=True)
+            for task, (result, _) in zip(tasks, results, strict=True)
         ]
 
-    async def _page(self, result: SearchResult, filters: SearchFilters) -> Page | Unread | None:
+    async def _page(
+        self, result: SearchResult, at: str | None, filters: SearchFilters, fetching: Fetching
+    ) -> Page | Unread | None:
         """The page of a result, why there is none, or None where it needs none or does without."""
-        at = self._page_of(result)
         if at is None or self.pages is None:
             return (
                 None if _in_time(result, filters) else Unread(url=result.address, why=UNDATED, unwanted=True)
@@ -131,7 +153,11 @@ class Reading:
         try:
             page = await self.pages.read(at)
         except (FetchError, ExtractionError) as error:
+            if error.data.get("asked") is False:
+                fetching.give_back()
             return Unread(url=without_credentials(at), why=error.problem) if result.text is None else None
+        if not page.asked:
+            fetching.give_back()
         why = _unwanted(result, page, filters)
         return page if why is None else Unread(url=without_credentials(at), why=why, unwanted=True)
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.models.language import LanguageModel
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
-from deep_research.phases.prompting import RULES, Message, asked, listed, manner, one_line, wishes
+from deep_research.phases.prompting import RULES, Message, Room, asked, listed, manner, one_line, wishes
 from deep_research.state import FirstLook
 
 MOST_OUTPUT = 2_500  # tokens, thoughts included
@@ -66,7 +66,7 @@ class LLMPlanner:
         )
 
 
-def _told(handoff: PlannerInput, room: int) -> Message:
+def _told(handoff: PlannerInput, room: Room) -> Message:
     """The question gets all the room that what stands beside it leaves."""
     beside = Message(room)
     wishes(beside, handoff)
@@ -77,7 +77,7 @@ def _told(handoff: PlannerInput, room: int) -> Message:
         asked = beside.lines([one_line(query) for query in handoff.asked], OF_ASKED, "earlier searches")
         beside.add(f"These were searched already; search for something else:\n{listed(asked)}")
     beside.add(f"Plan at least 2 and at most {handoff.max_sub_queries} searches. {manner(handoff)}")
-    left = max(0, room - beside.size) / max(1, room)
+    left = max(0, room.tokens - beside.size) / max(1, room.tokens)
     beside.lead(f"Question: {beside.within(handoff.original_query, left, 'the question')}")
     return beside
 

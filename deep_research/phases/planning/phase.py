@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from deep_research.budget import RunModels
+from deep_research.budget.metered import RunModels
 from deep_research.errors import SearchError
 from deep_research.logs import get_log, told
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared

@@ -5,7 +5,17 @@ from __future__ import annotations
 from pydantic import model_validator
 
 from deep_research.phases.base import Handoff
-from deep_research.state import Finding, FollowUpQuery, Gap, GapAnalysis, IterationRecommendation, Record
+from deep_research.state import (
+    Finding,
+    FollowUpQuery,
+    Gap,
+    GapAnalysis,
+    IterationRecommendation,
+    Record,
+    Sending,
+)
+
+REPORT = "report"  # the item that the report is, among those that a model is given
 
 
 class RefinerInput(Handoff):
@@ -29,7 +39,8 @@ class FlatFollowUp(Record):
 
 class RefinerOutput(Record):
     """Follow-up queries stand under their gap; a flat list with gap ids is accepted too. ``unknown`` counts ids that
-    were named and never given; ``notes`` are what a reader of the report should know."""
+    were named and never given; ``notes`` are what a reader of the report should know; ``sent`` is what a model was given
+    of the report and the gaps."""
 
     gap_analysis: tuple[GapAnalysis, ...] = ()
     iteration_recommendation: IterationRecommendation
@@ -37,6 +48,7 @@ class RefinerOutput(Record):
     follow_up_queries: tuple[FlatFollowUp, ...] = ()
     unknown: int = 0
     notes: tuple[str, ...] = ()
+    sent: Sending = Sending()
 
     @model_validator(mode="after")
     def _nest(self) -> RefinerOutput:

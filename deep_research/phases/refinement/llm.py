@@ -6,30 +6,30 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from deep_research.budget.fitting import DEFAULTS, Content, ContentRules
 from deep_research.models.language import LanguageModel
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
     Message,
+    Room,
     asked,
     listed,
     manner,
     one_line,
     opening,
-    shortened,
 )
-from deep_research.phases.refinement.handoff import RefinerInput, RefinerOutput
+from deep_research.phases.refinement.handoff import REPORT, RefinerInput, RefinerOutput
 from deep_research.report.render import REFERENCES
-from deep_research.state import ConfidenceLevel, FollowUpQuery, GapAnalysis, IterationRecommendation
+from deep_research.state import ConfidenceLevel, FollowUpQuery, Gap, GapAnalysis, IterationRecommendation
 
 MOST_OUTPUT = 2_500  # tokens, thoughts included
-MOST_REPORT = 3_000  # tokens of the report that are read again, its beginning and its end
-OF_REPORT, OF_GAPS, OF_ASKED = 0.25, 0.12, 0.1  # of the room
+OF_REPORT, OF_GAPS, OF_ASKED = 0.3, 0.15, 0.1  # of the room
 LONGEST_QUERY = 400  # characters; no service searches for more
 
 SYSTEM = f"""\
 You judge what is missing in a piece of research, and whether looking further is worth it. You are given \
-the question, the report (of a long one the beginning and the end), and the gaps that are open, each with a \
+the question, the report (of a long one what matters most, […] for the rest), and the gaps that are open, each with a \
 name such as G1.
 
 For each gap say how much the answer suffers from it (critical, moderate or minor), whether a search can \
@@ -78,11 +78,16 @@ class LLMRefiner:
     falls_back = True
     name = "refiner"
 
+    def __init__(self, rules: ContentRules = DEFAULTS) -> None:
+        self._rules = rules
+
     async def __call__(self, handoff: RefinerInput, model: LanguageModel) -> RefinerOutput:
         judgement, message = await asked(
-            model, SYSTEM, MOST_OUTPUT, Judgement, lambda room: _told(handoff, room)
+            model, SYSTEM, MOST_OUTPUT, Judgement, lambda room: _told(handoff, room), self._rules
         )
-        return _output(judgement, handoff).model_copy(update={"notes": message.notes(self.name)})
+        return _output(judgement, handoff).model_copy(
+            update={"notes": message.notes(self.name), "sent": message.sending}
+        )
 
 
 def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
@@ -127,7 +132,7 @@ def _key(query: str) -> str:
     return " ".join(query.lower().split())
 
 
-def _told(handoff: RefinerInput, room: int) -> Message:
+def _told(handoff: RefinerInput, room: Room) -> Message:
     message = Message(room)
     high = sum(f.confidence in (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED) for f in handoff.findings)
     opening(message, handoff)
@@ -136,23 +141,32 @@ def _told(handoff: RefinerInput, room: int) -> Message:
         f" Sources: {handoff.source_count}. Findings: {len(handoff.findings)}, {high} of them of high confidence."
     )
     if handoff.report:
-        message.add("The report as it is:")
         # The list of references at its end is put in by code.
-        report = handoff.report.partition(f"\n## {REFERENCES}\n")[0]
-        message.material("report", shortened(report, min(MOST_REPORT, int(room * OF_REPORT))))
+        report = Content(REPORT, (handoff.report.partition(f"\n## {REFERENCES}\n")[0],), 1.0)
+        fitted = message.fitted([report], int(room.tokens * OF_REPORT), handoff.original_query, "the report")
+        message.add("The report as it is:")
+        message.material("report", fitted.texts[REPORT])
     names = Aliases("G", [gap.id for gap in handoff.gaps]).names
-    lines = []
-    for gap in sorted(handoff.gaps, key=lambda gap: gap.priority):
-        ideas = "; ".join(one_line(query) for query in gap.suggested_queries)
-        lines.append(
-            f"{names[gap.id]} (priority {gap.priority}): {one_line(gap.description)}"
-            + (f" Ideas: {ideas}" if ideas else "")
-        )
+    gaps = [Content(gap.id, _forms(gap), *handoff.weights.gap(gap)) for gap in handoff.gaps]
+    fitted = message.fitted(gaps, int(room.tokens * OF_GAPS), handoff.original_query, "the gaps")
+    ranked = sorted(handoff.gaps, key=lambda gap: gap.priority)
+    lines = [
+        f"{names[gap.id]} (priority {gap.priority}): {text}"
+        for gap in ranked
+        if (text := fitted.texts[gap.id])
+    ]
     message.add("The open gaps:")
-    message.material("gaps", "\n".join(message.lines(lines, OF_GAPS, "the gaps")))
+    message.material("gaps", "\n".join(lines))
     if handoff.asked:
         latest = [one_line(query) for query in reversed(handoff.asked)]
         asked = message.lines(latest, OF_ASKED, "earlier searches")
         message.add(f"Searched already, the latest first:\n{listed(asked)}")
     message.add(manner(handoff))
     return message
+
+
+def _forms(gap: Gap) -> tuple[str, ...]:
+    """A gap with the ideas for searches, and without."""
+    said = one_line(gap.description)
+    ideas = "; ".join(one_line(query) for query in gap.suggested_queries)
+    return (f"{said} Ideas: {ideas}", said) if ideas else (said,)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from deep_research.budget import RunModels
+from functools import partial
+
+from deep_research.budget.metered import RunModels
 from deep_research.phases.base import Phase, noted, shared
-from deep_research.phases.refinement.handoff import RefinerInput, RefinerOutput
+from deep_research.phases.keeping import Original, sent
+from deep_research.phases.refinement.handoff import REPORT, RefinerInput, RefinerOutput
 from deep_research.state import DeepResearchPhase, DeepResearchState, SubQueryStatus
 from deep_research.state.events import GapsAssessed
 from deep_research.state.journal import Journal
@@ -17,7 +20,8 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         if state.phase_done:
             return
-        answer = await self.ask(self.handoff(state), models)
+        handoff = self.handoff(state)
+        answer = await self.ask(handoff, models)
         known = {g.id for g in state.gaps}
         recommended = answer.iteration_recommendation
         await journal.record(
@@ -30,6 +34,7 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
                 unknown_ids=answer.unknown,
             ),
             *noted(answer.notes),
+            *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
         )
 
     def handoff(self, state: DeepResearchState) -> RefinerInput:
@@ -44,3 +49,8 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
             findings=state.findings,
             asked=tuple(s.query for s in state.sub_queries if s.status is not SubQueryStatus.SUPERSEDED),
         )
+
+
+def _originals(handoff: RefinerInput) -> dict[str, Original]:
+    gaps = {gap.id: Original(gap.description, "gap") for gap in handoff.gaps}
+    return gaps | {REPORT: Original(handoff.report or "", "report")}

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from deep_research.budget.fitting import Content
 from deep_research.errors import ModelError
 from deep_research.evidence.plain import clean
 from deep_research.models.base import StopReason
 from deep_research.models.language import Answer, LanguageModel
 from deep_research.models.verdicts import Verdict, failure
-from deep_research.phases.prompting import Aliases, Message, brief, listed, one_line, opening, size_of
+from deep_research.phases.prompting import Aliases, Message, Room, brief, listed, one_line, opening
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.render import escaped
-from deep_research.state import ConfidenceLevel, Finding, Limit
+from deep_research.state import Finding, Limit, SentItem, Source
 
 LONGEST_TITLE = 120  # characters
 SHORTEST = 100  # characters of a report
 OF_BESIDE = 0.06  # of the room, for each of the things that stand beside the findings
-_SURE = (
-    ConfidenceLevel.CONFIRMED,
-    ConfidenceLevel.HIGH,
-    ConfidenceLevel.MEDIUM,
-    ConfidenceLevel.LOW,
-    ConfidenceLevel.SPECULATION,
-)
+NAME = 8  # tokens of a finding's name and the end of its line, at most
 LONGEST_QUOTE = 300  # characters of a quote beside its finding
 # Names as they are asked for, and as some write them all the same: [F1 and F2], [F1-F3], 【F1】, [**F1**], (F1).
 _NAME = r"\**F\d{1,4}\**"
@@ -57,52 +52,64 @@ _FENCED = re.compile(
     r"\A(.{0,300}?)^```(?:markdown|md)?[ \t]*\n(.*?)\n```\s*\Z", re.DOTALL | re.IGNORECASE | re.MULTILINE
 )
 # Limits that the engine tells itself; the others are for the model to weigh.
-_TOLD = ("agent", "model", "analyzer", "sources", "pages", "window", "evidence")
+_TOLD = ("agent", "model", "analyzer", "sources", "pages", "window", "evidence", "archive", "summarizer")
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The findings that a model is given, by name, and how many there was no room for. ``room`` is how many tokens the
-    message has, ``retracted`` the ids of works that are not to be relied on."""
+    """The findings that a model is given, by name, with what it is told of each. ``room`` is what the message has,
+    ``sent`` what of all findings there was room for, out of the ``available`` tokens."""
 
     findings: tuple[Finding, ...]
     names: Aliases
-    left_out: int = 0
-    room: int = 0
-    retracted: frozenset[str] = frozenset()
+    texts: Mapping[str, str]
+    room: Room
+    sent: tuple[SentItem, ...] = ()
+    available: int = 0
+
+    @property
+    def left_out(self) -> int:
+        """How many findings there was no room for."""
+        return sum(not item.current_tokens for item in self.sent)
+
+    @property
+    def shortened(self) -> int:
+        """How many it was given in part."""
+        return sum(0 < item.current_tokens < item.original_tokens for item in self.sent)
 
     def line(self, finding: Finding) -> str:
-        voices = len(finding.source_ids)
-        about = f"{finding.confidence.value}, {voices} source{'s' if voices != 1 else ''}"
-        if self.retracted and self.retracted.issuperset(finding.source_ids):
-            about += ", from a work that was retracted"
-        theme = f"; {one_line(finding.category)}" if finding.category else ""
-        quote = finding.quotes[0].quote if finding.quotes else ""
-        words = one_line(quote)
-        shown = (
-            f' — "{words}"' if words and len(words) <= LONGEST_QUOTE and words not in finding.content else ""
-        )
-        return f"{self.names.names[finding.id]} ({about}{theme}): {one_line(finding.content)}{shown}"
+        return f"{self.names.names[finding.id]} {self.texts[finding.id]}"
 
 
-def given(handoff: SynthesizerInput, *, room: int) -> Given:
-    """As many findings as there is room for: the surest, and of those the first in rank; in their own order."""
-    retracted = frozenset(s.id for s in handoff.sources if s.metadata.get("retracted"))
-    everything = Given(handoff.findings, Aliases("F", [f.id for f in handoff.findings]), retracted=retracted)
+def given(handoff: SynthesizerInput, room: Room) -> Given:
+    """As many findings as there is room for, in their order: of each as much as it matters."""
     around = Message(room)
     opening(around, handoff)
-    told(handoff, Given((), Aliases("F", ())), around)
-    left = room - around.size - int(room * OF_BESIDE)
-    kept = set()
-    for finding in sorted(handoff.findings, key=lambda f: _SURE.index(f.confidence)):
-        left -= size_of(everything.line(finding)) + 2
-        if left < 0:
-            break
-        kept.add(finding.id)
-    findings = tuple(f for f in handoff.findings if f.id in kept)
-    names = Aliases("F", [f.id for f in findings])
-    left_out = len(handoff.findings) - len(findings)
-    return Given(findings, names, left_out=left_out, room=room, retracted=retracted)
+    told(handoff, Given((), Aliases("F", ()), {}, room), around)
+    left = room.tokens - around.size - int(room.tokens * OF_BESIDE) - NAME * len(handoff.findings)
+    sources = {s.id: s for s in handoff.sources}
+    contents = [
+        Content(f.id, _forms(f, sources), *handoff.weights.finding(f, sources)) for f in handoff.findings
+    ]
+    findings = Message(room)
+    fitted = findings.fitted(contents, max(0, left), handoff.original_query, "the findings")
+    kept = tuple(f for f in handoff.findings if fitted.texts[f.id])
+    names = Aliases("F", [f.id for f in kept])
+    return Given(kept, names, fitted.texts, room, fitted.items, findings.available)
+
+
+def _forms(finding: Finding, sources: Mapping[str, Source]) -> tuple[str, ...]:
+    """What is told of a finding, with its quote and without."""
+    voices = len(finding.source_ids)
+    about = f"{finding.confidence.value}, {voices} source{'s' if voices != 1 else ''}"
+    behind = [sources[name] for name in finding.source_ids if name in sources]
+    if behind and all(source.metadata.get("retracted") for source in behind):
+        about += ", from a work that was retracted"
+    theme = f"; {one_line(finding.category)}" if finding.category else ""
+    said = f"({about}{theme}): {one_line(finding.content)}"
+    quote = one_line(finding.quotes[0].quote) if finding.quotes else ""
+    is_new = quote and len(quote) <= LONGEST_QUOTE and quote not in finding.content
+    return (f'{said} — "{quote}"', said) if is_new else (said,)
 
 
 def told(handoff: SynthesizerInput, material: Given, message: Message) -> None:
@@ -110,6 +117,8 @@ def told(handoff: SynthesizerInput, material: Given, message: Message) -> None:
     brief(message, handoff.research_brief)
     message.add("What was found:")
     message.material("findings", "\n".join(material.line(f) for f in material.findings))
+    message.sent += material.sent
+    message.available += material.available
     beside(handoff, material, message)
     if handoff.improvements:
         better = message.lines([one_line(i) for i in handoff.improvements], OF_BESIDE, "improvements")
@@ -119,20 +128,24 @@ def told(handoff: SynthesizerInput, material: Given, message: Message) -> None:
 def beside(handoff: SynthesizerInput, material: Given, message: Message) -> None:
     """Contradictions, gaps, and the limits that are the model's to tell."""
     names = material.names.names
-    conflicts = [
-        f"{', '.join(known)}: {one_line(c.description)}"
+    room = int(message.room * OF_BESIDE)
+    conflicts = {
+        c.id: f"{', '.join(known)}: {one_line(c.description)}"
         for c in handoff.contradictions
         if len(known := [names[i] for i in c.finding_ids if i in names]) > 1
-    ]
+    }
     if conflicts:
-        message.add("What contradicts itself:")
-        message.material(
-            "contradictions", "\n".join(message.lines(conflicts, OF_BESIDE, "the contradictions"))
+        fitted = message.fitted(
+            [Content(i, (text,), 1.0) for i, text in conflicts.items()], room, "", "contradictions"
         )
-    gaps = [one_line(g.description) for g in handoff.gaps if not g.addressed]
+        message.add("What contradicts itself:")
+        message.material("contradictions", "\n".join(filter(None, fitted.texts.values())))
+    gaps = [g for g in handoff.gaps if not g.addressed]
     if gaps:
+        contents = [Content(g.id, (one_line(g.description),), *handoff.weights.gap(g)) for g in gaps]
+        fitted = message.fitted(contents, room, handoff.original_query, "the gaps")
         message.add("What was not found:")
-        message.material("gaps", listed(message.lines(gaps, OF_BESIDE, "the gaps")))
+        message.material("gaps", listed(filter(None, fitted.texts.values())))
     limits = [one_line(limit.line) for limit in handoff.limits if not _is_told(limit)]
     if limits:
         message.add(f"Limits:\n{listed(message.lines(limits, OF_BESIDE, 'the limits'))}")

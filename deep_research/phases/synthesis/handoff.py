@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deep_research.phases.base import Handoff
-from deep_research.state import Contradiction, Finding, Gap, Limit, Record, Source, SubQuery
+from deep_research.state import Contradiction, Finding, Gap, Limit, Record, Sending, Source, SubQuery
 
 
 class SynthesizerInput(Handoff):
@@ -30,8 +30,9 @@ class SynthesizerInput(Handoff):
 class SynthesizerOutput(Record):
     """A report in Markdown that refers to findings as ``[find-…]`` and to sources as ``[src-…]``. Numbers and
     the list of references are put in by the phase. ``unknown`` counts references to what was never given; ``notes`` are
-    what a reader should know."""
+    what a reader should know; ``sent`` is what a model was given of findings, contradictions and gaps."""
 
     report: str
     unknown: int = 0
     notes: tuple[str, ...] = ()
+    sent: Sending = Sending()

@@ -3,19 +3,21 @@ side."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from deep_research.budget.fitting import DEFAULTS, ContentRules
+from deep_research.budget.report import report_output
 from deep_research.errors import ModelError, WindowError
 from deep_research.models.base import Effort
 from deep_research.models.language import LanguageModel
 from deep_research.models.verdicts import is_too_long
-from deep_research.phases.prompting import Message, manner, opening, output_for, room_for, size_of
+from deep_research.phases.prompting import Message, manner, opening, room_for
 from deep_research.phases.synthesis.drafting import Draft, Given, complete, given, told, unusable, with_notes
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.instructions import WHOLE
 from deep_research.phases.synthesis.sections import in_sections
 
 AT_ONCE = 1_500  # words of a report that is written in one go
-TOKENS_A_WORD = 2.2  # of most languages, references included
-THOUGHTS = 2_000  # tokens that a model may think before it writes
 
 
 class LLMSynthesizer:
@@ -27,27 +29,39 @@ class LLMSynthesizer:
     falls_back = True
     name = "synthesizer"
 
+    def __init__(self, rules: ContentRules = DEFAULTS) -> None:
+        self._rules = rules
+
     async def __call__(self, handoff: SynthesizerInput, model: LanguageModel) -> SynthesizerOutput:
         long = handoff.words > AT_ONCE
-        output = _output_of(min(handoff.words, AT_ONCE), model)
-        material = given(handoff, room=room_for(model, output, WHOLE, form=long))
+        output = report_output(min(handoff.words, AT_ONCE), model.profile)
+        room = await room_for(model, output, WHOLE, form=long, rules=self._rules)
+        material = given(handoff, room)
         try:
-            report, notes = await self._written(handoff, material, model)
+            written = await self._written(handoff, material, model)
         except (WindowError, ModelError) as error:
-            if isinstance(error, ModelError) and not is_too_long(error):
+            if not self._rules.enabled or (isinstance(error, ModelError) and not is_too_long(error)):
                 raise
-            sent = sum(size_of(material.line(f)) for f in material.findings)
-            material = given(handoff, room=min(material.room, sent) // 2)  # once
-            report, notes = await self._written(handoff, material, model)
+            sent = sum(room.counter.expected(material.line(f)) for f in material.findings)
+            material = given(handoff, replace(room, tokens=min(room.tokens, sent) // 2))  # once
+            written = await self._written(handoff, material, model)
+        report, message = written
+        notes = message.notes(self.name)
         if material.left_out:
             notes = (*notes, "Findings of less weight were left out of the report for want of room.")
+        elif material.shortened:
+            notes = (*notes, "Findings were shortened before the report was written, for want of room.")
         return SynthesizerOutput(
-            report=with_notes(report, handoff, notes), unknown=material.names.unknown, notes=notes
+            report=with_notes(report, handoff, notes),
+            unknown=material.names.unknown,
+            notes=notes,
+            sent=message.sending,
         )
 
     async def _written(
         self, handoff: SynthesizerInput, material: Given, model: LanguageModel
-    ) -> tuple[str, tuple[str, ...]]:
+    ) -> tuple[str, Message]:
+        """The report, and the message that had all of its material."""
         if not material.findings:
             raise unusable(model, "there is no finding to write from")
         if handoff.words > AT_ONCE and len(material.findings) > 4:
@@ -56,7 +70,7 @@ class LLMSynthesizer:
 
     async def _at_once(
         self, handoff: SynthesizerInput, material: Given, model: LanguageModel
-    ) -> tuple[str, tuple[str, ...]]:
+    ) -> tuple[str, Message]:
         problem = why = ""
         for _ in range(2):
             message = Message(material.room)
@@ -64,19 +78,17 @@ class LLMSynthesizer:
             told(handoff, material, message)
             message.add(f"Write the report in about {handoff.words} words. {manner(handoff)}")
             message.add(problem)
-            call = message.call(WHOLE, _output_of(handoff.words, model), effort=Effort.MEDIUM, label="report")
+            call = message.call(
+                WHOLE, report_output(handoff.words, model.profile), effort=Effort.MEDIUM, label="report"
+            )
             answer = await model.text(call)
             draft = Draft.of(answer.value, handoff.original_query, material)
             if not complete(answer, model):
                 why = "the draft was cut off"
                 problem = f"The last draft was cut off. Keep to {handoff.words} words."
             elif not draft.problem:
-                return draft.text, message.notes(self.name)
+                return draft.text, message
             else:
                 why = f"the draft cannot be used: {draft.problem.rstrip('.')}"
                 problem = f"The last draft cannot be used: {draft.problem} Write the whole report again."
         raise unusable(model, why)
-
-
-def _output_of(words: int, model: LanguageModel) -> int:
-    return output_for(model, int(words * TOKENS_A_WORD * 1.5) + THOUGHTS)

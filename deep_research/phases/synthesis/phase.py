@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
-from deep_research.budget import RunModels
+from deep_research.budget.fidelity import RunFidelity
+from deep_research.budget.metered import RunModels
 from deep_research.phases.base import Phase, noted, shared
+from deep_research.phases.keeping import Original, sent
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.report.render import finished
 from deep_research.state import DeepResearchPhase, DeepResearchState, Limit
 from deep_research.state.events import ReportWritten
 from deep_research.state.journal import Journal
-from deep_research.state.records import PAGES
+from deep_research.state.records import OF_PAGES, PAGES
 
 
 class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
@@ -21,8 +24,13 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         if state.phase_done:
             return
-        answer = await self.ask(self.handoff(state), models)
-        await journal.record(written(state, answer, writer=writer_name(self.agent)), *noted(answer.notes))
+        handoff = self.handoff(state)
+        answer = await self.ask(handoff, models)
+        await journal.record(
+            written(state, answer, writer=writer_name(self.agent)),
+            *noted(answer.notes),
+            *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
+        )
 
     def handoff(self, state: DeepResearchState) -> SynthesizerInput:
         return synthesizer_input(state)
@@ -58,7 +66,19 @@ def written(
         answer.report, state.findings, state.sources, writer=writer, partial=partial
     )
     removed = metadata.removed_references + answer.unknown
-    metadata = metadata.model_copy(update={"removed_references": removed})
+    given = RunFidelity.of(
+        {k: v for k, v in state.sent.items() if k is not DeepResearchPhase.SYNTHESIS}
+        | ({DeepResearchPhase.SYNTHESIS: answer.sent} if answer.sent.items else {})
+    ).content_allocation_metadata
+    metadata = metadata.model_copy(
+        update={
+            "removed_references": removed,
+            "fidelity": given.fidelity,
+            "fidelity_level": given.band.value,
+            "items_summarized": given.items_summarized,
+            "items_dropped": given.items_dropped,
+        }
+    )
     return ReportWritten(report=report, metadata=metadata, citations=citations)
 
 
@@ -66,11 +86,12 @@ def _of_pages(state: DeepResearchState) -> Iterator[Limit]:
     """The limits; a page that one search left out and another one read is none."""
     used = {source.url for source in state.sources}
     for limit in state.limits:
-        left = tuple(url for url in limit.skipped if url not in used) if limit.name == PAGES else None
+        left = tuple(url for url in limit.skipped if url not in used) if limit.name in OF_PAGES else None
         if left is None or left == limit.skipped:
             yield limit
         elif left:
-            yield limit.model_copy(update={"skipped": left, "used": len(left)})
+            count = len(left) if limit.name == PAGES else limit.used
+            yield limit.model_copy(update={"skipped": left, "used": count})
 
 
 def _unfounded(state: DeepResearchState) -> tuple[Limit, ...]:
@@ -82,6 +103,14 @@ def _unfounded(state: DeepResearchState) -> tuple[Limit, ...]:
         f"{state.unfounded} {findings} left out, since what they quoted stands in none of their sources."
     )
     return (Limit(name="evidence", message=message),)
+
+
+def _originals(handoff: SynthesizerInput) -> dict[str, Original]:
+    return {
+        **{f.id: Original(f.content, "finding") for f in handoff.findings},
+        **{g.id: Original(g.description, "gap") for g in handoff.gaps},
+        **{c.id: Original(c.description, "contradiction") for c in handoff.contradictions},
+    }
 
 
 def writer_name(agent: object) -> str:

@@ -73,9 +73,10 @@ class _Share:
 
 async def in_sections(
     handoff: SynthesizerInput, material: Given, model: LanguageModel
-) -> tuple[str, tuple[str, ...]]:
-    """The report's Markdown with ids for references, and notes. Raises `ModelError` when a part of it cannot be had."""
-    outline, notes = await _outline(handoff, material, model)
+) -> tuple[str, Message]:
+    """The report's Markdown with ids for references, and the message that its outline was made of. Raises `ModelError`
+    when a part of it cannot be had."""
+    outline, message = await _outline(handoff, material, model)
     shares = _shares(outline, material)
     words = max(120, (handoff.words - FRAME_WORDS) // len(shares))
     bodies: dict[int, str] = {}
@@ -93,18 +94,18 @@ async def in_sections(
     draft = Draft.of("\n\n".join([f"# {title}", before, *written, after]), handoff.original_query, material)
     if draft.problem:
         raise unusable(model, f"the report cannot be used: {draft.problem}")
-    return draft.text, notes
+    return draft.text, message
 
 
 async def _outline(
     handoff: SynthesizerInput, material: Given, model: LanguageModel
-) -> tuple[Outline, tuple[str, ...]]:
+) -> tuple[Outline, Message]:
     message = Message(material.room)
     opening(message, handoff)
     told(handoff, material, message)
     message.add(f"Plan a report of {handoff.words} words. {manner(handoff)}")
     call = message.call(OUTLINE, output_for(model, OUTLINE_OUTPUT), effort=Effort.MEDIUM)
-    return (await model.object(call, Outline)).value, message.notes("synthesizer")
+    return (await model.object(call, Outline)).value, message
 
 
 def _shares(outline: Outline, material: Given) -> list[_Share]:
@@ -189,11 +190,11 @@ async def _frame(
 ) -> Frame:
     """What stands before and after the sections, written when they are known."""
     output = output_for(model, int(FRAME_WORDS * TOKENS_A_WORD) + THOUGHTS)
-    message = Message(room_for(model, output, PART))
+    message = Message(await room_for(model, output, PART, rules=material.room.rules))
     opening(message, handoff)
     message.add("The sections of the report as they are:")
     each = int(message.room * OF_SECTIONS) // len(written)
-    message.material("sections", "\n\n".join(shortened(section, each) for section in written))
+    message.material("sections", "\n\n".join(shortened(section, each, message.count) for section in written))
     beside(handoff, material, message)
     message.add(
         "Write what stands before and after them: the answer to the question, and what remains open. Repeat no"

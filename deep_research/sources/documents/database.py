@@ -16,7 +16,7 @@ from pathlib import Path
 
 from deep_research import forks
 from deep_research.errors import CorpusError
-from deep_research.store.locks import lock_within
+from deep_research.locks import lock_within
 
 READERS_VERSION = 4  # to be raised when the readers or the cutting of passages change
 

@@ -87,7 +87,7 @@ class WebPages(Generic[DocumentT]):
             address = target_of(address).url  # nothing at all is asked for the sake of a refused address
         except Refused as refusal:
             problem = f"Not fetched: {refusal}."
-            raise FetchError(problem, url=url, refused=True, trouble="refused") from None
+            raise FetchError(problem, url=url, refused=True, trouble="refused", asked=False) from None
         try:
             return await self._flights.join(address, lambda: self._in_time(address))
         except asyncio.CancelledError:

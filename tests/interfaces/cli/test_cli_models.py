@@ -78,9 +78,9 @@ def test_a_wrong_address_is_a_matter_of_settings(plain: Cli, server: ModelServer
 
 def test_the_cap_that_was_reached_is_the_one_to_raise(plain: Cli, server: ModelServer) -> None:
     model = f"openai-compatible:m@{server.base_url}/v1"
-    done = plain("run", QUESTION, "--sample", "--model", model, "--set", "max_model_calls=2")
+    done = plain("run", QUESTION, "--sample", "--model", model, "--max-model-calls", "3")
     assert done.code == 3
-    assert "Ask again with a higher --set max_model_calls=N." in done.err
+    assert "Ask again with a higher --max-model-calls." in done.err
 
 
 def test_a_completed_run_says_what_its_models_took(plain: Cli, server: ModelServer) -> None:

@@ -97,6 +97,7 @@ def test_the_options_of_run_reach_the_run(cli: Cli) -> None:
         "--max-sources-per-query": "1",
         "--words": "200",
         "--max-searches": "7",
+        "--max-fetches": "9",
         "--max-seconds": "33.5",
         "--system-prompt": "Be brief.",
     }
@@ -105,6 +106,7 @@ def test_the_options_of_run_reach_the_run(cli: Cli) -> None:
     assert (options["max_iterations"], options["max_sub_queries"]) == (2, 3)
     assert (options["max_sources_per_query"], options["report_words"]) == (1, 200)
     assert (options["budget"]["max_searches"], options["budget"]["max_seconds"]) == (7, 33.5)
+    assert options["budget"]["max_fetches"] == 9
     assert options["system_prompt"] == "Be brief."
 
 

@@ -79,3 +79,30 @@ def test_counts_agree_with_their_nouns() -> None:
 def test_a_table_gives_its_last_column_what_is_left() -> None:
     lines = text.table([("A", "B"), ("long", "x" * 50)], 20)
     assert lines == ["A     B", f"long  {'x' * 13}…"]
+
+
+@pytest.mark.parametrize(
+    ("amount", "shown"),
+    [
+        (None, "unknown"),
+        (0, "$0.00"),
+        (0.5, "$0.50"),
+        (0.0123, "$0.0123"),
+        (0.000001, "$0.00"),
+        (1234.567, "$1,234.57"),
+    ],
+)
+def test_dollars_are_as_fine_as_they_are_small(amount: float | None, shown: str) -> None:
+    assert text.dollars(amount) == shown
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [(0, "0 B"), (999, "999 B"), (1_500, "1.5 kB"), (2_000_000_000, "2.0 GB")]
+)
+def test_bytes_come_in_the_unit_that_reads_best(number: int, shown: str) -> None:
+    assert text.in_bytes(number) == shown
+
+
+def test_figures_stand_at_the_right_and_a_long_name_is_cut() -> None:
+    rows = [("NAME", "N"), ("a" * 30, "1,000"), ("b", "2")]
+    assert text.figures(rows, 20) == ["NAME               N", f"{'a' * 12}…  1,000", "b                  2"]

@@ -1,0 +1,44 @@
+"""How long the answers of each role's model may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deep_research.phases import summarizing
+from deep_research.phases.analysis import llm as reading
+from deep_research.phases.planning import llm as planning
+from deep_research.phases.refinement import llm as refining
+from deep_research.phases.synthesis import llm as writing
+from deep_research.phases.synthesis import sections
+from deep_research.state import ModelRole
+from deep_research.supervisor import reflection
+
+
+def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
+    """Tokens, thoughts included, for a report of so many words, or the largest part of it that is written at once."""
+    report = text_tokens(report_words)
+    if in_parts(report_words):
+        report = max(sections.OUTLINE_OUTPUT, text_tokens(section_words(report_words)))
+    return {
+        ModelRole.PLANNER: planning.MOST_OUTPUT,
+        ModelRole.ANALYZER: reading.MOST_OUTPUT,
+        ModelRole.SUMMARIZER: summarizing.MOST_OUTPUT,
+        ModelRole.SYNTHESIZER: report,
+        ModelRole.REFINER: refining.MOST_OUTPUT,
+        ModelRole.SUPERVISOR: reflection.MOST_OUTPUT,
+    }
+
+
+def in_parts(report_words: int) -> bool:
+    """Whether a report is planned and then written in sections."""
+    return report_words > writing.AT_ONCE
+
+
+def section_words(report_words: int) -> int:
+    """Of each section, where there are as many as there may be."""
+    return max(120, (report_words - sections.FRAME_WORDS) // sections.MOST_SECTIONS)
+
+
+def text_tokens(words: int) -> int:
+    """Tokens of a text of so many words."""
+    return int(words * sections.TOKENS_A_WORD) + sections.THOUGHTS

@@ -1,0 +1,93 @@
+"""From the parts of an engine and the options of a run to what the run may take."""
+
+from __future__ import annotations
+
+from deep_research.assembly.answers import answer_tokens, in_parts, section_words, text_tokens
+from deep_research.assembly.parts import Parts
+from deep_research.budget.demand import Kind, Kinds, Scale
+from deep_research.budget.estimate import Estimate, estimate
+from deep_research.budget.metered import ModelRoles
+from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
+from deep_research.phases import summarizing
+from deep_research.phases.analysis import llm as reading
+from deep_research.phases.analysis import merging
+from deep_research.phases.prompting import output_for
+from deep_research.phases.synthesis import sections
+from deep_research.settings import Settings
+from deep_research.state import PHASE_TO_AGENT, DeepResearchPhase, ModelRole, RunOptions
+
+OF_SOURCES = 0.7  # of the room of a request that reads
+EVERYTHING = 1_000_000_000  # tokens
+
+
+def estimated(parts: Parts, settings: Settings, question: str, options: RunOptions) -> Estimate:
+    """Nothing is read, and nobody is asked."""
+    kinds = _kinds(parts, settings, options)
+    cap = options.budget.max_iterations
+    scale = Scale(
+        iterations=min(options.max_iterations, cap) if cap else options.max_iterations,
+        sub_queries=options.max_sub_queries,
+        sources=options.max_sources_per_query,
+        searched_again=settings.max_rewordings if parts.sources.services else 0,
+        pages=settings.fetch_pages and any(not service.local for service in parts.sources.services),
+        prompt=Counter().expected(question) + Counter().expected(options.system_prompt or ""),
+        reading=settings.reading_tokens if settings.token_management_enabled else EVERYTHING,
+        batch=min(reading.CALL_TOKENS, int(kinds.read.room * OF_SOURCES)) if kinds.read else 0,
+        part=summarizing.PART_TOKENS,
+        text=int(settings.max_source_bytes / BYTES_A_TOKEN),
+        budget=options.budget,
+    )
+    return estimate(scale, kinds)
+
+
+def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
+    asked = {
+        ModelRole(PHASE_TO_AGENT[phase].value)
+        for phase, worker in parts.phases.items()
+        if phase is not DeepResearchPhase.GATHERING and getattr(worker.agent, "uses_model", False)
+    }
+    if settings.reflection != "never":
+        asked.add(ModelRole.SUPERVISOR)
+
+    if ModelRole.ANALYZER in asked and parts.models.by_role.get(ModelRole.SUMMARIZER):
+        asked.add(ModelRole.SUMMARIZER)
+
+    words = options.report_words
+    long, most = in_parts(words), answer_tokens(words)
+
+    def kind(role: ModelRole, output: int | None = None) -> Kind | None:
+        return _kind(parts.models, role, output or most[role]) if role in asked else None
+
+    def part(output: int) -> Kind | None:
+        return kind(ModelRole.SYNTHESIZER, output) if long else None
+
+    return Kinds(
+        plan=kind(ModelRole.PLANNER),
+        read=kind(ModelRole.ANALYZER),
+        merge=kind(ModelRole.ANALYZER, merging.MOST_OUTPUT),
+        write=None if long else kind(ModelRole.SYNTHESIZER),
+        outline=part(sections.OUTLINE_OUTPUT),
+        section=part(text_tokens(section_words(words))),
+        frame=part(text_tokens(sections.FRAME_WORDS)),
+        judge=kind(ModelRole.REFINER),
+        advise=kind(ModelRole.SUPERVISOR),
+        shorten=kind(ModelRole.SUMMARIZER),
+        advise_always=settings.reflection == "always",
+        sections=sections.MOST_SECTIONS if long else 0,
+    )
+
+
+def _kind(roles: ModelRoles, role: ModelRole, most: int) -> Kind | None:
+    """By the first model of the chain, which answers as a rule; what is sent must fit all of them."""
+    chain = roles.chain_of(role)
+    if not chain:
+        return None
+    model = roles.pool.language_model(chain)
+    output = output_for(model, most)
+    return Kind(
+        role=role,
+        model=model.name,
+        room=roles.window(model.profile, output).input,
+        output=output,
+        price=roles.pool.profile(chain[0]).price,
+    )

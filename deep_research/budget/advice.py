@@ -1,0 +1,79 @@
+"""What could be done so that a run like one that was made is given more of what it found. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from deep_research.budget.fidelity import RunFidelity
+from deep_research.models.verdicts import tells_too_long
+from deep_research.state import Budget, Limit
+
+LARGE_ARCHIVE = 1_000_000_000  # bytes
+LOW_FIDELITY = 0.5
+_NO_ROOM = re.compile(r"\bdo(?:es)? not fit\b")  # as `WindowError` says it
+
+
+def advice(
+    fidelity: RunFidelity, limits: Sequence[Limit], *, aborted: str = "", archive_bytes: int = 0
+) -> list[str]:
+    """A line for each thing that can be done. ``aborted`` is why the run was, if it was; ``archive_bytes`` are those of
+    the archive as a whole."""
+    return [
+        *_of_content(fidelity),
+        *_of_prompts(limits, aborted),
+        *_of_archive(limits, archive_bytes),
+        *_of_caps(limits),
+    ]
+
+
+def _of_content(fidelity: RunFidelity) -> Iterator[str]:
+    totals = fidelity.content_allocation_metadata
+    if dropped := totals.items_dropped:
+        texts = "1 text was" if dropped == 1 else f"{dropped:,} texts were"
+        yield (
+            f"{texts} left out: take a model with a larger window, raise reading_tokens, or lower runtime_overhead and"
+            " token_safety_margin. What is named by protected stays."
+        )
+        if not fidelity.content_archive_hashes:
+            yield "No original was kept: content_archive_enabled keeps those of what is left out."
+    if totals.fidelity < LOW_FIDELITY:
+        yield (
+            "Less than half of what was found reached the models: lower max_sources_per_query, raise reading_tokens, or"
+            " take a model with a larger window; model_context_overrides says what one has."
+        )
+
+
+def _of_prompts(limits: Sequence[Limit], aborted: str) -> Iterator[str]:
+    failures = [aborted, *(limit.message for limit in limits if limit.name in ("agent", "model"))]
+    if any(_NO_ROOM.search(said) or tells_too_long(said) for said in failures):
+        yield (
+            "A prompt was too long for its model: raise token_safety_margin or runtime_overhead, give the true window in"
+            " model_context_overrides, or lower max_sources_per_query."
+        )
+    if "summarizer" in _names(limits):
+        yield (
+            "A model could not choose what is kept of a long text: name further ones in summarization_providers, a"
+            " faster one as summarization_provider, or raise summarization_timeout."
+        )
+
+
+def _of_archive(limits: Sequence[Limit], size: int) -> Iterator[str]:
+    if "archive" in _names(limits):
+        yield "Originals could not be kept: set research_archive_dir to a folder that can be written."
+    if size > LARGE_ARCHIVE:
+        yield (
+            f"The archive has grown to {size / 1e9:.1f} GB: lower content_archive_ttl_hours, then run"
+            " `deep-research archive clean`."
+        )
+
+
+def _of_caps(limits: Sequence[Limit]) -> Iterator[str]:
+    reached = [name for name in _names(limits) if name in Budget.model_fields]
+    if reached:
+        yield f"Raise {' and '.join(reached)}: the report was written from what there was when that was reached."
+
+
+def _names(limits: Iterable[Limit]) -> list[str]:
+    """Of a share of a cap, the name of the cap."""
+    return list(dict.fromkeys(limit.name.partition(":")[0] for limit in limits))

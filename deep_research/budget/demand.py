@@ -1,0 +1,201 @@
+"""The requests that a run may make of models, at its least and at its most. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import ceil
+
+from deep_research.models.base import TokenUsage
+from deep_research.models.profiles import Price
+from deep_research.state import Budget, DeepResearchPhase, ModelRole
+
+AGAIN = 2  # times that a thing is asked for, at the high end
+# Tokens of a prompt beside what it is about: instructions, form, context.
+LEAST_PROMPT, MOST_AROUND = 250, 4_000
+LEAST_SOURCE, LEAST_ANSWER, LEAST_REPORT = 50, 30, 60  # tokens
+AROUND_SOURCE = 100  # tokens
+BESIDE = 8  # what is known already takes no more than this part of a prompt, when sources are read or gaps are judged
+MOST_SHOWN = 3_000  # tokens of what a phase came to, that the supervisor is shown
+FILLED = 0.75  # of a batch of sources, as a rule: the next one has to fit whole
+PARTS = 4  # of a long text, as a rule, when a model chooses what is kept of it; then it chooses once more
+SPARE = 2  # times as many pages are looked at as are wanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of request that a role's model is sent: ``room`` are the tokens that may be sent, ``output`` those that may
+    come back."""
+
+    role: ModelRole
+    model: str
+    room: int
+    output: int
+    price: Price | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kinds:
+    """The kinds of requests there are; None for what is done without a model, or not at all. A report is written at
+    once, or planned, in ``sections`` and framed; ``advise`` is the supervisor's model, ``advise_always`` whether it is
+    asked after each phase and not only after one that failed; ``shorten`` chooses what is kept of a long text."""
+
+    plan: Kind | None = None
+    read: Kind | None = None
+    merge: Kind | None = None
+    write: Kind | None = None
+    outline: Kind | None = None
+    section: Kind | None = None
+    frame: Kind | None = None
+    judge: Kind | None = None
+    advise: Kind | None = None
+    advise_always: bool = False
+    shorten: Kind | None = None
+    sections: int = 0
+
+    def every(self) -> Iterator[Kind]:
+        for name in self.__dataclass_fields__:
+            if isinstance(kind := getattr(self, name), Kind):
+                yield kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """How large a run may become. ``prompt`` are the tokens of the question and of what its owner adds; ``reading`` those
+    of sources that are read in an iteration, and ``batch`` in one request; ``text`` those of the longest text that is
+    kept, and ``part`` those of it from which is chosen at a time. ``searched_again`` is how often a search may be made in
+    other words; ``pages`` whether pages of the web are read."""
+
+    iterations: int
+    sub_queries: int
+    sources: int  # of a sub-query
+    searched_again: int = 0
+    pages: bool = False
+    prompt: int = 0
+    reading: int
+    batch: int
+    part: int = 16_000
+    text: int
+    budget: Budget = field(default_factory=Budget)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """So many requests of a kind in a phase, each of so many tokens."""
+
+    phase: DeepResearchPhase
+    kind: Kind
+    calls: int
+    input: int
+    output: int
+
+    @property
+    def least_usd(self) -> float | None:
+        usage = TokenUsage(input=self.input, output=self.output)
+        return self.calls * self.kind.price.of(usage) if self.kind.price else None
+
+    @property
+    def request_usd(self) -> float | None:
+        """What one of them can cost at most."""
+        return self.kind.price.most(self.input, self.output) if self.kind.price else None
+
+    @property
+    def most_usd(self) -> float | None:
+        return None if self.request_usd is None else self.calls * self.request_usd
+
+
+def rounds_of(scale: Scale) -> list[int]:
+    """The sub-queries of each iteration, at most. One whose searches the cap forbids may be made all the same."""
+    left = capped(scale.iterations * scale.sub_queries, scale.budget.max_searches)
+    rounds: list[int] = []
+    for _ in range(scale.iterations):
+        rounds.append(min(left, scale.sub_queries))
+        left -= rounds[-1]
+    return rounds
+
+
+def searches_of(rounds: list[int], scale: Scale) -> int:
+    """Other words are looked for in the first iteration alone."""
+    return AGAIN * (sum(rounds) + scale.searched_again * sum(rounds[:1]))
+
+
+def at_least(kinds: Kinds, scale: Scale) -> Iterator[Asked]:
+    prompt = LEAST_PROMPT + scale.prompt // 2  # what is counted with three bytes to a token may have six
+    for phase, kind, more, output in (
+        (DeepResearchPhase.PLANNING, kinds.plan, 0, LEAST_ANSWER),
+        (DeepResearchPhase.ANALYSIS, kinds.read, LEAST_SOURCE, LEAST_ANSWER),
+        (DeepResearchPhase.SYNTHESIS, kinds.write or kinds.section, 0, LEAST_REPORT),
+        (DeepResearchPhase.SYNTHESIS, kinds.advise if kinds.advise_always else None, 0, LEAST_ANSWER),
+    ):
+        if kind is not None:
+            yield Asked(phase, kind, 1, min(prompt + more, kind.room), min(output, kind.output))
+
+
+def at_most(kinds: Kinds, scale: Scale, rounds: list[int]) -> Iterator[Asked]:
+    around = MOST_AROUND + scale.prompt
+    yield from _most_of(DeepResearchPhase.PLANNING, kinds.plan, 1, around)
+    yield from _advice(DeepResearchPhase.PLANNING, kinds, around)
+    known = 0  # tokens of all that was found so far: no more than the models were allowed to write
+    for number, queries in enumerate(rounds, 1):
+        yield from _advice(DeepResearchPhase.GATHERING, kinds, around)
+        sources = queries * scale.sources
+        if kinds.read is not None and sources:
+            calls, each = _readings(sources, scale)
+            beside = min(known, kinds.read.room // BESIDE)
+            yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.read, calls, around + beside + each)
+            known += calls * kinds.read.output
+            if calls > 1 or number > 1:
+                yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.merge, 1, around + known)
+            choices = sources * (1 + min(PARTS, ceil(scale.text / max(1, scale.part))))
+            yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.shorten, choices, around + scale.part)
+        yield from _advice(DeepResearchPhase.ANALYSIS, kinds, around)
+        yield from _report(kinds, around + known)
+        yield from _advice(DeepResearchPhase.SYNTHESIS, kinds, around)
+        if number < scale.iterations:
+            gaps = min(known, kinds.judge.room // BESIDE) if kinds.judge else 0
+            judged = around + _written(kinds) + gaps
+            yield from _most_of(DeepResearchPhase.REFINEMENT, kinds.judge, 1, judged)
+            yield from _advice(DeepResearchPhase.REFINEMENT, kinds, around)
+    if scale.iterations > 1 and kinds.judge is not None:  # what was said of the report makes a better one
+        yield from _report(kinds, around + known)
+
+
+def _readings(sources: int, scale: Scale) -> tuple[int, int]:
+    """How many requests read the sources of an iteration, and how much of them is in each."""
+    material = min(scale.reading, sources * scale.text) + sources * AROUND_SOURCE
+    calls = min(sources, ceil(material / max(1.0, FILLED * scale.batch)))
+    return calls, ceil(material / calls)
+
+
+def _report(kinds: Kinds, prompt: int) -> Iterator[Asked]:
+    phase = DeepResearchPhase.SYNTHESIS
+    yield from _most_of(phase, kinds.write, 1, prompt)
+    if kinds.section is not None:
+        # Each finding belongs to one section.
+        each = MOST_AROUND + ceil(prompt / max(1, kinds.sections))
+        yield from _most_of(phase, kinds.outline, 1, prompt)
+        yield from _most_of(phase, kinds.section, kinds.sections, each)
+        yield from _most_of(phase, kinds.frame, 1, prompt + _written(kinds))
+
+
+def _written(kinds: Kinds) -> int:
+    """Tokens of a report."""
+    if kinds.section is not None:
+        return kinds.sections * kinds.section.output
+    return kinds.write.output if kinds.write else 0
+
+
+def _advice(phase: DeepResearchPhase, kinds: Kinds, around: int) -> Iterator[Asked]:
+    """A phase fails once, so there is one to advise on, or two."""
+    if kinds.advise is not None:
+        prompt = min(around + MOST_SHOWN, kinds.advise.room)
+        yield Asked(phase, kinds.advise, 1 + kinds.advise_always, prompt, kinds.advise.output)
+
+
+def _most_of(phase: DeepResearchPhase, kind: Kind | None, calls: int, prompt: int) -> Iterator[Asked]:
+    if kind is not None:
+        yield Asked(phase, kind, AGAIN * calls, min(prompt, kind.room), kind.output)
+
+
+def capped(number: int, cap: int | None) -> int:
+    return number if cap is None else min(number, cap)

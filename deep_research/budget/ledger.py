@@ -1,0 +1,148 @@
+"""The books of requests to models as figures, and the caps over them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+
+from deep_research.budget.shares import Allowance
+from deep_research.errors import BudgetError, ConfigurationError
+from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, Spent
+from deep_research.state.spending import ON_MODELS, plus
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What is spent, and what is ``held``: set aside for requests in flight. ``answers`` counts the requests of each
+    phase that were answered, probes aside; ``shared`` says that the caps are those of many runs. Pure but for itself."""
+
+    budget: Budget
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: float | None = 0.0
+    held: dict[Hashable, Reservation] = field(default_factory=dict)
+    answers: Counter[DeepResearchPhase] = field(default_factory=Counter)
+    shared: bool = False
+
+    @classmethod
+    def of(cls, state: DeepResearchState) -> Ledger:
+        """The books of a run as its log has them; what is still set aside there was lost, and stays charged."""
+        spent = Spent.of(state.usage, state.reservations)
+        answers = Counter({phase: state.usage.answers(phase) for phase in DeepResearchPhase})
+        return cls(state.options.budget, spent.model_calls, spent.tokens, spent.cost_usd, answers=answers)
+
+    def charge(self, tokens: int, cost_usd: float | None) -> None:
+        self.calls += 1
+        self.tokens += tokens
+        self.cost_usd = plus(self.cost_usd, cost_usd)
+
+    def settle(self, key: Hashable, tokens: int, cost_usd: float | None, *, answered: bool = True) -> None:
+        """What was set aside under ``key`` has taken this much. Nothing where it was given up before."""
+        request = self.held.pop(key, None)
+        if request is not None:
+            self.answers[request.phase] += answered and not request.probe
+            self.charge(tokens, cost_usd)
+
+    def lose(self, key: Hashable) -> None:
+        """Nobody knows what came of it: it stays charged with all that was set aside."""
+        request = self.held.pop(key, None)
+        if request is not None:
+            self.charge(request.tokens.total, request.cost_usd)
+
+    def refusal(self, wanted: Reservation, allowance: Allowance | None = None) -> BudgetError | None:
+        """Why a request may not be made beside what is set aside already; None when it may. The caps are looked at before
+        the shares. Raises `ConfigurationError` for a cap on dollars and a price that is unknown."""
+        lines = list(self._lines(wanted))
+        for line in lines:
+            if not line.fits(line.cap):
+                return self._over_cap(line)
+        if allowance is not None:
+            first = self._is_first(allowance)
+            for line in lines:
+                share = allowance.shares.get(line.name)
+                if share is None:
+                    continue
+                ceiling = share.first if first else share.ceiling
+                if not line.fits(ceiling):
+                    return _over_share(line, allowance.phase, ceiling)
+        return None
+
+    @property
+    def used(self) -> dict[str, float | None]:
+        """What is spent and set aside, by the name of the cap on it."""
+        spent, aside = self._spent, self._aside()
+        return {name: None if used is None else used + aside[name] for name, used in spent.items()}
+
+    def ever_fits(self, wanted: Reservation) -> bool:
+        """Whether it would fit the caps if all that is in flight took nothing."""
+        return all(line.used + line.wanted <= line.cap for line in self._lines(wanted))
+
+    def _is_first(self, allowance: Allowance) -> bool:
+        at_work = any(request.phase is allowance.phase for request in list(self.held.values()))
+        return not at_work and self.answers[allowance.phase] == allowance.answers
+
+    def _lines(self, wanted: Reservation) -> Iterator[_Line]:
+        spent, asked, aside = self._spent, Spent.of_request(wanted).by_cap, self._aside()
+        for name, cap in self.budget.on_models.items():
+            used, more = spent[name], asked[name]
+            if used is None or more is None:
+                raise unpriced(wanted.model)
+            yield _Line(name, cap, used, more, aside[name])
+
+    @property
+    def _spent(self) -> dict[str, float | None]:
+        return Spent(model_calls=self.calls, tokens=self.tokens, cost_usd=self.cost_usd).by_cap
+
+    def _aside(self) -> dict[str, float]:
+        """What is set aside, by the name of the cap. Of a request without a price no dollars can be."""
+        requests = [Spent.of_request(request).by_cap for request in list(self.held.values())]
+        return {name: sum(request[name] or 0 for request in requests) for name in ON_MODELS}
+
+    def _over_cap(self, line: _Line) -> BudgetError:
+        of_many = "shared " if self.shared else ""
+        return BudgetError(
+            f"The next request could pass the {of_many}cap {line.name} of {line.cap:g}: {line.used:g} used,"
+            f" it may take {line.wanted:g}.",
+            hint=f"Raise {line.name}, or choose a cheaper model.",
+            cap=line.name,
+            limit=line.cap,
+            used=line.used,
+            wanted=line.wanted,
+            shared=self.shared,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One cap beside what is used, wanted, and set aside for others."""
+
+    name: str
+    cap: float
+    used: float
+    wanted: float
+    held: float
+
+    def fits(self, ceiling: float) -> bool:
+        return self.used + self.held + self.wanted <= ceiling
+
+
+def _over_share(line: _Line, phase: DeepResearchPhase, ceiling: float) -> BudgetError:
+    return BudgetError(
+        f"The next request could pass what {line.name} has for the {phase.value}: {line.used:g} of"
+        f" {ceiling:.10g} used, it may take {line.wanted:g}.",
+        hint=f"Raise {line.name}, or choose a cheaper model.",
+        cap=line.name,
+        share=phase.value,
+        limit=ceiling,
+        used=line.used,
+        wanted=line.wanted,
+    )
+
+
+def unpriced(model: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"max_usd cannot be kept: the price of '{model}' is not known.",
+        hint="Give its price in a model file (setting model_file), or take max_usd away.",
+        model=model,
+    )

@@ -1,0 +1,79 @@
+"""How a cap is split over the iterations and the phases of a run. Pure.
+
+What is left of a cap when an iteration begins, less what the report needs, is divided by the iterations left; of that
+part 10 % are for planning, 40 % for analysis, 35 % for synthesis and 15 % for refinement. A share is a ceiling of all
+that the run may have spent and set aside, so what one phase leaves is there for the next, and what one iteration leaves
+is divided anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from deep_research.state import DeepResearchPhase, DeepResearchState, Spent
+
+# Of an iteration's part, what may be spent by the end of a phase. Who searches with a model spends of the analysis.
+_BY_THEN: Mapping[DeepResearchPhase, float] = {
+    DeepResearchPhase.PLANNING: 0.10,
+    DeepResearchPhase.GATHERING: 0.50,
+    DeepResearchPhase.ANALYSIS: 0.50,
+    DeepResearchPhase.SYNTHESIS: 0.85,
+    DeepResearchPhase.REFINEMENT: 1.0,
+}
+_WITH_THE_REPORT = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Of one cap, for the requests of one phase: what the run may have spent and set aside with the next one, in the unit
+    of the cap. ``first`` is that for the first request of the phase: a share that is less than one request would leave
+    the phase without any."""
+
+    ceiling: float
+    first: float
+
+    def requests(self, spent: float, each: float) -> int | None:
+        """How many requests that take at most ``each`` there is room for after ``spent``; None: any number."""
+        if each <= 0:
+            return None
+        return max(int(max(0.0, self.ceiling - spent) / each), int(spent + each <= self.first))
+
+
+def share(phase: DeepResearchPhase, *, cap: float, began: float, report: float, iterations: int) -> Share:
+    """``began`` is what was spent when the iteration began, ``report`` what one report can take at most, ``iterations``
+    how many are left, this one included."""
+    kept = reserve(cap - began, report)
+    part = max(0.0, cap - began - kept) / iterations
+    may_report = phase in _WITH_THE_REPORT
+    ceiling = began + _BY_THEN[phase] * part + (kept if may_report else 0.0)
+    first = cap if may_report else cap - kept
+    return Share(ceiling=min(ceiling, first), first=first)
+
+
+def reserve(left: float, report: float) -> float:
+    """What of ``left`` is kept for the report until it is written: never more than half."""
+    half = left // 2 if isinstance(left, int) else left / 2  # there is no half of a request
+    return max(0, min(report, half))
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """The shares of a phase by the name of the cap. ``answers`` is how many requests of the phase had been answered when
+    this pass of it began; None: it is not the phase that is at work, and no request is its first."""
+
+    phase: DeepResearchPhase
+    shares: Mapping[str, Share]
+    answers: int | None = None
+
+    @classmethod
+    def of(cls, state: DeepResearchState, phase: DeepResearchPhase, report: Spent) -> Allowance:
+        """As the log has it, so that a resumed run has the same. A cap whose books are unknown has no share."""
+        began, needed = state.iteration_spent.by_cap, report.by_cap
+        iterations = max(1, state.max_iterations - state.iteration + 1)
+        shares = {}
+        for name, cap in state.options.budget.on_models.items():
+            spent, kept = began[name], needed[name]
+            if spent is not None and kept is not None:
+                shares[name] = share(phase, cap=cap, began=spent, report=kept, iterations=iterations)
+        return cls(phase, shares, state.phase_answers if phase is state.phase else None)

@@ -1,0 +1,216 @@
+"""Budgets that many runs draw on: in this process, in memory, from any loop and thread.
+
+A request is set aside for in all budgets of its run at once, or in none. What does not fit waits as long as something in
+flight, of whatever run, may leave enough of it; a loop that is gone gives nothing back and keeps nobody waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Literal
+
+from pydantic import ValidationError
+
+from deep_research.budget.ledger import Ledger
+from deep_research.errors import BudgetError, ConfigurationError
+from deep_research.forks import renew_in_children
+from deep_research.limits import Place
+from deep_research.state import Budget, Reservation, Spent
+
+Counted = Literal["max_searches", "max_fetches"]
+
+
+class _Desk:
+    """One lock for all budgets, so that several of them are looked at in one moment. It may be taken again by the thread
+    that has it: what is given up while memory is cleaned is given up in the middle of anything."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """In a child process nobody is inside, whoever held the lock."""
+        self.lock = threading.RLock()
+
+
+desk = _Desk()
+
+
+class SharedBudget:
+    """Caps over all runs that are given it: ``DeepResearch(shared_budget=…)``, ``engine.run(…, shared_budget=…)``.
+    ``within`` is a larger budget that must allow everything too. Thread-safe; not shared with other processes.
+
+    Raises `ConfigurationError` for a cap that is none.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_usd: float | None = None,
+        max_tokens: int | None = None,
+        max_model_calls: int | None = None,
+        max_searches: int | None = None,
+        max_fetches: int | None = None,
+        within: SharedBudget | None = None,
+    ) -> None:
+        try:
+            self.budget = Budget(
+                max_usd=max_usd,
+                max_tokens=max_tokens,
+                max_model_calls=max_model_calls,
+                max_searches=max_searches,
+                max_fetches=max_fetches,
+            )
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise ConfigurationError(f"{first['loc'][0]} of a shared budget: {first['msg']}.") from None
+        if within is not None and not isinstance(within, SharedBudget):
+            raise ConfigurationError("within must be a SharedBudget.")
+        self._within = within
+        self._ledger = Ledger(self.budget, shared=True)
+        self._counts: dict[Counted, int] = {"max_searches": 0, "max_fetches": 0}
+        self._loops: dict[Hashable, asyncio.AbstractEventLoop] = {}
+        self._waiting: set[Place] = set()
+        renew_in_children(self)
+
+    def __repr__(self) -> str:
+        caps = {name: cap for name, cap in self.budget if cap is not None}
+        return f"SharedBudget({', '.join(f'{name}={cap:g}' for name, cap in caps.items())})"
+
+    @property
+    def spent(self) -> Spent:
+        """What all runs took so far, without what is set aside for requests in flight."""
+        with desk.lock:
+            return Spent(
+                model_calls=self._ledger.calls,
+                tokens=self._ledger.tokens,
+                cost_usd=self._ledger.cost_usd,
+                searches=self._counts["max_searches"],
+                fetches=self._counts["max_fetches"],
+            )
+
+    @property
+    def left(self) -> Budget:
+        """What there is left of each cap, beside what is spent and set aside; None: no cap. Of dollars that cannot be
+        counted nothing is left."""
+        with desk.lock:
+            left: dict[str, float] = {}
+            for name, cap in self.budget.on_models.items():
+                used = self._ledger.used[name]
+                left[name] = 0 if used is None else max(0, cap - used)
+            for counted, taken in self._counts.items():
+                cap = getattr(self.budget, counted)
+                if cap is not None:
+                    left[counted] = max(0, cap - taken)
+            return Budget.model_validate(left)
+
+    def line(self) -> Iterator[SharedBudget]:
+        """Itself, and the budgets that it is within."""
+        budget: SharedBudget | None = self
+        while budget is not None:
+            yield budget
+            budget = budget._within
+
+    def renew(self) -> None:
+        """In a child process nobody waits, and what the parent has in flight stays charged."""
+        self._waiting = set()
+        for key in list(self._loops):
+            self._lose(key)
+
+    # For a purse, which holds the lock
+
+    def _refusal(self, wanted: Reservation) -> BudgetError | None:
+        for key, loop in list(self._loops.items()):
+            if not loop.is_running():
+                self._lose(key)
+        return self._ledger.refusal(wanted)
+
+    def _may_fit(self, wanted: Reservation) -> bool:
+        """Whether what is in flight may leave enough for it."""
+        return bool(self._loops) and self._ledger.ever_fits(wanted)
+
+    def _hold(self, key: Hashable, held: Reservation) -> None:
+        self._ledger.held[key] = held
+        self._loops[key] = asyncio.get_running_loop()
+
+    def _settle(self, key: Hashable, tokens: int, cost_usd: float | None) -> None:
+        self._loops.pop(key, None)
+        self._ledger.settle(key, tokens, cost_usd)
+
+    def _lose(self, key: Hashable) -> None:
+        self._loops.pop(key, None)
+        self._ledger.lose(key)
+
+    def _full(self, name: Counted) -> BudgetError | None:
+        cap, taken = getattr(self.budget, name), self._counts[name]
+        if cap is None or taken < cap:
+            return None
+        what = name.removeprefix("max_")
+        return BudgetError(
+            f"The shared cap of {cap} {what} is reached.",
+            hint=f"Raise {name} of the shared budget.",
+            cap=name,
+            limit=cap,
+            used=taken,
+            wanted=1,
+            shared=True,
+        )
+
+
+class Purse:
+    """All shared budgets of one run; without any it allows everything."""
+
+    def __init__(self, budgets: Iterable[SharedBudget] = ()) -> None:
+        self._budgets = tuple(dict.fromkeys(each for budget in budgets for each in budget.line()))
+
+    @property
+    def in_dollars(self) -> bool:
+        """Whether there is a cap on dollars, so that prices have to be known."""
+        return any(budget.budget.max_usd is not None for budget in self._budgets)
+
+    @property
+    def waiting(self) -> Iterable[set[Place]]:
+        """Where to wait for a change of any of the budgets. The lock is held."""
+        return [budget._waiting for budget in self._budgets]
+
+    # Requests to models; the lock is held
+
+    def refusal(self, wanted: Reservation) -> tuple[BudgetError | None, bool]:
+        """Why a request may not be made, and whether to wait may help."""
+        for budget in self._budgets:
+            refusal = budget._refusal(wanted)
+            if refusal is not None:
+                return refusal, budget._may_fit(wanted)
+        return None, False
+
+    def hold(self, held: Reservation) -> None:
+        for budget in self._budgets:
+            budget._hold((self, held.call_id), held)
+
+    def settle(self, call_id: str, tokens: int, cost_usd: float | None) -> None:
+        for budget in self._budgets:
+            budget._settle((self, call_id), tokens, cost_usd)
+
+    def lose(self, call_id: str) -> None:
+        for budget in self._budgets:
+            budget._lose((self, call_id))
+
+    # Searches and fetches
+
+    def take(self, name: Counted) -> BudgetError | None:
+        """Takes one of all budgets; where one of them has none left, nothing of any, and the reason is given."""
+        with desk.lock:
+            for budget in self._budgets:
+                full = budget._full(name)
+                if full is not None:
+                    return full
+            self.charge(name, 1)
+        return None
+
+    def charge(self, name: Counted, many: int) -> None:
+        """What was done without asking; below 0: what was taken and not done."""
+        with desk.lock:
+            for budget in self._budgets:
+                budget._counts[name] += many

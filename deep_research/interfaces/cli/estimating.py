@@ -1,0 +1,78 @@
+"""`run --estimate`: what a run may take, told and not started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from deep_research.budget.estimate import Dollars, Estimate, PhaseEstimate, Range
+from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.exits import Exit
+from deep_research.interfaces.cli.session import Session
+from deep_research.state import ModelRole
+
+_HEAD = ("PHASE", "REQUESTS", "TOKENS IN", "TOKENS OUT", "DOLLARS")
+
+
+def estimate(session: Session) -> int:
+    """Raises `UsageError`, `ConfigurationError`."""
+    made = session.engine.estimate(session.args.question)
+    console = session.console
+    if session.args.json:
+        console.print(made.model_dump_json())
+    else:
+        columns = min(text.COLUMNS, console.columns)
+        console.print("\n".join(_lines(made, columns)))
+    return Exit.COMPLETED
+
+
+def _lines(made: Estimate, columns: int) -> Iterator[str]:
+    scope = (
+        f"{_count(made.iterations, 'iteration')}, {_count(made.searches, 'search', 'searches')},"
+        f" {_count(made.fetches, 'page')} read."
+    )
+    yield from text.fold(f"What the run may take: {scope}", columns)
+    if made.phases:
+        yield ""
+        yield from text.figures([_HEAD, *map(_row, made.phases), _total(made)], columns)
+        yield ""
+        yield from text.fold(f"Asked: {_models(made.models)}.", columns)
+    for note in made.notes:
+        yield from text.fold(text.line(note), columns)
+
+
+def _row(phase: PhaseEstimate) -> tuple[str, ...]:
+    return _cells(phase.phase.value, phase)
+
+
+def _total(made: Estimate) -> tuple[str, ...]:
+    return _cells("in all", made)
+
+
+def _cells(name: str, made: PhaseEstimate | Estimate) -> tuple[str, ...]:
+    numbers = (made.model_calls, made.input_tokens, made.output_tokens)
+    return (name, *map(_span, numbers), _money(made.cost_usd))
+
+
+def _models(models: Mapping[ModelRole, str]) -> str:
+    """Each model with the roles it has."""
+    roles: dict[str, list[str]] = {}
+    for role, model in models.items():
+        roles.setdefault(text.line(model), []).append(role.value)
+    return "; ".join(f"{model} ({', '.join(of)})" for model, of in roles.items())
+
+
+def _count(span: Range, one: str, many: str = "") -> str:
+    if span.low == span.high:
+        return text.count(span.high, one, many)
+    return f"{_span(span)} {many or one + 's'}"
+
+
+def _span(span: Range) -> str:
+    return f"{span.low:,}" if span.low == span.high else f"{span.low:,}–{span.high:,}"
+
+
+def _money(span: Dollars | None) -> str:
+    if span is None:
+        return "unknown"
+    low, high = text.dollars(span.low), text.dollars(span.high)
+    return low if low == high else f"{low}–{high}"

@@ -1,0 +1,154 @@
+"""The texts of sources: loaded a few at a time, counted once, and made shorter where they are given less."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from deep_research.budget.condense import condense
+from deep_research.budget.counts import counts
+from deep_research.budget.tokens import Counter
+from deep_research.errors import WorkError
+from deep_research.models.language import LanguageModel
+from deep_research.phases.analysis.handoff import SourceText
+from deep_research.phases.analysis.portions import Portion, batched
+from deep_research.phases.base import off_loop, together
+from deep_research.phases.summarizing import Summarizer
+from deep_research.state import Source
+from deep_research.state.journal import Journal
+
+OPENING = 2_400  # characters of a source without matched passages
+MATCHED = 10_000  # characters of a source's matched passages
+TEXT_UNIT = 5_000  # characters that are counted or condensed in the time of one small item
+AT_ONCE = 4  # sources that are made shorter by a model at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Those of one run. ``batch_bytes`` bounds what is held at a time."""
+
+    journal: Journal
+    batch_bytes: int
+
+    def batches(self, sources: Iterable[Source]) -> Iterable[tuple[Source, ...]]:
+        return batched(sources, {}, self.batch_bytes)
+
+    async def of(self, sources: Sequence[Source]) -> dict[str, str]:
+        """The whole texts of some sources, by id."""
+        held = [s for s in sources if s.content_hash]
+        texts = await self.journal.texts([s.content_hash or "" for s in held])
+        return dict(zip((s.id for s in held), texts, strict=True))
+
+    async def counted(self, sources: Sequence[Source], counter: Counter) -> dict[str, int]:
+        """About how many tokens each source has."""
+        known = {s.id: counts().known(s.content_hash or "", counter) for s in sources}
+        for batch in self.batches([s for s in sources if known[s.id] is None]):
+            texts = await self.of(batch)
+            known |= await off_loop(_work(texts), _counted, batch, texts, counter)
+        return {name: size or 0 for name, size in known.items()}
+
+    async def matched(self, sources: Sequence[Source]) -> tuple[SourceText, ...]:
+        """The sources with what the searches matched of their texts, or the opening where they do not say."""
+        made: list[SourceText] = []
+        for batch in self.batches([s for s in sources if s.content_hash]):
+            texts = await self.of(batch)
+            made += [with_text(s, _passages(s, texts[s.id])) for s in batch]
+        return tuple(made)
+
+    async def given(self, portion: Portion, shortening: Shortening) -> tuple[SourceText, ...]:
+        """The sources of a portion, those that are given less than they have made as short."""
+        made: list[SourceText] = []
+        for batch in self.batches(s for s in portion.sources if not portion.is_dropped(s)):
+            texts = await self.of(batch)
+            shorter = await shortening.shorter([s for s in batch if portion.is_cut(s)], texts, portion)
+            made += [
+                with_text(s, shorter[s.id]).model_copy(update={"tokens": portion.wholes[s.id]})
+                if s.id in shorter
+                else with_text(s, texts[s.id])
+                for s in batch
+            ]
+        return tuple(made)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortening:
+    """How texts are made shorter with regard to a ``query``: by a ``model`` that chooses, where there is one, else
+    without. ``problems`` are why it could not."""
+
+    query: str
+    summarizer: Summarizer | None = None
+    model: LanguageModel | None = None
+    problems: dict[str, None] = field(default_factory=dict)
+
+    async def shorter(
+        self, sources: Sequence[Source], texts: Mapping[str, str], portion: Portion
+    ) -> dict[str, str]:
+        """The texts in the size that the portion gives them."""
+        made: dict[str, str] = {}
+        if self.summarizer is not None and self.model is not None:
+            one = partial(self._by_model, self.summarizer, self.model, texts, portion, made)
+            await together((partial(one, source) for source in sources), at_once=AT_ONCE)
+        left = [s for s in sources if s.id not in made]
+        size = sum(len(texts[s.id]) for s in left) // TEXT_UNIT
+        return made | await off_loop(size, _condensed, left, texts, portion, self.query)
+
+    async def _by_model(
+        self,
+        summarizer: Summarizer,
+        model: LanguageModel,
+        texts: Mapping[str, str],
+        portion: Portion,
+        made: dict[str, str],
+        source: Source,
+    ) -> None:
+        """After one failure the others are not tried: each would wait as long for the same."""
+        if self.problems:
+            return
+        try:
+            made[source.id] = await summarizer.condensed(
+                texts[source.id],
+                portion.sizes[source.id],
+                query=self.query,
+                counter=portion.counter,
+                model=model,
+            )
+        except WorkError as error:
+            self.problems[error.problem] = None
+
+
+def with_text(source: Source, text: str) -> SourceText:
+    return SourceText(
+        id=source.id,
+        title=source.title,
+        url=source.url,
+        snippet=source.snippet,
+        content=text,
+        quality=source.quality,
+        published=source.published,
+        sub_query_id=source.sub_query_id,
+        relevance=source.relevance,
+        passages=source.passages,
+        mentions=source.mentions,
+    )
+
+
+def _work(texts: Mapping[str, str]) -> int:
+    return sum(map(len, texts.values())) // TEXT_UNIT
+
+
+def _counted(sources: Sequence[Source], texts: Mapping[str, str], counter: Counter) -> dict[str, int]:
+    return {s.id: counts().count(s.content_hash or "", texts[s.id], counter) for s in sources}
+
+
+def _condensed(
+    sources: Sequence[Source], texts: Mapping[str, str], portion: Portion, query: str
+) -> dict[str, str]:
+    measure = portion.counter.expected
+    return {
+        s.id: condense(texts[s.id], portion.sizes[s.id], query=query, measure=measure).text for s in sources
+    }
+
+
+def _passages(source: Source, text: str) -> str:
+    return "\n".join(text[p.start : p.end] for p in source.passages)[:MATCHED] or text[:OPENING]

@@ -1,0 +1,74 @@
+"""What an agent was given, as the log has it; the originals of what it was given little or nothing of are archived."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from deep_research.budget.archive import Archive
+from deep_research.budget.ladder import FidelityLevel, level_of_size
+from deep_research.errors import StoreError
+from deep_research.state import DeepResearchPhase, Limit, Sending, SentItem
+from deep_research.state.events import ContentSent, Event, LimitReached
+
+_KEPT = (FidelityLevel.KEY_POINTS, FidelityLevel.HEADLINE, FidelityLevel.DROPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """The whole text of an item. ``kind`` is source, finding, gap or report."""
+
+    text: str
+    kind: str
+    about: Mapping[str, str] = field(default_factory=dict)
+
+
+def to_keep(items: Sequence[SentItem]) -> tuple[SentItem, ...]:
+    """Those of which a fifth or less was sent."""
+    return tuple(i for i in items if level_of_size(i.current_tokens, i.original_tokens) in _KEPT)
+
+
+async def sent(
+    phase: DeepResearchPhase,
+    sending: Sending,
+    originals: Callable[[], Mapping[str, Original]],
+    archive: Archive | None,
+) -> list[Event]:
+    """The events of what a phase's agent was given, and of what could not be kept of the rest."""
+    if not sending.items:
+        return []
+    kept: dict[str, str] = {}
+    notes: list[Event] = []
+    if archive is not None and (wanted := to_keep(sending.items)):
+        kept, notes = await keep(archive, wanted, originals())
+    return [ContentSent(phase=phase, sending=sending.model_copy(update={"archived": kept})), *notes]
+
+
+async def keep(
+    archive: Archive, items: Sequence[SentItem], originals: Mapping[str, Original]
+) -> tuple[dict[str, str], list[Event]]:
+    """The hashes under which the originals are kept by item id, and what a reader should know when they could not be."""
+
+    def save() -> dict[str, str]:
+        hashes = {}
+        for item in items:
+            original = originals[item.id]
+            record = archive.save(
+                original.text,
+                item_id=item.id,
+                item_type=original.kind,
+                reason="dropped" if not item.current_tokens else "compressed",
+                original_tokens=item.original_tokens,
+                metadata=original.about,
+            )
+            hashes[item.id] = record.content_hash
+        return hashes
+
+    if not items:
+        return {}, []
+    try:
+        return await asyncio.to_thread(save), []
+    except StoreError as error:
+        message = f"Originals of what was shortened are not kept: {error.problem}"
+        return {}, [LimitReached(limit=Limit(name="archive", message=message))]

@@ -1,0 +1,96 @@
+"""The books of a run: what it was allowed and what it spent, and what of its content its models were given."""
+
+from datetime import UTC, datetime
+
+from deep_research.budget.accounts import MOST_ITEMS, Accounts
+from deep_research.state import (
+    Abort,
+    AbortReason,
+    Budget,
+    DeepResearchPhase,
+    DeepResearchState,
+    Limit,
+    Reservation,
+    RunOptions,
+    Sending,
+    SentItem,
+    Source,
+    TokenUsage,
+    Usage,
+)
+from deep_research.state.events import ContentSent, ModelReserved, ModelSettled, RunCreated
+from deep_research.state.reducer import fold
+
+READ, WRITE = DeepResearchPhase.ANALYSIS, DeepResearchPhase.SYNTHESIS
+
+
+def spent():
+    call = Reservation(call_id="1", role="analyzer", phase=READ, model="m", input_tokens=9, output_tokens=9)
+    return Usage(searches=4).charged(call, TokenUsage(input=100, output=20), 0.25, failed=False)
+
+
+def state(**fields):
+    given = {"research_id": "deepres-0123456789ab", "query": "Why?", "usage": spent()}
+    return DeepResearchState(**given | fields)
+
+
+def test_each_cap_stands_beside_what_was_used_of_it():
+    options = RunOptions(max_iterations=2, budget=Budget(max_usd=1, max_searches=4, max_seconds=9))
+    limits = (Limit(name="max_seconds", message="m", cap=9, used=9.5),)
+    made = Accounts.of(state(options=options, limits=limits))
+    caps = {cap.name: (cap.cap, cap.used) for cap in made.caps}
+    assert caps["max_usd"] == (1, 0.25)
+    assert caps["max_tokens"] == (None, 120)
+    assert caps["max_model_calls"] == (None, 1)
+    assert caps["max_searches"] == (4, 4)
+    assert caps["max_seconds"] == (9, 9.5)
+    assert caps["max_iterations"] == (2, 1)
+    assert caps.keys() == Budget.model_fields.keys()
+
+
+def test_the_texts_that_are_kept_least_come_first_with_their_titles_and_archived_originals():
+    items = tuple(SentItem(id=f"s{n}", original_tokens=100, current_tokens=10 * n) for n in range(11))
+    sources = tuple(Source(id=f"s{n}", sub_query_id="q", title=f"Title {n}") for n in range(11))
+    sent = {READ: Sending(items=items, available=500, archived={"s0": "sha256:ab"})}
+    made = Accounts.of(state(sources=sources, sent=sent))
+    assert [item.title for item in made.least_kept] == [f"Title {n}" for n in range(MOST_ITEMS)]
+    assert (made.least_kept[0].archived, made.least_kept[1].archived) == ("sha256:ab", None)
+    assert (made.least_kept[0].current_level, made.least_kept[2].compression_ratio) == ("dropped", 0.2)
+    assert made.fidelity.dropped_content_ids == ("s0",)
+    assert made.advice[0].startswith("1 text was left out")
+
+
+def test_what_was_sent_whole_is_not_named():
+    sent = {WRITE: Sending(items=(SentItem(id="report", original_tokens=5, current_tokens=6),), available=9)}
+    assert Accounts.of(state(sent=sent)).least_kept == ()
+
+
+def test_an_aborted_run_is_advised_by_why_it_was():
+    abort = Abort(
+        reason=AbortReason.ERROR, message="What is protected does not fit.", phase=READ, iteration=1
+    )
+    assert "token_safety_margin" in Accounts.of(state(abort=abort)).advice[0]
+
+
+def test_the_books_are_those_of_the_log():
+    call = Reservation(call_id="c", role="analyzer", phase=READ, model="m", input_tokens=9, output_tokens=9)
+    item = SentItem(id="s", original_tokens=10, current_tokens=4)
+    log = [
+        RunCreated(research_id="deepres-0123456789ab", query="Why?", options=RunOptions()),
+        ModelReserved(reservation=call),
+        ModelSettled(
+            call_id="c",
+            outcome="end",
+            failed=False,
+            tokens=TokenUsage(input=7, output=3),
+            cost_usd=None,
+            seconds=1,
+        ),
+        ContentSent(phase=READ, sending=Sending(items=(item,), available=10)),
+    ]
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    made = Accounts.of(
+        fold([e.model_copy(update={"seq": n, "at": at}) for n, e in enumerate(log, 1)]).snapshot()
+    )
+    assert [(row.calls, row.tokens.total, row.cost_usd) for row in made.usage.models] == [(1, 10, None)]
+    assert made.fidelity.content_allocation_metadata.fidelity == 0.4
