@@ -139,33 +139,6 @@ def test_code_and_footnotes_on_a_page_with_a_table_are_told_too() -> None:
     cells = [line for place, cell in enumerate(columns) for line in column(50 + 90 * place, 500, cell)]
     page = [
         *column(50, 700, BROKEN.rstrip() + "."),
-        *column(50, 632, "Then the war came, and the harbour was closed."),
-    ]
-    assert len(paragraphs(page)) == 2
-
-
-def test_a_page_is_read_without_its_drawings_and_with_the_text_in_them() -> None:
-    resources = b"/Resources << /Font << /F1 3 0 R >> /XObject << /A 6 0 R /B 7 0 R >> >>"
-    form = b"/Type /XObject /Subtype /Form /BBox [0 0 500 500] " + resources
-    said = b"BT /F1 10 Tf 1 0 0 1 50 700 Tm (The harbour of Mole is nine metres deep.) Tj ET /A Do /B Do"
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
-        FONT,
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 5 0 R %s >>" % resources,
-        stream(said),
-        stream(b"0 0 m 9 9 l S\n" * 1000, form),
-        stream(b"BT /F1 10 Tf 1 0 0 1 50 500 Tm (Low water) Tj ET", form),
-    ]
-    text = read(pdf(objects), "application/pdf", "mole.pdf", 1_000_000).text
-    assert text.split() == ["The", "harbour", "of", "Mole", "is", "nine", "metres", "deep.", "Low", "water"]
-
-
-def test_code_and_footnotes_on_a_page_with_a_table_are_told_too() -> None:
-    cells = [Line(50 + 90 * (number % 3), 500 - 12 * (number // 3), text)
-             for number, text in enumerate(["Year", "Vessels", "Tonnage", "1938", "312", "148,200", "1952", "41", "19,870"])]  # fmt: skip
-    page = [
-        *column(50, 700, BROKEN.rstrip() + "."),
         *cells,
         *column(70, 400, CODE, size=9, font="F2"),
         *column(50, 300, REST),
