@@ -116,6 +116,10 @@ class RunModels:
         ]
         return min((count for count in counts if count is not None), default=None)
 
+    def bytes_a_token(self, model: str) -> float | None:
+        """What had been measured of the texts of a model when this pass of the phase began."""
+        return self.journal.state.bytes_a_token.get(model)
+
     def allowance(self, phase: DeepResearchPhase) -> Allowance:
         """The shares of a phase as they stand now."""
         state = self.journal.state
@@ -164,6 +168,10 @@ class _RunModel:
     @property
     def profile(self) -> Profile:
         return self._inner.profile
+
+    @property
+    def bytes_a_token(self) -> float | None:
+        return self._run.bytes_a_token(self.name)
 
     def room(self, output: int) -> int:
         roles, profile = self._run.roles, self.profile
@@ -226,15 +234,15 @@ class _RunBook:
         roles, spend = self._run.roles, self._run.spend
         profile = roles.pool.profile_of(provider)
         window = roles.window(profile, call.max_output)
-        counter = await Counter.of(profile.encoding)
+        counter = await Counter.of(profile.encoding, self._run.bytes_a_token(provider.name))
         bound, exact = await counter.bound_of(call), counter.exact
-        wanted = self._reservation(provider, call, profile, bound)
+        wanted = self._reservation(provider, call, profile, bound, measured=not exact)
         expected = bound if exact else await counter.expected_of(call)
         nearly = expected > NEARLY * window.most
         if not exact and (nearly or spend.refusal(wanted, self._allowed())):
             counted = await _counted(provider, call)
             exact, bound = counted is not None, counted or bound
-            wanted = self._reservation(provider, call, profile, bound)
+            wanted = self._reservation(provider, call, profile, bound, measured=True)
         # Where nobody can count, bytes would keep out half of what fits. A server that is sent too much refuses it.
         likely = bound if exact else expected
         if likely > window.most:
@@ -254,7 +262,7 @@ class _RunBook:
         return _Held(held, profile)
 
     def _reservation(
-        self, provider: ModelProvider, call: ModelCall, profile: Profile, bound: int
+        self, provider: ModelProvider, call: ModelCall, profile: Profile, bound: int, *, measured: bool
     ) -> Reservation:
         return Reservation(
             call_id="",
@@ -265,6 +273,7 @@ class _RunBook:
             output_tokens=call.max_output,
             cost_usd=profile.price.most(bound, call.max_output) if profile.price else None,
             probe=call.label == PROBE,
+            input_bytes=Counter.bytes_of(call) if measured else 0,
         )
 
     async def settle(self, reserved: _Held, outcome: Reply | ModelError, seconds: float) -> None:

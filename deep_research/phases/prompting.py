@@ -74,11 +74,14 @@ class Aliases:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many tokens a message may have, how they are counted, and what may be done to what does not fit."""
+    """How many ``tokens`` a message may have, how they are counted, and what may be done to what does not fit.
+    ``beside`` are those of what is sent beside it, ``answer`` those that the answer may have."""
 
     tokens: int
     counter: Counter = field(default_factory=Counter)
     rules: ContentRules = DEFAULTS
+    beside: int = 0
+    answer: int = 0
 
 
 class Message:
@@ -231,9 +234,9 @@ async def room_for(
     rules: ContentRules = DEFAULTS,
 ) -> Room:
     """What a message may have beside the instructions and the form of the answer."""
-    counter = await Counter.of(model.profile.encoding)
-    tokens = model.room(output) - counter.expected(system) - (OF_FORM if form else 0) - AROUND
-    return Room(max(0, tokens), counter, rules)
+    counter = await Counter.of(model.profile.encoding, getattr(model, "bytes_a_token", None))
+    beside = counter.expected(system) + (OF_FORM if form else 0) + AROUND
+    return Room(max(0, model.room(output) - beside), counter, rules, beside, output)
 
 
 def output_for(model: LanguageModel, most: int) -> int:

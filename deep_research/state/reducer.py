@@ -87,6 +87,7 @@ class Fold:
     iteration_spent: Spent
     phase_spent: Spent
     phase_answers: int
+    bytes_a_token: dict[str, float]
     duplicates_skipped: int
     unfounded: int
     unknown_ids: int
@@ -307,6 +308,7 @@ def _pass_begins(state: Fold) -> None:
     """What the shares of the phase are counted from."""
     state.phase_spent = _spent(state)
     state.phase_answers = state.usage.answers(state.phase)
+    state.bytes_a_token = state.usage.bytes_a_token()
 
 
 def _spent(state: Fold) -> Spent:

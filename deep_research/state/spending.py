@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import Field
 
-from deep_research.state.phases import DeepResearchPhase
+from deep_research.state.phases import DeepResearchPhase, ModelRole
 from deep_research.state.records import Record
 
 ON_MODELS = ("max_model_calls", "max_tokens", "max_usd")  # caps on what is asked of models
@@ -65,7 +65,8 @@ class TokenUsage(Record):
 
 class Reservation(Record):
     """What one request to a model can cost at most, set aside before it is sent: the bound of its input, the cap of
-    its output. ``cost_usd`` is None where the price is unknown; a ``probe`` only asks what the model can do."""
+    its output. ``cost_usd`` is None where the price is unknown; a ``probe`` only asks what the model can do.
+    ``input_bytes`` are those of the texts that are sent, where they cannot be counted in tokens, else 0."""
 
     call_id: str
     role: str
@@ -75,6 +76,7 @@ class Reservation(Record):
     output_tokens: int = Field(ge=0)
     cost_usd: float | None = Field(default=None, ge=0)
     probe: bool = False
+    input_bytes: int = Field(default=0, ge=0)
 
     @property
     def tokens(self) -> TokenUsage:
@@ -84,7 +86,8 @@ class Reservation(Record):
 class ModelSpend(Record):
     """What one role asked one model for in one phase. ``calls`` are requests, those that failed included;
     ``probes`` are those that were answered and only asked what the model can do. ``cost_usd`` is None where a price is
-    unknown."""
+    unknown. ``measured_tokens`` are what ``measured_bytes`` of input turned out to be, of requests that could not be
+    counted before."""
 
     role: str
     phase: DeepResearchPhase
@@ -94,6 +97,8 @@ class ModelSpend(Record):
     probes: int = 0
     tokens: TokenUsage = TokenUsage()
     cost_usd: float | None = 0.0
+    measured_bytes: int = 0
+    measured_tokens: int = 0
 
 
 class Usage(Record):
@@ -120,6 +125,16 @@ class Usage(Record):
         """How many requests of a phase were answered, probes aside."""
         return sum(row.calls - row.failed - row.probes for row in self.models if row.phase is phase)
 
+    def bytes_a_token(self) -> dict[str, float]:
+        """What was measured of the texts that models were sent, by model. What the supervisor asks is not looked at: it
+        asks beside the phases, and what they are told must not hang on who is first."""
+        sums: dict[str, tuple[int, int]] = {}
+        for row in self.models:
+            if row.measured_tokens and row.role != ModelRole.SUPERVISOR.value:
+                size, tokens = sums.get(row.model, (0, 0))
+                sums[row.model] = size + row.measured_bytes, tokens + row.measured_tokens
+        return {model: size / tokens for model, (size, tokens) in sums.items()}
+
     def charged(
         self, request: Reservation, tokens: TokenUsage, cost_usd: float | None, *, failed: bool
     ) -> Usage:
@@ -127,6 +142,7 @@ class Usage(Record):
         rows = {(row.role, row.phase, row.model): row for row in self.models}
         key = (request.role, request.phase, request.model)
         row = rows.get(key) or ModelSpend(role=request.role, phase=request.phase, model=request.model)
+        is_measured = request.input_bytes > 0 and tokens.known and tokens.input > 0 and not failed
         rows[key] = row.model_copy(
             update={
                 "calls": row.calls + 1,
@@ -134,6 +150,8 @@ class Usage(Record):
                 "probes": row.probes + (request.probe and not failed),
                 "tokens": row.tokens + tokens,
                 "cost_usd": plus(row.cost_usd, cost_usd),
+                "measured_bytes": row.measured_bytes + is_measured * request.input_bytes,
+                "measured_tokens": row.measured_tokens + is_measured * tokens.input,
             }
         )
         sums: dict[str, Any] = {

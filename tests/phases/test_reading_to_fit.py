@@ -360,3 +360,18 @@ def test_an_archive_that_cannot_be_written_is_told_and_ends_nothing(work, tmp_pa
     _, journal = read(work, texts, phase=phase)
     assert journal.state.findings
     assert [x for x in journal.state.limits if x.name == "archive"]
+
+
+def test_what_texts_were_found_to_take_is_what_the_next_phase_expects(work):
+    texts = [text_of(n, 200) for n in range(20)]
+    first = state(texts)
+    journal = MemoryJournal(
+        first.model_copy(update={"bytes_a_token": {"scripted:model-1": 5.0}}), texts=texts
+    )
+    rules = ContentRules(reading_tokens=20_000)
+    provider = Reader()
+    work(AnalysisPhase(LLMAnalyzer(rules)), None, provider, journal=journal)
+    shown = sum(len(text.encode()) for text in provider.shown().values())
+    assert shown == pytest.approx(20_000 * 4.5, rel=0.1)
+    row = journal.state.usage.models[0]
+    assert row.measured_bytes / row.measured_tokens == pytest.approx(4.0, rel=0.1)

@@ -124,9 +124,10 @@ class LLMAnalyzer:
     async def room_for_sources(self, handoff: AnalyzerInput, model: LanguageModel) -> Room:
         """What a call has for sources, those of ``handoff`` aside."""
         room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
-        beside = _beside(handoff, room)
-        beside.add(_closing(handoff))
-        return replace(room, tokens=max(0, room.tokens - beside.size))
+        message = _beside(handoff, room)
+        message.add(_closing(handoff))
+        beside = room.beside + message.size
+        return replace(room, tokens=max(0, room.tokens - message.size), beside=beside)
 
     async def __call__(self, handoff: AnalyzerInput, model: LanguageModel) -> AnalyzerOutput:
         reading, message = await asked(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 
@@ -14,10 +15,11 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.analysis.loading import Shortening, Texts
-from deep_research.phases.analysis.portions import Portion, Reading, fitted, whole
+from deep_research.phases.analysis.portions import Calls, Portion, Reading, fitted, whole
 from deep_research.phases.analysis.weighing import analyzed, finding_of, weighed, with_survey
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, off_loop, shared, together
 from deep_research.phases.keeping import Original, keep, to_keep
+from deep_research.phases.prompting import Room
 from deep_research.phases.summarizing import Summarizer
 from deep_research.state import (
     DeepResearchPhase,
@@ -33,6 +35,7 @@ from deep_research.state import (
 from deep_research.state.events import ContentSent, Event, EvidenceWeighed, LimitReached, Progress
 from deep_research.state.journal import Journal
 
+LEAST_CALL = 1_000  # tokens of sources, for less of which a call is not made smaller to be paid
 SURVEYED = 200  # sources that are looked at together, the best by what is known of them
 
 
@@ -88,14 +91,31 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             fitted,
             sources,
             await texts.counted(sources, room.counter),
-            window=room.tokens,
-            call=getattr(self.agent, "call_tokens", room.tokens),
-            around=getattr(self.agent, "around_source", 0),
-            budget=room.rules.reading_tokens,
+            self._calls(room, models),
             weights=told.weights,
             rules=room.rules,
             counter=room.counter,
         )
+
+    def _calls(self, room: Room, models: RunModels | None) -> Calls:
+        """What of the sources is read in how many calls, as far as the caps leave money for them. A call is made smaller
+        until one can be paid at its most; then there are as many as can be paid at what they are expected to take, the
+        last of them at its most."""
+        call = largest = min(getattr(self.agent, "call_tokens", room.tokens), room.tokens)
+        around, tokens = getattr(self.agent, "around_source", 0), room.rules.reading_tokens
+        if models is None:
+            return Calls(tokens, call, room.tokens, around)
+        many = partial(models.affordable, ModelRole.ANALYZER, self.phase)
+        at_most = 1.0 if room.counter.exact else room.counter.bytes_a_token
+        while call > LEAST_CALL and many(int(at_most * (room.beside + call)), room.answer) == 0:
+            call = max(LEAST_CALL, call // 2)
+        sent = room.beside + call
+        calls = many(sent, room.answer)
+        if calls is None:
+            return Calls(tokens, call, room.tokens, around)
+        last = math.ceil((at_most * sent + room.answer) / (sent + room.answer))
+        window = room.tokens if call == largest else call
+        return Calls(tokens, call, window, around, max(1, calls - last + 1))
 
     async def _unit(
         self,

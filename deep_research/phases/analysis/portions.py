@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from deep_research.budget.allocation import Item, ItemClass, allocate_what_fits
 from deep_research.budget.fitting import ContentRules
 from deep_research.budget.priority import Weights
 from deep_research.budget.tokens import Counter
 from deep_research.state import Source
+
+PACKED = 0.9  # of calls that can be paid for, since not each is filled
+WORTH = 100  # tokens of a source for which it is worth reading, where not all can be
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,47 +53,91 @@ def whole(sources: Iterable[Source], most: int) -> Reading:
     return Reading(tuple(Portion(batch) for batch in batched(sources, {}, most)))
 
 
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What there is for sources: ``tokens`` of them in all, in calls of so many at most; a source that is larger is read
+    by itself in a ``window``. ``around`` are the tokens that stand beside each source. ``most`` is how many calls can be
+    paid for; None: any number."""
+
+    tokens: int
+    call: int
+    window: int
+    around: int = 0
+    most: int | None = None
+
+    def for_texts(self, sources: int) -> int:
+        """Tokens for the texts of so many sources."""
+        if self.most is None:
+            return self.tokens
+        return min(self.tokens, int(PACKED * self.most * self.call) - self.around * sources)
+
+    @property
+    def sources(self) -> int | None:
+        """Of how many sources there is something to be read."""
+        if self.most is None:
+            return None
+        return max(1, int(PACKED * self.most * self.call) // (self.around + WORTH))
+
+
 def fitted(
     sources: Sequence[Source],
     wholes: Mapping[str, int],
+    calls: Calls,
     *,
-    window: int,
-    call: int,
-    around: int,
-    budget: int,
     weights: Weights,
     rules: ContentRules,
     counter: Counter,
 ) -> Reading:
-    """The sources in order, in portions of ``call`` tokens; of each as much as it matters of a ``budget`` for all. One
-    that is larger than a call is read by itself, in a ``window`` of so many tokens. ``around`` are those that stand
-    beside each source. Raises `WindowError` when what is protected does not fit the budget."""
-    most = max(1, window - around)
+    """The sources in order, in portions; of each as much as it matters. Raises `WindowError` when what is protected does
+    not fit."""
     if not rules.enabled:
-        sizes, tight, gave_way = dict(wholes), False, None
-    else:
-        items = [Item(s.id, min(wholes[s.id], most), *weights.source(s)) for s in sources]
-        tight = sum(item.tokens for item in items) > budget
-        made, gave_way = allocate_what_fits(items, budget, allow_dropping=rules.allow_dropping)
-        sizes = dict(made.sizes)
-    room = max(1, min(call, window))
+        return _packed(sources, wholes, wholes, calls, counter, tight=False)
+    most = max(1, calls.window - calls.around)
+    items = [Item(s.id, min(wholes[s.id], most), *weights.source(s)) for s in sources]
+    read = sorted(items, key=lambda item: (-item.priority, item.id))[: calls.sources]
+    budget = max(0, calls.for_texts(len(read)))
+    tight = sum(item.tokens for item in items) > budget
+    made, gave_way = allocate_what_fits(read, budget, allow_dropping=rules.allow_dropping)
+    sizes = dict.fromkeys(wholes, 0) | dict(made.sizes)
+    if len(read) < len(items) and not rules.allow_dropping:
+        gave_way = ItemClass.REGULAR
+    packed = _packed(sources, wholes, sizes, calls, counter, tight=tight)
+    return replace(packed, budget=budget, gave_way=gave_way)
+
+
+def _packed(
+    sources: Sequence[Source],
+    wholes: Mapping[str, int],
+    sizes: Mapping[str, int],
+    calls: Calls,
+    counter: Counter,
+    *,
+    tight: bool,
+) -> Reading:
+    room = max(1, min(calls.call, calls.window))
+    batches = list(batched(sources, sizes, room, calls.around))
+    while calls.most is not None and len(batches) > calls.most:
+        room += max(1, room // 20)  # their order may not let them fill each call
+        batches = list(batched(sources, sizes, room, calls.around))
     portions = []
-    for batch in batched(sources, sizes, room, around):
+    for batch in batches:
         own = {source.id: sizes[source.id] for source in batch}
         used = sum(own.values())
-        available = used if tight else max(used, room - around * len(batch))
+        available = used if tight else max(used, room - calls.around * len(batch))
         portions.append(Portion(batch, own, {name: wholes[name] for name in own}, available, counter))
-    return Reading(tuple(portions), budget, gave_way)
+    return Reading(tuple(portions))
 
 
 def batched(
     sources: Iterable[Source], sizes: Mapping[str, int], room: int, around: int = 0
 ) -> Iterator[tuple[Source, ...]]:
-    """The sources in order, in batches as large as ``room`` allows; one without a size counts with its characters."""
+    """The sources in order, in batches as large as ``room`` allows; one without a size counts with its characters, and
+    one of no size not at all."""
     batch: list[Source] = []
     taken = 0
     for source in sources:
-        size = around + sizes.get(source.id, source.length)
+        size = sizes.get(source.id, source.length)
+        size += around if size else 0
         if batch and taken + size > room:
             yield tuple(batch)
             batch, taken = [], 0
