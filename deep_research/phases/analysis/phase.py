@@ -242,6 +242,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             first_look=state.first_look,
             follow_ups=state.max_sub_queries if state.iteration < state.max_iterations else 0,
             readings=readings,
+            read_by_model=state.own_words,
         )
         return await self.ask_also("survey", handoff, SurveyOutput, models)
 
