@@ -4,7 +4,7 @@ sent, settled and written to the log."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar
@@ -18,7 +18,7 @@ from deep_research.budget.sharing import Purse, SharedBudget
 from deep_research.budget.spend import Spend
 from deep_research.budget.tokens import Counter
 from deep_research.budget.window import Window
-from deep_research.errors import AgentError, ModelError, WindowError
+from deep_research.errors import AgentError, BudgetError, ModelError, WindowError
 from deep_research.logs import get_log, told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, TokenUsage
 from deep_research.models.echoes import Echoes, Stream
@@ -35,6 +35,7 @@ from deep_research.state.journal import Clock, Journal, utc_now
 _Object = TypeVar("_Object", bound=BaseModel)
 
 NEARLY = 0.7  # of the window: from here on the service is asked to count, where it can and we cannot
+LEAST_OUTPUT = 1_000  # tokens of an answer that is asked for instead of a longer one
 COUNT_SECONDS = 10.0
 LONGEST_ID = 200  # characters of the name that a service gives a request
 log = get_log("metered")
@@ -213,8 +214,11 @@ class _RunModel:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
+    """``call`` is the one that may be sent."""
+
     reservation: Reservation
     profile: Profile
+    call: ModelCall
 
 
 class _RunBook:
@@ -253,13 +257,26 @@ class _RunBook:
                 tokens=likely,
                 limit=window.most,
             )
-        held = await spend.hold(wanted, self._allowed)
+        held = await self._hold(wanted, profile)
         try:
             await self._run.journal.record(ModelReserved(reservation=held))
         except BaseException:
             spend.lose(held.call_id)
             raise
-        return _Held(held, profile)
+        return _Held(held, profile, call.model_copy(update={"max_output": held.output_tokens}))
+
+    async def _hold(self, wanted: Reservation, profile: Profile) -> Reservation:
+        """Few answers are as long as they may be: where the longest cannot be paid for, a shorter one is asked for."""
+        refused: BudgetError | None = None
+        for output in shorter(wanted.output_tokens):
+            cost = profile.price.most(wanted.input_tokens, output) if profile.price else None
+            smaller = wanted.model_copy(update={"output_tokens": output, "cost_usd": cost})
+            try:
+                return await self._run.spend.hold(smaller, self._allowed)
+            except BudgetError as error:
+                refused = refused or error
+        assert refused is not None
+        raise refused
 
     def _reservation(
         self, provider: ModelProvider, call: ModelCall, profile: Profile, bound: int, *, measured: bool
@@ -301,6 +318,14 @@ class _RunBook:
     def lose(self, reserved: _Held) -> None:
         """The request was given up. Its end is not written: the log charges it when the run ends or goes on."""
         self._run.spend.lose(reserved.reservation.call_id)
+
+
+def shorter(output: int) -> Iterator[int]:
+    """How long an answer may be: as long as is wanted, or half or a quarter of it if that is still worth reading."""
+    yield output
+    for less in (output // 2, output // 4):
+        if less >= LEAST_OUTPUT:
+            yield less
 
 
 async def _counted(provider: ModelProvider, call: ModelCall) -> int | None:

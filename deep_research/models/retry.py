@@ -34,11 +34,18 @@ OnWait = Callable[[float, ModelError], None]  # seconds to wait, and for what
 Sleep = Callable[[float], Awaitable[None]]
 
 
+class Held(Protocol):
+    """What is set aside for a request: ``call`` is the one that may be sent, for a shorter answer perhaps."""
+
+    @property
+    def call(self) -> ModelCall: ...
+
+
 class Book(Protocol):
     """Where each request is set down before it is sent, and its cost after it. What `reserve` raises ends the unit;
     what it gives is handed to `settle`, or to `lose` when the request was cancelled."""
 
-    async def reserve(self, provider: ModelProvider, call: ModelCall) -> Any: ...
+    async def reserve(self, provider: ModelProvider, call: ModelCall) -> Held: ...
 
     async def settle(self, reserved: Any, outcome: Reply | ModelError, seconds: float) -> None: ...
 
@@ -141,7 +148,7 @@ class Persistence:
             sent = tries.clock()
             try:
                 seconds = max(SHORTEST, tries.seconds)
-                outcome = await _sent(provider, call, seconds, pieces)
+                outcome = await _sent(provider, reserved.call if reserved else call, seconds, pieces)
             except BaseException:  # cancelled, most often
                 tries.usage += TokenUsage(known=False)
                 if self.book:

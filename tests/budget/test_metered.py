@@ -379,3 +379,24 @@ def test_where_no_model_writes_the_report_nothing_is_kept_for_it():
     assert models.roles.report_cost(800) == Spent()
     models, _ = run_models(Provider())
     assert models.roles.report_cost(800).model_calls == 1
+
+
+WIDE = Profile(context=50_000, output=8_000, price=PRICE)
+
+
+@pytest.mark.parametrize(("cap", "asked"), [(20_000, 6_000), (5_000, 3_000), (3_000, 1_500)])
+def test_where_the_longest_answer_cannot_be_paid_a_shorter_one_is_asked_for(cap, asked):
+    provider = Provider()
+    models, journal = run_models(provider, profile=WIDE, budget=Budget(max_tokens=cap))
+    ask(models, call(output=6_000))
+    assert [sent.max_output for sent in provider.calls] == [asked]
+    assert journal.events[0].reservation.output_tokens == asked
+    assert journal.events[0].reservation.tokens.total <= cap
+
+
+def test_an_answer_that_would_be_too_short_to_be_read_is_not_asked_for():
+    provider = Provider()
+    models, _ = run_models(provider, profile=WIDE, budget=Budget(max_tokens=1_000))
+    with pytest.raises(BudgetError, match="max_tokens"):
+        ask(models, call(output=6_000))
+    assert provider.calls == []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from deep_research.budget.allocation import ItemClass
-from deep_research.budget.metered import RunModels
+from deep_research.budget.metered import RunModels, shorter
 from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
     AnalyzerOutput,
@@ -98,22 +98,28 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         )
 
     def _calls(self, room: Room, models: RunModels | None) -> Calls:
-        """What of the sources is read in how many calls, as far as the caps leave money for them. A call is made smaller
-        until one can be paid at its most; then there are as many as can be paid at what they are expected to take, the
-        last of them at its most."""
-        call = largest = min(getattr(self.agent, "call_tokens", room.tokens), room.tokens)
+        """What of the sources is read in how many calls, as far as the caps leave money for them. Answers and calls are
+        made smaller until one can be paid at its most; then there are as many as can be paid at what they are expected to
+        take, the last of them at its most."""
+        largest = min(getattr(self.agent, "call_tokens", room.tokens), room.tokens)
         around, tokens = getattr(self.agent, "around_source", 0), room.rules.reading_tokens
         if models is None:
-            return Calls(tokens, call, room.tokens, around)
+            return Calls(tokens, largest, room.tokens, around)
         many = partial(models.affordable, ModelRole.ANALYZER, self.phase)
         at_most = 1.0 if room.counter.exact else room.counter.bytes_a_token
-        while call > LEAST_CALL and many(int(at_most * (room.beside + call)), room.answer) == 0:
-            call = max(LEAST_CALL, call // 2)
+
+        def paid(answer: int) -> int:
+            size = largest
+            while size > LEAST_CALL and many(int(at_most * (room.beside + size)), answer) == 0:
+                size = max(LEAST_CALL, size // 2)
+            return size
+
+        call, answer = max((paid(each), each) for each in shorter(room.answer))
         sent = room.beside + call
-        calls = many(sent, room.answer)
+        calls = many(sent, answer)
         if calls is None:
             return Calls(tokens, call, room.tokens, around)
-        last = math.ceil((at_most * sent + room.answer) / (sent + room.answer))
+        last = math.ceil((at_most * sent + answer) / (sent + answer))
         window = room.tokens if call == largest else call
         return Calls(tokens, call, window, around, max(1, calls - last + 1))
 
