@@ -80,7 +80,9 @@ def judge(results: list[ResearchResult], server: ModelServer, caps: dict[str, An
     assert booked[1] >= bill.output, seed
 
 
-def test_what_is_read_is_what_the_share_of_the_analysis_allows_and_further_rounds_follow(server: ModelServer) -> None:
+def test_what_is_read_is_what_the_share_of_the_analysis_allows_and_further_rounds_follow(
+    server: ModelServer,
+) -> None:
     with priced(server) as research:
         result = research.run(QUESTION, budget=Budget(max_model_calls=8))
     judge([result], server, {"max_model_calls": 8}, 0)

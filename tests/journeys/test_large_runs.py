@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -124,3 +127,30 @@ def test_findings_without_room_are_shortened_or_left_out_by_weight_and_the_repor
     assert "Findings of less weight were left out of the report for want of room." in result.report
     for call in model.calls:
         assert tokens(call) + call.max_output <= 8_192
+
+
+LARGEST = 1_000  # sources: 20 searches of 50
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_largest_run_there_is_completes_in_little_memory_and_in_time_by_its_sources(tmp_path):
+    """20 searches, 50 sources each, 100 KB a source: each run in a process of its own, for its peak of memory."""
+    program = Path(__file__).with_name("largest_run.py")
+    figures = {}
+    for sources in (LARGEST // 4, LARGEST):
+        done = subprocess.run(
+            [sys.executable, program, str(sources), str(tmp_path)],
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=True,
+        )
+        figures[sources] = json.loads(done.stdout)
+        assert figures[sources]["status"] == "completed"
+        assert figures[sources]["sources"] == sources
+        assert figures[sources]["peak_mb"] < 500
+    print(figures)
+    assert (
+        figures[LARGEST]["cpu"] < 6 * figures[LARGEST // 4]["cpu"]
+    )  # four times, and room for a busy machine
