@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from deep_research.budget.fitting import DEFAULTS, Content, ContentRules, Count, Fitted, fit
 from deep_research.budget.tokens import Counter
+from deep_research.budget.window import answer_cap
 from deep_research.errors import ModelError, WindowError
 from deep_research.evidence.plain import clean
 from deep_research.models.base import Effort, ModelCall
@@ -240,8 +241,8 @@ async def room_for(
 
 
 def output_for(model: LanguageModel, most: int) -> int:
-    """Tokens that an answer may have: ``most``, but of a small window no more than a third."""
-    return max(256, min(most, model.profile.output, model.profile.context // 3))
+    """Tokens that an answer of a model may have, of ``most`` that are wanted."""
+    return answer_cap(most, model.profile)
 
 
 def listed(items: Iterable[str]) -> str:

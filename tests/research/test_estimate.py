@@ -33,7 +33,7 @@ class Seeking(ReadingModel):
         if not isinstance(said, dict):
             return said
         if "quality_updates" in said:
-            about = f"What number {len(self.calls)} is."
+            about = f"Wages of the guild of {chr(97 + len(self.calls) % 26) * 5} masons."
             said["gaps"] = [{"description": about, "suggested_queries": [about], "priority": 1}]
         if "iteration_recommendation" in said:
             said["iteration_recommendation"]["should_iterate"] = True
