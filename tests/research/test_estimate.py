@@ -114,7 +114,7 @@ def test_a_run_takes_what_was_estimated(tmp_path, prices, case, model):
     settings, pages = CASES[case]
     result = check(tmp_path, prices, model(), towers(**pages), **settings)
     if case == "the defaults" and model is Seeking:
-        assert result.iterations == 3
+        assert result.iterations > 1
 
 
 @pytest.mark.parametrize("faults", [(), ("500",), ("truncated-json",), ("sse-cut-clean",)])
