@@ -19,6 +19,7 @@ from deep_research.errors import DeepResearchError, ModelError, StopResearch
 from deep_research.limits import Gate
 from deep_research.logs import told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
+from deep_research.models.characters import whole
 from deep_research.models.pieces import Pieces
 from deep_research.models.verdicts import LONGEST_WAIT, Verdict, failure
 from deep_research.models.verdicts import usage_of as usage_of  # for those who keep books
@@ -202,7 +203,7 @@ async def _sent(
         problem = f"the provider raised {told(error)}"
     else:
         if isinstance(reply, Reply):
-            return reply
+            return whole(reply)
         problem = f"the provider gave a {type(reply).__name__} in place of a Reply"
     return failure(Verdict.FATAL, problem, model=provider.name, maybe_billed=True)
 
