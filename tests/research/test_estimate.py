@@ -92,14 +92,14 @@ def check(tmp_path, prices, model, search, **settings):
 CASES = {
     "one short source": ({"max_iterations": 1, "reflection": "never"}, {"sources": 1, "sentences": 1}),
     "the defaults": ({}, {}),
-    "many sources": ({"max_sources_per_query": 20}, {"sources": 20, "sentences": 200}),
+    "many sources": ({"max_sources_per_query": 20}, {"sources": 20, "sentences": 60}),
     "little to read": ({"reading_tokens": 1_000}, {}),
     "a long report": ({"report_words": 4_000}, {}),
     "the supervisor always thinks": ({"reflection": "always"}, {}),
     "one search": ({"max_searches": 1}, {}),
     "a model that shortens": (
         {"reading_tokens": 2_000, "models": {"summarizer": ReadingModel()}},
-        {"sentences": 2_000},
+        {"sentences": 500},
     ),
     "a model of its own for each role": (
         {"models": {role: ReadingModel() for role in ("planner", "analyzer", "refiner")}},

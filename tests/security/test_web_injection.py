@@ -86,7 +86,7 @@ def cases():
 
 
 CASES = cases()
-FEW = CASES[::15]
+FEW = CASES[::23]  # each place once
 
 
 def searches(log):

@@ -130,7 +130,10 @@ def test_an_outage_parks_and_the_run_goes_on_where_it_was(tmp_path, phase):
 
 @pytest.mark.parametrize("phase", AGENTS)
 @pytest.mark.parametrize("verdict", [Verdict.PARK, Verdict.REFUSAL, Verdict.MALFORMED])
-def test_without_a_model_the_extractive_agent_does_it_and_the_report_says_so(tmp_path, phase, verdict):
+def test_without_a_model_the_extractive_agent_does_it_and_the_report_says_so(
+    tmp_path, phase, verdict, monkeypatch
+):
+    monkeypatch.setattr("deep_research.models.retry.FIRST_WAIT", 0.01)
     model = Faulty(AGENTS[phase], of(verdict))
     with engine(tmp_path, model, on_outage="extractive") as research:
         result = research.run(QUESTION)
