@@ -49,8 +49,8 @@ def _of_content(fidelity: RunFidelity, limits: Sequence[Limit]) -> Iterator[str]
         yield (
             f"Less than half of what was found reached the models: raise {caps[0]}, or lower max_sources_per_query."
             if caps
-            else "Less than half of what was found reached the models: lower max_sources_per_query, raise reading_tokens, or"
-            " take a model with a larger window; model_context_overrides says what one has."
+            else "Less than half of what was found reached the models: lower max_sources_per_query, raise"
+            " reading_tokens, or take a model with a larger window; model_context_overrides says what one has."
         )
 
 
