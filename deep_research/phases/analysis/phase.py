@@ -92,6 +92,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         if not hasattr(self.agent, "room_for_sources"):
             most = int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes))
             return whole(sources, most), Counter()
+        if not sources:
+            return ReadingPlan(), Counter()
         told = self._told(state)
         room: Room = await self.agent.room_for_sources(told, self._model(models))
         if state.reading is not None:
