@@ -102,6 +102,13 @@ class RunModels:
     def affordable(
         self, role: ModelRole, phase: DeepResearchPhase, input_tokens: int, output_tokens: int
     ) -> int | None:
+        """The least of them; None: no cap."""
+        counts = self.affordable_by_cap(role, phase, input_tokens, output_tokens)
+        return min(counts.values(), default=None)
+
+    def affordable_by_cap(
+        self, role: ModelRole, phase: DeepResearchPhase, input_tokens: int, output_tokens: int
+    ) -> dict[str, int]:
         """How many requests of this size the caps of the run and the shares of the phase had room for when this pass of
         the phase began; None: no cap. It follows from the log alone, so budgets that are shared with other runs are not
         looked at. Raises `AgentError` without a model, `ConfigurationError` for a price that is unknown."""
@@ -111,11 +118,11 @@ class RunModels:
         spent = self.journal.state.phase_spent.by_cap
         if self.journal.state.options.budget.max_usd is not None and None in (usd, spent["max_usd"]):
             raise unpriced(self.roles.pool.provider(self._chain(role)[0]).name)
-        counts = [
-            share.requests(spent[name] or 0, each[name] or 0)
+        counts = {
+            name: share.requests(spent[name] or 0, each[name] or 0)
             for name, share in self.allowance(phase).shares.items()
-        ]
-        return min((count for count in counts if count is not None), default=None)
+        }
+        return {name: count for name, count in counts.items() if count is not None}
 
     def bytes_a_token(self, model: str) -> float | None:
         """What had been measured of the texts of a model when this pass of the phase began."""
