@@ -237,7 +237,7 @@ def test_who_was_cancelled_while_waiting_is_forgotten():
         return shared
 
     shared = asyncio.run(journey())
-    assert not shared._waiting
+    assert not len(shared._line)
     assert shared.left.max_tokens == 50
 
 
