@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from deep_research.budget.shares import Allowance
 from deep_research.errors import BudgetError, ConfigurationError
 from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, Spent
-from deep_research.state.spending import ON_MODELS, plus
+from deep_research.state.spending import ON_MODELS, by_cap, plus
 
 
 @dataclass(slots=True)
 class Ledger:
-    """What is spent, and what is ``held``: set aside for requests in flight, by `hold`. ``answers`` counts the requests of
-    each phase that were answered, probes aside; ``shared`` says that the caps are those of many runs. Pure but for
+    """What is spent, and what is ``held``: set aside for requests in flight, by `hold`. ``answers`` counts the requests
+    of each phase that were answered, probes aside; ``shared`` says that the caps are those of many runs. Pure but for
     itself."""
 
     budget: Budget
@@ -100,14 +100,13 @@ class Ledger:
         return request
 
     def _put_aside(self, request: Reservation, sign: int) -> None:
+        for name, amount in request.by_cap.items():
+            self._aside[name] += sign * (amount or 0)  # without a price there can be no cap on dollars
         if not self.held:  # sums of dollars that come and go would drift
             self._aside = dict.fromkeys(ON_MODELS, 0)
-            return
-        for name, amount in Spent.of_request(request).by_cap.items():
-            self._aside[name] += sign * (amount or 0)  # without a price there can be no cap on dollars
 
     def _lines(self, wanted: Reservation) -> Iterator[_Line]:
-        spent, asked = self._spent, Spent.of_request(wanted).by_cap
+        spent, asked = self._spent, wanted.by_cap
         for name, cap in self.budget.on_models.items():
             used, more = spent[name], asked[name]
             if used is None or more is None:
@@ -116,7 +115,7 @@ class Ledger:
 
     @property
     def _spent(self) -> dict[str, float | None]:
-        return Spent(model_calls=self.calls, tokens=self.tokens, cost_usd=self.cost_usd).by_cap
+        return by_cap(self.calls, self.tokens, self.cost_usd)
 
     def _over_cap(self, line: _Line) -> BudgetError:
         of_many = "shared " if self.shared else ""

@@ -158,8 +158,8 @@ class SharedBudget:
 
     def _look(self) -> None:
         """For loops that are gone, which nobody tells of."""
-        gone = [loop for loop in self._requests if not loop.is_running()]
-        for key in [key for key, loop in self._loops.items() if loop in gone] if gone else ():
+        gone = [loop for loop in list(self._requests) if not loop.is_running()]
+        for key in [key for key, loop in list(self._loops.items()) if loop in gone] if gone else ():
             self._lose(key)
         self._line.look()
 

@@ -90,7 +90,7 @@ class Spend:
 
     def _wake(self) -> None:
         """Those who wait for this run: they are few, and it may be any of their shares that has room now."""
-        for waiter in self._waiting:
+        for waiter in list(self._waiting):
             waiter.place.call()
 
     def _look_later(self, waiter: Waiter) -> None:

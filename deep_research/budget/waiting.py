@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from bisect import bisect_left, insort
+from bisect import insort
+from contextlib import suppress
 
 from deep_research.limits import Place
 
@@ -49,43 +50,49 @@ class Waiter:
 
 
 class Line:
-    """Those who wait for one budget, by their numbers. The lock of the budgets is held."""
+    """Those who wait for one budget, by their numbers. The lock of the budgets is held; but the thread that has it may
+    take it again while memory is cleaned, so each change is one step."""
 
     def __init__(self) -> None:
-        self._waiters: list[Waiter] = []
+        self._waiters: list[tuple[int, Waiter]] = []
 
     def __len__(self) -> int:
         return len(self._waiters)
 
     def is_first(self, waiter: Waiter) -> bool:
         """Whether nobody came before it."""
-        return not self._waiters or waiter.number <= self._waiters[0].number
+        return not self._waiters or waiter.number <= self._waiters[0][0]
 
     def add(self, waiter: Waiter) -> None:
-        insort(self._waiters, waiter, key=_number)
+        insort(self._waiters, (waiter.number, waiter))
 
     def remove(self, waiter: Waiter) -> None:
-        """Who was the first leaves the turn to the next."""
-        place = bisect_left(self._waiters, waiter.number, key=_number)
-        if self._waiters[place : place + 1] == [waiter]:
-            del self._waiters[place]
-            if place == 0:
-                self.call()
+        """It may have been the first: then it is the turn of the next."""
+        self._drop(waiter)
+        self.call()
 
     def call(self) -> None:
         """It is the turn of the first, unless its loop was closed: then of the next."""
-        while self._waiters and not self._waiters[0].place.call():
-            self._waiters.pop(0).line = None
+        while self._waiters:
+            first = self._waiters[0][1]
+            if first.place.call():
+                return
+            self._drop(first)
 
     def look(self) -> None:
         """Those whose loop stands still do not keep others waiting. When it runs again they join anew."""
         gone = False
-        while self._waiters and not self._waiters[0].place.loop.is_running():
-            self._waiters.pop(0).line = None
+        while self._waiters:
+            first = self._waiters[0][1]
+            if first.place.loop.is_running():
+                break
+            self._drop(first)
             gone = True
         if gone:
             self.call()
 
-
-def _number(waiter: Waiter) -> int:
-    return waiter.number
+    def _drop(self, waiter: Waiter) -> None:
+        with suppress(ValueError):  # it is not there any more
+            self._waiters.remove((waiter.number, waiter))
+        if waiter.line is self:
+            waiter.line = None

@@ -82,6 +82,11 @@ class Reservation(Record):
     def tokens(self) -> TokenUsage:
         return TokenUsage(input=self.input_tokens, output=self.output_tokens, known=False)
 
+    @property
+    def by_cap(self) -> dict[str, float | None]:
+        """What it takes at most, by the name of the cap on it."""
+        return by_cap(1, self.input_tokens + self.output_tokens, self.cost_usd)
+
 
 class ModelSpend(Record):
     """What one role asked one model for in one phase. ``calls`` are requests, those that failed included;
@@ -190,15 +195,15 @@ class Spent(Record):
             fetches=usage.fetches,
         )
 
-    @classmethod
-    def of_request(cls, request: Reservation) -> Spent:
-        """What a request takes at most."""
-        return cls(model_calls=1, tokens=request.tokens.total, cost_usd=request.cost_usd)
-
     @property
     def by_cap(self) -> dict[str, float | None]:
         """What models took, by the name of the cap on it."""
-        return dict(zip(ON_MODELS, (self.model_calls, self.tokens, self.cost_usd), strict=True))
+        return by_cap(self.model_calls, self.tokens, self.cost_usd)
+
+
+def by_cap(model_calls: int, tokens: int, cost_usd: float | None) -> dict[str, float | None]:
+    """What models took, by the name of the cap on it."""
+    return dict(zip(ON_MODELS, (model_calls, tokens, cost_usd), strict=True))
 
 
 def plus(one: float | None, other: float | None) -> float | None:
