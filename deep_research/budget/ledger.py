@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from deep_research.budget.shares import Allowance
 from deep_research.errors import BudgetError, ConfigurationError
 from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, Spent
-from deep_research.state.spending import ON_MODELS, by_cap, plus
+from deep_research.state.spending import BESIDE_AGENTS, ON_MODELS, by_cap, plus
 
 
 @dataclass(slots=True)
 class Ledger:
     """What is spent, and what is ``held``: set aside for requests in flight, by `hold`. ``answers`` counts the requests
-    of each phase that were answered, probes aside; ``shared`` says that the caps are those of many runs. Pure but for
-    itself."""
+    of the agent of each phase that were answered, probes aside; ``shared`` says that the caps are those of many runs.
+    Pure but for itself."""
 
     budget: Budget
     calls: int = 0
@@ -43,14 +43,14 @@ class Ledger:
     def hold(self, key: Hashable, request: Reservation) -> None:
         """Sets aside. What is set aside is kept as sums: many requests may be in flight, and each new one asks."""
         self.held[key] = request
-        self._at_work[request.phase] += 1
+        self._at_work[request.phase] += _is_agents(request)
         self._put_aside(request, 1)
 
     def settle(self, key: Hashable, tokens: int, cost_usd: float | None, *, answered: bool = True) -> None:
         """What was set aside under ``key`` has taken this much. Nothing where it was given up before."""
         request = self._taken(key)
         if request is not None:
-            self.answers[request.phase] += answered and not request.probe
+            self.answers[request.phase] += answered and not request.probe and _is_agents(request)
             self.charge(tokens, cost_usd)
 
     def lose(self, key: Hashable) -> None:
@@ -95,7 +95,7 @@ class Ledger:
         """What was set aside under ``key``, which it is no longer."""
         request = self.held.pop(key, None)
         if request is not None:
-            self._at_work[request.phase] -= 1
+            self._at_work[request.phase] -= _is_agents(request)
             self._put_aside(request, -1)
         return request
 
@@ -143,6 +143,11 @@ class _Line:
 
     def fits(self, ceiling: float) -> bool:
         return self.used + self.held + self.wanted <= ceiling
+
+
+def _is_agents(request: Reservation) -> bool:
+    """Whether it is the agent of the phase who asks."""
+    return request.role not in BESIDE_AGENTS
 
 
 def _over_share(line: _Line, phase: DeepResearchPhase, ceiling: float) -> BudgetError:

@@ -15,6 +15,9 @@ from deep_research.state.records import Record
 
 ON_MODELS = ("max_model_calls", "max_tokens", "max_usd")  # caps on what is asked of models
 
+# Those who work in a phase beside its agent: without the agent's own answer the phase has none.
+BESIDE_AGENTS = frozenset({ModelRole.SUMMARIZER.value, ModelRole.SUPERVISOR.value})
+
 
 class Budget(Record):
     """Caps of one run; None means no cap. Reaching one stops gathering, and the report is written from what
@@ -127,8 +130,12 @@ class Usage(Record):
     models: tuple[ModelSpend, ...] = ()
 
     def answers(self, phase: DeepResearchPhase) -> int:
-        """How many requests of a phase were answered, probes aside."""
-        return sum(row.calls - row.failed - row.probes for row in self.models if row.phase is phase)
+        """How many requests of the agent of a phase were answered, probes aside."""
+        return sum(
+            row.calls - row.failed - row.probes
+            for row in self.models
+            if row.phase is phase and row.role not in BESIDE_AGENTS
+        )
 
     def bytes_a_token(self) -> dict[str, float]:
         """What was measured of the texts that models were sent, by model. What the supervisor asks is not looked at: it
