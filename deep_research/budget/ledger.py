@@ -122,7 +122,7 @@ class Ledger:
         return BudgetError(
             f"The next request could pass the {of_many}cap {line.name} of {line.cap:g}: {line.used:g} used,"
             f" it may take {line.wanted:g}.",
-            hint=f"Raise {line.name}, or choose a cheaper model.",
+            hint=f"Raise {line.name}{' of the shared budget' if self.shared else ''}, or choose a cheaper model.",
             cap=line.name,
             limit=line.cap,
             used=line.used,

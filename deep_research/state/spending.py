@@ -23,15 +23,16 @@ class Budget(Record):
     """Caps of one run; None means no cap. Reaching one stops gathering, and the report is written from what
     there is. ``max_seconds`` counts the time a process spends on the run, pauses excluded; ``max_model_calls`` counts
     requests to model services, ``max_tokens`` those of input and output together; ``max_fetches`` counts pages that are
-    asked for over the network."""
+    asked for over the network. A cap is a finite number of its kind: no text, and no truth value, which Python counts as
+    one."""
 
-    max_usd: float | None = Field(default=None, ge=0)
-    max_tokens: int | None = Field(default=None, ge=0)
-    max_seconds: float | None = Field(default=None, gt=0)
-    max_model_calls: int | None = Field(default=None, ge=0)
-    max_searches: int | None = Field(default=None, ge=0)
-    max_fetches: int | None = Field(default=None, ge=0)
-    max_iterations: int | None = Field(default=None, ge=1)
+    max_usd: float | None = Field(default=None, ge=0, strict=True, allow_inf_nan=False)
+    max_tokens: int | None = Field(default=None, ge=0, strict=True)
+    max_seconds: float | None = Field(default=None, gt=0, strict=True, allow_inf_nan=False)
+    max_model_calls: int | None = Field(default=None, ge=0, strict=True)
+    max_searches: int | None = Field(default=None, ge=0, strict=True)
+    max_fetches: int | None = Field(default=None, ge=0, strict=True)
+    max_iterations: int | None = Field(default=None, ge=1, strict=True)
 
     @property
     def on_models(self) -> dict[str, float]:
