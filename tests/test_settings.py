@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from deep_research.errors import DeepResearchError, SettingsError, UnknownNameError
 from deep_research.settings import ResolvedSettings, Settings, bounds, env_variable, load_settings
@@ -691,7 +691,7 @@ def test_the_reference_is_what_the_model_says() -> None:
     ("cap", "value"),
     [("max_usd", float("inf")), ("max_usd", float("nan")), ("max_tokens", True), ("max_tokens", "5")],
 )
-def test_a_cap_that_is_none_is_refused_as_the_setting_of_its_name_is(cap, value):
+def test_a_cap_that_is_none_is_refused_as_the_setting_of_its_name_is(cap: str, value: Any) -> None:
     settings = load().settings
     with pytest.raises(SettingsError, match=f"{cap} must be a .*number at least 0, got"):
         settings.run_options(budget={cap: value})
