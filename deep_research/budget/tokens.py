@@ -11,6 +11,7 @@ import asyncio
 import functools
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -41,21 +42,23 @@ class Encodings:
         self._seconds = seconds
         self._lock = threading.Lock()
         self._loading: dict[str, threading.Thread] = {}
+        self._until: dict[str, float] = {}
         self._loaded: dict[str, Encoding] = {}
 
     async def get(self, name: str) -> Encoding | None:
-        """The encoding, or None when it cannot be had in time. Nobody waits for it a second time."""
+        """The encoding, or None when it cannot be had in time. Who asks while it is loaded waits as long as the first,
+        so that all count alike; nobody waits for it after that."""
         with self._lock:
-            is_first = name not in self._loading
-            if is_first:
+            if name not in self._loading:
                 thread = threading.Thread(
                     target=self._load, args=(name,), name=f"deep-research-{name}", daemon=True
                 )
                 self._loading[name] = thread
+                self._until[name] = time.monotonic() + self._seconds
                 thread.start()
-            thread = self._loading[name]
-        if is_first:
-            await asyncio.to_thread(thread.join, self._seconds)
+            thread, left = self._loading[name], self._until[name] - time.monotonic()
+        if left > 0 and thread.is_alive():
+            await asyncio.to_thread(thread.join, left)
         with self._lock:
             return self._loaded.get(name)
 

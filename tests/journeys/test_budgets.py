@@ -63,8 +63,8 @@ def test_the_share_of_the_analysis_is_what_it_reads_and_the_report_is_written_by
     assert result.status is RunStatus.COMPLETED
     assert result.report_metadata.writer == "synthesizer"
     assert model.asked["analysis"] == result.iterations
-    assert "window" in names(result)
-    assert "max_model_calls:analysis" not in names(result)
+    assert "To keep within max_model_calls" in result.report
+    assert "had its share" not in result.report
     assert {s.id for s in result.sources} == result.state.analyzed
 
 

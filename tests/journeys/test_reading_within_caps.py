@@ -48,7 +48,8 @@ def test_more_is_read_the_more_the_cap_allows_and_all_within_it(corpus, tmp_path
     assert read.tokens_used >= {40_000: 500, 80_000: 2_000, 400_000: 20_000}[cap]
     assert bool(read.items_dropped) is (cap == 40_000)  # where a call has no room for something of each
     told = {limit.name for limit in result.limits}
-    assert ("window" in told) is (cap < 400_000)
+    assert ("max_tokens:analysis" in told) is (cap < 400_000)
+    assert ("To keep within max_tokens" in result.report) is (cap < 400_000)
     assert len(result.state.analyzed) == len(result.sources)
 
 
@@ -66,3 +67,27 @@ def test_a_cap_that_is_less_than_a_request_leaves_it_to_the_extractive_agents(co
     assert "extractive" in result.report_metadata.writer
     assert result.usage.input_tokens + result.usage.output_tokens <= 4_000
     assert result.report
+
+
+@pytest.mark.parametrize(
+    ("cap", "least"), [({"max_model_calls": 12}, 20_000), ({"max_tokens": 200_000}, 15_000)]
+)
+def test_a_cap_is_made_use_of(corpus, tmp_path, cap, least):
+    """Twelve documents of 2,000 tokens each fit what is allowed, or most of them do."""
+    result = researched(corpus, tmp_path, **cap)
+    assert result.fidelity.phases["analysis"].content_allocation_metadata.tokens_used >= least
+
+
+def test_where_nothing_is_managed_a_cap_makes_no_call_larger_than_the_window(corpus, tmp_path):
+    result = researched(corpus, tmp_path, token_management_enabled=False, max_model_calls=6)
+    assert result.status == "completed"
+    assert "agent" not in {limit.name for limit in result.limits}
+    assert any(row.role == "analyzer" for row in result.usage.models)
+    assert len(result.state.analyzed) == len(result.sources)
+
+
+def test_what_is_protected_may_be_more_than_is_read_in_a_round(corpus, tmp_path):
+    result = researched(corpus, tmp_path, reading_tokens=1_000, protected=("towers*.md",))
+    assert "agent" not in {limit.name for limit in result.limits}
+    kept = result.fidelity.phases["analysis"].content_fidelity.values()
+    assert all(10 * item.current_tokens >= item.original_tokens for item in kept)

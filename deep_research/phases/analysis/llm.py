@@ -131,7 +131,13 @@ class LLMAnalyzer:
 
     async def __call__(self, handoff: AnalyzerInput, model: LanguageModel) -> AnalyzerOutput:
         reading, message = await asked(
-            model, SYSTEM, MOST_OUTPUT, Reading, lambda room: _told(handoff, room), self._rules
+            model,
+            SYSTEM,
+            MOST_OUTPUT,
+            Reading,
+            lambda room: _told(handoff, room),
+            self._rules,
+            size=sum(len(source.content) for source in handoff.sources),
         )
         return _output(reading, handoff).model_copy(
             update={"notes": message.notes(self.name), "sent": message.sending}
@@ -203,6 +209,7 @@ def _output(reading: Reading, handoff: AnalyzerInput) -> AnalyzerOutput:
     sources = Aliases("S", [s.id for s in handoff.sources])
     gaps = Aliases("G", [g.id for g in handoff.open_gaps])
     by_sub_query = {s.id: s.sub_query_id for s in handoff.sources}
+    relevance = {s.id: s.relevance or 0.0 for s in handoff.sources}
     findings = []
     for item in reading.findings:
         quotes = tuple(
@@ -220,6 +227,7 @@ def _output(reading: Reading, handoff: AnalyzerInput) -> AnalyzerOutput:
                     category=item.category,
                     quotes=quotes,
                     sub_query_id=by_sub_query.get(carried[0]) if carried else None,
+                    relevance=max((relevance[i] for i in carried), default=0.0),
                 )
             )
     return AnalyzerOutput(
