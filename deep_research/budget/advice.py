@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.models.verdicts import tells_too_long
-from deep_research.state import Budget, Limit
+from deep_research.state import Limit
 
 LARGE_ARCHIVE = 1_000_000_000  # bytes
 LOW_FIDELITY = 0.5
@@ -31,9 +31,7 @@ def advice(
 def _of_content(fidelity: RunFidelity, limits: Sequence[Limit]) -> Iterator[str]:
     totals = fidelity.content_allocation_metadata
     # Where a cap was the reason, more room would not help.
-    caps = [
-        cap for cap, of, _ in (x.name.partition(":") for x in limits) if of and cap in Budget.model_fields
-    ]
+    caps = [x.of_cap for x in limits if x.of_cap and not x.is_shared and x.name != x.of_cap]
     if dropped := totals.items_dropped:
         texts = "1 text was" if dropped == 1 else f"{dropped:,} texts were"
         yield (
@@ -82,11 +80,15 @@ def _of_archive(limits: Sequence[Limit], size: int) -> Iterator[str]:
 
 
 def _of_caps(limits: Sequence[Limit]) -> Iterator[str]:
-    reached = [name for name in _names(limits) if name in Budget.model_fields]
-    if reached:
-        yield f"Raise {' and '.join(reached)}: the report was written from what there was when that was reached."
+    """Of the run's own budget, and of one that it shares: to raise the one helps nothing against the other."""
+    for of, shared in (("", False), (" of the shared budget", True)):
+        reached = dict.fromkeys(
+            limit.of_cap for limit in limits if limit.of_cap and limit.is_shared is shared
+        )
+        if reached:
+            named = " and ".join(reached)
+            yield f"Raise {named}{of}: the report was written from what there was when that was reached."
 
 
-def _names(limits: Iterable[Limit]) -> list[str]:
-    """Of a share of a cap, the name of the cap."""
-    return list(dict.fromkeys(limit.name.partition(":")[0] for limit in limits))
+def _names(limits: Iterable[Limit]) -> set[str]:
+    return {limit.name for limit in limits}

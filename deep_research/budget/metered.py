@@ -31,6 +31,7 @@ from deep_research.models.retry import GRACE, usage_of
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation, Spent
 from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written
 from deep_research.state.journal import Clock, Journal, utc_now
+from deep_research.state.spending import by_cap
 
 _Object = TypeVar("_Object", bound=BaseModel)
 
@@ -102,25 +103,25 @@ class RunModels:
     def affordable(
         self, role: ModelRole, phase: DeepResearchPhase, input_tokens: int, output_tokens: int
     ) -> int | None:
-        """The least of them; None: no cap."""
-        counts = self.affordable_by_cap(role, phase, input_tokens, output_tokens)
-        return min(counts.values(), default=None)
+        """How many requests of this size all caps have room for, see `affordable_by_cap`; None: no cap."""
+        return min(self.affordable_by_cap(role, phase, input_tokens, output_tokens).values(), default=None)
 
     def affordable_by_cap(
         self, role: ModelRole, phase: DeepResearchPhase, input_tokens: int, output_tokens: int
     ) -> dict[str, int]:
         """How many requests of this size the caps of the run and the shares of the phase had room for when this pass of
-        the phase began; None: no cap. It follows from the log alone, so budgets that are shared with other runs are not
-        looked at. Raises `AgentError` without a model, `ConfigurationError` for a price that is unknown."""
+        the phase began, by the name of each cap that is set and bounds them. It follows from the log alone, so budgets
+        that are shared with other runs are not looked at. Raises `AgentError` without a model, `ConfigurationError` for a
+        price that is unknown."""
         profile = self.roles.pool.profile(self._chain(role)[0])
         usd = profile.price.most(input_tokens, output_tokens) if profile.price else None
-        each = Spent(model_calls=1, tokens=input_tokens + output_tokens, cost_usd=usd).by_cap
+        each = by_cap(1, input_tokens + output_tokens, usd)
         spent = self.journal.state.phase_spent.by_cap
         if self.journal.state.options.budget.max_usd is not None and None in (usd, spent["max_usd"]):
             raise unpriced(self.roles.pool.provider(self._chain(role)[0]).name)
         counts = {
             name: share.requests(spent[name] or 0, each[name] or 0)
-            for name, share in self.allowance(phase).shares.items()
+            for name, share in self.allowance(phase, role).shares.items()
         }
         return {name: count for name, count in counts.items() if count is not None}
 
@@ -128,10 +129,11 @@ class RunModels:
         """What had been measured of the texts of a model when this pass of the phase began."""
         return self.journal.state.bytes_a_token.get(model)
 
-    def allowance(self, phase: DeepResearchPhase) -> Allowance:
-        """The shares of a phase as they stand now."""
+    def allowance(self, phase: DeepResearchPhase, role: ModelRole) -> Allowance:
+        """The shares of a phase for a role as they stand now."""
         state = self.journal.state
-        return Allowance.of(state, phase, self.roles.report_cost(state.options.report_words))
+        whole = Allowance.of(state, phase, self.roles.report_cost(state.options.report_words))
+        return whole.beside_agent(state) if role is ModelRole.SUMMARIZER else whole
 
     def _chain(self, role: ModelRole) -> Sequence[Named]:
         chain = self.roles.chain_of(role)
@@ -238,7 +240,7 @@ class _RunBook:
         self._steered = steered
 
     def _allowed(self) -> Allowance | None:
-        return self._run.allowance(self._phase) if self._steered else None
+        return self._run.allowance(self._phase, self._role) if self._steered else None
 
     async def reserve(self, provider: ModelProvider, call: ModelCall) -> _Held:
         """Raises `WindowError`, `BudgetError`, `ConfigurationError`."""

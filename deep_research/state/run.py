@@ -87,8 +87,8 @@ class DeepResearchState(Record):
     are requests to models of which no end is known: in flight, or lost with their task; ``sent`` is what agents with
     models were given, by phase, and ``reading`` what this pass of ANALYSIS gives them. ``iteration_spent`` and
     ``phase_spent`` are what had been spent, such requests included, when the iteration and this pass of the phase began;
-    ``phase_answers`` is how many requests of the phase had been answered then, and ``bytes_a_token`` what had been
-    measured of the texts of each model. All collections
+    ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
+    had been measured of the texts of each model. All collections
     keep the order in which they rank: sub-queries by index, sources by score, those without one after them by
     (sub-query index, rank), findings by iteration and first source,
     gaps by (iteration, rank), limits by name.

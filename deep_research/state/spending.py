@@ -15,20 +15,24 @@ from deep_research.state.records import Record
 
 ON_MODELS = ("max_model_calls", "max_tokens", "max_usd")  # caps on what is asked of models
 
+# Those who work in a phase beside its agent: without the agent's own answer the phase has none.
+BESIDE_AGENTS = frozenset({ModelRole.SUMMARIZER.value, ModelRole.SUPERVISOR.value})
+
 
 class Budget(Record):
     """Caps of one run; None means no cap. Reaching one stops gathering, and the report is written from what
     there is. ``max_seconds`` counts the time a process spends on the run, pauses excluded; ``max_model_calls`` counts
     requests to model services, ``max_tokens`` those of input and output together; ``max_fetches`` counts pages that are
-    asked for over the network."""
+    asked for over the network. A cap is a finite number of its kind: no text, and no truth value, which Python counts as
+    one."""
 
-    max_usd: float | None = Field(default=None, ge=0)
-    max_tokens: int | None = Field(default=None, ge=0)
-    max_seconds: float | None = Field(default=None, gt=0)
-    max_model_calls: int | None = Field(default=None, ge=0)
-    max_searches: int | None = Field(default=None, ge=0)
-    max_fetches: int | None = Field(default=None, ge=0)
-    max_iterations: int | None = Field(default=None, ge=1)
+    max_usd: float | None = Field(default=None, ge=0, strict=True, allow_inf_nan=False)
+    max_tokens: int | None = Field(default=None, ge=0, strict=True)
+    max_seconds: float | None = Field(default=None, gt=0, strict=True, allow_inf_nan=False)
+    max_model_calls: int | None = Field(default=None, ge=0, strict=True)
+    max_searches: int | None = Field(default=None, ge=0, strict=True)
+    max_fetches: int | None = Field(default=None, ge=0, strict=True)
+    max_iterations: int | None = Field(default=None, ge=1, strict=True)
 
     @property
     def on_models(self) -> dict[str, float]:
@@ -82,6 +86,11 @@ class Reservation(Record):
     def tokens(self) -> TokenUsage:
         return TokenUsage(input=self.input_tokens, output=self.output_tokens, known=False)
 
+    @property
+    def by_cap(self) -> dict[str, float | None]:
+        """What it takes at most, by the name of the cap on it."""
+        return by_cap(1, self.input_tokens + self.output_tokens, self.cost_usd)
+
 
 class ModelSpend(Record):
     """What one role asked one model for in one phase. ``calls`` are requests, those that failed included;
@@ -122,8 +131,12 @@ class Usage(Record):
     models: tuple[ModelSpend, ...] = ()
 
     def answers(self, phase: DeepResearchPhase) -> int:
-        """How many requests of a phase were answered, probes aside."""
-        return sum(row.calls - row.failed - row.probes for row in self.models if row.phase is phase)
+        """How many requests of the agent of a phase were answered, probes aside."""
+        return sum(
+            row.calls - row.failed - row.probes
+            for row in self.models
+            if row.phase is phase and row.role not in BESIDE_AGENTS
+        )
 
     def bytes_a_token(self) -> dict[str, float]:
         """What was measured of the texts that models were sent, by model. What the supervisor asks is not looked at: it
@@ -190,15 +203,15 @@ class Spent(Record):
             fetches=usage.fetches,
         )
 
-    @classmethod
-    def of_request(cls, request: Reservation) -> Spent:
-        """What a request takes at most."""
-        return cls(model_calls=1, tokens=request.tokens.total, cost_usd=request.cost_usd)
-
     @property
     def by_cap(self) -> dict[str, float | None]:
         """What models took, by the name of the cap on it."""
-        return dict(zip(ON_MODELS, (self.model_calls, self.tokens, self.cost_usd), strict=True))
+        return by_cap(self.model_calls, self.tokens, self.cost_usd)
+
+
+def by_cap(model_calls: int, tokens: int, cost_usd: float | None) -> dict[str, float | None]:
+    """What models took, by the name of the cap on it."""
+    return dict(zip(ON_MODELS, (model_calls, tokens, cost_usd), strict=True))
 
 
 def plus(one: float | None, other: float | None) -> float | None:

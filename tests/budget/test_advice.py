@@ -71,6 +71,11 @@ ROWS = {
         {},
         ["Raise max_usd and max_tokens: "],
     ),
+    "a cap of a shared budget was reached": (
+        (WHOLE, (Limit(name="shared:max_usd", message="m"), Limit(name="shared:max_searches", message="m"))),
+        {},
+        ["Raise max_usd and max_searches of the shared budget: "],
+    ),
 }
 
 

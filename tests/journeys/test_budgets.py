@@ -207,7 +207,8 @@ def test_where_a_shared_budget_allows_no_search_the_run_ends_for_want_of_budget(
     with engine(tmp_path, Asking(), shared_budget=SharedBudget(max_searches=0)) as research:
         result = research.run(QUESTION)
     assert (result.status, result.reason) == (RunStatus.ABORTED, "budget")
-    (limit,) = [limit for limit in result.limits if limit.name == "max_searches"]
+    (limit,) = [limit for limit in result.limits if limit.name == "shared:max_searches"]
+    assert "A budget that is shared with other runs did not allow more searches." in result.message
     assert len(limit.skipped) == 2
     assert "The shared cap of 0 searches is reached. 2 searches were not made." in limit.line
 

@@ -81,6 +81,7 @@ def test_a_share_that_is_used_up_is_told_in_one_line_and_is_no_cap_that_was_reac
 def test_a_shared_cap_is_told_as_such():
     limit = limit_of(BudgetError("spent", cap="max_usd", limit=0.5, used=0.4, shared=True))
     assert limit.message.startswith("The shared cap max_usd of 0.5 was reached")
+    assert (limit.name, limit.of_cap, limit.is_shared) == ("shared:max_usd", "max_usd", True)
     assert is_spent((limit,))
 
 
