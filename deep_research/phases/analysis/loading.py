@@ -9,7 +9,7 @@ from functools import partial
 from deep_research.budget.condense import condense
 from deep_research.budget.counts import counts
 from deep_research.budget.tokens import Counter
-from deep_research.errors import WorkError
+from deep_research.errors import BudgetError, WorkError
 from deep_research.models.language import LanguageModel
 from deep_research.phases.analysis.handoff import SourceText
 from deep_research.phases.analysis.portions import batched
@@ -117,6 +117,8 @@ class Shortening:
                 counter=self.counter,
                 model=model,
             )
+        except BudgetError:
+            self.problems["what it may take was used up."] = None  # figures would differ from text to text
         except WorkError as error:
             self.problems[error.problem] = None
 

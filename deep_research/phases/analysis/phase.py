@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from deep_research.budget.allocation import ItemClass
@@ -117,13 +118,20 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         calls = Calls(room.rules.reading_tokens, call, room.tokens, around)
         if models is None:
             return calls
-        return paid(
+        calls = paid(
             calls,
             beside=room.beside,
             answers=tuple(shorter(room.answer)),
             at_most=1.0 if room.counter.exact else room.counter.bytes_a_token,
             affordable=partial(models.affordable_by_cap, ModelRole.ANALYZER, self.phase),
         )
+        if calls.most is not None and self._shortens(models):
+            return replace(calls, most=max(1, calls.most // 2))  # the other half of the share is for that
+        return calls
+
+    def _shortens(self, models: RunModels) -> bool:
+        """Whether a model chooses what is kept of sources that are too long."""
+        return self._summarizer is not None and bool(models.roles.by_role.get(ModelRole.SUMMARIZER))
 
     async def _unit(
         self,
@@ -158,7 +166,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         await texts.journal.record(*events)
 
     def _shortening(self, query: str, counter: Counter, models: RunModels | None) -> Shortening:
-        if self._summarizer is None or models is None or not models.roles.by_role.get(ModelRole.SUMMARIZER):
+        if models is None or not self._shortens(models):
             return Shortening(query, counter)
         return Shortening(query, counter, self._summarizer, models.model(ModelRole.SUMMARIZER, self.phase))
 
