@@ -2,35 +2,38 @@
 
 The gain of a word shrinks each time it was said before, so the choice is greedy over a function of diminishing
 returns, and the first n of the chosen are the choice of n. Words cost: gain is divided by the root of a
-candidate's length.
+candidate's length. So does a source that may be of another subject, but only once: to say more of a source that is
+heard already puts nothing at risk.
 """
 
 from __future__ import annotations
 
 import heapq
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 AGAIN = 0.1  # what saying a word again is worth of saying it before
-FIRST = 0.005  # what a source that was not heard yet adds, as a share of all that is wanted
+FIRST = 0.004  # what a source that was not heard yet adds, as a share of all that is wanted
+ASTRAY = 0.009  # what one takes away that is of another subject
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """``score`` (0 to 1) is how near its source is, ``words`` its length."""
+    """``belongs`` (0 to 1) is how likely its source is of the subject, ``words`` its length."""
 
     source: int
     terms: AbstractSet[str]
     words: int
-    score: float
+    belongs: float
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """``place`` is that of the candidate in its list; ``value`` what it added for its length."""
+    """``place`` is that of the candidate in its list; ``value`` what it added for its length, no more than that of the
+    choice before, which may have opened the way to it."""
 
     place: int
     value: float
@@ -51,18 +54,24 @@ def chosen(
     def value(candidate: Candidate) -> float:
         # Exact, so that the order of a set does not matter.
         gain = math.fsum(weights[t] * AGAIN ** heard[t] for t in candidate.terms if t in weights)
-        gain += 0.0 if sources[candidate.source] else FIRST
-        return gain * candidate.score / math.sqrt(candidate.words)
+        if not sources[candidate.source]:
+            gain += FIRST - ASTRAY * (1.0 - candidate.belongs)
+        return gain / math.sqrt(candidate.words)
 
-    # A value only falls, so an old one is an upper bound: only the head of the queue must be looked at again.
+    of_source: dict[int, list[int]] = defaultdict(list)
+    for place, candidate in enumerate(candidates):
+        of_source[candidate.source].append(place)
+    # A value falls but when its source is heard first, so an old one is an upper bound: only the head of the queue
+    # must be looked at again.
     queue = [(-value(c), place) for place, c in enumerate(candidates)]
     heapq.heapify(queue)
+    done: set[int] = set()
     taken: list[Choice] = []
     used = 0
     while queue:
         _, place = heapq.heappop(queue)
         candidate = candidates[place]
-        if used + candidate.words > room or sources[candidate.source] >= per_source:
+        if place in done or used + candidate.words > room or sources[candidate.source] >= per_source:
             continue
         now = value(candidate)
         if queue and now < -queue[0][0]:
@@ -70,8 +79,13 @@ def chosen(
             continue
         if now <= 0.0:
             break
-        taken.append(Choice(place, now))
+        taken.append(Choice(place, min(now, taken[-1].value) if taken else now))
+        done.add(place)
         used += candidate.words
         sources[candidate.source] += 1
         heard.update(candidate.terms)
+        if sources[candidate.source] == 1:
+            for other in of_source[candidate.source]:
+                if other not in done:
+                    heapq.heappush(queue, (-value(candidates[other]), other))
     return taken

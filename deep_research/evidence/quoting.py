@@ -218,14 +218,14 @@ def _line_above(text: str, start: int) -> tuple[str, str]:
     return text[text.rfind("\n", 0, stop) + 1 : stop], text[stop:start]
 
 
-def is_statement(text: str, span: Span) -> bool:
-    """Whether a sentence says something by itself: no heading, question, fragment or row of a table."""
-    return (
-        text[span.start] != "#"
-        and text[span.end - 1] != "?"
-        and " | " not in text[span.start : span.end]
-        and not _is_scrap(text, span, span)
-    )
+def is_statement(text: str, span: Span, *, broken: bool = False) -> bool:
+    """Whether a sentence says something by itself: no heading, question, fragment or row of a table. One that is
+    known to be ``broken`` off need not end as sentences do."""
+    if text[span.start] == "#" or text[span.end - 1] == "?" or " | " in text[span.start : span.end]:
+        return False
+    if broken:
+        return not text[span.start].islower() and _RULE.search(text, span.start, span.end) is None
+    return not _is_scrap(text, span, span)
 
 
 def expected_answer(query: str) -> re.Pattern[str] | None:

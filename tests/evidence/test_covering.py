@@ -6,8 +6,8 @@ from deep_research.evidence.ranking import TermScanner, scan
 from deep_research.evidence.text import content_words
 
 
-def candidate(terms, source=0, words=10, score=1.0):
-    return Candidate(source, frozenset(terms.split()), words, score)
+def candidate(terms, source=0, words=10, belongs=1.0):
+    return Candidate(source, frozenset(terms.split()), words, belongs)
 
 
 def places(candidates, weights, **limits):
@@ -25,8 +25,30 @@ def test_a_short_sentence_wins_over_a_long_one_that_says_the_same():
     assert places([candidate("a", words=30), candidate("a", 1)], WEIGHTS)[0] == 1
 
 
-def test_a_nearer_source_wins_over_another_that_says_the_same():
-    assert places([candidate("a", score=0.5), candidate("a", 1)], WEIGHTS)[0] == 1
+def test_a_likelier_source_wins_over_another_that_says_the_same():
+    assert places([candidate("a", belongs=0.5), candidate("a", 1)], WEIGHTS)[0] == 1
+
+
+def test_a_source_that_is_likely_of_another_subject_is_not_heard_for_a_little():
+    weights = {"a": 1.0, "b": 0.001}
+    assert places([candidate("a"), candidate("b", 1, belongs=0.0)], weights) == [0]
+
+
+def test_a_source_that_is_heard_already_costs_no_more():
+    weights = {"a": 0.1, "b": 0.002}
+    found = chosen(
+        [candidate("b", belongs=0.0), candidate("a", belongs=0.0)], weights, room=100, per_source=3
+    )
+    assert [c.place for c in found] == [1, 0]
+
+
+def test_no_choice_is_worth_more_than_the_one_before():
+    weights = {"a": 0.012, "b": 0.011}
+    found = chosen(
+        [candidate("a", belongs=0.0), candidate("b", belongs=0.0)], weights, room=100, per_source=3
+    )
+    assert [c.place for c in found] == [0, 1]
+    assert found[0].value >= found[1].value
 
 
 def test_room_and_the_share_of_a_source_are_kept():

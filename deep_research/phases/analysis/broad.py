@@ -7,27 +7,34 @@ has no such sentence: what counts is that its subject is covered from all sides,
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from deep_research.evidence.belonging import belonging
 from deep_research.evidence.covering import Candidate, chosen
 from deep_research.evidence.debris import has_address, is_debris
 from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
+from deep_research.evidence.pairs import pairs, with_pairs
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quoting import is_statement, readable
 from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
+from deep_research.evidence.shortening import breaks_off, marked, shortened, stands_alone, without_byline
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
 
-SOURCES = 40  # of the nearest, from which sentences are chosen
-NEAR = 0.25  # of the best source's score, for a source to be one of them
+SOURCES = 100  # of those that belong, from which sentences are chosen
+BELONGS = 0.05  # how likely a source must at least be to belong
+ASKED = 0.6  # of what is wanted, for the request's own words; the rest for those learned
+PAIRED = 0.5  # of what is wanted, for words that the request uses near each other
 NEAR_LATER = 0.5  # of what was found before, for the sources of a later round
 REACH = 0.14  # of what is asked, for one source that shows that they speak of it
 REACH_OF_ALL = 0.08  # the same for the nearest together, on average
 NEAREST = 5
-PER_SOURCE = 4
+PER_SOURCE = 6
 ROOM = 2_000  # words of findings: more than most reports hold
 MIN_WORDS, MAX_WORDS = 8, 45
+MAX_CHARACTERS = 1_000
 SCALE = 80.0  # from the value of a choice to a relevance
+STEP = 0.00001  # of relevance between one choice and the next, at least
 
 
 def broad_findings(
@@ -41,26 +48,43 @@ def broad_findings(
     rank = ranked(handoff.original_query, [*found, *known], texts, titles)
     if not _speaks(rank):
         return []
-    least = NEAR_LATER if handoff.findings else NEAR
-    near = by_source((p for p in rank.passages if p.score >= least), SOURCES)
-    near = {place: group for place, group in near.items() if place < len(handoff.sources)}
-    spans: list[tuple[int, Span]] = []
+    least = NEAR_LATER if handoff.findings else 0.0
+    likely = belonging(rank, titles)
+    near = by_source((p for p in rank.passages if p.score >= least and likely[p.source] >= BELONGS), SOURCES)
+    alone = _wanted(rank)
+    together = pairs(handoff.original_query, rank.asked)
+    told: list[tuple[int, Span, str]] = []
     candidates: list[Candidate] = []
-    for passage in (p for group in near.values() for p in group):
-        for span, length in _statements(texts[passage.source], passage):
-            spans.append((passage.source, span))
-            terms = stems_of(texts[passage.source][span.start : span.end])
-            candidates.append(Candidate(passage.source, terms, length, near[passage.source][0].score))
-    weights = _wanted(rank)
-    said = Counter(term for finding in handoff.findings for term in stems_of(finding.content))
+    for passage in (p for place, group in near.items() if place < len(handoff.sources) for p in group):
+        for span, content in _statements(texts[passage.source], passage):
+            told.append((passage.source, span, content))
+            terms = with_pairs(stems_of(content), together.keys())
+            candidates.append(Candidate(passage.source, terms, len(content.split()), likely[passage.source]))
+    weights = {t: (1.0 - PAIRED) * w for t, w in alone.items()} | {t: PAIRED * w for t, w in together.items()}
+    said = Counter(
+        term for f in handoff.findings for term in with_pairs(stems_of(f.content), together.keys())
+    )
     choices = chosen(candidates, weights, room=ROOM, per_source=PER_SOURCE, said=said)
-    return [_finding(handoff, *spans[choice.place], choice.value) for choice in choices]
+    relevances = _falling(SCALE * choice.value for choice in choices)
+    return [
+        _finding(handoff, *told[choice.place], relevance)
+        for choice, relevance in zip(choices, relevances, strict=True)
+    ]
+
+
+def _falling(values: Iterable[float]) -> Iterator[float]:
+    """Relevances (0 to 1) for values of which none is larger than the one before; no two are the same, so that the
+    order of the choice remains."""
+    last = 1.0 + STEP
+    for value in values:
+        last = max(0.0, round(min(value, last - STEP), 6))
+        yield last
 
 
 def _wanted(rank: Ranked) -> dict[str, float]:
     """What the findings are to say: the request's words and those learned, as shares of one."""
     every = rank.asked.keys() | rank.learned.keys()
-    return {t: (rank.asked.get(t, 0.0) + rank.learned.get(t, 0.0)) / 2 for t in every}
+    return {t: ASKED * rank.asked.get(t, 0.0) + (1.0 - ASKED) * rank.learned.get(t, 0.0) for t in every}
 
 
 def _earlier(handoff: AnalyzerInput) -> list[str]:
@@ -78,26 +102,32 @@ def _speaks(rank: Ranked) -> bool:
     return max(reaches, default=0.0) >= REACH or sum(reaches) >= NEAREST * REACH_OF_ALL
 
 
-def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, int]]:
-    """The sentences of a passage that can stand alone, with their lengths in words."""
-    for span in sentences(text, passage.span.start, passage.span.end):
-        sentence = text[span.start : span.end]
-        length = len(sentence.split())
-        if (
-            MIN_WORDS <= length <= MAX_WORDS
-            and is_statement(text, span)
-            and not (is_debris(sentence) or has_address(sentence))
-        ):
-            yield span, length
+def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, str]]:
+    """The sentences of a passage that can stand alone, each with what is told of it."""
+    for sentence in sentences(text, passage.span.start, passage.span.end):
+        if sentence.end - sentence.start > MAX_CHARACTERS:
+            continue
+        span = without_byline(text, sentence)
+        broken = breaks_off(text, span)
+        if not is_statement(text, span, broken=broken):
+            continue
+        content = shortened(readable(text, span.start, span.end))
+        if broken:
+            content = marked(content)
+        fits = MIN_WORDS <= len(content.split()) <= MAX_WORDS
+        if fits and stands_alone(content) and not (is_debris(content) or has_address(content)):
+            yield span, content
 
 
-def _finding(handoff: AnalyzerInput, place: int, span: Span, value: float) -> AnalyzedFinding:
+def _finding(
+    handoff: AnalyzerInput, place: int, span: Span, content: str, relevance: float
+) -> AnalyzedFinding:
     source = handoff.sources[place]
     text = source.content[span.start : span.end]
     return AnalyzedFinding(
-        content=readable(source.content, span.start, span.end),
+        content=content,
         confidence=ConfidenceLevel.LOW,
         source_ids=(source.id,),
         quotes=(AnalyzedQuote(source_id=source.id, quote=text, start=span.start),),
-        relevance=round(min(1.0, SCALE * value), 6),
+        relevance=relevance,
     )

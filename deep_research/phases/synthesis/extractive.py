@@ -6,6 +6,7 @@ the rest by theme. Numbers that are compared stand in a table, conflicts side by
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.rows import unlabelled
@@ -29,6 +30,8 @@ MORE = "Further findings"
 WITHDRAWN = "From works that were retracted"
 ALL_WITHDRAWN = "All that was found stands in works that were retracted. It should not be relied on."
 MAX_HEADING = 80
+FITTINGS = 3  # times that a report which came out too long is made shorter
+_MARKS = re.compile(r" \[[^\[\]\\]*\]")
 _TABLES = {"": "Side by side", "Year": "Over the years", "Source": "Published figures"}
 
 
@@ -45,16 +48,21 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     that of what it says: title, limits and references come on top."""
     told, withdrawn = _sound(statements(handoff.findings, handoff.sources), handoff.sources)
     beside = _table(handoff, told) + conflicts(handoff.contradictions, handoff.findings, handoff.sources)
-    kept = within(handoff.words - _words(beside), told)
-    summary = _summary(handoff, kept)
-    rest = [s for s in kept if not any(s is other for other in summary)]
+    room = handoff.words - _words(beside)
+    kept = within(room, told)
+    summary, sections = _told(handoff, kept)
+    for _ in range(FITTINGS):  # a source that is heard in several places has a reference in each
+        over = _words([*summary, *sections]) - room
+        if over <= 0 or len(kept) < 2:
+            break
+        kept = within(sum(s.length for s in kept) + len({s.source for s in kept}) - over, told)
+        summary, sections = _told(handoff, kept)
     blocks = [f"# {escaped(_shortened(handoff.original_query, MAX_TITLE))}"]
     if notice:
         blocks.append(f"*{notice}*")
     if told and withdrawn is told:
         blocks.append(f"*{ALL_WITHDRAWN}*")
-    blocks += ["## Summary", *paragraphs(summary, best_first=True), *beside]
-    blocks += _sections(handoff, rest)
+    blocks += ["## Summary", *summary, *beside, *sections]
     if withdrawn and withdrawn is not told:
         blocks += [f"## {WITHDRAWN}", *paragraphs(within(max(0, handoff.words // 4), withdrawn))]
     debris = sum(map(says_nothing, handoff.findings))
@@ -72,8 +80,16 @@ def _sound(told: list[Statement], sources: Sequence[Source]) -> tuple[list[State
     return [s for s in told if not any(s is other for other in withdrawn)], withdrawn
 
 
+def _told(handoff: SynthesizerInput, kept: Sequence[Statement]) -> tuple[list[str], list[str]]:
+    """The paragraphs of the summary, and the sections with what it does not say."""
+    summary = _summary(handoff, kept)
+    rest = [s for s in kept if not any(s is other for other in summary)]
+    return paragraphs(summary, best_first=True), _sections(handoff, rest)
+
+
 def _words(blocks: Iterable[str]) -> int:
-    return sum(len(block.split()) for block in blocks if not block.startswith("#"))
+    """A reference counts as one, to however many findings."""
+    return sum(len(_MARKS.sub(" []", block).split()) for block in blocks if not block.startswith("#"))
 
 
 def _shortened(text: str, most: int) -> str:
@@ -202,7 +218,7 @@ def _limits(handoff: SynthesizerInput, *, left_out: int, debris: int) -> list[st
         "- This report was put together without a language model, from statements that one drew from the sources."
         if handoff.read_by_model
         else "- This report was put together without a language model: its sentences are taken word for word"
-        " from the sources, but for a linking word such as “However” at the beginning."
+        " from the sources, but for openings such as “However” or “In this paper” and the numbers of their references."
     )
     return ["## Gaps and limits", "\n".join(dict.fromkeys(lines))]
 
