@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,13 @@ hypothesis_settings.register_profile(
     "suite", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 hypothesis_settings.load_profile("suite")
+
+
+@pytest.fixture(params=[5, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
+def examples(request: pytest.FixtureRequest) -> Callable[[int], int]:
+    """Of so many examples a fifth in the fast run, all of them in the slow one."""
+    share: int = request.param
+    return lambda most: most // share
 
 
 class NetworkForbiddenError(AssertionError):

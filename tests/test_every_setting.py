@@ -939,7 +939,7 @@ def archived(folder):
 @shows("content_archive_enabled")
 def whether_originals_are_kept(tmp_path):
     for enabled in (False, True):
-        result, _ = read_in_part(tmp_path, content_archive_enabled=enabled)
+        result, _ = read_in_part(tmp_path, reading_tokens=1_200, content_archive_enabled=enabled)
         kept = Archive(tmp_path / "data" / "archive", 168, utc_now)
         hashes = result.fidelity.content_archive_hashes
         assert bool(hashes) is enabled

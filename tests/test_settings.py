@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from deep_research.errors import DeepResearchError, SettingsError, UnknownNameError
 from deep_research.settings import ResolvedSettings, Settings, bounds, env_variable, load_settings
@@ -684,3 +685,15 @@ def test_the_reference_is_what_the_model_says() -> None:
     pages = runpy.run_path(str(docs / "generate.py"))["PAGES"]
     for page, written in pages.items():
         assert (docs / page).read_text("utf-8") == written(), "run `python docs/generate.py`"
+
+
+@pytest.mark.parametrize(
+    ("cap", "value"),
+    [("max_usd", float("inf")), ("max_usd", float("nan")), ("max_tokens", True), ("max_tokens", "5")],
+)
+def test_a_cap_that_is_none_is_refused_as_the_setting_of_its_name_is(cap: str, value: Any) -> None:
+    settings = load().settings
+    with pytest.raises(SettingsError, match=f"{cap} must be a .*number at least 0, got"):
+        settings.run_options(budget={cap: value})
+    with pytest.raises(ValidationError):
+        Budget(**{cap: value})

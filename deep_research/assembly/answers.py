@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from deep_research.budget.report import text_output
 from deep_research.phases import summarizing
 from deep_research.phases.analysis import llm as reading
 from deep_research.phases.planning import llm as planning
@@ -16,9 +17,9 @@ from deep_research.supervisor import reflection
 
 def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
     """Tokens, thoughts included, for a report of so many words, or the largest part of it that is written at once."""
-    report = text_tokens(report_words)
+    report = text_output(report_words)
     if in_parts(report_words):
-        report = max(sections.OUTLINE_OUTPUT, text_tokens(section_words(report_words)))
+        report = max(sections.OUTLINE_OUTPUT, text_output(section_words(report_words)))
     return {
         ModelRole.PLANNER: planning.MOST_OUTPUT,
         ModelRole.ANALYZER: reading.MOST_OUTPUT,
@@ -37,8 +38,3 @@ def in_parts(report_words: int) -> bool:
 def section_words(report_words: int) -> int:
     """Of each section, where there are as many as there may be."""
     return max(120, (report_words - sections.FRAME_WORDS) // sections.MOST_SECTIONS)
-
-
-def text_tokens(words: int) -> int:
-    """Tokens of a text of so many words."""
-    return int(words * sections.TOKENS_A_WORD) + sections.THOUGHTS

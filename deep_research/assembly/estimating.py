@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from deep_research.assembly.answers import answer_tokens, in_parts, section_words, text_tokens
+from deep_research.assembly.answers import answer_tokens, in_parts, section_words
 from deep_research.assembly.parts import Parts
 from deep_research.budget.demand import Kind, Kinds, Scale
 from deep_research.budget.estimate import Estimate, estimate
 from deep_research.budget.metered import ModelRoles
+from deep_research.budget.report import text_output
 from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
 from deep_research.phases import summarizing
 from deep_research.phases.analysis import llm as reading
@@ -67,8 +68,8 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         merge=kind(ModelRole.ANALYZER, merging.MOST_OUTPUT),
         write=None if long else kind(ModelRole.SYNTHESIZER),
         outline=part(sections.OUTLINE_OUTPUT),
-        section=part(text_tokens(section_words(words))),
-        frame=part(text_tokens(sections.FRAME_WORDS)),
+        section=part(text_output(section_words(words))),
+        frame=part(text_output(sections.FRAME_WORDS)),
         judge=kind(ModelRole.REFINER),
         advise=kind(ModelRole.SUPERVISOR),
         shorten=kind(ModelRole.SUMMARIZER),

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.models.verdicts import tells_too_long
-from deep_research.state import Budget, Limit
+from deep_research.state import Limit
 
 LARGE_ARCHIVE = 1_000_000_000  # bytes
 LOW_FIDELITY = 0.5
+_FLOORS = re.compile(r"\bfloors of the \d+ protected\b")  # as the allocation says it
 _NO_ROOM = re.compile(r"\bdo(?:es)? not fit\b")  # as `WindowError` says it
 
 
@@ -20,33 +21,43 @@ def advice(
     """A line for each thing that can be done. ``aborted`` is why the run was, if it was; ``archive_bytes`` are those of
     the archive as a whole."""
     return [
-        *_of_content(fidelity),
+        *_of_content(fidelity, limits),
         *_of_prompts(limits, aborted),
         *_of_archive(limits, archive_bytes),
         *_of_caps(limits),
     ]
 
 
-def _of_content(fidelity: RunFidelity) -> Iterator[str]:
+def _of_content(fidelity: RunFidelity, limits: Sequence[Limit]) -> Iterator[str]:
     totals = fidelity.content_allocation_metadata
+    # Where a cap was the reason, more room would not help.
+    caps = [x.of_cap for x in limits if x.of_cap and not x.is_shared and x.name != x.of_cap]
     if dropped := totals.items_dropped:
         texts = "1 text was" if dropped == 1 else f"{dropped:,} texts were"
         yield (
-            f"{texts} left out: take a model with a larger window, raise reading_tokens, or lower runtime_overhead and"
-            " token_safety_margin. What is named by protected stays."
+            f"{texts} left out to keep within {caps[0]}: raise it, or lower max_sources_per_query. What is named by"
+            " protected stays."
+            if caps
+            else f"{texts} left out: take a model with a larger window, raise reading_tokens, lower runtime_overhead and"
+            " token_safety_margin, or lower max_sources_per_query. What is named by protected stays."
         )
         if not fidelity.content_archive_hashes:
             yield "No original was kept: content_archive_enabled keeps those of what is left out."
     if totals.fidelity < LOW_FIDELITY:
         yield (
-            "Less than half of what was found reached the models: lower max_sources_per_query, raise reading_tokens, or"
-            " take a model with a larger window; model_context_overrides says what one has."
+            f"Less than half of what was found reached the models: raise {caps[0]}, or lower max_sources_per_query."
+            if caps
+            else "Less than half of what was found reached the models: lower max_sources_per_query, raise"
+            " reading_tokens, or take a model with a larger window; model_context_overrides says what one has."
         )
 
 
 def _of_prompts(limits: Sequence[Limit], aborted: str) -> Iterator[str]:
     failures = [aborted, *(limit.message for limit in limits if limit.name in ("agent", "model"))]
-    if any(_NO_ROOM.search(said) or tells_too_long(said) for said in failures):
+    floors = [said for said in failures if _FLOORS.search(said)]
+    if floors:
+        yield "What is protected is more than a model reads: raise reading_tokens and the caps, or protect less."
+    if any((_NO_ROOM.search(x) and x not in floors) or tells_too_long(x) for x in failures):
         yield (
             "A prompt was too long for its model: raise token_safety_margin or runtime_overhead, give the true window in"
             " model_context_overrides, or lower max_sources_per_query."
@@ -69,11 +80,15 @@ def _of_archive(limits: Sequence[Limit], size: int) -> Iterator[str]:
 
 
 def _of_caps(limits: Sequence[Limit]) -> Iterator[str]:
-    reached = [name for name in _names(limits) if name in Budget.model_fields]
-    if reached:
-        yield f"Raise {' and '.join(reached)}: the report was written from what there was when that was reached."
+    """Of the run's own budget, and of one that it shares: to raise the one helps nothing against the other."""
+    for of, shared in (("", False), (" of the shared budget", True)):
+        reached = dict.fromkeys(
+            limit.of_cap for limit in limits if limit.of_cap and limit.is_shared is shared
+        )
+        if reached:
+            named = " and ".join(reached)
+            yield f"Raise {named}{of}: the report was written from what there was when that was reached."
 
 
-def _names(limits: Iterable[Limit]) -> list[str]:
-    """Of a share of a cap, the name of the cap."""
-    return list(dict.fromkeys(limit.name.partition(":")[0] for limit in limits))
+def _names(limits: Iterable[Limit]) -> set[str]:
+    return {limit.name for limit in limits}

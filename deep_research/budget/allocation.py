@@ -57,6 +57,11 @@ class Item:
     priority: float
     klass: ItemClass = ItemClass.REGULAR
 
+    @property
+    def promised(self) -> int:
+        """The fewest tokens that its class is promised, whatever else."""
+        return self.floor(Kept.NOTHING)
+
     def floor(self, regular: Kept, least: int = SENTENCE) -> int:
         """The fewest tokens that it may be given: a sentence, and so many that its class has what it is promised when
         its text fills them as badly as can be."""

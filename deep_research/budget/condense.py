@@ -15,7 +15,7 @@ from deep_research.budget.ladder import FidelityLevel
 from deep_research.budget.rendering import Condensed, bullets, cut, prose
 from deep_research.evidence.debris import is_debris, may_be_debris
 from deep_research.evidence.passages import BlockKind
-from deep_research.evidence.salience import Sentence, salience, sentences_of
+from deep_research.evidence.salience import Sentences, salience, sentences_of
 from deep_research.state import Span
 
 __all__ = ["Condensed", "condense"]
@@ -91,12 +91,13 @@ def _filled(room: int, limit: float, measure: Measure, draw: Callable[[float], C
     return best
 
 
-def _picks(text: str, sentences: Sequence[Sentence], scores: Sequence[float], limit: float) -> Iterator[int]:
+def _picks(text: str, sentences: Sentences, scores: Sequence[float], limit: float) -> Iterator[int]:
     """Places of sentences in the order in which they are to be kept, those that belong to them before them, until they
     have ``limit`` characters."""
+    starts, ends, terms, above = sentences.starts, sentences.ends, sentences.terms, sentences.under
     queue = [
-        (-score / max(SHORT, sentences[place].end - sentences[place].start) ** BY_LENGTH, place)
-        for place, score in enumerate(scores)
+        (-score / max(SHORT, end - start) ** BY_LENGTH, place)
+        for place, (score, start, end) in enumerate(zip(scores, starts, ends, strict=True))
         if score > 0.0
     ]
     heapq.heapify(queue)
@@ -108,45 +109,43 @@ def _picks(text: str, sentences: Sequence[Sentence], scores: Sequence[float], li
         value, place = heapq.heappop(queue)
         if place in taken:
             continue
-        sentence = sentences[place]
         if place not in looked_at:
             looked_at.add(place)
-            words = text[sentence.start : sentence.end]
+            words = text[starts[place] : ends[place]]
             if words in told or _is_debris(words):
                 continue
             told.add(words)
-            terms = set(sentence.terms)
-            value *= 1.0 - AGAIN * len(terms & said) / len(terms)  # once: what is said later changes little
+            own = set(terms[place])
+            value *= 1.0 - AGAIN * len(own & said) / len(own)  # once: what is said later changes little
             if queue and value > queue[0][0]:
                 heapq.heappush(queue, (value, place))
                 continue
-        under = sentence.under
-        for needed in (under, place) if under >= 0 and _explains(sentences, place) else (place,):
-            if needed not in taken:
-                taken.add(needed)
-                said.update(sentences[needed].terms)
-                limit -= sentences[needed].end - sentences[needed].start + JOINT
-                yield needed
+        under = above[place]
+        along = under >= 0 and under not in taken and _explains(sentences, place)
+        for needed in (under, place) if along else (place,):
+            taken.add(needed)
+            said.update(terms[needed])
+            limit -= ends[needed] - starts[needed] + JOINT
+            yield needed
 
 
-def _explains(sentences: Sequence[Sentence], place: int) -> bool:
+def _explains(sentences: Sentences, place: int) -> bool:
     """Whether what a sentence stands under is worth its length."""
-    sentence = sentences[place]
-    above = sentences[sentence.under]
-    return above.end - above.start <= WITH_HEADING * (sentence.end - sentence.start) or (
-        sentence.kind is BlockKind.TABLE
+    above = sentences.under[place]
+    return sentences.length(above) <= WITH_HEADING * sentences.length(place) or (
+        sentences.blocks[place].kind is BlockKind.TABLE
     )
 
 
 def _is_debris(words: str) -> bool:
-    return any(map(may_be_debris, words.split())) and is_debris(words)
+    return may_be_debris(words) and is_debris(words)
 
 
-def _within(sentences: Sequence[Sentence], picks: Sequence[int], limit: float) -> set[int]:
+def _within(sentences: Sentences, picks: Sequence[int], limit: float) -> set[int]:
     """Those that fit, in the order of the picks."""
     kept: set[int] = set()
     for place in picks:
-        length = sentences[place].end - sentences[place].start + JOINT
+        length = sentences.length(place) + JOINT
         if length <= limit:
             kept.add(place)
             limit -= length
@@ -154,17 +153,17 @@ def _within(sentences: Sequence[Sentence], picks: Sequence[int], limit: float) -
 
 
 def _single(
-    text: str, sentences: Sequence[Sentence], scores: Sequence[float], room: int, measure: Measure
+    text: str, sentences: Sentences, scores: Sequence[float], room: int, measure: Measure
 ) -> Condensed:
     """The sentence that matters most of those that fit; a piece of the best when none does."""
     order = sorted(range(len(sentences)), key=lambda place: (-scores[place], place))
-    told = [place for place in order if sentences[place].kind is not BlockKind.HEADING] or order
-    shortest = sorted(told, key=lambda place: (sentences[place].end - sentences[place].start, place))[:1]
+    told = [place for place in order if sentences.blocks[place].kind is not BlockKind.HEADING] or order
+    shortest = sorted(told, key=lambda place: (sentences.length(place), place))[:1]
     first = told[:SINGLE]
-    plain = [p for p in first if not _is_debris(text[sentences[p].start : sentences[p].end])] or first
+    plain = [p for p in first if not _is_debris(text[sentences.starts[p] : sentences.ends[p]])] or first
     for place in (*plain, *shortest):
-        start, end = sentences[place].start, sentences[place].end
+        start, end = sentences.starts[place], sentences.ends[place]
         if measure(text[start:end]) <= room:
             return Condensed(text[start:end], (Span(start=start, end=end),))
-    best = sentences[plain[0]] if plain else None
-    return cut(text, best.start if best else 0, best.end if best else len(text), room, measure)
+    start, end = (sentences.starts[plain[0]], sentences.ends[plain[0]]) if plain else (0, len(text))
+    return cut(text, start, end, room, measure)

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from deep_research.budget.shares import Allowance
 from deep_research.errors import BudgetError, ConfigurationError
 from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, Spent
-from deep_research.state.spending import ON_MODELS, plus
+from deep_research.state.spending import BESIDE_AGENTS, ON_MODELS, by_cap, plus
 
 
 @dataclass(slots=True)
 class Ledger:
-    """What is spent, and what is ``held``: set aside for requests in flight. ``answers`` counts the requests of each
-    phase that were answered, probes aside; ``shared`` says that the caps are those of many runs. Pure but for itself."""
+    """What is spent, and what is ``held``: set aside for requests in flight, by `hold`. ``answers`` counts the requests
+    of the agent of each phase that were answered, probes aside; ``shared`` says that the caps are those of many runs.
+    Pure but for itself."""
 
     budget: Budget
     calls: int = 0
@@ -24,6 +25,8 @@ class Ledger:
     held: dict[Hashable, Reservation] = field(default_factory=dict)
     answers: Counter[DeepResearchPhase] = field(default_factory=Counter)
     shared: bool = False
+    _aside: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ON_MODELS, 0))
+    _at_work: Counter[DeepResearchPhase] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, state: DeepResearchState) -> Ledger:
@@ -37,16 +40,22 @@ class Ledger:
         self.tokens += tokens
         self.cost_usd = plus(self.cost_usd, cost_usd)
 
+    def hold(self, key: Hashable, request: Reservation) -> None:
+        """Sets aside. What is set aside is kept as sums: many requests may be in flight, and each new one asks."""
+        self.held[key] = request
+        self._at_work[request.phase] += _is_agents(request)
+        self._put_aside(request, 1)
+
     def settle(self, key: Hashable, tokens: int, cost_usd: float | None, *, answered: bool = True) -> None:
         """What was set aside under ``key`` has taken this much. Nothing where it was given up before."""
-        request = self.held.pop(key, None)
+        request = self._taken(key)
         if request is not None:
-            self.answers[request.phase] += answered and not request.probe
+            self.answers[request.phase] += answered and not request.probe and _is_agents(request)
             self.charge(tokens, cost_usd)
 
     def lose(self, key: Hashable) -> None:
         """Nobody knows what came of it: it stays charged with all that was set aside."""
-        request = self.held.pop(key, None)
+        request = self._taken(key)
         if request is not None:
             self.charge(request.tokens.total, request.cost_usd)
 
@@ -71,40 +80,49 @@ class Ledger:
     @property
     def used(self) -> dict[str, float | None]:
         """What is spent and set aside, by the name of the cap on it."""
-        spent, aside = self._spent, self._aside()
-        return {name: None if used is None else used + aside[name] for name, used in spent.items()}
+        return {
+            name: None if used is None else used + self._aside[name] for name, used in self._spent.items()
+        }
 
     def ever_fits(self, wanted: Reservation) -> bool:
         """Whether it would fit the caps if all that is in flight took nothing."""
         return all(line.used + line.wanted <= line.cap for line in self._lines(wanted))
 
     def _is_first(self, allowance: Allowance) -> bool:
-        at_work = any(request.phase is allowance.phase for request in list(self.held.values()))
-        return not at_work and self.answers[allowance.phase] == allowance.answers
+        return not self._at_work[allowance.phase] and self.answers[allowance.phase] == allowance.answers
+
+    def _taken(self, key: Hashable) -> Reservation | None:
+        """What was set aside under ``key``, which it is no longer."""
+        request = self.held.pop(key, None)
+        if request is not None:
+            self._at_work[request.phase] -= _is_agents(request)
+            self._put_aside(request, -1)
+        return request
+
+    def _put_aside(self, request: Reservation, sign: int) -> None:
+        for name, amount in request.by_cap.items():
+            self._aside[name] += sign * (amount or 0)  # without a price there can be no cap on dollars
+        if not self.held:  # sums of dollars that come and go would drift
+            self._aside = dict.fromkeys(ON_MODELS, 0)
 
     def _lines(self, wanted: Reservation) -> Iterator[_Line]:
-        spent, asked, aside = self._spent, Spent.of_request(wanted).by_cap, self._aside()
+        spent, asked = self._spent, wanted.by_cap
         for name, cap in self.budget.on_models.items():
             used, more = spent[name], asked[name]
             if used is None or more is None:
                 raise unpriced(wanted.model)
-            yield _Line(name, cap, used, more, aside[name])
+            yield _Line(name, cap, used, more, self._aside[name])
 
     @property
     def _spent(self) -> dict[str, float | None]:
-        return Spent(model_calls=self.calls, tokens=self.tokens, cost_usd=self.cost_usd).by_cap
-
-    def _aside(self) -> dict[str, float]:
-        """What is set aside, by the name of the cap. Of a request without a price no dollars can be."""
-        requests = [Spent.of_request(request).by_cap for request in list(self.held.values())]
-        return {name: sum(request[name] or 0 for request in requests) for name in ON_MODELS}
+        return by_cap(self.calls, self.tokens, self.cost_usd)
 
     def _over_cap(self, line: _Line) -> BudgetError:
         of_many = "shared " if self.shared else ""
         return BudgetError(
             f"The next request could pass the {of_many}cap {line.name} of {line.cap:g}: {line.used:g} used,"
             f" it may take {line.wanted:g}.",
-            hint=f"Raise {line.name}, or choose a cheaper model.",
+            hint=f"Raise {line.name}{' of the shared budget' if self.shared else ''}, or choose a cheaper model.",
             cap=line.name,
             limit=line.cap,
             used=line.used,
@@ -125,6 +143,11 @@ class _Line:
 
     def fits(self, ceiling: float) -> bool:
         return self.used + self.held + self.wanted <= ceiling
+
+
+def _is_agents(request: Reservation) -> bool:
+    """Whether it is the agent of the phase who asks."""
+    return request.role not in BESIDE_AGENTS
 
 
 def _over_share(line: _Line, phase: DeepResearchPhase, ceiling: float) -> BudgetError:

@@ -4,7 +4,7 @@ sent, settled and written to the log."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar
@@ -18,7 +18,7 @@ from deep_research.budget.sharing import Purse, SharedBudget
 from deep_research.budget.spend import Spend
 from deep_research.budget.tokens import Counter
 from deep_research.budget.window import Window
-from deep_research.errors import AgentError, ModelError, WindowError
+from deep_research.errors import AgentError, BudgetError, ModelError, WindowError
 from deep_research.logs import get_log, told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, TokenUsage
 from deep_research.models.echoes import Echoes, Stream
@@ -31,10 +31,12 @@ from deep_research.models.retry import GRACE, usage_of
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation, Spent
 from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written
 from deep_research.state.journal import Clock, Journal, utc_now
+from deep_research.state.spending import by_cap
 
 _Object = TypeVar("_Object", bound=BaseModel)
 
 NEARLY = 0.7  # of the window: from here on the service is asked to count, where it can and we cannot
+LEAST_OUTPUT = 1_000  # tokens of an answer that is asked for instead of a longer one
 COUNT_SECONDS = 10.0
 LONGEST_ID = 200  # characters of the name that a service gives a request
 log = get_log("metered")
@@ -101,25 +103,37 @@ class RunModels:
     def affordable(
         self, role: ModelRole, phase: DeepResearchPhase, input_tokens: int, output_tokens: int
     ) -> int | None:
+        """How many requests of this size all caps have room for, see `affordable_by_cap`; None: no cap."""
+        return min(self.affordable_by_cap(role, phase, input_tokens, output_tokens).values(), default=None)
+
+    def affordable_by_cap(
+        self, role: ModelRole, phase: DeepResearchPhase, input_tokens: int, output_tokens: int
+    ) -> dict[str, int]:
         """How many requests of this size the caps of the run and the shares of the phase had room for when this pass of
-        the phase began; None: no cap. It follows from the log alone, so budgets that are shared with other runs are not
-        looked at. Raises `AgentError` without a model, `ConfigurationError` for a price that is unknown."""
+        the phase began, by the name of each cap that is set and bounds them. It follows from the log alone, so budgets
+        that are shared with other runs are not looked at. Raises `AgentError` without a model, `ConfigurationError` for a
+        price that is unknown."""
         profile = self.roles.pool.profile(self._chain(role)[0])
         usd = profile.price.most(input_tokens, output_tokens) if profile.price else None
-        each = Spent(model_calls=1, tokens=input_tokens + output_tokens, cost_usd=usd).by_cap
+        each = by_cap(1, input_tokens + output_tokens, usd)
         spent = self.journal.state.phase_spent.by_cap
         if self.journal.state.options.budget.max_usd is not None and None in (usd, spent["max_usd"]):
             raise unpriced(self.roles.pool.provider(self._chain(role)[0]).name)
-        counts = [
-            share.requests(spent[name] or 0, each[name] or 0)
-            for name, share in self.allowance(phase).shares.items()
-        ]
-        return min((count for count in counts if count is not None), default=None)
+        counts = {
+            name: share.requests(spent[name] or 0, each[name] or 0)
+            for name, share in self.allowance(phase, role).shares.items()
+        }
+        return {name: count for name, count in counts.items() if count is not None}
 
-    def allowance(self, phase: DeepResearchPhase) -> Allowance:
-        """The shares of a phase as they stand now."""
+    def bytes_a_token(self, model: str) -> float | None:
+        """What had been measured of the texts of a model when this pass of the phase began."""
+        return self.journal.state.bytes_a_token.get(model)
+
+    def allowance(self, phase: DeepResearchPhase, role: ModelRole) -> Allowance:
+        """The shares of a phase for a role as they stand now."""
         state = self.journal.state
-        return Allowance.of(state, phase, self.roles.report_cost(state.options.report_words))
+        whole = Allowance.of(state, phase, self.roles.report_cost(state.options.report_words))
+        return whole.beside_agent(state) if role is ModelRole.SUMMARIZER else whole
 
     def _chain(self, role: ModelRole) -> Sequence[Named]:
         chain = self.roles.chain_of(role)
@@ -165,6 +179,10 @@ class _RunModel:
     def profile(self) -> Profile:
         return self._inner.profile
 
+    @property
+    def bytes_a_token(self) -> float | None:
+        return self._run.bytes_a_token(self.name)
+
     def room(self, output: int) -> int:
         roles, profile = self._run.roles, self.profile
         output = min(output, profile.output)
@@ -205,8 +223,11 @@ class _RunModel:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
+    """``call`` is the one that may be sent."""
+
     reservation: Reservation
     profile: Profile
+    call: ModelCall
 
 
 class _RunBook:
@@ -219,22 +240,22 @@ class _RunBook:
         self._steered = steered
 
     def _allowed(self) -> Allowance | None:
-        return self._run.allowance(self._phase) if self._steered else None
+        return self._run.allowance(self._phase, self._role) if self._steered else None
 
     async def reserve(self, provider: ModelProvider, call: ModelCall) -> _Held:
         """Raises `WindowError`, `BudgetError`, `ConfigurationError`."""
         roles, spend = self._run.roles, self._run.spend
         profile = roles.pool.profile_of(provider)
         window = roles.window(profile, call.max_output)
-        counter = await Counter.of(profile.encoding)
+        counter = await Counter.of(profile.encoding, self._run.bytes_a_token(provider.name))
         bound, exact = await counter.bound_of(call), counter.exact
-        wanted = self._reservation(provider, call, profile, bound)
+        wanted = self._reservation(provider, call, profile, bound, measured=not exact)
         expected = bound if exact else await counter.expected_of(call)
         nearly = expected > NEARLY * window.most
         if not exact and (nearly or spend.refusal(wanted, self._allowed())):
             counted = await _counted(provider, call)
             exact, bound = counted is not None, counted or bound
-            wanted = self._reservation(provider, call, profile, bound)
+            wanted = self._reservation(provider, call, profile, bound, measured=True)
         # Where nobody can count, bytes would keep out half of what fits. A server that is sent too much refuses it.
         likely = bound if exact else expected
         if likely > window.most:
@@ -245,16 +266,29 @@ class _RunBook:
                 tokens=likely,
                 limit=window.most,
             )
-        held = await spend.hold(wanted, self._allowed)
+        held = await self._hold(wanted, profile)
         try:
             await self._run.journal.record(ModelReserved(reservation=held))
         except BaseException:
             spend.lose(held.call_id)
             raise
-        return _Held(held, profile)
+        return _Held(held, profile, call.model_copy(update={"max_output": held.output_tokens}))
+
+    async def _hold(self, wanted: Reservation, profile: Profile) -> Reservation:
+        """Few answers are as long as they may be: where the longest cannot be paid for, a shorter one is asked for."""
+        refused: BudgetError | None = None
+        for output in shorter(wanted.output_tokens):
+            cost = profile.price.most(wanted.input_tokens, output) if profile.price else None
+            smaller = wanted.model_copy(update={"output_tokens": output, "cost_usd": cost})
+            try:
+                return await self._run.spend.hold(smaller, self._allowed)
+            except BudgetError as error:
+                refused = refused or error
+        assert refused is not None
+        raise refused
 
     def _reservation(
-        self, provider: ModelProvider, call: ModelCall, profile: Profile, bound: int
+        self, provider: ModelProvider, call: ModelCall, profile: Profile, bound: int, *, measured: bool
     ) -> Reservation:
         return Reservation(
             call_id="",
@@ -265,6 +299,7 @@ class _RunBook:
             output_tokens=call.max_output,
             cost_usd=profile.price.most(bound, call.max_output) if profile.price else None,
             probe=call.label == PROBE,
+            input_bytes=Counter.bytes_of(call) if measured else 0,
         )
 
     async def settle(self, reserved: _Held, outcome: Reply | ModelError, seconds: float) -> None:
@@ -292,6 +327,14 @@ class _RunBook:
     def lose(self, reserved: _Held) -> None:
         """The request was given up. Its end is not written: the log charges it when the run ends or goes on."""
         self._run.spend.lose(reserved.reservation.call_id)
+
+
+def shorter(output: int) -> Iterator[int]:
+    """How long an answer may be: as long as is wanted, or half or a quarter of it if that is still worth reading."""
+    yield output
+    for less in (output // 2, output // 4):
+        if less >= LEAST_OUTPUT:
+            yield less
 
 
 async def _counted(provider: ModelProvider, call: ModelCall) -> int | None:

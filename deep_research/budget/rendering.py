@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from deep_research.evidence.passages import BlockKind
-from deep_research.evidence.salience import Sentence
+from deep_research.evidence.salience import Sentences
 from deep_research.state import Span
 
 GAP = "[…]"  # for what is left out
@@ -23,34 +23,34 @@ class Condensed:
     spans: tuple[Span, ...]
 
 
-def prose(text: str, sentences: Sequence[Sentence], kept: Collection[int]) -> Condensed:
+def prose(text: str, sentences: Sentences, kept: Collection[int]) -> Condensed:
     """The kept sentences (places) as they stand in the text, with marks where something is left out."""
     parts: list[str] = []
     spans: list[Span] = []
-    last: Sentence | None = None
+    last = -1
     for first, final in _runs(sentences, kept):
-        opening, closing = sentences[first], sentences[final]
-        parts += (_between(last, opening), text[opening.start : closing.end])
-        spans.append(Span(start=opening.start, end=closing.end))
-        last = closing
+        start, end = sentences.starts[first], sentences.ends[final]
+        parts += (_between(sentences, last, first), text[start:end])
+        spans.append(Span(start=start, end=end))
+        last = final
     if not spans:
         return Condensed("", ())
-    if sentences[0].start == spans[0].start:
+    if sentences.starts[0] == spans[0].start:
         parts[0] = ""
-    if sentences[-1].end > spans[-1].end:
+    if sentences.ends[-1] > spans[-1].end:
         parts.append(f"\n{GAP}")
     return Condensed("".join(parts), tuple(spans))
 
 
-def bullets(text: str, sentences: Sequence[Sentence], kept: Collection[int]) -> Condensed:
+def bullets(text: str, sentences: Sentences, kept: Collection[int]) -> Condensed:
     """The kept sentences (places), each an item of a list, under their headings."""
     lines = []
+    spans = []
     for place in sorted(kept):
-        sentence = sentences[place]
-        has_mark = sentence.kind in (BlockKind.HEADING, BlockKind.ITEM) and _opens(sentences, place)
-        lines.append(("" if has_mark else _BULLET) + text[sentence.start : sentence.end])
-    spans = tuple(Span(start=sentences[p].start, end=sentences[p].end) for p in sorted(kept))
-    return Condensed("\n".join(lines), spans)
+        span = Span(start=sentences.starts[place], end=sentences.ends[place])
+        lines.append(("" if _has_mark(sentences, place) else _BULLET) + text[span.start : span.end])
+        spans.append(span)
+    return Condensed("\n".join(lines), tuple(spans))
 
 
 def cut(text: str, start: int, end: int, room: int, measure: Callable[[str], int]) -> Condensed:
@@ -80,13 +80,13 @@ def cut(text: str, start: int, end: int, room: int, measure: Callable[[str], int
     return Condensed(text[start:kept] + CUT, (Span(start=start, end=kept),))
 
 
-def _runs(sentences: Sequence[Sentence], kept: Collection[int]) -> Iterator[tuple[int, int]]:
+def _runs(sentences: Sentences, kept: Collection[int]) -> Iterator[tuple[int, int]]:
     """The first and last place of each row of kept sentences with nothing left out between them."""
     first = last = -1
     for place in sorted(kept):
         if first < 0:
             first = place
-        elif place != last + 1 or sentences[place].start - sentences[last].end > _NEAR:
+        elif place != last + 1 or sentences.starts[place] - sentences.ends[last] > _NEAR:
             yield first, last
             first = place
         last = place
@@ -94,12 +94,16 @@ def _runs(sentences: Sequence[Sentence], kept: Collection[int]) -> Iterator[tupl
         yield first, last
 
 
-def _between(before: Sentence | None, after: Sentence) -> str:
-    if before is None:
+def _between(sentences: Sentences, before: int, after: int) -> str:
+    if before < 0:
         return f"{GAP}\n"
-    in_line = before.block == after.block and after.kind not in (BlockKind.TABLE, BlockKind.CODE)
+    block = sentences.blocks[after]
+    in_line = block is sentences.blocks[before] and block.kind not in (BlockKind.TABLE, BlockKind.CODE)
     return f" {GAP} " if in_line else f"\n{GAP}\n"
 
 
-def _opens(sentences: Sequence[Sentence], place: int) -> bool:
-    return place == 0 or sentences[place - 1].block != sentences[place].block
+def _has_mark(sentences: Sentences, place: int) -> bool:
+    """Whether a sentence begins with the mark of a heading or an item."""
+    block = sentences.blocks[place]
+    opens = place == 0 or block is not sentences.blocks[place - 1]
+    return opens and block.kind in (BlockKind.HEADING, BlockKind.ITEM)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from deep_research.budget.window import answer_cap
 from deep_research.models.profiles import Profile
 from deep_research.state import Spent
 
-TOKENS_A_WORD = 2.2  # of most languages, references included
+TOKENS_A_WORD = 3.3  # at most, of most languages, references included
 THOUGHTS = 2_000  # tokens that a model may think before it writes
 INPUT = 6_000  # tokens of the findings and instructions that a report is written from
-LEAST = 256  # tokens of any answer
+
+
+def text_output(words: int) -> int:
+    """Tokens that a text of so many words may have as output, thoughts included."""
+    return int(words * TOKENS_A_WORD) + THOUGHTS
 
 
 def report_output(words: int, profile: Profile) -> int:
-    """Tokens that a report written in one go may have as output: of a small window no more than a third."""
-    most = int(words * TOKENS_A_WORD * 1.5) + THOUGHTS
-    return max(LEAST, min(most, profile.output, profile.context // 3))
+    """Tokens that a report written in one go may have as output."""
+    return answer_cap(text_output(words), profile)
 
 
 def report_cost(words: int, profile: Profile) -> Spent:

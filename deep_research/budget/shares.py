@@ -9,7 +9,7 @@ is divided anew.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deep_research.state import DeepResearchPhase, DeepResearchState, Spent
 
@@ -38,6 +38,11 @@ class Share:
         if each <= 0:
             return None
         return max(int(max(0.0, self.ceiling - spent) / each), int(spent + each <= self.first))
+
+    def half(self, spent: float) -> Share:
+        """For who may have half of what there is after ``spent``, and is never the first."""
+        ceiling = spent + (self.ceiling - spent) / 2
+        return Share(ceiling=ceiling, first=ceiling)
 
 
 def share(phase: DeepResearchPhase, *, cap: float, began: float, report: float, iterations: int) -> Share:
@@ -77,3 +82,10 @@ class Allowance:
             if spent is not None and kept is not None:
                 shares[name] = share(phase, cap=cap, began=spent, report=kept, iterations=iterations)
         return cls(phase, shares, state.phase_answers if phase is state.phase else None)
+
+    def beside_agent(self, state: DeepResearchState) -> Allowance:
+        """For who shortens what the agent of the phase is to read: at most half of what each share had when this pass
+        of the phase began, so that the other half is there for the reading. A request of it is never the first."""
+        spent = state.phase_spent.by_cap
+        halves = {name: share.half(spent[name] or 0) for name, share in self.shares.items()}
+        return replace(self, shares=halves, answers=None)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Literal
 
 from pydantic import ValidationError
 
 from deep_research.budget.ledger import Ledger
+from deep_research.budget.waiting import Line, Waiter
 from deep_research.errors import BudgetError, ConfigurationError
 from deep_research.forks import renew_in_children
-from deep_research.limits import Place
 from deep_research.state import Budget, Reservation, Spent
 
 Counted = Literal["max_searches", "max_fetches"]
@@ -71,8 +72,9 @@ class SharedBudget:
         self._within = within
         self._ledger = Ledger(self.budget, shared=True)
         self._counts: dict[Counted, int] = {"max_searches": 0, "max_fetches": 0}
-        self._loops: dict[Hashable, asyncio.AbstractEventLoop] = {}
-        self._waiting: set[Place] = set()
+        self._loops: dict[Hashable, asyncio.AbstractEventLoop] = {}  # of what is in flight
+        self._requests: Counter[asyncio.AbstractEventLoop] = Counter()  # in flight, by loop
+        self._line = Line()
         renew_in_children(self)
 
     def __repr__(self) -> str:
@@ -115,33 +117,51 @@ class SharedBudget:
 
     def renew(self) -> None:
         """In a child process nobody waits, and what the parent has in flight stays charged."""
-        self._waiting = set()
+        self._line = Line()
         for key in list(self._loops):
             self._lose(key)
 
     # For a purse, which holds the lock
 
-    def _refusal(self, wanted: Reservation) -> BudgetError | None:
-        for key, loop in list(self._loops.items()):
-            if not loop.is_running():
-                self._lose(key)
-        return self._ledger.refusal(wanted)
-
-    def _may_fit(self, wanted: Reservation) -> bool:
-        """Whether what is in flight may leave enough for it."""
-        return bool(self._loops) and self._ledger.ever_fits(wanted)
+    def _waits(self, wanted: Reservation, waiter: Waiter) -> bool:
+        """Whether a request has to wait in this line. Raises `BudgetError` for what would not fit then either."""
+        refusal = self._ledger.refusal(wanted)
+        if refusal is not None and not (self._loops and self._ledger.ever_fits(wanted)):
+            raise refusal
+        if refusal is None and self._line.is_first(waiter):
+            return False
+        waiter.join(self._line)
+        return True
 
     def _hold(self, key: Hashable, held: Reservation) -> None:
-        self._ledger.held[key] = held
-        self._loops[key] = asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
+        self._ledger.hold(key, held)
+        self._loops[key] = loop
+        self._requests[loop] += 1
 
     def _settle(self, key: Hashable, tokens: int, cost_usd: float | None) -> None:
-        self._loops.pop(key, None)
+        self._ended(key)
         self._ledger.settle(key, tokens, cost_usd)
+        self._line.call()
 
     def _lose(self, key: Hashable) -> None:
-        self._loops.pop(key, None)
+        self._ended(key)
         self._ledger.lose(key)
+        self._line.call()
+
+    def _ended(self, key: Hashable) -> None:
+        loop = self._loops.pop(key, None)
+        if loop is not None:
+            self._requests[loop] -= 1
+            if not self._requests[loop]:
+                del self._requests[loop]
+
+    def _look(self) -> None:
+        """For loops that are gone, which nobody tells of."""
+        gone = [loop for loop in list(self._requests) if not loop.is_running()]
+        for key in [key for key, loop in list(self._loops.items()) if loop in gone] if gone else ():
+            self._lose(key)
+        self._line.look()
 
     def _full(self, name: Counted) -> BudgetError | None:
         cap, taken = getattr(self.budget, name), self._counts[name]
@@ -170,20 +190,22 @@ class Purse:
         """Whether there is a cap on dollars, so that prices have to be known."""
         return any(budget.budget.max_usd is not None for budget in self._budgets)
 
-    @property
-    def waiting(self) -> Iterable[set[Place]]:
-        """Where to wait for a change of any of the budgets. The lock is held."""
-        return [budget._waiting for budget in self._budgets]
-
     # Requests to models; the lock is held
 
-    def refusal(self, wanted: Reservation) -> tuple[BudgetError | None, bool]:
-        """Why a request may not be made, and whether to wait may help."""
+    def refusal(self, wanted: Reservation) -> BudgetError | None:
+        """Why a request does not fit, whoever waits."""
+        refusals = (budget._ledger.refusal(wanted) for budget in self._budgets)
+        return next((refusal for refusal in refusals if refusal is not None), None)
+
+    def waits(self, wanted: Reservation, waiter: Waiter) -> bool:
+        """Whether a request has to wait, which is in the line of the first budget that has no room for it then. Raises
+        `BudgetError` where no waiting would help."""
+        return any(budget._waits(wanted, waiter) for budget in self._budgets)
+
+    def look(self) -> None:
+        """What is done now and then, for as long as somebody waits."""
         for budget in self._budgets:
-            refusal = budget._refusal(wanted)
-            if refusal is not None:
-                return refusal, budget._may_fit(wanted)
-        return None, False
+            budget._look()
 
     def hold(self, held: Reservation) -> None:
         for budget in self._budgets:

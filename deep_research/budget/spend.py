@@ -10,8 +10,9 @@ from collections.abc import Callable
 from deep_research.budget.ledger import Ledger
 from deep_research.budget.shares import Allowance
 from deep_research.budget.sharing import Purse, desk
+from deep_research.budget.waiting import Waiter
 from deep_research.errors import BudgetError
-from deep_research.limits import LOOK_AGAIN, Place
+from deep_research.limits import LOOK_AGAIN
 from deep_research.state import DeepResearchState, Reservation
 
 Allowed = Callable[[], Allowance | None]
@@ -24,27 +25,33 @@ class Spend:
         self.ledger = Ledger.of(state)
         self.purse = purse or Purse()
         self._count = state.usage.model_calls + len(state.reservations)
-        self._waiting: set[Place] = set()
+        self._waiting: set[Waiter] = set()  # for requests of this run
 
     async def hold(self, wanted: Reservation, allowed: Allowed = lambda: None) -> Reservation:
         """Sets aside, and gives it back with its id. What does not fit now waits for the requests in flight, which may
         take less than was set aside for them. ``allowed`` is the share of the phase. Raises `BudgetError` when it does
         not fit even then."""
-        while True:
-            allowance = allowed()
-            with desk.lock:
-                refusal, waits = self._refusal(wanted, allowance)
-                if refusal is None:
-                    return self._held(wanted)
-                if not waits:
-                    raise refusal
-                place = self._wait()
-            await self._change(place)
+        waiter: Waiter | None = None
+        try:
+            while True:
+                allowance = allowed()
+                with desk.lock:
+                    waiter = waiter or Waiter()
+                    if not self._waits(wanted, allowance, waiter):
+                        return self._held(wanted)
+                    place = waiter.wait()
+                self._look_later(waiter)
+                await place.called
+        finally:
+            if waiter is not None:
+                with desk.lock:
+                    self._waiting.discard(waiter)
+                    waiter.leave()
 
     def refusal(self, wanted: Reservation, allowance: Allowance | None = None) -> BudgetError | None:
         """Why a request could not be made at this moment."""
         with desk.lock:
-            return self._refusal(wanted, allowance)[0]
+            return self.ledger.refusal(wanted, allowance) or self.purse.refusal(wanted)
 
     def settle(self, call_id: str, tokens: int, cost_usd: float | None, *, answered: bool = True) -> None:
         with desk.lock:
@@ -59,38 +66,42 @@ class Spend:
             self.purse.lose(call_id)
             self._wake()
 
-    def _refusal(self, wanted: Reservation, allowance: Allowance | None) -> tuple[BudgetError | None, bool]:
+    def _waits(self, wanted: Reservation, allowance: Allowance | None, waiter: Waiter) -> bool:
+        """Whether a request has to wait: for this run, or in the line of a budget. Raises `BudgetError`."""
+        self._waiting.discard(waiter)
         refusal = self.ledger.refusal(wanted, allowance)
-        return self.purse.refusal(wanted) if refusal is None else (refusal, bool(self.ledger.held))
+        if refusal is None:
+            return self.purse.waits(wanted, waiter)
+        if not self.ledger.held:
+            raise refusal
+        waiter.join(None)  # who waits for his own run keeps no other one waiting
+        self._waiting.add(waiter)
+        return True
 
     def _held(self, wanted: Reservation) -> Reservation:
         # What was refused gets no number: a resumed run counts on from the requests that its log has.
         self._count += 1
         held = wanted.model_copy(update={"call_id": f"call-{self._count:06}"})
-        self.ledger.held[held.call_id] = held
+        self.ledger.hold(held.call_id, held)
         self.purse.hold(held)
         return held
 
     # Waiting
 
-    def _wait(self) -> Place:
-        place = Place.here()
-        for waiting in (self._waiting, *self.purse.waiting):
-            waiting.add(place)
-        return place
-
-    async def _change(self, place: Place) -> None:
-        timer = place.loop.call_later(LOOK_AGAIN, place.call)  # nobody tells of a loop that is gone
-        try:
-            await place.called
-        finally:
-            timer.cancel()
-            with desk.lock:
-                for waiting in (self._waiting, *self.purse.waiting):
-                    waiting.discard(place)
-
     def _wake(self) -> None:
-        for waiting in (self._waiting, *self.purse.waiting):
-            for place in list(waiting):
-                if not place.call():
-                    waiting.discard(place)
+        """Those who wait for this run: they are few, and it may be any of their shares that has room now."""
+        for waiter in list(self._waiting):
+            waiter.place.call()
+
+    def _look_later(self, waiter: Waiter) -> None:
+        if waiter.timer is not None:
+            waiter.timer.cancel()
+        waiter.timer = waiter.place.loop.call_later(LOOK_AGAIN, self._look, waiter)
+
+    def _look(self, waiter: Waiter) -> None:
+        """Now and then, as long as somebody waits, since nobody tells of a loop that is gone."""
+        with desk.lock:
+            self.purse.look()
+            if waiter.line is None or waiter.line.is_first(waiter):
+                waiter.place.call()
+        self._look_later(waiter)

@@ -11,6 +11,7 @@ import asyncio
 import functools
 import json
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -20,6 +21,8 @@ from deep_research.models.base import ModelCall
 
 LOAD_SECONDS = 5.0  # an encoding that is not here by then is done without
 BYTES_A_TOKEN = 3.0  # expected of prose without an encoding: English takes 4.5, tables and JSON 2
+MEASURED = (2.0, 6.0)  # what is believed of a measurement
+CAUTION = 0.9  # of what was measured: the next texts may be others
 IN_PLACE = 20_000  # characters that are counted on the loop; more take a thread
 # Tokens that services add around what is sent, at most: for a request, for each message, for a form.
 PER_CALL, PER_MESSAGE, PER_FORM = 64, 12, 600
@@ -39,21 +42,23 @@ class Encodings:
         self._seconds = seconds
         self._lock = threading.Lock()
         self._loading: dict[str, threading.Thread] = {}
+        self._until: dict[str, float] = {}
         self._loaded: dict[str, Encoding] = {}
 
     async def get(self, name: str) -> Encoding | None:
-        """The encoding, or None when it cannot be had in time. Nobody waits for it a second time."""
+        """The encoding, or None when it cannot be had in time. Who asks while it is loaded waits as long as the first,
+        so that all count alike; nobody waits for it after that."""
         with self._lock:
-            is_first = name not in self._loading
-            if is_first:
+            if name not in self._loading:
                 thread = threading.Thread(
                     target=self._load, args=(name,), name=f"deep-research-{name}", daemon=True
                 )
                 self._loading[name] = thread
+                self._until[name] = time.monotonic() + self._seconds
                 thread.start()
-            thread = self._loading[name]
-        if is_first:
-            await asyncio.to_thread(thread.join, self._seconds)
+            thread, left = self._loading[name], self._until[name] - time.monotonic()
+        if left > 0 and thread.is_alive():
+            await asyncio.to_thread(thread.join, left)
         with self._lock:
             return self._loaded.get(name)
 
@@ -77,15 +82,23 @@ def encodings() -> Encodings:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Counts for one model. ``encoding`` is its own, or None where there is none that can be had; then ``name`` is ""."""
+    """Counts for one model. ``encoding`` is its own, or None where there is none that can be had; then tokens are
+    expected by the bytes. ``name`` says how is counted."""
 
     encoding: Encoding | None = None
     name: str = ""
+    bytes_a_token: float = BYTES_A_TOKEN
 
     @classmethod
-    async def of(cls, encoding: str | None) -> Counter:
+    async def of(cls, encoding: str | None, measured: float | None = None) -> Counter:
+        """``measured`` are the bytes that a token of the model was found to have."""
         found = await encodings().get(encoding) if encoding else None
-        return cls(found, encoding or "") if found is not None else cls()
+        if found is not None:
+            return cls(found, encoding or "")
+        if measured is None:
+            return cls()
+        believed = min(max(round(CAUTION * measured, 2), MEASURED[0]), MEASURED[1])
+        return cls(None, f"{believed} bytes", believed)
 
     @property
     def exact(self) -> bool:
@@ -95,7 +108,7 @@ class Counter:
         """About how many tokens a text has."""
         if self.encoding is not None:
             return len(self.encoding.encode_ordinary(text))
-        return round(_bytes(text) / BYTES_A_TOKEN)
+        return round(_bytes(text) / self.bytes_a_token)
 
     def bound(self, text: str) -> int:
         """How many tokens a text has at most."""
@@ -107,6 +120,11 @@ class Counter:
 
     async def expected_of(self, call: ModelCall) -> int:
         return await self._of(call, self.expected)
+
+    @staticmethod
+    def bytes_of(call: ModelCall) -> int:
+        """Those of all texts of a call."""
+        return sum(map(_bytes, _texts(call)))
 
     async def _of(self, call: ModelCall, count: Callable[[str], int]) -> int:
         texts = _texts(call)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from deep_research.errors import WindowError
+from deep_research.models.profiles import Profile
 
 # Tokens that the environment of a call takes beside it, as the spec gives them.
 RUNTIMES = {
@@ -18,6 +19,7 @@ RUNTIMES = {
 # Of the window at most: ten thousand tokens of a small local model's would be all it has.
 LARGEST_OVERHEAD = {"direct-api": 0.05}
 SAFETY_MARGIN = 0.15
+LEAST_ANSWER = 256  # tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,11 @@ class Window:
     def most(self) -> int:
         """Tokens that may be sent at all: what is certain to be a bound needs no margin."""
         return max(0, self.context - self.output - self.overhead)
+
+
+def answer_cap(most: int, profile: Profile) -> int:
+    """Tokens that an answer may have: ``most``, but of a small window no more than a third."""
+    return max(LEAST_ANSWER, min(most, profile.output, profile.context // 3))
 
 
 def batches(sizes: Sequence[int], room: int) -> list[list[int]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from deep_research.evidence.text import Known
 
 _NOTICE = re.compile(
     r"\b(?:skip to (?:main )?content|edit (?:this page|on github)|all rights reserved|click here|back to top|"
@@ -39,11 +40,12 @@ _MARKS = re.compile(r"\s*(?:¶|\[edit\]|\[citation needed\]|\u200b|\ufeff)")
 # What stands in all that is taken for debris: one of these words or signs. Looking for them is so much quicker than for
 # the patterns that long texts are looked through for them first.
 _SIGN = re.compile(
-    r"skip|edit|rights|click|\btop\b|repo|read|\bme\b|code|implementation|available|released|accessible|github|"
-    r"http|ftp|www|modified|updated|retrieved|fig|image|photo|table|plate|file|view|contents|cookie|privacy|terms|sign|"
-    r"log|subscribe|more|share|previous|next|[<>\\{&\[]",
+    r"\b(?:skip|edit|rights|click|top|repo|repository|read(?:me)?|code|implementation|available|released|accessible|"
+    r"modified|updated|edited|retrieved|(?:figure|fig|image|photo|table|plate)\d*|file|view|contents|cookies?|privacy|"
+    r"terms|sign|log(?:in)?|subscribe|more|share|previous|next)\b|http|www|github|>>>|</?[a-z]|\\[a-z]|\{\{|!\[|&\w",
     re.IGNORECASE,
 )
+_is_sign = Known(lambda word: _SIGN.search(word) is not None, most=100_000).__getitem__
 # Words that tie a sentence to the one before; by itself it reads better without them.
 _LINKING = re.compile(
     r"(?:However|Moreover|Furthermore|In addition|Additionally|To this end|Therefore|Thus|Hence|Consequently|"
@@ -61,10 +63,9 @@ def is_debris(text: str) -> bool:
     return bool(_BUTTON.search(text)) and len(text.split()) <= _BUTTON_WORDS
 
 
-@lru_cache(maxsize=100_000)
-def may_be_debris(word: str) -> bool:
-    """Whether a sentence with this word (what stands between two spaces) can be debris at all."""
-    return _SIGN.search(word) is not None
+def may_be_debris(text: str) -> bool:
+    """Whether a sentence can be debris at all: it has a word that is in all debris."""
+    return any(map(_is_sign, text.split()))
 
 
 def has_address(text: str) -> bool:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 # A run of end marks with the quotes, brackets and reference numbers that close with it. It begins with one set of
 # characters, which is searched for several times as fast as a choice; the look-behinds then tell which kind of mark it
-# is, and keep a long run of dots from being tried at each of its dots.
+# is, and keep a long run of dots from being tried at each of its dots. Then the space after it, and the next word.
 _END = re.compile(
     r"[.!?…。！？｡।؟۔](?:"
     r"(?<=[.!?…])(?<![.!?…][.!?…])[.!?…]*+[)\]}\"'”’»*_]*+(?:\[\d{1,4}\])*+(?=\s|$)"
     r"|(?<=[。！？｡।؟۔])[。！？｡।؟۔]*+[」』”’）)\"'»]*+)"
+    r"(?P<gap>\s*+)(?=[\"'“”‘’«(\[{*_]*+(?P<next>\w*+))"
 )
-_NEXT = re.compile(r"\s++[\"'“”‘’«(\[{*_]*+(\w+)?")
 _VISIBLE = re.compile(r"\S")
 
 
@@ -24,6 +24,7 @@ def _words(text: str) -> frozenset[str]:
 _LATIN_MARKS = frozenset(".!?…")
 _OPENING = "([{\"'“‘«*_"
 _LOOK_BACK = 16  # characters; the longest abbreviation with room
+_LOOK_AHEAD = 64  # characters in which the next word is looked for
 
 # Words whose dot ends no sentence.
 _TITLES = _words(
@@ -46,24 +47,22 @@ _STARTERS = _words(
 
 
 def sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Spans of the sentences of the paragraph ``text[start:end]``; a line break in it counts as a space."""
-    here = after_space(text, start, end)
-    for match in _END.finditer(text, here, end):
-        if not _ends(text, match, here, end):
-            continue
-        yield here, match.end()
-        here = after_space(text, match.end(), end)
+    """Spans of the sentences of the paragraph ``text[start:end]``, around which is no white space; a line break in it
+    counts as a space."""
+    here = start
+    for match in _END.finditer(text, start, end):
+        if _ends(text, match, here):
+            yield here, match.start("gap")
+            here = match.end()
     if here < end:
-        stop = here + len(text[here:end].rstrip())
-        if stop > here:
-            yield here, stop
+        yield here, end
 
 
 def last_sentence_end(text: str, start: int, stop: int) -> int:
     """Where the last sentence ends that does so in ``text[start:stop]``; -1 when none does."""
-    for match in reversed(list(_END.finditer(text, start, stop))):
-        if match.end() < stop and _ends(text, match, start, len(text)):
-            return match.end()
+    for match in reversed(list(_END.finditer(text, start, stop + _LOOK_AHEAD))):
+        if match.start("gap") < stop and _ends(text, match, start):
+            return match.start("gap")
     return -1
 
 
@@ -73,14 +72,10 @@ def after_space(text: str, start: int, end: int) -> int:
     return word.start() if word else end
 
 
-def _ends(text: str, match: re.Match[str], start: int, end: int) -> bool:
-    """Whether the end mark at ``match`` ends the sentence from ``start``, in a paragraph up to ``end``."""
-    mark = match.start()
-    if text[mark] not in _LATIN_MARKS:
-        return True
-    following = _NEXT.match(text, match.end(), end)
-    word = following.group(1) if following else None
-    if not word:
+def _ends(text: str, match: re.Match[str], start: int) -> bool:
+    """Whether the end mark at ``match`` ends the sentence from ``start``."""
+    mark, word = match.start(), match["next"]
+    if not word or text[mark] not in _LATIN_MARKS:
         return True
     if word[0].islower():
         return False

@@ -6,9 +6,9 @@ import math
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 _MARKUP = re.compile(r"</?[A-Za-z!][^>]{0,200}>|\b(?:https?|ftp)://\S+|[*_`#\[\]()]{2,}")
@@ -64,6 +64,24 @@ _ROWS = """
 _VARIANTS = {word: row.split()[0] for row in _ROWS.strip().splitlines() for word in row.split()}
 NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word
 _MAX_CACHED = 200_000
+
+
+_Said = TypeVar("_Said")
+
+
+class Known(dict[str, _Said]):
+    """What was found of each word that was asked for. A dictionary answers twice as fast as a function with a cache,
+    which counts where every word of a text is asked for."""
+
+    def __init__(self, find: Callable[[str], _Said], *, most: int) -> None:
+        self._find = find
+        self._most = most
+
+    def __missing__(self, word: str) -> _Said:
+        if len(self) >= self._most:
+            self.clear()
+        self[word] = found = self._find(word)
+        return found
 
 
 class _Stemmer(Protocol):

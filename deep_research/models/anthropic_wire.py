@@ -13,8 +13,9 @@ from typing import Any
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.characters import whole_characters
 from deep_research.models.clients_errors import refused
-from deep_research.models.clients_wire import is_count, number, record, text, whole_characters
+from deep_research.models.clients_wire import is_count, number, record, text
 
 MOST_MARKS = 4  # for the cache, in one request
 

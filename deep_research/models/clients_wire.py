@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from deep_research.errors import ModelError
 from deep_research.models.base import ModelCall
+from deep_research.models.characters import whole_characters
 from deep_research.models.clients_errors import foreign_errors, malformed
 
 MOST_BYTES = 32 * 1024 * 1024  # of one answer; a longer one is no answer
@@ -148,12 +149,3 @@ def is_count(value: Any) -> bool:
 def number(value: Any) -> int:
     found: int = value if is_count(value) else 0
     return found
-
-
-def whole_characters(value: str) -> str:
-    """A text that can be encoded: halves of characters are joined where both are there, else replaced."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return value

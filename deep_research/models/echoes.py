@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from pydantic import BaseModel
+from deep_research.models.characters import in_all_texts
 
 _T = TypeVar("_T")
 
@@ -57,8 +57,7 @@ class Echoes:
 
     def cleared(self, value: _T) -> _T:
         """The value with all texts in it, however deep, `without` echoes."""
-        cleared: _T = _walked(value, self.without)
-        return cleared
+        return in_all_texts(value, self.without)
 
     def without(self, text: str) -> str:
         """The text with ``[…]`` in place of what it repeats."""
@@ -150,16 +149,3 @@ def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             made.append((start, end))
     return made
-
-
-def _walked(value: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, BaseModel):
-        fields = {name: _walked(getattr(value, name), change) for name in type(value).model_fields}
-        return value.model_copy(update=fields)
-    if isinstance(value, list | tuple):
-        return type(value)(_walked(item, change) for item in value)
-    if isinstance(value, dict):
-        return {_walked(key, change): _walked(item, change) for key, item in value.items()}
-    return value

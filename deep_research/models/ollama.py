@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from deep_research.errors import ModelError
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.characters import whole_characters
 from deep_research.models.clients import (
     LONGEST_CONNECT,
     PerLoop,
@@ -37,7 +38,6 @@ from deep_research.models.clients_wire import (
     text,
     turns,
     whole,
-    whole_characters,
 )
 from deep_research.models.verdicts import Verdict, failure
 

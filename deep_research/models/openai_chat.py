@@ -14,6 +14,7 @@ from pydantic import SecretStr
 
 from deep_research.errors import ConfigurationError
 from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.characters import whole_characters
 from deep_research.models.clients import checked_url, secret_key
 from deep_research.models.clients_errors import Wishes, malformed, refused
 from deep_research.models.clients_wire import (
@@ -25,7 +26,6 @@ from deep_research.models.clients_wire import (
     records,
     text,
     turns,
-    whole_characters,
 )
 from deep_research.models.openai_base import (
     KEY_VARIABLE,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from deep_research.models.characters import whole_characters
+
 OnPiece = Callable[[str | None], None]  # a piece; None: what came is void, the answer begins anew
 
 
@@ -44,6 +46,7 @@ class Pieces:
 
     def _take(self, piece: str) -> None:
         if piece:
+            piece = whole_characters(piece)
             self._told.append(piece)
             self._tell(piece)
 

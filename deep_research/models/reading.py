@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, RootModel, ValidationError
 
+from deep_research.models.characters import whole
+
 _T = TypeVar("_T", bound=BaseModel)
 
 LONGEST = 2_000_000  # characters of an answer that are looked at
@@ -77,9 +79,9 @@ def read_json(text: str, answer: type[_T], *, cut: bool = False) -> _T:
 
 
 def validated(value: Any, answer: type[_T]) -> _T:
-    """Raises `Unreadable` with the places that do not fit."""
+    """Raises `Unreadable` with the places that do not fit. JSON can name half a character, so texts are made `whole`."""
     try:
-        return answer.model_validate(value)
+        return answer.model_validate(whole(value))
     except ValidationError as error:
         problem = _complaint(error)
     except Exception as error:  # a type's own validators may stumble over anything

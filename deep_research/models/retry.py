@@ -19,6 +19,7 @@ from deep_research.errors import DeepResearchError, ModelError, StopResearch
 from deep_research.limits import Gate
 from deep_research.logs import told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
+from deep_research.models.characters import whole
 from deep_research.models.pieces import Pieces
 from deep_research.models.verdicts import LONGEST_WAIT, Verdict, failure
 from deep_research.models.verdicts import usage_of as usage_of  # for those who keep books
@@ -34,11 +35,18 @@ OnWait = Callable[[float, ModelError], None]  # seconds to wait, and for what
 Sleep = Callable[[float], Awaitable[None]]
 
 
+class Held(Protocol):
+    """What is set aside for a request: ``call`` is the one that may be sent, for a shorter answer perhaps."""
+
+    @property
+    def call(self) -> ModelCall: ...
+
+
 class Book(Protocol):
     """Where each request is set down before it is sent, and its cost after it. What `reserve` raises ends the unit;
     what it gives is handed to `settle`, or to `lose` when the request was cancelled."""
 
-    async def reserve(self, provider: ModelProvider, call: ModelCall) -> Any: ...
+    async def reserve(self, provider: ModelProvider, call: ModelCall) -> Held: ...
 
     async def settle(self, reserved: Any, outcome: Reply | ModelError, seconds: float) -> None: ...
 
@@ -141,7 +149,7 @@ class Persistence:
             sent = tries.clock()
             try:
                 seconds = max(SHORTEST, tries.seconds)
-                outcome = await _sent(provider, call, seconds, pieces)
+                outcome = await _sent(provider, reserved.call if reserved else call, seconds, pieces)
             except BaseException:  # cancelled, most often
                 tries.usage += TokenUsage(known=False)
                 if self.book:
@@ -195,7 +203,7 @@ async def _sent(
         problem = f"the provider raised {told(error)}"
     else:
         if isinstance(reply, Reply):
-            return reply
+            return whole(reply)
         problem = f"the provider gave a {type(reply).__name__} in place of a Reply"
     return failure(Verdict.FATAL, problem, model=provider.name, maybe_billed=True)
 

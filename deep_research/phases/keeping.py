@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from deep_research.budget.archive import Archive
 from deep_research.budget.ladder import FidelityLevel, level_of_size
-from deep_research.errors import StoreError
+from deep_research.errors import StoreError, UsageError
 from deep_research.state import DeepResearchPhase, Limit, Sending, SentItem
 from deep_research.state.events import ContentSent, Event, LimitReached
 
@@ -69,6 +69,6 @@ async def keep(
         return {}, []
     try:
         return await asyncio.to_thread(save), []
-    except StoreError as error:
+    except (StoreError, UsageError) as error:
         message = f"Originals of what was shortened are not kept: {error.problem}"
         return {}, [LimitReached(limit=Limit(name="archive", message=message))]

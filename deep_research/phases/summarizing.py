@@ -5,6 +5,7 @@ from what was chosen."""
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -47,20 +48,23 @@ class Chosen(BaseModel):
 
 
 class Choices:
-    """What was chosen of texts, so that the same is not paid for twice; of one engine, on its loops."""
+    """What was chosen of texts, so that the same is not paid for twice; of one engine. Thread-safe."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._known: OrderedDict[str, tuple[int, ...]] = OrderedDict()
 
     def get(self, key: str) -> tuple[int, ...] | None:
-        if key in self._known:
-            self._known.move_to_end(key)
-        return self._known.get(key)
+        with self._lock:
+            if key in self._known:
+                self._known.move_to_end(key)
+            return self._known.get(key)
 
     def put(self, key: str, places: Sequence[int]) -> None:
-        self._known[key] = tuple(places)
-        while len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
+        with self._lock:
+            self._known[key] = tuple(places)
+            while len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
 
 
 class Summarizer:
@@ -94,12 +98,10 @@ class Summarizer:
         self, text: str, size: int, query: str, counter: Counter, model: LanguageModel
     ) -> tuple[int, ...]:
         """Places of sentences, the most important first."""
-        sentences = await asyncio.to_thread(sentences_of, text)
-        whole = await asyncio.to_thread(counter.expected, text)
+        sentences, shown, whole = await asyncio.to_thread(_numbered, text, counter)
         room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM)
         left = int(room.tokens * (1 - OF_QUERY))
         most = min(PART_TOKENS, left)
-        shown = [one_line(text[s.start : s.end]) for s in sentences]
         parts = list(_parts(shown, whole / max(1, len(text)), most))
         share = min(1.0, size / max(1, whole))
         wanted = share if len(parts) == 1 else min(1.0, SPARE * share)
@@ -138,6 +140,12 @@ class Summarizer:
         if not chosen:
             raise failure(Verdict.MALFORMED, "nothing was chosen", model=model.name)
         return chosen
+
+
+def _numbered(text: str, counter: Counter) -> tuple[Sequence[Sentence], list[str], int]:
+    """The sentences of a text, what is shown of each, and about how many tokens it has."""
+    sentences = sentences_of(text)
+    return sentences, [one_line(text[s.start : s.end]) for s in sentences], counter.expected(text)
 
 
 def _parts(shown: Sequence[str], per_character: float, most: int) -> Iterator[range]:

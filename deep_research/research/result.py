@@ -43,6 +43,7 @@ _SHOWN = frozenset(
         "citations",
         "usage",
         "sent",
+        "reading",
         "decisions",
         "limits",
     }

@@ -37,7 +37,7 @@ from deep_research.state.records import (
     ValidationResult,
 )
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
-from deep_research.state.sending import Sending, SentItem
+from deep_research.state.sending import Portion, ReadingPlan, Sending, SentItem
 from deep_research.state.spending import Budget, ModelSpend, Reservation, Spent, TokenUsage, Usage
 
 __all__ = [
@@ -65,8 +65,10 @@ __all__ = [
     "ModelRole",
     "ModelSpend",
     "Parking",
+    "Portion",
     "QualityUpdate",
     "Quote",
+    "ReadingPlan",
     "Record",
     "ReportMetadata",
     "Reservation",

@@ -36,7 +36,7 @@ from deep_research.state.records import (
     ValidationResult,
 )
 from deep_research.state.run import Parking, RunOptions
-from deep_research.state.sending import Sending
+from deep_research.state.sending import ReadingPlan, Sending
 from deep_research.state.spending import Reservation, TokenUsage
 
 
@@ -229,6 +229,13 @@ class ModelSettled(Event):
     request_id: str | None = None
 
 
+class ReadingPlanned(Event):
+    """What this pass of ANALYSIS reads in which calls: a resumed run reads the same."""
+
+    type: Literal["reading.planned"] = "reading.planned"
+    plan: ReadingPlan
+
+
 class ContentSent(Event):
     """What an agent with a model was given of what there was for its phase. ANALYSIS reads in several calls, of which
     each says this of its own items; in other phases the latest stands."""
@@ -299,6 +306,7 @@ AnyEvent = (
     | ModelReserved
     | ModelSettled
     | ModelFellBack
+    | ReadingPlanned
     | ContentSent
     | HookFailed
     | LimitReached

@@ -249,19 +249,36 @@ class ReportMetadata(Record):
 
 
 PAGES = "pages"  # the limit of pages that were found and have no text for us; one for each reason
+SHARED = "shared:"  # before the name of a cap: it is that of a budget which the run shares with others
 FETCHES = "max_fetches"  # the limit of pages that were not asked for, to keep within a cap
-OF_PAGES = (PAGES, FETCHES)  # ``skipped`` are their addresses; those of several searches join
+OF_PAGES = (
+    PAGES,
+    FETCHES,
+    SHARED + FETCHES,
+)  # ``skipped`` are their addresses; those of several searches join
 _SITES = 5  # that a line names
 
 
 class Limit(Record):
-    """Something that was left out, and why. ``cap`` and ``used`` are in the unit of the named limit."""
+    """Something that was left out, and why. ``cap`` and ``used`` are in the unit of the named limit. That of a cap has
+    its name, ``max_tokens``; of a phase's share ``max_tokens:analysis``; of a shared budget ``shared:max_tokens``."""
 
     name: str
     message: str
     cap: float | None = None
     used: float | None = None
     skipped: tuple[str, ...] = ()
+
+    @property
+    def of_cap(self) -> str:
+        """The name of the cap, where it is that of one, of whatever budget, or of a share; else nothing."""
+        name = self.name.removeprefix(SHARED).partition(":")[0]
+        return name if name.startswith("max_") else ""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is a cap of a budget that the run shares with others."""
+        return self.name.startswith(SHARED)
 
     @property
     def line(self) -> str:

@@ -39,7 +39,7 @@ from deep_research.state.records import (
     SubQuery,
 )
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
-from deep_research.state.sending import Sending
+from deep_research.state.sending import ReadingPlan, Sending
 from deep_research.state.spending import Reservation, Spent, Usage
 
 _COLLECTIONS = frozenset(
@@ -84,9 +84,11 @@ class Fold:
     recommendation: IterationRecommendation | None
     report_improvements: tuple[str, ...]
     usage: Usage
+    reading: ReadingPlan | None
     iteration_spent: Spent
     phase_spent: Spent
     phase_answers: int
+    bytes_a_token: dict[str, float]
     duplicates_skipped: int
     unfounded: int
     unknown_ids: int
@@ -306,7 +308,9 @@ def _phase_started(state: Fold, event: ev.PhaseStarted) -> None:
 def _pass_begins(state: Fold) -> None:
     """What the shares of the phase are counted from."""
     state.phase_spent = _spent(state)
+    state.reading = None
     state.phase_answers = state.usage.answers(state.phase)
+    state.bytes_a_token = state.usage.bytes_a_token()
 
 
 def _spent(state: Fold) -> Spent:
@@ -519,6 +523,8 @@ def _iteration_started(state: Fold, event: ev.IterationStarted) -> None:
 
 @_on(ev.AgentFellBack)
 def _fell_back(state: Fold, event: ev.AgentFellBack) -> None:
+    if state.phase is not DeepResearchPhase.ANALYSIS:  # what models read of sources stays read
+        state.sent.pop(state.phase, None)
     limit = event.limit or Limit(
         name="agent",
         message=f"The {event.role} could not do its work ({event.error}); the extractive one did it.",
@@ -553,6 +559,11 @@ def _model_fell_back(state: Fold, event: ev.ModelFellBack) -> None:
     state.limits[limit.name, limit.message] = limit
 
 
+@_on(ev.ReadingPlanned)
+def _reading_planned(state: Fold, event: ev.ReadingPlanned) -> None:
+    state.reading = event.plan
+
+
 @_on(ev.ContentSent)
 def _content_sent(state: Fold, event: ev.ContentSent) -> None:
     known = state.sent.get(event.phase)
@@ -560,9 +571,14 @@ def _content_sent(state: Fold, event: ev.ContentSent) -> None:
         state.sent[event.phase] = event.sending
         return
     items = {item.id: item for item in (*known.items, *event.sending.items)}
+    again = items.keys() & {item.id for item in event.sending.items} & {item.id for item in known.items}
+    # What is read once more counts as it was read last, and so does the room that it had.
+    had = sum(item.current_tokens for item in known.items)
+    left = sum(item.current_tokens for item in known.items if item.id not in again)
     state.sent[event.phase] = Sending(
         items=tuple(items.values()),
-        available=known.available + event.sending.available,
+        available=(known.available * left // had if had else 0 if again else known.available)
+        + event.sending.available,
         archived=known.archived | event.sending.archived,
     )
 

@@ -30,7 +30,7 @@ from deep_research.state.records import (
     Source,
     SubQuery,
 )
-from deep_research.state.sending import Sending
+from deep_research.state.sending import ReadingPlan, Sending
 from deep_research.state.spending import Budget, Reservation, Spent, Usage
 
 
@@ -85,9 +85,10 @@ class DeepResearchState(Record):
     ``analyzed_now`` those of them that this pass of ANALYSIS read; ``refined`` is the last iteration whose gaps
     were assessed; ``completeness`` (0 to 1) is the share of the question that the findings answer; ``reservations``
     are requests to models of which no end is known: in flight, or lost with their task; ``sent`` is what agents with
-    models were given, by phase. ``iteration_spent`` and ``phase_spent`` are what had been spent, such requests included,
-    when the iteration and this pass of the phase began; ``phase_answers`` is how many requests of the phase had been
-    answered then. All collections
+    models were given, by phase, and ``reading`` what this pass of ANALYSIS gives them. ``iteration_spent`` and
+    ``phase_spent`` are what had been spent, such requests included, when the iteration and this pass of the phase began;
+    ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
+    had been measured of the texts of each model. All collections
     keep the order in which they rank: sub-queries by index, sources by score, those without one after them by
     (sub-query index, rank), findings by iteration and first source,
     gaps by (iteration, rank), limits by name.
@@ -124,9 +125,11 @@ class DeepResearchState(Record):
     usage: Usage = Usage()
     reservations: tuple[Reservation, ...] = ()
     sent: dict[DeepResearchPhase, Sending] = Field(default_factory=dict)
+    reading: ReadingPlan | None = None
     iteration_spent: Spent = Spent()
     phase_spent: Spent = Spent()
     phase_answers: int = 0
+    bytes_a_token: dict[str, float] = Field(default_factory=dict)
     duplicates_skipped: int = 0
     unfounded: int = 0
     unknown_ids: int = 0

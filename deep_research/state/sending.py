@@ -16,6 +16,32 @@ class SentItem(Record):
     current_tokens: int = Field(ge=0)
 
 
+class Portion(Record):
+    """The sources of one call, in order. ``sizes`` are the tokens of each that are handed on, of the ``wholes`` it has;
+    an id that is in neither stands for the whole text. ``available`` tokens are there for all of them."""
+
+    source_ids: tuple[str, ...]
+    sizes: dict[str, int] = Field(default_factory=dict)
+    wholes: dict[str, int] = Field(default_factory=dict)
+    available: int = 0
+
+    def is_cut(self, source_id: str) -> bool:
+        """Whether a source is given less than it has."""
+        return source_id in self.sizes and self.sizes[source_id] < self.wholes[source_id]
+
+
+class ReadingPlan(Record):
+    """What a pass of ANALYSIS reads in which calls. ``dropped`` are the tokens of the sources for which there is no room,
+    by id. ``budget`` is how many tokens of sources are read in all, ``cap`` the name of the cap on models that made it no
+    more, and ``gave_way`` the class of sources that are given less than they are promised."""
+
+    portions: tuple[Portion, ...] = ()
+    dropped: dict[str, int] = Field(default_factory=dict)
+    budget: int = 0
+    cap: str | None = None
+    gave_way: str | None = None
+
+
 class Sending(Record):
     """Items within ``available`` tokens, each once. ``archived`` are the hashes under which the originals of some are
     kept, by item id."""

@@ -10,25 +10,29 @@ from typing import Any
 
 from pydantic import Field
 
-from deep_research.state.phases import DeepResearchPhase
+from deep_research.state.phases import DeepResearchPhase, ModelRole
 from deep_research.state.records import Record
 
 ON_MODELS = ("max_model_calls", "max_tokens", "max_usd")  # caps on what is asked of models
+
+# Those who work in a phase beside its agent: without the agent's own answer the phase has none.
+BESIDE_AGENTS = frozenset({ModelRole.SUMMARIZER.value, ModelRole.SUPERVISOR.value})
 
 
 class Budget(Record):
     """Caps of one run; None means no cap. Reaching one stops gathering, and the report is written from what
     there is. ``max_seconds`` counts the time a process spends on the run, pauses excluded; ``max_model_calls`` counts
     requests to model services, ``max_tokens`` those of input and output together; ``max_fetches`` counts pages that are
-    asked for over the network."""
+    asked for over the network. A cap is a finite number of its kind: no text, and no truth value, which Python counts as
+    one."""
 
-    max_usd: float | None = Field(default=None, ge=0)
-    max_tokens: int | None = Field(default=None, ge=0)
-    max_seconds: float | None = Field(default=None, gt=0)
-    max_model_calls: int | None = Field(default=None, ge=0)
-    max_searches: int | None = Field(default=None, ge=0)
-    max_fetches: int | None = Field(default=None, ge=0)
-    max_iterations: int | None = Field(default=None, ge=1)
+    max_usd: float | None = Field(default=None, ge=0, strict=True, allow_inf_nan=False)
+    max_tokens: int | None = Field(default=None, ge=0, strict=True)
+    max_seconds: float | None = Field(default=None, gt=0, strict=True, allow_inf_nan=False)
+    max_model_calls: int | None = Field(default=None, ge=0, strict=True)
+    max_searches: int | None = Field(default=None, ge=0, strict=True)
+    max_fetches: int | None = Field(default=None, ge=0, strict=True)
+    max_iterations: int | None = Field(default=None, ge=1, strict=True)
 
     @property
     def on_models(self) -> dict[str, float]:
@@ -65,7 +69,8 @@ class TokenUsage(Record):
 
 class Reservation(Record):
     """What one request to a model can cost at most, set aside before it is sent: the bound of its input, the cap of
-    its output. ``cost_usd`` is None where the price is unknown; a ``probe`` only asks what the model can do."""
+    its output. ``cost_usd`` is None where the price is unknown; a ``probe`` only asks what the model can do.
+    ``input_bytes`` are those of the texts that are sent, where they cannot be counted in tokens, else 0."""
 
     call_id: str
     role: str
@@ -75,16 +80,23 @@ class Reservation(Record):
     output_tokens: int = Field(ge=0)
     cost_usd: float | None = Field(default=None, ge=0)
     probe: bool = False
+    input_bytes: int = Field(default=0, ge=0)
 
     @property
     def tokens(self) -> TokenUsage:
         return TokenUsage(input=self.input_tokens, output=self.output_tokens, known=False)
 
+    @property
+    def by_cap(self) -> dict[str, float | None]:
+        """What it takes at most, by the name of the cap on it."""
+        return by_cap(1, self.input_tokens + self.output_tokens, self.cost_usd)
+
 
 class ModelSpend(Record):
     """What one role asked one model for in one phase. ``calls`` are requests, those that failed included;
     ``probes`` are those that were answered and only asked what the model can do. ``cost_usd`` is None where a price is
-    unknown."""
+    unknown. ``measured_tokens`` are what ``measured_bytes`` of input turned out to be, of requests that could not be
+    counted before."""
 
     role: str
     phase: DeepResearchPhase
@@ -94,6 +106,8 @@ class ModelSpend(Record):
     probes: int = 0
     tokens: TokenUsage = TokenUsage()
     cost_usd: float | None = 0.0
+    measured_bytes: int = 0
+    measured_tokens: int = 0
 
 
 class Usage(Record):
@@ -117,8 +131,22 @@ class Usage(Record):
     models: tuple[ModelSpend, ...] = ()
 
     def answers(self, phase: DeepResearchPhase) -> int:
-        """How many requests of a phase were answered, probes aside."""
-        return sum(row.calls - row.failed - row.probes for row in self.models if row.phase is phase)
+        """How many requests of the agent of a phase were answered, probes aside."""
+        return sum(
+            row.calls - row.failed - row.probes
+            for row in self.models
+            if row.phase is phase and row.role not in BESIDE_AGENTS
+        )
+
+    def bytes_a_token(self) -> dict[str, float]:
+        """What was measured of the texts that models were sent, by model. What the supervisor asks is not looked at: it
+        asks beside the phases, and what they are told must not hang on who is first."""
+        sums: dict[str, tuple[int, int]] = {}
+        for row in self.models:
+            if row.measured_tokens and row.role != ModelRole.SUPERVISOR.value:
+                size, tokens = sums.get(row.model, (0, 0))
+                sums[row.model] = size + row.measured_bytes, tokens + row.measured_tokens
+        return {model: size / tokens for model, (size, tokens) in sums.items()}
 
     def charged(
         self, request: Reservation, tokens: TokenUsage, cost_usd: float | None, *, failed: bool
@@ -127,6 +155,7 @@ class Usage(Record):
         rows = {(row.role, row.phase, row.model): row for row in self.models}
         key = (request.role, request.phase, request.model)
         row = rows.get(key) or ModelSpend(role=request.role, phase=request.phase, model=request.model)
+        is_measured = request.input_bytes > 0 and tokens.known and tokens.input > 0 and not failed
         rows[key] = row.model_copy(
             update={
                 "calls": row.calls + 1,
@@ -134,6 +163,8 @@ class Usage(Record):
                 "probes": row.probes + (request.probe and not failed),
                 "tokens": row.tokens + tokens,
                 "cost_usd": plus(row.cost_usd, cost_usd),
+                "measured_bytes": row.measured_bytes + is_measured * request.input_bytes,
+                "measured_tokens": row.measured_tokens + is_measured * tokens.input,
             }
         )
         sums: dict[str, Any] = {
@@ -172,15 +203,15 @@ class Spent(Record):
             fetches=usage.fetches,
         )
 
-    @classmethod
-    def of_request(cls, request: Reservation) -> Spent:
-        """What a request takes at most."""
-        return cls(model_calls=1, tokens=request.tokens.total, cost_usd=request.cost_usd)
-
     @property
     def by_cap(self) -> dict[str, float | None]:
         """What models took, by the name of the cap on it."""
-        return dict(zip(ON_MODELS, (self.model_calls, self.tokens, self.cost_usd), strict=True))
+        return by_cap(self.model_calls, self.tokens, self.cost_usd)
+
+
+def by_cap(model_calls: int, tokens: int, cost_usd: float | None) -> dict[str, float | None]:
+    """What models took, by the name of the cap on it."""
+    return dict(zip(ON_MODELS, (model_calls, tokens, cost_usd), strict=True))
 
 
 def plus(one: float | None, other: float | None) -> float | None:

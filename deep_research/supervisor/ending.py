@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from deep_research.phases.synthesis.extractive import draft
 from deep_research.phases.synthesis.handoff import SynthesizerOutput
 from deep_research.phases.synthesis.phase import synthesizer_input, written
@@ -10,17 +12,25 @@ from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     Gap,
+    Limit,
     SubQueryStatus,
     ValidationResult,
 )
 from deep_research.state.events import Event, EvidenceWeighed, ReportWritten
 from deep_research.state.identity import gap_id
 from deep_research.state.reducer import holds_whole_report
+from deep_research.state.spending import ON_MODELS
 
 _EVIDENCE = (DeepResearchPhase.GATHERING, DeepResearchPhase.ANALYSIS)
 _STOPPED = {
     AbortReason.CANCELLED: "Partial report: the research was cancelled.",
     AbortReason.TIMEOUT: "Partial report: the time allowed ran out.",
+}
+# What a cap is on.
+_COUNTED = dict.fromkeys(ON_MODELS, "requests to models") | {
+    "max_searches": "searches",
+    "max_fetches": "pages",
+    "max_seconds": "time",
 }
 
 
@@ -31,13 +41,23 @@ def blocked(
     issues = " ".join(validation.blocking or validation.issues)
     if phase not in _EVIDENCE:
         return AbortReason.ERROR, issues
-    if any(limit.name.startswith("max_") for limit in state.limits):
-        return AbortReason.BUDGET, f"{issues} The budget did not allow more searches."
+    if any(limit.of_cap for limit in state.limits):
+        return AbortReason.BUDGET, " ".join((issues, *_not_allowed(state.limits)))
     failed = [s for s in state.sub_queries if s.status is SubQueryStatus.FAILED]
     if failed:
         many = "1 search failed" if len(failed) == 1 else f"{len(failed)} searches failed"
         issues += f" {many}: {failed[0].error}"
     return AbortReason.NO_EVIDENCE, issues
+
+
+def _not_allowed(limits: Iterable[Limit]) -> Iterator[str]:
+    """What the run could do no more of, a sentence for its own budget and one for those that it shares."""
+    reached = [limit for limit in limits if limit.of_cap]
+    for budget, shared in (("The budget", False), ("A budget that is shared with other runs", True)):
+        of_it = [each.of_cap for each in reached if each.is_shared is shared]
+        if of_it:
+            things = dict.fromkeys(_COUNTED.get(name, name) for name in of_it)
+            yield f"{budget} did not allow more {' or '.join(things)}."
 
 
 def last_words(state: DeepResearchState, reason: AbortReason) -> list[Event]:

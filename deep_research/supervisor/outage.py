@@ -8,6 +8,7 @@ from enum import Enum
 from deep_research.errors import BudgetError, ModelError, WorkError
 from deep_research.models.verdicts import Verdict, is_too_long
 from deep_research.state import Limit, Parking
+from deep_research.state.records import SHARED
 from deep_research.state.spending import ON_MODELS
 
 LATER = 300.0  # seconds after which a service that did not say when is worth trying again
@@ -43,9 +44,10 @@ def limit_of(error: WorkError) -> Limit | None:
     name = str(error.data.get("cap", "budget"))
     cap, used = error.data.get("limit"), error.data.get("used")
     of = f" of {cap:,.10g}" if isinstance(cap, int | float) else ""
-    which = "shared cap" if error.data.get("shared") else "cap"
+    shared = bool(error.data.get("shared"))
+    which = "shared cap" if shared else "cap"
     return Limit(
-        name=name,
+        name=SHARED + name if shared else name,
         message=f"The {which} {name}{of} was reached; what was left to do was done without a model.",
         cap=cap,
         used=used,
@@ -68,4 +70,4 @@ def share_of(error: WorkError) -> Limit | None:
 
 def is_spent(limits: tuple[Limit, ...]) -> bool:
     """Whether a cap on models was reached: another round would only pass it."""
-    return any(limit.name in ON_MODELS for limit in limits)
+    return any(limit.name.removeprefix(SHARED) in ON_MODELS for limit in limits)

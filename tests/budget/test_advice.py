@@ -71,6 +71,11 @@ ROWS = {
         {},
         ["Raise max_usd and max_tokens: "],
     ),
+    "a cap of a shared budget was reached": (
+        (WHOLE, (Limit(name="shared:max_usd", message="m"), Limit(name="shared:max_searches", message="m"))),
+        {},
+        ["Raise max_usd and max_searches of the shared budget: "],
+    ),
 }
 
 
@@ -119,3 +124,21 @@ def test_every_name_that_is_advised_is_a_setting():
 def test_each_line_is_a_sentence():
     for (sent, limits), more, _ in ROWS.values():
         assert all(line.endswith(".") and len(line) < 300 for line in advice(sent, limits, **more))
+
+
+def test_where_a_cap_was_the_reason_it_is_what_is_to_be_raised():
+    limit = Limit(
+        name="max_tokens:analysis", message="To keep within max_tokens 2 sources were not read at all."
+    )
+    said = " ".join(advice(fidelity(100, 0, 0), (limit,)))
+    assert "to keep within max_tokens: raise it" in said
+    assert "window" not in said
+
+
+def test_too_much_that_is_protected_is_not_taken_for_a_prompt_that_is_too_long():
+    error = WindowError(
+        "The floors of the 10 protected items do not fit: they take 5170 tokens of 2430.", hint="x"
+    )
+    said = " ".join(advice(WHOLE, (fell_back(error),)))
+    assert "protect less" in said
+    assert "too long for its model" not in said

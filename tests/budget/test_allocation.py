@@ -48,73 +48,89 @@ def possible(items, budget, regular):
 CASES = {"items": some_items(), "budget": st.integers(0, 30_000), "regular": st.sampled_from(Kept)}
 
 
-@given(**CASES)
-@settings(max_examples=700)
-def test_it_is_never_over_budget_and_floors_are_kept(items, budget, regular):
-    if floors(items, regular) > budget:
-        with pytest.raises(WindowError) as refused:
-            allocate(items, budget, regular=regular)
-        assert refused.value.data["tokens"] > refused.value.data["limit"] == budget
-        return
-    made = allocate(items, budget, regular=regular)
-    assert sum(made.sizes.values()) == made.used <= budget
-    for item in items:
-        size, floor = made.sizes[item.id], item.floor(regular)
-        assert floor <= size <= item.tokens
-        assert size == floor or size >= min(SENTENCE, item.tokens)
+def test_it_is_never_over_budget_and_floors_are_kept(examples):
+    @given(**CASES)
+    @settings(max_examples=examples(700))
+    def check(items, budget, regular):
+        if floors(items, regular) > budget:
+            with pytest.raises(WindowError) as refused:
+                allocate(items, budget, regular=regular)
+            assert refused.value.data["tokens"] > refused.value.data["limit"] == budget
+            return
+        made = allocate(items, budget, regular=regular)
+        assert sum(made.sizes.values()) == made.used <= budget
+        for item in items:
+            size, floor = made.sizes[item.id], item.floor(regular)
+            assert floor <= size <= item.tokens
+            assert size == floor or size >= min(SENTENCE, item.tokens)
+
+    check()
 
 
-@given(**CASES)
-@settings(max_examples=400)
-def test_room_is_used_where_there_is_more_than_fits(items, budget, regular):
-    made = possible(items, budget, regular)
-    total = sum(item.tokens for item in items)
-    if total <= budget:
-        assert made.used == total
-    elif budget >= 20 * SENTENCE:
-        assert made.utilization >= 0.9
+def test_room_is_used_where_there_is_more_than_fits(examples):
+    @given(**CASES)
+    @settings(max_examples=examples(400))
+    def check(items, budget, regular):
+        made = possible(items, budget, regular)
+        total = sum(item.tokens for item in items)
+        if total <= budget:
+            assert made.used == total
+        elif budget >= 20 * SENTENCE:
+            assert made.utilization >= 0.9
+
+    check()
 
 
-@given(**CASES, more=st.integers(0, 4_000))
-@settings(max_examples=400)
-def test_more_budget_never_keeps_less(items, budget, regular, more):
-    made = possible(items, budget, regular)
-    assert allocate(items, budget + more, regular=regular).weight >= made.weight - 1e-9
+def test_more_budget_never_keeps_less(examples):
+    @given(**CASES, more=st.integers(0, 4_000))
+    @settings(max_examples=examples(400))
+    def check(items, budget, regular, more):
+        made = possible(items, budget, regular)
+        assert allocate(items, budget + more, regular=regular).weight >= made.weight - 1e-9
+
+    check()
 
 
-@given(**CASES, seed=st.integers(0, 1_000))
-@settings(max_examples=200)
-def test_the_order_of_the_items_makes_no_difference(items, budget, regular, seed):
-    made = possible(items, budget, regular)
-    mixed = Random(seed).sample(items, len(items))
-    again = allocate(mixed, budget, regular=regular)
-    assert (again.sizes, again.levels, again.weight) == (made.sizes, made.levels, made.weight)
-    assert list(again.sizes) == [item.id for item in mixed]
+def test_the_order_of_the_items_makes_no_difference(examples):
+    @given(**CASES, seed=st.integers(0, 1_000))
+    @settings(max_examples=examples(200))
+    def check(items, budget, regular, seed):
+        made = possible(items, budget, regular)
+        mixed = Random(seed).sample(items, len(items))
+        again = allocate(mixed, budget, regular=regular)
+        assert (again.sizes, again.levels, again.weight) == (made.sizes, made.levels, made.weight)
+        assert list(again.sizes) == [item.id for item in mixed]
+
+    check()
 
 
-@given(some_items(most=4, largest=12), st.integers(0, 40), st.sampled_from(Kept))
-@settings(max_examples=300)
-def test_few_items_are_allocated_as_well_as_can_be(items, budget, regular):
+def test_few_items_are_allocated_as_well_as_can_be(examples):
     """Against a search of all sizes of all items."""
-    assume(sum(item.floor(regular, 4) for item in items) <= budget)
-    made = allocate(items, budget, regular=regular, least=4)
-    sizes = [
-        [
-            size
-            for size in range(item.tokens + 1)
-            if size == item.floor(regular, 4) or size >= max(item.floor(regular, 4), min(4, item.tokens))
+
+    @given(some_items(most=4, largest=12), st.integers(0, 40), st.sampled_from(Kept))
+    @settings(max_examples=examples(300))
+    def check(items, budget, regular):
+        assume(sum(item.floor(regular, 4) for item in items) <= budget)
+        made = allocate(items, budget, regular=regular, least=4)
+        sizes = [
+            [
+                size
+                for size in range(item.tokens + 1)
+                if size == item.floor(regular, 4) or size >= max(item.floor(regular, 4), min(4, item.tokens))
+            ]
+            for item in items
         ]
-        for item in items
-    ]
-    best = max(
-        sum(
-            item.priority * (size / item.tokens if item.tokens else 1)
-            for item, size in zip(items, chosen, strict=True)
+        best = max(
+            sum(
+                item.priority * (size / item.tokens if item.tokens else 1)
+                for item, size in zip(items, chosen, strict=True)
+            )
+            for chosen in product(*sizes)
+            if sum(chosen) <= budget
         )
-        for chosen in product(*sizes)
-        if sum(chosen) <= budget
-    )
-    assert made.weight >= 0.98 * best - 1e-12  # priorities next to nothing lose their last digits
+        assert made.weight >= 0.98 * best - 1e-12  # priorities next to nothing lose their last digits
+
+    check()
 
 
 def bound(items, budget, regular):

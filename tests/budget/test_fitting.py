@@ -43,7 +43,7 @@ CASES = (some_contents(), st.integers(0, 1_500), st.booleans())
 
 
 @given(*CASES)
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_what_is_sent_never_exceeds_the_budget_and_nearly_fills_it(contents, budget, dropping):
     check(contents, budget, dropping)
 

@@ -363,6 +363,22 @@ def test_how_many_requests_a_phase_can_afford_follows_from_what_was_spent_when_i
     assert affordable(at_analysis(Budget(max_usd=6.1 * dear), Spent(), asked=idle)) == 3
 
 
+def test_it_can_be_told_which_cap_has_room_for_how_many():
+    idle = frozenset({ModelRole.ANALYZER})
+
+    def by_cap(models, role=ModelRole.ANALYZER):
+        return models.affordable_by_cap(role, DeepResearchPhase.ANALYSIS, 80, 20)
+
+    models = at_analysis(Budget(max_tokens=2_000, max_model_calls=8), Spent(), asked=idle)
+    assert by_cap(models) == {"max_tokens": 10, "max_model_calls": 4}
+    assert by_cap(models, ModelRole.SUMMARIZER) == {"max_tokens": 5, "max_model_calls": 2}
+    assert by_cap(at_analysis(Budget(), Spent(), asked=idle)) == {}
+    free = Profile(context=10_000, price=Price(input=0.0, output=0.0))
+    assert by_cap(at_analysis(Budget(max_usd=1.0), Spent(), free, asked=idle)) == {}
+    one_left = at_analysis(Budget(max_model_calls=2), Spent(model_calls=1), asked=idle)
+    assert by_cap(one_left, ModelRole.SUMMARIZER) == {"max_model_calls": 0}  # it is never the first
+
+
 def test_what_a_report_takes_is_not_there_for_the_analysis():
     assert affordable(at_analysis(Budget(max_model_calls=9), Spent())) == 4
     assert affordable(at_analysis(Budget(max_model_calls=9), Spent(), asked=frozenset())) == 4
@@ -379,3 +395,24 @@ def test_where_no_model_writes_the_report_nothing_is_kept_for_it():
     assert models.roles.report_cost(800) == Spent()
     models, _ = run_models(Provider())
     assert models.roles.report_cost(800).model_calls == 1
+
+
+WIDE = Profile(context=50_000, output=8_000, price=PRICE)
+
+
+@pytest.mark.parametrize(("cap", "asked"), [(20_000, 6_000), (5_000, 3_000), (3_000, 1_500)])
+def test_where_the_longest_answer_cannot_be_paid_a_shorter_one_is_asked_for(cap, asked):
+    provider = Provider()
+    models, journal = run_models(provider, profile=WIDE, budget=Budget(max_tokens=cap))
+    ask(models, call(output=6_000))
+    assert [sent.max_output for sent in provider.calls] == [asked]
+    assert journal.events[0].reservation.output_tokens == asked
+    assert journal.events[0].reservation.tokens.total <= cap
+
+
+def test_an_answer_that_would_be_too_short_to_be_read_is_not_asked_for():
+    provider = Provider()
+    models, _ = run_models(provider, profile=WIDE, budget=Budget(max_tokens=1_000))
+    with pytest.raises(BudgetError, match="max_tokens"):
+        ask(models, call(output=6_000))
+    assert provider.calls == []

@@ -104,6 +104,17 @@ def test_a_share_has_room_for_so_many_requests_and_for_the_first_where_that_fits
     assert Share(ceiling=50, first=80).requests(spent, each) == requests
 
 
+def test_who_shortens_has_half_of_what_the_share_had_when_the_pass_began_and_no_first_request():
+    state = folded(started(ANALYSIS), reserved(1), settled(1), max_tokens=1_000, max_model_calls=3).state
+    state = state.model_copy(update={"phase_spent": Spent(model_calls=1, tokens=40)})
+    whole = Allowance.of(state, ANALYSIS, Spent())
+    half = whole.beside_agent(state)
+    for name, spent in (("max_tokens", 40), ("max_model_calls", 1)):
+        ceiling = spent + (whole.shares[name].ceiling - spent) / 2
+        assert half.shares[name] == Share(ceiling=ceiling, first=ceiling)
+    assert (whole.answers, half.answers) == (0, None)
+
+
 # What a report takes
 
 

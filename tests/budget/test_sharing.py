@@ -237,7 +237,7 @@ def test_who_was_cancelled_while_waiting_is_forgotten():
         return shared
 
     shared = asyncio.run(journey())
-    assert not shared._waiting
+    assert not len(shared._line)
     assert shared.left.max_tokens == 50
 
 
@@ -256,11 +256,26 @@ def test_searches_and_pages_are_taken_from_all_or_from_none():
 
 
 @pytest.mark.parametrize(
-    "caps", [{"max_usd": -1.0}, {"max_tokens": "many"}, {"max_fetches": -3}, {"within": "large"}]
+    "caps",
+    [
+        {"max_usd": -1.0},
+        {"max_usd": float("inf")},
+        {"max_usd": float("nan")},
+        {"max_usd": "5"},
+        {"max_tokens": "many"},
+        {"max_tokens": "5"},
+        {"max_model_calls": True},
+        {"max_searches": 2.0},
+        {"max_fetches": -3},
+        {"within": "large"},
+    ],
 )
-def test_a_cap_that_is_none_is_told_at_once(caps):
-    with pytest.raises(ConfigurationError):
+def test_a_cap_that_is_none_is_told_at_once_in_one_line(caps):
+    with pytest.raises(ConfigurationError) as caught:
         SharedBudget(**caps)
+    (name,) = caps
+    assert caught.value.problem.startswith(name)
+    assert "\n" not in str(caught.value.problem)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")

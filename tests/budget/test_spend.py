@@ -256,3 +256,22 @@ def test_what_only_asks_what_a_model_can_do_is_no_answer_to_a_phase():
         return usage.answers(DeepResearchPhase.PLANNING), spend.ledger.answers[DeepResearchPhase.PLANNING]
 
     assert asyncio.run(journey()) == (1, 1)
+
+
+@pytest.mark.parametrize("role", ["summarizer", "supervisor"])
+def test_who_works_beside_the_agent_of_a_phase_does_not_take_its_first_request(role):
+    beside = reservation(1).model_copy(update={"role": role})
+
+    async def journey():
+        spend = Spend(state(max_tokens=1_000))
+        share = allowance(50, 600)
+        held = await spend.hold(beside)
+        plan = await spend.hold(reservation(2), lambda: share)  # though the other is in flight
+        spend.settle(held.call_id, 60, 0.0)
+        assert spend.ledger.answers[DeepResearchPhase.PLANNING] == 0
+        spend.settle(plan.call_id, 60, 0.0)
+        return spend.ledger.answers[DeepResearchPhase.PLANNING]
+
+    assert asyncio.run(journey()) == 1
+    usage = Usage().charged(beside, beside.tokens, 0.0, failed=False)
+    assert usage.answers(DeepResearchPhase.PLANNING) == 0

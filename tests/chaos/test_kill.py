@@ -83,15 +83,16 @@ def test_every_call_of_an_undisturbed_run_is_another_unit(undisturbed: dict[str,
         assert state.iteration == 3
 
 
+@pytest.mark.parametrize("each", [3, pytest.param(1, marks=pytest.mark.slow)])  # each third, and all
 def test_a_run_killed_at_any_commit_goes_on_as_if_nothing_had_been(
-    parent: WarmParent, undisturbed: dict[str, Undisturbed], folder: Path
+    parent: WarmParent, undisturbed: dict[str, Undisturbed], folder: Path, each: int
 ) -> None:
     whole = undisturbed["long"]
     boundaries = [(n, moment) for n in range(1, whole.commits + 1) for moment in ("before", "after")]
     assert len(boundaries) >= AT_LEAST
     wrong = {
         boundary: found
-        for boundary in boundaries
+        for boundary in boundaries[::each]
         if (found := killed_and_resumed(parent, whole, folder, [boundary], LONG, repeats=_repeats(boundary)))
     }
     assert wrong == {}

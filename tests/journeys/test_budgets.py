@@ -9,6 +9,7 @@ import pytest
 
 from deep_research import Budget, DeepResearch, RunStatus, SharedBudget
 from deep_research.errors import ConfigurationError, SettingsError
+from deep_research.phases.analysis.llm import LLMAnalyzer
 from deep_research.state.events import Event
 from deep_research.state.reducer import fold
 from deep_research.testing import ScriptedSearch
@@ -55,9 +56,30 @@ def names(result):
     return [limit.name for limit in result.limits]
 
 
-def test_a_phase_that_had_its_share_is_done_without_a_model_and_the_report_is_written_by_one(tmp_path):
+def test_the_share_of_the_analysis_is_what_it_reads_and_the_report_is_written_by_a_model(tmp_path):
     model = Asking()
     with engine(tmp_path, model, budget=Budget(max_model_calls=8)) as research:
+        result = research.run(QUESTION)
+    assert result.status is RunStatus.COMPLETED
+    assert result.report_metadata.writer == "synthesizer"
+    assert model.asked["analysis"] == result.iterations
+    assert "To keep within max_model_calls" in result.report
+    assert "had its share" not in result.report
+    assert {s.id for s in result.sources} == result.state.analyzed
+
+
+class Rereading(LLMAnalyzer):
+    """Asks for everything twice."""
+
+    async def __call__(self, handoff, model):
+        await super().__call__(handoff, model)
+        return await super().__call__(handoff, model)
+
+
+def test_a_phase_that_had_its_share_is_done_without_a_model_and_the_report_is_written_by_one(tmp_path):
+    model = Asking()
+    agents = {"analyzer": Rereading()}
+    with engine(tmp_path, model, agents=agents, budget=Budget(max_model_calls=8)) as research:
         result = research.run(QUESTION)
     assert result.status is RunStatus.COMPLETED
     assert result.report_metadata.writer == "synthesizer"
@@ -185,7 +207,8 @@ def test_where_a_shared_budget_allows_no_search_the_run_ends_for_want_of_budget(
     with engine(tmp_path, Asking(), shared_budget=SharedBudget(max_searches=0)) as research:
         result = research.run(QUESTION)
     assert (result.status, result.reason) == (RunStatus.ABORTED, "budget")
-    (limit,) = [limit for limit in result.limits if limit.name == "max_searches"]
+    (limit,) = [limit for limit in result.limits if limit.name == "shared:max_searches"]
+    assert "A budget that is shared with other runs did not allow more searches." in result.message
     assert len(limit.skipped) == 2
     assert "The shared cap of 0 searches is reached. 2 searches were not made." in limit.line
 

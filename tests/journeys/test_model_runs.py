@@ -8,8 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from deep_research import DeepResearch, RunStatus
+from deep_research import DeepResearch, RunStatus, SearchResult
 from deep_research.models import Message, ModelCall
+from deep_research.models.base import Reply, StopReason, TokenUsage
 from deep_research.models.pool import ModelPool
 from deep_research.models.probe import Sky
 from deep_research.phases.planning.handoff import PlannerOutput
@@ -17,7 +18,7 @@ from deep_research.phases.synthesis.handoff import SynthesizerOutput
 from deep_research.state.events import ModelReserved, ModelSettled, Written
 from deep_research.testing import ScriptedSearch, scripted_agents
 from deep_research.testing.models import ScriptedProvider
-from deep_research.testing.reading import reading
+from deep_research.testing.reading import ReadingModel, reading
 from deep_research.testing.servers import Fault, ModelServer
 
 QUESTION = "What is known of towers?"
@@ -305,3 +306,37 @@ def test_a_text_is_streamed_to_who_watches_and_asked_for_whole_where_nobody_does
             assert server.log[-1].stream
     assert "".join(note.text for note in told) == REPORT
     assert {note.label for note in told} == {"report"}
+
+
+class Halving(ReadingModel):
+    """Writes half a character into findings, as JSON names it, and into texts, as it is."""
+
+    def answer(self, call):
+        said = super().answer(call)
+        if call.form:
+            return said.replace('"content": "', '"content": "\\ud800 ')
+        return said.replace("tower", "\ud800 tower")
+
+    async def send(self, call, on_text=None):
+        text = self.answer(call)
+        if on_text is not None:
+            on_text(text)
+        return Reply(text=text, stop=StopReason.END, usage=TokenUsage(input=10, output=10))
+
+
+def test_half_a_character_in_what_a_model_wrote_ends_no_run(tmp_path):
+    def found(request):
+        told = [f"What is known of towers is that tower {n} was built in the year {n}." for n in range(3)]
+        return [SearchResult(address=f"{request.query}/{text}", title="Towers", text=text) for text in told]
+
+    async def run(research):
+        return [event async for event in research.stream(QUESTION)]
+
+    with DeepResearch(model=Halving(), search=[ScriptedSearch(found)], data_dir=tmp_path) as research:
+        told = [event for event in asyncio.run(run(research)) if isinstance(event, Written)]
+        result = research.result(research.list()[0].research_id)
+    assert result.status is RunStatus.COMPLETED
+    assert any("\ufffd What" in finding.content for finding in result.findings)
+    assert "\ufffd tower" in result.report
+    assert "\ufffd" in "".join(note.text for note in told)
+    assert result.model_dump_json()

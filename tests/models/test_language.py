@@ -87,6 +87,27 @@ def test_an_empty_text_is_asked_for_once_more_and_then_malformed(model_of, call)
     assert (error.verdict, error.data["requests"]) == ("malformed", 2)
 
 
+def test_half_a_character_in_a_text_is_replaced_in_it_and_in_its_pieces(model_of, call, reply):
+    told = []
+    model = model_of(ScriptedProvider([reply("seven \ud800 ships")]))
+    answer = ask(model.text(call, on_piece=told.append))
+    assert answer.value == "".join(told) == "seven \ufffd ships"
+
+
+def test_a_character_that_is_halved_by_two_pieces_is_told_again_as_one(model_of, call, reply):
+    class Halving(ScriptedProvider):
+        async def send(self, call, on_text=None):
+            for piece in ("a \ud83d", "\udd14"):
+                on_text(piece)
+            return await super().send(call)
+
+    told = []
+    model = model_of(Halving([reply("a \ud83d\udd14")]))
+    answer = ask(model.text(call, on_piece=told.append))
+    assert answer.value == "a \U0001f514"
+    assert told[-2:] == [None, answer.value]
+
+
 def test_a_cap_spent_on_thoughts_alone_is_a_matter_of_length(model_of, call, reply):
     error = ask(model_of(ScriptedProvider([reply("", LENGTH)])).text(call))
     assert (error.verdict, error.data["requests"]) == ("length", 2)

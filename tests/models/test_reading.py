@@ -225,3 +225,23 @@ def test_a_list_is_read_where_one_is_wanted():
         pass
 
     assert read_json('They are: ["a", "b"].', Names).root == ["a", "b"]
+
+
+@pytest.mark.parametrize("read", [read_json, lines.read])
+def test_half_a_character_is_replaced_and_two_halves_are_joined(read):
+    written = {
+        read_json: r'{"brief": "a\ud800b \ud83d\udd14", "items": [{"query": "\udc00"}], "tags": ["\ud800"]}',
+        lines.read: "brief: a\ud800b \U0001f514\ntags: \ud800\n[items]\nquery: \udc00",
+    }
+    plan = read(written[read], Plan)
+    assert plan.brief == "a\ufffdb \U0001f514"
+    assert (plan.items[0].query, plan.tags) == ("\ufffd", ("\ufffd",))
+    assert plan.model_dump_json()
+
+
+class Notes(BaseModel):
+    by_name: dict[str, str]
+
+
+def test_half_a_character_in_a_name_is_replaced_as_well():
+    assert read_json(r'{"by_name": {"\udfff": "x"}}', Notes).by_name == {"\ufffd": "x"}

@@ -2,6 +2,7 @@
 
 import asyncio
 import traceback
+from types import SimpleNamespace
 
 import pytest
 
@@ -155,13 +156,13 @@ def test_what_ends_a_task_passes_untouched_and_the_request_is_lost(time, call, r
         lost = 0
 
         async def reserve(self, provider, call):
-            return 1
+            return SimpleNamespace(call=call)
 
         async def settle(self, reserved, outcome, seconds):
             raise AssertionError
 
         def lose(self, reserved):
-            self.lost += reserved
+            self.lost += 1
 
     async def unit(error):
         try:

@@ -412,9 +412,11 @@ def test_searches_and_pages_are_taken_from_a_shared_budget_before_they_are_made(
     assert (shared.spent.searches, shared.spent.fetches) == (2, 3) == (state.usage.searches, 3)
     assert (shared.left.max_searches, shared.left.max_fetches) == (0, 0)
     by_name = {limit.name: limit for limit in state.limits}
-    assert by_name["max_searches"].skipped == (sub_queries[2].query,)
-    assert "The shared cap of 2 searches is reached" in by_name["max_searches"].line
-    assert "a budget that is shared with other runs leaves no more pages" in by_name["max_fetches"].line
+    assert by_name["shared:max_searches"].skipped == (sub_queries[2].query,)
+    assert "The shared cap of 2 searches is reached" in by_name["shared:max_searches"].line
+    assert (
+        "a budget that is shared with other runs leaves no more pages" in by_name["shared:max_fetches"].line
+    )
 
 
 def test_other_wordings_are_taken_from_a_shared_budget_too():

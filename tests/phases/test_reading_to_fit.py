@@ -10,10 +10,10 @@ from deep_research.budget.archive import Archive
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.fitting import ContentRules
 from deep_research.budget.tokens import Counter
-from deep_research.errors import WorkError
+from deep_research.errors import ModelError, WorkError
 from deep_research.models.profiles import Profile
 from deep_research.models.verdicts import Verdict, failure
-from deep_research.phases.analysis import AnalysisPhase
+from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.analysis.llm import CALL_TOKENS, LLMAnalyzer
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.summarizing import Choices, Summarizer
@@ -360,3 +360,68 @@ def test_an_archive_that_cannot_be_written_is_told_and_ends_nothing(work, tmp_pa
     _, journal = read(work, texts, phase=phase)
     assert journal.state.findings
     assert [x for x in journal.state.limits if x.name == "archive"]
+
+
+def test_what_texts_were_found_to_take_is_what_the_next_phase_expects(work):
+    texts = [text_of(n, 200) for n in range(20)]
+    first = state(texts)
+    journal = MemoryJournal(
+        first.model_copy(update={"bytes_a_token": {"scripted:model-1": 5.0}}), texts=texts
+    )
+    rules = ContentRules(reading_tokens=20_000)
+    provider = Reader()
+    work(AnalysisPhase(LLMAnalyzer(rules)), None, provider, journal=journal)
+    shown = sum(len(text.encode()) for text in provider.shown().values())
+    assert shown == pytest.approx(20_000 * 4.5, rel=0.1)
+    row = journal.state.usage.models[0]
+    assert row.measured_bytes / row.measured_tokens == pytest.approx(4.0, rel=0.1)
+
+
+# Crashes, and agents that give up
+
+
+class Judging(Reader):
+    """Calls every other source that it reads worthless, and fails at a request of its own accord."""
+
+    def __init__(self, fails_at=None):
+        super().__init__()
+        self.fails_at = fails_at
+
+    def answer(self, call):
+        if len(self.calls) == self.fails_at:
+            return failure(Verdict.PARK, "come back tomorrow", model="m", retry_after=9_000)
+        said = super().answer(call)
+        for n, opinion in enumerate(said.get("quality_updates", ())):
+            opinion["quality"] = "low" if n % 2 else "high"
+        return said
+
+
+@pytest.mark.parametrize("fails_at", [1, 2, 3])
+def test_after_a_crash_the_same_is_read_as_without_it(work, fails_at):
+    texts = [text_of(n, 200) for n in range(20)]
+    phase = AnalysisPhase(
+        LLMAnalyzer(ContentRules(reading_tokens=45_000)), limits=WorkLimits(max_concurrent=1)
+    )
+    _, whole_run = read(work, texts, phase=phase, provider=Judging())
+    journal = MemoryJournal(state(texts), texts=texts)
+    with pytest.raises(ModelError, match="tomorrow"):
+        work(phase, None, Judging(fails_at), journal=journal)
+    work(phase, None, Judging(), journal=journal)
+    assert sent(journal) == sent(whole_run)
+    assert len(journal.state.findings) == len(whole_run.state.findings)
+
+
+def test_what_a_model_was_to_leave_out_is_read_by_the_agent_that_takes_its_place(work):
+    texts = [text_of(n, 200) for n in range(20)]
+    rules = ContentRules(reading_tokens=30_000, allow_dropping=True)
+    phase = AnalysisPhase(LLMAnalyzer(rules), limits=WorkLimits(max_concurrent=1))
+    journal = MemoryJournal(state(texts), texts=texts)
+    with pytest.raises(ModelError, match="tomorrow"):
+        work(phase, None, Judging(fails_at=2), journal=journal)
+    left_out = set(journal.state.reading.dropped)
+    assert left_out
+    assert not left_out & journal.state.analyzed
+    asyncio.run(AnalysisPhase(ExtractiveAnalyzer()).run(journal.state, journal))
+    assert journal.state.analyzed == {s.id for s in journal.state.sources}
+    assert left_out & {i for f in journal.state.findings for i in f.source_ids}
+    assert not [x for x in journal.state.limits if x.skipped]

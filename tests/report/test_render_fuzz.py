@@ -65,26 +65,35 @@ def live(markdown):
     return found
 
 
-@settings(max_examples=1500, deadline=None)
-@given(DRAFTS)
-def test_no_draft_leads_anywhere_but_to_a_source(draft):
-    report, *_ = finished(draft, [FINDING], [SOURCE], writer="w")
-    assert {item for item in live(report) if item != ("link", OK)} == set()
-    assert FIND not in report
+def test_no_draft_leads_anywhere_but_to_a_source(examples):
+    @settings(max_examples=examples(1500))
+    @given(DRAFTS)
+    def check(draft):
+        report, *_ = finished(draft, [FINDING], [SOURCE], writer="w")
+        assert {item for item in live(report) if item != ("link", OK)} == set()
+        assert FIND not in report
+
+    check()
 
 
-@settings(max_examples=1000, deadline=None)
-@given(DRAFTS)
-def test_no_text_from_outside_leads_anywhere(text):
-    assert live(escaped(text)) == []
-    assert {
-        item for item in live(reference(SOURCE.model_copy(update={"title": text}))) if item[1] != OK
-    } == set()
+def test_no_text_from_outside_leads_anywhere(examples):
+    @settings(max_examples=examples(1000))
+    @given(DRAFTS)
+    def check(text):
+        assert live(escaped(text)) == []
+        assert {
+            item for item in live(reference(SOURCE.model_copy(update={"title": text}))) if item[1] != OK
+        } == set()
+
+    check()
 
 
-@settings(max_examples=300, deadline=None)
-@given(DRAFTS)
-def test_no_address_of_a_source_is_more_than_an_address(url):
-    strange = SOURCE.model_copy(update={"url": url})
-    report, *_ = finished(f"See [{FIND}], [a]({url}) and <{url}>.", [FINDING], [strange], writer="w")
-    assert all(kind == "link" and target.startswith("http") for kind, target in live(report))
+def test_no_address_of_a_source_is_more_than_an_address(examples):
+    @settings(max_examples=examples(300))
+    @given(DRAFTS)
+    def check(url):
+        strange = SOURCE.model_copy(update={"url": url})
+        report, *_ = finished(f"See [{FIND}], [a]({url}) and <{url}>.", [FINDING], [strange], writer="w")
+        assert all(kind == "link" and target.startswith("http") for kind, target in live(report))
+
+    check()

@@ -19,7 +19,7 @@ from deep_research.testing.reading import ReadingModel
 
 CASES = cases()
 FENCED = re.compile(r"^<<([0-9a-f]{16}) (?!end>>)[^>\n]*>>\n.*?\n<<\1 end>>", re.S | re.M)
-FEW = CASES[::4]
+FEW = CASES[::8]
 LONG = {"report_words": 2_000}  # words that are written section by section
 PAGE = "The lighthouse towers of the southern coast have stood there since the year 1{}.\n"
 

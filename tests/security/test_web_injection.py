@@ -86,7 +86,7 @@ def cases():
 
 
 CASES = cases()
-FEW = CASES[::15]
+FEW = CASES[::46]
 
 
 def searches(log):
@@ -147,9 +147,9 @@ def test_there_are_enough():
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_orders_are_there_and_what_nobody_sees_is_not_read(place, tmp_path):
+def test_the_orders_are_there_and_achieve_nothing_and_what_nobody_sees_is_not_read(place, tmp_path):
     seen, strange = looked_at(place, Case("plain", place, "link-exfil").payload, tmp_path)
-    assert not strange
+    assert wrong(seen, clean(place)) + sorted(strange) == []
     assert len(seen.result.sources) == 3
     shown = any("ENDORDER" in call.messages[-1].content for call in seen.model.calls)
     assert not (shown and place in NOT_READ)

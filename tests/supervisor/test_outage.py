@@ -81,6 +81,7 @@ def test_a_share_that_is_used_up_is_told_in_one_line_and_is_no_cap_that_was_reac
 def test_a_shared_cap_is_told_as_such():
     limit = limit_of(BudgetError("spent", cap="max_usd", limit=0.5, used=0.4, shared=True))
     assert limit.message.startswith("The shared cap max_usd of 0.5 was reached")
+    assert (limit.name, limit.of_cap, limit.is_shared) == ("shared:max_usd", "max_usd", True)
     assert is_spent((limit,))
 
 
@@ -130,7 +131,10 @@ def test_an_outage_parks_and_the_run_goes_on_where_it_was(tmp_path, phase):
 
 @pytest.mark.parametrize("phase", AGENTS)
 @pytest.mark.parametrize("verdict", [Verdict.PARK, Verdict.REFUSAL, Verdict.MALFORMED])
-def test_without_a_model_the_extractive_agent_does_it_and_the_report_says_so(tmp_path, phase, verdict):
+def test_without_a_model_the_extractive_agent_does_it_and_the_report_says_so(
+    tmp_path, phase, verdict, monkeypatch
+):
+    monkeypatch.setattr("deep_research.models.retry.FIRST_WAIT", 0.01)
     model = Faulty(AGENTS[phase], of(verdict))
     with engine(tmp_path, model, on_outage="extractive") as research:
         result = research.run(QUESTION)

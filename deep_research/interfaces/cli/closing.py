@@ -104,11 +104,15 @@ def _nobody_answered(result: ResearchResult) -> bool:
 
 def _raise_of(result: ResearchResult) -> str:
     """Which caps were reached, or else were given, as they are written at the prompt."""
-    names = (limit.name.partition(":")[0] for limit in result.limits)  # of a share, that of the cap
-    reached = dict.fromkeys(name for name in names if name in Budget.model_fields)
+    caps = [limit for limit in result.limits if limit.of_cap]
+    reached = dict.fromkeys(limit.of_cap for limit in caps if not limit.is_shared)
+    shared = dict.fromkeys(limit.of_cap for limit in caps if limit.is_shared)
+    if shared and not reached:
+        return f"Raise {' and '.join(shared)} of the shared budget, then ask again."
     given = [name for name, cap in result.state.options.budget if cap is not None]
     flags = [_CAP_FLAGS.get(name, f"--set {name}=N") for name in reached or given]
-    return f"Ask again with a higher {' and '.join(flags) or 'cap'}."
+    also = f", and raise {' and '.join(shared)} of the shared budget" if shared else ""
+    return f"Ask again with a higher {' and '.join(flags) or 'cap'}{also}."
 
 
 def _spent(result: ResearchResult) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,9 @@ def tokens(settings: Settings) -> Iterator[Check]:
             alike.setdefault(found, []).append(role.value)
     for found, of in alike.items():
         yield Check(NAME, found.state, f"{', '.join(of)}: {found.detail}")
-    yield _shortening(roles, settings)
+    # A name that is wrong there was told with the role of the summarizer.
+    with suppress(DeepResearchError):
+        yield _shortening(roles, settings)
 
 
 def archive(settings: Settings) -> Iterator[Check]:
@@ -72,6 +75,9 @@ def _window(roles: ModelRoles, role: ModelRole, most: int, settings: Settings) -
         f"{window.input:,} of the {window.context:,} tokens{_override(model.name, settings)} of {model.name} are for"
         f" content: overhead {window.overhead:,} ({origin}), answer {window.output:,}, margin {100 * window.margin:g} %"
     )
+    if not window.input:
+        remedy = "lower runtime_overhead, or choose a model with a larger window"
+        return Check(NAME, BROKEN, f"{said}. No request can be made: {remedy}")
     if window.input >= LEAST * window.context:
         return Check(NAME, OK, said)
     return Check(NAME, NOTE, f"{said}. That is less than a quarter: lower runtime_overhead")

@@ -104,7 +104,7 @@ class AnalyzerOutput(Record):
 class SurveyInput(Handoff):
     """All sources of the run once every batch of an iteration was read; ``content`` is what the searches matched of
     each. ``findings`` and ``gaps`` are those that stand, drawn in ``readings`` batches; ``follow_ups`` is how many more
-    queries may be proposed."""
+    queries may be proposed; ``read_by_model``: a model read sources, and gaps may be in its words."""
 
     sub_queries: tuple[SubQuery, ...] = ()
     sources: tuple[SourceText, ...] = ()
@@ -113,6 +113,7 @@ class SurveyInput(Handoff):
     first_look: FirstLook | None = None
     follow_ups: int = 0
     readings: int = 1
+    read_by_model: bool = False
 
 
 class SurveyOutput(Record):

@@ -124,13 +124,20 @@ class LLMAnalyzer:
     async def room_for_sources(self, handoff: AnalyzerInput, model: LanguageModel) -> Room:
         """What a call has for sources, those of ``handoff`` aside."""
         room = await room_for(model, output_for(model, MOST_OUTPUT), SYSTEM, rules=self._rules)
-        beside = _beside(handoff, room)
-        beside.add(_closing(handoff))
-        return replace(room, tokens=max(0, room.tokens - beside.size))
+        message = _beside(handoff, room)
+        message.add(_closing(handoff))
+        beside = room.beside + message.size
+        return replace(room, tokens=max(0, room.tokens - message.size), beside=beside)
 
     async def __call__(self, handoff: AnalyzerInput, model: LanguageModel) -> AnalyzerOutput:
         reading, message = await asked(
-            model, SYSTEM, MOST_OUTPUT, Reading, lambda room: _told(handoff, room), self._rules
+            model,
+            SYSTEM,
+            MOST_OUTPUT,
+            Reading,
+            lambda room: _told(handoff, room),
+            self._rules,
+            size=sum(len(source.content) for source in handoff.sources),
         )
         return _output(reading, handoff).model_copy(
             update={"notes": message.notes(self.name), "sent": message.sending}
@@ -202,6 +209,7 @@ def _output(reading: Reading, handoff: AnalyzerInput) -> AnalyzerOutput:
     sources = Aliases("S", [s.id for s in handoff.sources])
     gaps = Aliases("G", [g.id for g in handoff.open_gaps])
     by_sub_query = {s.id: s.sub_query_id for s in handoff.sources}
+    relevance = {s.id: s.relevance or 0.0 for s in handoff.sources}
     findings = []
     for item in reading.findings:
         quotes = tuple(
@@ -219,6 +227,7 @@ def _output(reading: Reading, handoff: AnalyzerInput) -> AnalyzerOutput:
                     category=item.category,
                     quotes=quotes,
                     sub_query_id=by_sub_query.get(carried[0]) if carried else None,
+                    relevance=max((relevance[i] for i in carried), default=0.0),
                 )
             )
     return AnalyzerOutput(

@@ -9,18 +9,19 @@ from functools import partial
 from deep_research.budget.condense import condense
 from deep_research.budget.counts import counts
 from deep_research.budget.tokens import Counter
-from deep_research.errors import WorkError
+from deep_research.errors import BudgetError, WorkError
 from deep_research.models.language import LanguageModel
 from deep_research.phases.analysis.handoff import SourceText
-from deep_research.phases.analysis.portions import Portion, batched
+from deep_research.phases.analysis.portions import batched
 from deep_research.phases.base import off_loop, together
 from deep_research.phases.summarizing import Summarizer
-from deep_research.state import Source
+from deep_research.state import Portion, Source
 from deep_research.state.journal import Journal
 
 OPENING = 2_400  # characters of a source without matched passages
 MATCHED = 10_000  # characters of a source's matched passages
-TEXT_UNIT = 5_000  # characters that are counted or condensed in the time of one small item
+COUNT_UNIT = 1_000  # characters that are counted in the time of one small item
+CONDENSE_UNIT = 250  # and that are condensed
 AT_ONCE = 4  # sources that are made shorter by a model at a time
 
 
@@ -56,12 +57,14 @@ class Texts:
             made += [with_text(s, _passages(s, texts[s.id])) for s in batch]
         return tuple(made)
 
-    async def given(self, portion: Portion, shortening: Shortening) -> tuple[SourceText, ...]:
+    async def given(
+        self, sources: Sequence[Source], portion: Portion, shortening: Shortening
+    ) -> tuple[SourceText, ...]:
         """The sources of a portion, those that are given less than they have made as short."""
         made: list[SourceText] = []
-        for batch in self.batches(s for s in portion.sources if not portion.is_dropped(s)):
+        for batch in self.batches(sources):
             texts = await self.of(batch)
-            shorter = await shortening.shorter([s for s in batch if portion.is_cut(s)], texts, portion)
+            shorter = await shortening.shorter([s for s in batch if portion.is_cut(s.id)], texts, portion)
             made += [
                 with_text(s, shorter[s.id]).model_copy(update={"tokens": portion.wholes[s.id]})
                 if s.id in shorter
@@ -73,10 +76,11 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Shortening:
-    """How texts are made shorter with regard to a ``query``: by a ``model`` that chooses, where there is one, else
-    without. ``problems`` are why it could not."""
+    """How texts are made shorter with regard to a ``query``, to sizes that ``counter`` counts: by a ``model`` that
+    chooses, where there is one, else without. ``problems`` are why it could not."""
 
     query: str
+    counter: Counter
     summarizer: Summarizer | None = None
     model: LanguageModel | None = None
     problems: dict[str, None] = field(default_factory=dict)
@@ -90,8 +94,8 @@ class Shortening:
             one = partial(self._by_model, self.summarizer, self.model, texts, portion, made)
             await together((partial(one, source) for source in sources), at_once=AT_ONCE)
         left = [s for s in sources if s.id not in made]
-        size = sum(len(texts[s.id]) for s in left) // TEXT_UNIT
-        return made | await off_loop(size, _condensed, left, texts, portion, self.query)
+        size = sum(len(texts[s.id]) for s in left) // CONDENSE_UNIT
+        return made | await off_loop(size, _condensed, left, texts, portion, self.query, self.counter)
 
     async def _by_model(
         self,
@@ -110,9 +114,11 @@ class Shortening:
                 texts[source.id],
                 portion.sizes[source.id],
                 query=self.query,
-                counter=portion.counter,
+                counter=self.counter,
                 model=model,
             )
+        except BudgetError:
+            self.problems["what it may take was used up."] = None  # figures would differ from text to text
         except WorkError as error:
             self.problems[error.problem] = None
 
@@ -134,7 +140,7 @@ def with_text(source: Source, text: str) -> SourceText:
 
 
 def _work(texts: Mapping[str, str]) -> int:
-    return sum(map(len, texts.values())) // TEXT_UNIT
+    return sum(map(len, texts.values())) // COUNT_UNIT
 
 
 def _counted(sources: Sequence[Source], texts: Mapping[str, str], counter: Counter) -> dict[str, int]:
@@ -142,11 +148,11 @@ def _counted(sources: Sequence[Source], texts: Mapping[str, str], counter: Count
 
 
 def _condensed(
-    sources: Sequence[Source], texts: Mapping[str, str], portion: Portion, query: str
+    sources: Sequence[Source], texts: Mapping[str, str], portion: Portion, query: str, counter: Counter
 ) -> dict[str, str]:
-    measure = portion.counter.expected
     return {
-        s.id: condense(texts[s.id], portion.sizes[s.id], query=query, measure=measure).text for s in sources
+        s.id: condense(texts[s.id], portion.sizes[s.id], query=query, measure=counter.expected).text
+        for s in sources
     }
 
 

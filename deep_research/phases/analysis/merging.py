@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from deep_research.errors import ModelError, WindowError
+from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.evidence.agreement import numbers
 from deep_research.evidence.text import NEGATIONS, content_stems, words
 from deep_research.models.language import LanguageModel
@@ -16,6 +16,7 @@ from deep_research.state import Finding
 MOST_OUTPUT = 3_000  # tokens, thoughts included
 MOST_FINDINGS = 150  # that are compared, the best; further ones stand as they are
 IN_COMMON = 0.3  # of the words of the shorter of two findings that are said to be the same
+NOT_COMPARED = "The share of the analysis had no room for comparing what was found in several readings."
 _OUTAGES = (Verdict.TRANSIENT, Verdict.PARK, Verdict.FATAL)  # these say nothing of the answer
 
 SYSTEM = f"""\
@@ -45,12 +46,16 @@ class Merge(BaseModel):
 
 async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel) -> SurveyOutput:
     """``looked`` with what the model makes of all findings and gaps. Where nothing usable comes of it the findings stand
-    as they are: nothing is lost but that something may be said twice. Raises `BudgetError` and what an outage raises.
-    """
+    as they are: nothing is lost but that something may be said twice. So it is, and told, where the share of the phase is
+    used up. Raises `BudgetError` of a cap, and what an outage raises."""
     if not handoff.findings:
         return looked
     try:
         merged, message = await asked(model, SYSTEM, MOST_OUTPUT, Merge, lambda room: _Asked(handoff, room))
+    except BudgetError as error:
+        if not error.data.get("share"):
+            raise
+        return looked.model_copy(update={"notes": (*looked.notes, NOT_COMPARED)})
     except (ModelError, WindowError) as error:
         if isinstance(error, ModelError) and error.verdict in _OUTAGES and not is_too_long(error):
             raise

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from deep_research.budget.allocation import ItemClass
-from deep_research.budget.metered import RunModels
+from deep_research.budget.metered import RunModels, shorter
+from deep_research.budget.tokens import Counter
 from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
     AnalyzerOutput,
@@ -14,10 +16,11 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.analysis.loading import Shortening, Texts
-from deep_research.phases.analysis.portions import Portion, Reading, fitted, whole
+from deep_research.phases.analysis.portions import Calls, paid, planned, whole
 from deep_research.phases.analysis.weighing import analyzed, finding_of, weighed, with_survey
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, off_loop, shared, together
 from deep_research.phases.keeping import Original, keep, to_keep
+from deep_research.phases.prompting import Room
 from deep_research.phases.summarizing import Summarizer
 from deep_research.state import (
     DeepResearchPhase,
@@ -26,11 +29,21 @@ from deep_research.state import (
     Gap,
     Limit,
     ModelRole,
+    Portion,
+    ReadingPlan,
     Sending,
     SentItem,
     Source,
 )
-from deep_research.state.events import ContentSent, Event, EvidenceWeighed, LimitReached, Progress
+from deep_research.state.events import (
+    ContentSent,
+    Event,
+    EvidenceWeighed,
+    LimitReached,
+    Progress,
+    ReadingPlanned,
+    SourcesAnalyzed,
+)
 from deep_research.state.journal import Journal
 
 SURVEYED = 200  # sources that are looked at together, the best by what is known of them
@@ -57,76 +70,105 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         if state.phase_done:
             return
-        # All portions of this pass, also those read before a crash: what remains must be what it would have been.
         earlier = state.analyzed - state.analyzed_now
         sources = [s for s in state.sources if s.id not in earlier and s.content_hash]
         texts = Texts(journal, self.limits.batch_bytes)
-        reading = await self._reading(sources, state, texts, models)
-        total = len(reading.portions)
-        unread = [p for p in reading.portions if any(s.id not in state.analyzed for s in p.sources)]
+        plan, counter = await self._plan(sources, state, texts, models)
+        total = len(plan.portions)
+        unread = [p for p in plan.portions if any(i not in state.analyzed for i in p.source_ids)]
         await together(
-            (partial(self._unit, portion, state, texts, total, models) for portion in unread),
+            (partial(self._unit, portion, state, texts, counter, total, models) for portion in unread),
             at_once=self.limits.max_concurrent,
         )
+        left_out = [*await self._dropped(plan, journal.state, texts), *_left_out(plan, journal.state)]
         # What was found in earlier rounds, or before a retry, was not read together with this.
-        left_out = _left_out(reading, journal.state)
         await self._weigh(journal.state, total, total + bool(earlier), texts, models, left_out)
 
-    async def _reading(
+    async def _plan(
         self, sources: Sequence[Source], state: DeepResearchState, texts: Texts, models: RunModels | None
-    ) -> Reading:
-        """What is read in which calls. An agent may set its own ``batch_bytes``; or, if it uses a model, tell by
-        ``room_for_sources`` what a call has room for, of which it takes ``call_tokens`` at most."""
+    ) -> tuple[ReadingPlan, Counter]:
+        """What is read in which calls, and how it is counted. An agent may set its own ``batch_bytes``; or, if it uses a
+        model, tell by ``room_for_sources`` what a call has room for, of which it takes ``call_tokens`` at most. Then the
+        plan is in the log: what remains after a crash is what it would have been."""
         if not hasattr(self.agent, "room_for_sources"):
-            return whole(sources, int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes)))
+            most = int(getattr(self.agent, "batch_bytes", self.limits.batch_bytes))
+            return whole(sources, most), Counter()
         if not sources:
-            return Reading(())
+            return ReadingPlan(), Counter()
         told = self._told(state)
-        room = await self.agent.room_for_sources(told, self._model(models))
-        return await off_loop(
+        room: Room = await self.agent.room_for_sources(told, self._model(models))
+        if state.reading is not None:
+            return state.reading, room.counter
+        plan = await off_loop(
             len(sources),
-            fitted,
+            planned,
             sources,
             await texts.counted(sources, room.counter),
-            window=room.tokens,
-            call=getattr(self.agent, "call_tokens", room.tokens),
-            around=getattr(self.agent, "around_source", 0),
-            budget=room.rules.reading_tokens,
+            self._calls(room, models),
             weights=told.weights,
             rules=room.rules,
-            counter=room.counter,
         )
+        await texts.journal.record(ReadingPlanned(plan=plan))
+        return plan, room.counter
+
+    def _calls(self, room: Room, models: RunModels | None) -> Calls:
+        """The calls that there is room and money for."""
+        call = min(getattr(self.agent, "call_tokens", room.tokens), room.tokens)
+        around = getattr(self.agent, "around_source", 0)
+        calls = Calls(room.rules.reading_tokens, call, room.tokens, around)
+        if models is None:
+            return calls
+        calls = paid(
+            calls,
+            beside=room.beside,
+            answers=tuple(shorter(room.answer)),
+            at_most=1.0 if room.counter.exact else room.counter.bytes_a_token,
+            affordable=partial(models.affordable_by_cap, ModelRole.ANALYZER, self.phase),
+        )
+        if calls.most is not None and self._shortens(models):
+            return replace(calls, most=max(1, calls.most // 2))  # the other half of the share is for that
+        return calls
+
+    def _shortens(self, models: RunModels) -> bool:
+        """Whether a model chooses what is kept of sources that are too long."""
+        return self._summarizer is not None and bool(models.roles.by_role.get(ModelRole.SUMMARIZER))
 
     async def _unit(
         self,
         portion: Portion,
         state: DeepResearchState,
         texts: Texts,
+        counter: Counter,
         total: int,
         models: RunModels | None,
     ) -> None:
-        many = len(portion.sources)
-        texts.journal.progress(Progress(phase=self.phase, message=f"reading {many} sources", total=total))
+        by_id = {s.id: s for s in state.sources}
+        # Of a portion that was planned for a model some may have been read without one.
+        sources = [by_id[i] for i in portion.source_ids if i not in state.analyzed]
+        texts.journal.progress(
+            Progress(phase=self.phase, message=f"reading {len(sources)} sources", total=total)
+        )
         told = self._told(state)
-        shortening = self._shortening(told.looked_for, models)
+        shortening = self._shortening(told.looked_for, counter, models)
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
-        handoff = told.model_copy(update={"sources": await texts.given(portion, shortening)})
+        handoff = told.model_copy(update={"sources": await texts.given(sources, portion, shortening)})
         answer = await self.ask(handoff, models)
         quoted = {q.source_id for finding in answer.findings for q in finding.quotes}
         known = {s.id: s.content for s in handoff.sources if not s.tokens}
-        known |= await texts.of([s for s in portion.sources if s.id in quoted and s.id not in known])
-        event = await off_loop(len(answer.findings), analyzed, answer, handoff, portion.sources, known, state)
+        known |= await texts.of([s for s in sources if s.id in quoted and s.id not in known])
+        event = await off_loop(len(answer.findings), analyzed, answer, handoff, sources, known, state)
         events: list[Event] = [event, *noted(answer.notes), *_problems(shortening)]
         del handoff, known
         if portion.sizes:
-            events += await self._sent(answer, portion, texts)
+            sending = answer.sent.model_copy(update={"available": portion.available})
+            events += await self._sent(sending, sources, texts)
         del answer
         await texts.journal.record(*events)
 
-    def _shortening(self, query: str, models: RunModels | None) -> Shortening:
-        if self._summarizer is None or models is None or not models.roles.by_role.get(ModelRole.SUMMARIZER):
-            return Shortening(query)
-        return Shortening(query, self._summarizer, models.model(ModelRole.SUMMARIZER, self.phase))
+    def _shortening(self, query: str, counter: Counter, models: RunModels | None) -> Shortening:
+        if models is None or not self._shortens(models):
+            return Shortening(query, counter)
+        return Shortening(query, counter, self._summarizer, models.model(ModelRole.SUMMARIZER, self.phase))
 
     def _told(self, state: DeepResearchState) -> AnalyzerInput:
         """What a call is told beside its sources."""
@@ -140,26 +182,29 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             findings=tuple(f for f in state.findings if f.iteration < state.iteration),
         )
 
-    async def _sent(self, answer: AnalyzerOutput, portion: Portion, texts: Texts) -> list[Event]:
-        """What a model was given of the sources, those for which there was no room included."""
-        dropped = (
-            SentItem(id=s.id, original_tokens=portion.wholes[s.id], current_tokens=0)
-            for s in portion.sources
-            if portion.is_dropped(s)
-        )
-        items = (*answer.sent.items, *dropped)
+    async def _dropped(self, plan: ReadingPlan, state: DeepResearchState, texts: Texts) -> list[Event]:
+        """Those that a model is given nothing of count as read only once all others are: until then an agent that reads
+        everything may take its place."""
+        left = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
+        if not left:
+            return []
+        items = tuple(SentItem(id=s.id, original_tokens=plan.dropped[s.id], current_tokens=0) for s in left)
+        read = SourcesAnalyzed(source_ids=tuple(s.id for s in left))
+        return [read, *await self._sent(Sending(items=items), left, texts)]
+
+    async def _sent(self, sending: Sending, sources: Sequence[Source], texts: Texts) -> list[Event]:
+        """What a model was given of sources, and the originals of those of which it was little."""
         kept: dict[str, str] = {}
         notes: list[Event] = []
         if self.limits.archive is not None:
-            wanted = {item.id: item for item in to_keep(items)}
-            for batch in texts.batches(s for s in portion.sources if s.id in wanted):
+            wanted = {item.id: item for item in to_keep(sending.items)}
+            for batch in texts.batches(s for s in sources if s.id in wanted):
                 found = await texts.of(batch)
                 originals = {s.id: _original(s, found[s.id]) for s in batch}
                 hashes, told = await keep(self.limits.archive, [wanted[i] for i in originals], originals)
                 kept |= hashes
                 notes += told
-        sending = Sending(items=items, available=portion.available, archived=kept)
-        return [ContentSent(phase=self.phase, sending=sending), *notes]
+        return [ContentSent(phase=self.phase, sending=sending.model_copy(update={"archived": kept})), *notes]
 
     async def _weigh(
         self,
@@ -222,6 +267,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             first_look=state.first_look,
             follow_ups=state.max_sub_queries if state.iteration < state.max_iterations else 0,
             readings=readings,
+            read_by_model=state.own_words,
         )
         return await self.ask_also("survey", handoff, SurveyOutput, models)
 
@@ -247,26 +293,28 @@ def _problems(shortening: Shortening) -> list[LimitReached]:
     return [LimitReached(limit=Limit(name="summarizer", message=message)) for message in messages]
 
 
-def _left_out(reading: Reading, state: DeepResearchState) -> list[Event]:
-    """What of the sources was not read, or not whole, for want of room."""
+def _left_out(plan: ReadingPlan, state: DeepResearchState) -> list[Event]:
+    """What of the sources was not read, or not whole, and why."""
+    sent = state.sent.get(DeepResearchPhase.ANALYSIS, Sending())
+    read = [i for i in sent.items if i.id in state.analyzed_now and i.current_tokens]
+    cut = [item for item in read if item.current_tokens < item.original_tokens]
+    why = f"To keep within {plan.cap}" if plan.cap else "For want of room"
+    opening = why if state.iteration == 1 else f"{why}, in round {state.iteration},"
+    name = f"{plan.cap}:{DeepResearchPhase.ANALYSIS}" if plan.cap else "window"
     limits = []
-    given = {item.id: item for item in state.sent.get(DeepResearchPhase.ANALYSIS, Sending()).items}
-    read = [given[s.id] for portion in reading.portions for s in portion.sources if s.id in given]
-    cut = sum(0 < item.current_tokens < item.original_tokens for item in read)
-    opening = "For want of room" if state.iteration == 1 else f"For want of room, in round {state.iteration},"
     if cut:
-        whole = sum(item.original_tokens for item in read)
+        whole_ = sum(item.original_tokens for item in read)
         left = sum(min(item.current_tokens, item.original_tokens) for item in read)
-        share = f"{100 * left / whole:.0f} %" if 200 * left > whole else "less than 1 %"
-        were = "1 source was" if cut == 1 else f"{cut} of {len(read)} sources were"
+        share = f"{100 * left / whole_:.0f} %" if 200 * left > whole_ else "less than 1 %"
+        were = "1 source was" if len(cut) == 1 else f"{len(cut)} of {len(read)} sources were"
         message = f"{opening} {were} read in part: the model was given {share} of the text of all."
-        limits.append(Limit(name="window", message=message, cap=reading.budget))
-    if dropped := reading.dropped:
+        limits.append(Limit(name=name, message=message))
+    dropped = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
+    if dropped:
         were = "1 source was" if len(dropped) == 1 else f"{len(dropped)} sources were"
         skipped = tuple(source.url or source.title for source in dropped)
-        message = f"{opening} {were} not read at all."
-        limits.append(Limit(name="window", message=message, cap=reading.budget, skipped=skipped))
-    if reading.gave_way is ItemClass.TOP:
+        limits.append(Limit(name=name, message=f"{opening} {were} not read at all.", skipped=skipped))
+    if plan.gave_way == ItemClass.TOP.value:
         message = f"{opening} less was read of the best sources than is meant to be."
-        limits.append(Limit(name="window", message=message, cap=reading.budget))
+        limits.append(Limit(name=name, message=message))
     return [LimitReached(limit=limit) for limit in limits]

@@ -56,7 +56,7 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
         dropped=tuple(f.id for f in handoff.findings if _told_by(led, f)),
         scores={source: round(score, 6) for source, score in trails.scores.items()},
         gaps=found,
-        addressed_gap_ids=_addressed(found, handoff.gaps),
+        addressed_gap_ids=() if handoff.read_by_model else _addressed(found, handoff.gaps),
         follow_ups=_follow_ups(trails, handoff) if found else (),
         completeness=round(min(1.0, trails.held), 4),
     )

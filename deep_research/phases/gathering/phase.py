@@ -13,13 +13,14 @@ from deep_research.evidence.identity import canonical_url
 from deep_research.evidence.plain import clean
 from deep_research.evidence.wording import wordings
 from deep_research.phases.base import Phase, Retry, off_loop, shared, together
+from deep_research.phases.gathering.fetching import OVER_SHARED_CAP
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput, Snapshot
 from deep_research.sources.search import SearchFilters
 from deep_research.state import DeepResearchPhase, DeepResearchState, Limit, Source, SubQuery, SubQueryStatus
 from deep_research.state.events import Event, LimitReached, Progress, SubQueryCompleted, SubQueryFailed
 from deep_research.state.identity import source_id, sub_query_id
 from deep_research.state.journal import Content, Journal, PageHead
-from deep_research.state.records import FETCHES, PAGES
+from deep_research.state.records import FETCHES, PAGES, SHARED
 
 TEXT_UNIT = 5_000  # characters that are cleaned and hashed in the time of one small item
 BYTES_UNIT = 50_000  # bytes that are only hashed
@@ -215,7 +216,8 @@ def _unread(answer: GathererOutput, most_fetches: int | None) -> list[LimitReach
         why = page.why.strip().rstrip(".")
         done = "used" if page.unwanted else "read"
         message = f"Left unread: {why}." if page.capped else f"Found but not {done}: {_inner(why)}."
-        by_reason.setdefault((FETCHES if page.capped else PAGES, message), []).append(page.url)
+        capped = SHARED + FETCHES if why == OVER_SHARED_CAP else FETCHES
+        by_reason.setdefault((capped if page.capped else PAGES, message), []).append(page.url)
     return [
         LimitReached(
             limit=Limit(
@@ -266,7 +268,7 @@ def _capped_for_all(unmade: Sequence[tuple[SubQuery, BudgetError]]) -> LimitReac
     refusal = unmade[0][1]
     return LimitReached(
         limit=Limit(
-            name="max_searches",
+            name=f"{SHARED}max_searches",
             message=f"{refusal.problem} {len(unmade)} searches were not made.",
             cap=refusal.data["limit"],
             used=refusal.data["used"],

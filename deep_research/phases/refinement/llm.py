@@ -10,6 +10,7 @@ from deep_research.budget.fitting import DEFAULTS, Content, ContentRules
 from deep_research.models.language import LanguageModel
 from deep_research.phases.prompting import (
     RULES,
+    SHORTENING,
     Aliases,
     Message,
     Room,
@@ -83,7 +84,13 @@ class LLMRefiner:
 
     async def __call__(self, handoff: RefinerInput, model: LanguageModel) -> RefinerOutput:
         judgement, message = await asked(
-            model, SYSTEM, MOST_OUTPUT, Judgement, lambda room: _told(handoff, room), self._rules
+            model,
+            SYSTEM,
+            MOST_OUTPUT,
+            Judgement,
+            lambda room: _told(handoff, room),
+            self._rules,
+            size=SHORTENING * len(handoff.report or "") + sum(len(gap.description) for gap in handoff.gaps),
         )
         return _output(judgement, handoff).model_copy(
             update={"notes": message.notes(self.name), "sent": message.sending}

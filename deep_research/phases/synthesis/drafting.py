@@ -182,7 +182,7 @@ def with_notes(report: str, handoff: SynthesizerInput, more: Sequence[str] = ())
 
 
 def _is_told(limit: Limit) -> bool:
-    return limit.name in _TOLD or limit.name.startswith("max_")
+    return limit.name in _TOLD or bool(limit.of_cap)
 
 
 def body_of(written: str) -> str:

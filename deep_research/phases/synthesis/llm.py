@@ -11,6 +11,7 @@ from deep_research.errors import ModelError, WindowError
 from deep_research.models.base import Effort
 from deep_research.models.language import LanguageModel
 from deep_research.models.verdicts import is_too_long
+from deep_research.phases.base import off_loop
 from deep_research.phases.prompting import Message, manner, opening, room_for
 from deep_research.phases.synthesis.drafting import Draft, Given, complete, given, told, unusable, with_notes
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
@@ -36,14 +37,15 @@ class LLMSynthesizer:
         long = handoff.words > AT_ONCE
         output = report_output(min(handoff.words, AT_ONCE), model.profile)
         room = await room_for(model, output, WHOLE, form=long, rules=self._rules)
-        material = given(handoff, room)
+        material = await off_loop(len(handoff.findings), given, handoff, room)
         try:
             written = await self._written(handoff, material, model)
         except (WindowError, ModelError) as error:
             if not self._rules.enabled or (isinstance(error, ModelError) and not is_too_long(error)):
                 raise
             sent = sum(room.counter.expected(material.line(f)) for f in material.findings)
-            material = given(handoff, replace(room, tokens=min(room.tokens, sent) // 2))  # once
+            smaller = replace(room, tokens=min(room.tokens, sent) // 2)  # once
+            material = await off_loop(len(handoff.findings), given, handoff, smaller)
             written = await self._written(handoff, material, model)
         report, message = written
         notes = message.notes(self.name)

@@ -9,6 +9,7 @@ from functools import partial
 
 from pydantic import BaseModel, Field
 
+from deep_research.budget.report import text_output
 from deep_research.models.base import Effort
 from deep_research.models.language import LanguageModel
 from deep_research.phases.base import together
@@ -37,8 +38,6 @@ from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.instructions import OUTLINE, PART
 
 OUTLINE_OUTPUT = 4_000  # tokens, thoughts included
-TOKENS_A_WORD = 3.3
-THOUGHTS = 2_000
 FRAME_WORDS = 200  # of the answer at the beginning, and of what remains open
 MOST_SECTIONS = 10
 OF_SECTIONS = 0.5  # of the room, when what stands around them is written
@@ -149,7 +148,7 @@ async def _section(
         message.add(problem)
         call = message.call(
             PART,
-            output_for(model, int(words * TOKENS_A_WORD) + THOUGHTS),
+            output_for(model, text_output(words)),
             effort=Effort.MEDIUM,
             label=share.heading,
         )
@@ -189,7 +188,7 @@ async def _frame(
     handoff: SynthesizerInput, material: Given, written: Sequence[str], model: LanguageModel
 ) -> Frame:
     """What stands before and after the sections, written when they are known."""
-    output = output_for(model, int(FRAME_WORDS * TOKENS_A_WORD) + THOUGHTS)
+    output = output_for(model, text_output(FRAME_WORDS))
     message = Message(await room_for(model, output, PART, rules=material.room.rules))
     opening(message, handoff)
     message.add("The sections of the report as they are:")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from deep_research.sources.extract.typeset import Line
+
 _EDGE = 3  # lines at each end of a page in which they may stand
 _PAGE_NUMBER = re.compile(
     r"\W*(?:page|seite|p\.)?\s*(?:\d{1,4}|[ivxlc]{1,7})\s*(?:(?:of|/|von|de)\s*\d{1,4})?\W*\Z", re.IGNORECASE
@@ -14,32 +16,32 @@ _DIGITS = re.compile(r"\d+")
 _ROMAN = re.compile(r"\b[ivxlc]+\b")
 
 
-def without_margins(pages: list[list[str]]) -> list[list[str]]:
+def without_margins(pages: list[list[Line]]) -> list[list[Line]]:
     """The lines of each page without those that stand at the same end of many others, numbers aside, and without
     page numbers that stand alone."""
-    filled = [[line for line in page if line.strip()] for page in pages]
+    filled = [[line for line in page if line.text.strip()] for page in pages]
     count = len([page for page in filled if page])
     several = max(3 if count > 2 else 2, count // 4)
-    tops = Counter(key for page in filled for key in {_key(line) for line in page[:_EDGE]})
-    bottoms = Counter(key for page in filled for key in {_key(line) for line in page[-_EDGE:]})
+    tops = Counter(key for page in filled for key in {_key(line.text) for line in page[:_EDGE]})
+    bottoms = Counter(key for page in filled for key in {_key(line.text) for line in page[-_EDGE:]})
     # What runs over all pages is on the first one what the text is called.
     return [_page(page, tops if number else Counter(), bottoms, several) for number, page in enumerate(pages)]
 
 
-def _page(page: list[str], tops: Counter[str], bottoms: Counter[str], several: int) -> list[str]:
+def _page(page: list[Line], tops: Counter[str], bottoms: Counter[str], several: int) -> list[Line]:
     lines = list(page)
-    places = [place for place, line in enumerate(lines) if line.strip()]
+    places = [place for place, line in enumerate(lines) if line.text.strip()]
     for counted, ends in ((tops, places[:_EDGE]), (bottoms, places[::-1][:_EDGE])):
         for turn, place in enumerate(ends):
             line = lines[place]
-            comes_back = counted[_key(line)] >= several and len(line.strip()) < 150
-            if comes_back or (turn == 0 and _PAGE_NUMBER.match(line)) or _SAYS_PAGE.match(line):
-                lines[place] = ""
+            comes_back = counted[_key(line.text)] >= several and len(line.text.strip()) < 150
+            if comes_back or (turn == 0 and _PAGE_NUMBER.match(line.text)) or _SAYS_PAGE.match(line.text):
+                lines[place] = Line("")
             elif turn:
                 break
-    while lines and not lines[0].strip():
+    while lines and not lines[0].text.strip():
         lines.pop(0)
-    while lines and not lines[-1].strip():
+    while lines and not lines[-1].text.strip():
         lines.pop()
     return lines
 

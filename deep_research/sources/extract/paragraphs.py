@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from deep_research.sources.extract.typeset import Line
 
 _HYPHEN = re.compile(r"[^\W\d_]{2,}[-‐]\Z")
 _ITEM = re.compile(r"\s*(?:[•◦▪‣●–—*-]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s+\S")
@@ -15,14 +20,44 @@ _COMPOUND = frozenset(
 )
 
 
-def flowing(lines: list[str]) -> str:
-    """The text of one page."""
-    usual = _usual_width(lines)
+_LARGER = 1.08  # times the size of the line before: another kind of text
+ALONG = "\n"  # between a row or item and its like
+_ROOM = 1.3  # times the usual step
+_ENOUGH = 5  # steps, to know what is usual
+_TOLD = 20  # characters, from which on a line is no formula or mark in smaller type
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a page is set: ``width`` is how many characters a full line has, ``step`` how many points it is from a line
+    to the next, 0 where that is not known."""
+
+    width: int
+    step: float = 0.0
+
+
+def setting_of(lines: Sequence[Line]) -> Setting:
+    told = [line for line in lines if line.text.strip()]
+    widths = sorted(width for line in told if (width := len(line.text.strip())) > 10)
+    steps = sorted(
+        above.base - line.base
+        for above, line in pairwise(told)
+        if above.size == line.size > 0.0 and above.base > line.base
+    )
+    return Setting(
+        width=widths[len(widths) * 3 // 4] if widths else 60,
+        step=steps[len(steps) // 2] if len(steps) >= _ENOUGH else 0.0,
+    )
+
+
+def flowing(lines: Sequence[Line], setting: Setting) -> list[str]:
+    """The paragraphs of the lines of a page."""
+    usual = setting.width
     paragraphs: list[str] = []
     open_ = False
-    last = ""
+    last, above = "", Line("")
     for line in lines:
-        text = line.strip()
+        text = line.text.strip()
         if not text:
             open_ = False
             continue
@@ -31,21 +66,30 @@ def flowing(lines: list[str]) -> str:
         turned = (
             paragraphs and len(last) < usual * 0.7 and text[:1].isupper() and not last.endswith((",", "-"))
         )
-        begins = not open_ or turned or _ITEM.match(text) or _is_row(line) or _is_heading(text, usual, last)
+        begins = (
+            not open_
+            or turned
+            or _ITEM.match(text)
+            or _is_row(line.text)
+            or _is_heading(text, usual, last)
+            or _is_other_type(above, line)
+            or (_is_set_off(above, line, setting) and not text[:1].islower())
+        )
         if begins:
-            paragraphs.append(_row(line) if _is_row(line) else text)
+            paragraphs.append(_row(line.text) if _is_row(line.text) else text)
         else:
-            paragraphs[-1] = _joined(paragraphs[-1], text)
+            paragraphs[-1] = joined(paragraphs[-1], text)
         short = len(text) < usual * 0.75
         ended = text.endswith(_ENDS) and (short or bool(_ITEM.match(paragraphs[-1])))
         open_ = not (
-            _is_row(line) or ended or _is_heading(text, usual, last) or (short and text[-1:].isdigit())
+            _is_row(line.text) or ended or _is_heading(text, usual, last) or (short and text[-1:].isdigit())
         )
-        last = text
-    return _spaced(paragraphs)
+        last, above = text, line
+    return paragraphs
 
 
-def _joined(before: str, text: str) -> str:
+def joined(before: str, text: str) -> str:
+    """What was broken at the end of a line."""
     if _HYPHEN.search(before) and text[:1].islower():
         start = before.rpartition(" ")[2].rstrip("-‐").lower()
         if start in _COMPOUND:
@@ -54,11 +98,6 @@ def _joined(before: str, text: str) -> str:
     if before.endswith(("-", "‐", "/")) and not before.endswith((" -", " /")):
         return before + text
     return f"{before} {text}"
-
-
-def _usual_width(lines: list[str]) -> int:
-    widths = sorted(len(line.strip()) for line in lines if len(line.strip()) > 10)
-    return widths[len(widths) * 3 // 4] if widths else 60
 
 
 def _is_heading(text: str, usual: int, last: str) -> bool:
@@ -79,14 +118,25 @@ def _row(line: str) -> str:
     return " | ".join(cell for cell in re.split(r"\s{3,}|\t", line.strip()) if cell)
 
 
-def _spaced(paragraphs: list[str]) -> str:
+def _is_other_type(above: Line, line: Line) -> bool:
+    """Whether a line is so much larger or smaller than the one above it that they are a heading, note or caption and
+    text."""
+    if not above.size or not line.size:
+        return False
+    low, high = sorted((above, line), key=lambda each: each.size)
+    return high.size > _LARGER * low.size and len(low.text) >= _TOLD and len(high.text.strip()) > 3
+
+
+def _is_set_off(above: Line, line: Line, setting: Setting) -> bool:
+    """Whether there is more room above a line than between the lines of a paragraph."""
+    return 0.0 < _ROOM * setting.step < above.base - line.base and line.base > 0.0
+
+
+def gap(before: str, text: str) -> str:
     """Rows and items follow their like without a blank line."""
-    parts: list[str] = []
-    before = ""
-    for text in paragraphs:
-        kind = "row" if " | " in text else "item" if _ITEM.match(text) else ""
-        if parts:
-            parts.append("\n" if kind and kind == before else "\n\n")
-        parts.append(text)
-        before = kind
-    return "".join(parts)
+    kind = _kind(text)
+    return ALONG if kind and kind == _kind(before) else "\n\n"
+
+
+def _kind(text: str) -> str:
+    return "row" if " | " in text else "item" if _ITEM.match(text) else ""

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from typing import Any
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.drawings import shows_text, take_away_drawings
 from deep_research.sources.extract.finishing import finished
+from deep_research.sources.extract.footnotes import without_footnotes
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.layout import has_columns, is_shattered, with_label
+from deep_research.sources.extract.listings import listing, parted
 from deep_research.sources.extract.margins import without_margins
-from deep_research.sources.extract.paragraphs import flowing
+from deep_research.sources.extract.paging import Page, one_text
+from deep_research.sources.extract.paragraphs import flowing, setting_of
 from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.typeset import Line, Typesetting, squeezed, typed, usual_size
 
 MAX_BYTES = 50_000_000
 MAX_PAGES = 500
@@ -51,13 +57,15 @@ def read(raw: bytes, asked: Asked) -> Document:
         raise UnreadableError("encrypted; save it without a password") from error
     except (PdfReadError, KeyError, ValueError, TypeError, AttributeError, IndexError, OSError) as error:
         raise UnreadableError("a damaged PDF") from error
-    read_ = sum(sum(map(str.isalnum, line)) for page in pages for line in page)
+    read_ = sum(sum(map(str.isalnum, line.text)) for page in pages for line in page)
     if not count or read_ < _TOO_LITTLE * min(count, 3):
         if read_ and not any(_has_images(page) for page in list(reader.pages)[:3]):
             pass  # a short text, but the whole of it
         else:
             raise UnreadableError("no text layer: its pages are pictures; run it through text recognition")
-    text, starts = _joined([clean(flowing(page)) for page in without_margins(pages)])
+    pages = typed(without_margins(pages))
+    usual = usual_size(line for page in pages for line in page)
+    text, starts = one_text([_page(page, usual) for page in pages])
     title, author = about
     return finished(
         raw,
@@ -70,38 +78,41 @@ def read(raw: bytes, asked: Asked) -> Document:
     )
 
 
-def _lines(page: Any) -> list[str]:
+def _lines(page: Any) -> list[Line]:
     """The lines of a page in the order of the file. Where that gives each cell of a table and each number of a list a
     line of its own, as they lie on the page."""
-    lines = _split(page.extract_text())
-    if is_shattered(lines):
+    if not shows_text(page):
+        return []
+    take_away_drawings(page)
+    type_ = Typesetting()
+    page.extract_text(visitor_text=type_)
+    lines = type_.lines()
+    if is_shattered([line.text for line in lines if not line.is_mono]):
         laid_out = _split(page.extract_text(extraction_mode="layout", layout_mode_space_vertically=False))
         if laid_out and not has_columns(laid_out):
-            return [with_label(line) for line in laid_out]
+            known = {squeezed(line.text): line for line in lines}
+            return [_as_it_lies(text, known.get(squeezed(text), Line(""))) for text in laid_out]
     return lines
 
 
+def _as_it_lies(text: str, line: Line) -> Line:
+    """A line as it lies on the page if it has a label or is only there a line, else the same ``line`` of the file,
+    whose words are not stretched to its ends."""
+    labelled = with_label(text)
+    return replace(line, text=labelled) if not line.text or (labelled != text and not line.is_mono) else line
+
+
 def _split(text: str | None) -> list[str]:
-    # Some programs draw their bullets with the character that means "deleted".
     return [line.rstrip() for line in clean((text or "").replace("\x7f", "•")).split("\n")]
 
 
-def _joined(pages: list[str]) -> tuple[str, tuple[int, ...]]:
-    """The pages as one text. A sentence that goes on over a page goes on; an empty page begins where the next does."""
-    text, starts = "", []
-    parts: list[str] = []
-    here = 0
-    for page in pages:
-        if here and page:
-            gap = " " if page[:1].islower() and parts[-1][-1:] not in ".!?:;" else "\n\n"
-            parts.append(gap)
-            here += len(gap)
-        starts.append(here)
-        if page:
-            parts.append(page)
-            here += len(page)
-    text = "".join(parts)
-    return text, tuple(min(start, len(text)) for start in starts)
+def _page(lines: list[Line], usual: float) -> Page:
+    body, notes = without_footnotes(lines, usual)
+    setting = setting_of(body)
+    paragraphs: list[str] = []
+    for is_code, run in parted(body, setting.step):
+        paragraphs += [listing(run)] if is_code else flowing(run, setting)
+    return Page(tuple(map(clean, paragraphs)), tuple(map(clean, notes)))
 
 
 def _has_images(page: Any) -> bool:

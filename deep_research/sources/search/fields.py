@@ -11,7 +11,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from deep_research.evidence.plain import clean
-from deep_research.models.clients_wire import record, records, text, whole_characters
+from deep_research.models.characters import whole_characters
+from deep_research.models.clients_wire import record, records, text
 
 __all__ = [
     "address",

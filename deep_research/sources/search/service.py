@@ -17,8 +17,8 @@ import httpx
 from pydantic import SecretStr
 
 from deep_research.errors import MissingKeyError, SearchError
+from deep_research.models.characters import whole_characters
 from deep_research.models.clients import LONGEST_CONNECT, PerLoop, checked_url, is_loopback, secret_key, tls
-from deep_research.models.clients_wire import whole_characters
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, Trouble
 from deep_research.sources.search.bodies import BodyError, bounded, parsed
 from deep_research.sources.search.failures import refusal, transient

@@ -65,11 +65,37 @@ def test_the_settings_show(plain: Cli, settings: tuple[str, ...], said: str) -> 
 
 
 def test_an_overhead_that_leaves_too_little_is_told(plain: Cli) -> None:
-    done = plain("doctor", "--json", *LOCAL, "--set", "runtime=claude-code")
+    done = plain("doctor", "--json", *LOCAL, "--set", "runtime_overhead=5000")
     notes = [detail for state, detail in found(done, "tokens") if state == "note"]
     assert done.code == 0
     assert len(notes) > 1
     assert all("less than a quarter: lower runtime_overhead" in detail for detail in notes)
+
+
+@pytest.mark.parametrize("setting", ["runtime_overhead=100000", "model_context_overrides=ollama:m=1024"])
+def test_a_window_with_nothing_left_for_content_is_broken(plain: Cli, setting: str) -> None:
+    more = ("--set", "runtime=codex") if "overrides" in setting else ()
+    done = plain("doctor", "--json", *LOCAL, "--set", setting, *more)
+    *roles, _shortening = found(done, "tokens")
+    assert done.code == 1
+    assert {state for state, _ in roles} == {"broken"}
+    wanted = "No request can be made: lower runtime_overhead, or choose a model with a larger window"
+    assert all(detail.endswith(wanted) for _, detail in roles)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("summarization_provider=nope:a",),
+        ("summarization_provider=ollama:a", "summarization_providers=nope:b"),
+    ],
+)
+def test_a_summarizer_of_a_wrong_name_is_told_once(plain: Cli, names: tuple[str, ...]) -> None:
+    given = [word for name in names for word in ("--set", name)]
+    done = plain("doctor", "--json", *LOCAL, *given)
+    (detail,) = [detail for state, detail in found(done, "tokens") if state == "broken"]
+    assert done.code == 1
+    assert detail.startswith("summarizer: Unknown model service 'nope'")
 
 
 def test_the_archive_is_counted(plain: Cli, home: Path) -> None:

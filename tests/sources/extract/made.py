@@ -4,27 +4,42 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import docx
 from hostile import FONT, pdf, stream
 
-Line = tuple[float, float, str]  # from the left, from the bottom, what it says
+CODE = b"<< /Type /Font /Subtype /Type1 /BaseFont /Courier /Encoding /WinAnsiEncoding >>"
+
+
+class Line(NamedTuple):
+    """Where it stands from the left and the bottom, what it says, and its type."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 10
+    font: str = "F1"  # or F2, whose letters are of one width
 
 
 def paged(pages: Sequence[Sequence[Line]], *, info: str = "") -> bytes:
     """A PDF with a text layer: each line where it says."""
     count = len(pages)
-    kids = b" ".join(b"%d 0 R" % (4 + 2 * number) for number in range(count))
+    kids = b" ".join(b"%d 0 R" % (5 + 2 * number) for number in range(count))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, count),
         FONT,
+        CODE,
     ]
     for number, lines in enumerate(pages):
-        drawn = [f"BT /F1 10 Tf 1 0 0 1 {x} {y} Tm ({_escaped(text)}) Tj ET" for x, y, text in lines]
+        drawn = [
+            f"BT /{font} {size} Tf 1 0 0 1 {x} {y} Tm ({_escaped(text)}) Tj ET"
+            for x, y, text, size, font in lines
+        ]
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents %d 0 R "
-            b"/Resources << /Font << /F1 3 0 R >> >> >>" % (5 + 2 * number)
+            b"/Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> >>" % (6 + 2 * number)
         )
         objects.append(stream("\n".join(drawn).encode("cp1252")))
     trailer = b""
@@ -34,9 +49,9 @@ def paged(pages: Sequence[Sequence[Line]], *, info: str = "") -> bytes:
     return pdf(objects, trailer=trailer)
 
 
-def column(left: float, top: float, text: str) -> list[Line]:
+def column(left: float, top: float, text: str, *, size: float = 10, font: str = "F1") -> list[Line]:
     return [
-        (left, top - 12 * number, line)
+        Line(left, top - 1.2 * size * number, line, size, font)
         for number, line in enumerate(text.strip("\n").split("\n"))
         if line.strip()
     ]
@@ -69,11 +84,11 @@ mean was 3.4 cracks per metre.
 
 def paper() -> bytes:
     first = [
-        (180, 760, "A Survey of Forty Harbour Walls"),
-        (220, 740, "Ines Okafor and Tom Marsh"),
+        Line(180, 760, "A Survey of Forty Harbour Walls"),
+        Line(220, 740, "Ines Okafor and Tom Marsh"),
         *column(50, 700, PAPER_LEFT),
         *column(320, 700, PAPER_RIGHT),
-        (298, 30, "1"),
+        Line(298, 30, "1"),
     ]
     return paged(
         [first],
@@ -95,9 +110,9 @@ REPORT = (
 def report() -> bytes:
     pages = [
         [
-            (60, 780, "Port of Ellery - Annual Report 2024"),
+            Line(60, 780, "Port of Ellery - Annual Report 2024"),
             *column(60, 740, text),
-            (280, 25, f"Page {number} of 4"),
+            Line(280, 25, f"Page {number} of 4"),
         ]
         for number, text in enumerate(REPORT, 1)
     ]

@@ -4,7 +4,8 @@ import pytest
 
 from deep_research.sources.extract.layout import has_columns, is_shattered, with_label
 from deep_research.sources.extract.margins import without_margins
-from deep_research.sources.extract.paragraphs import flowing
+from deep_research.sources.extract.paragraphs import flowing, setting_of
+from deep_research.sources.extract.typeset import Line
 
 CELLS = ["Year", "Vessels", "Tonnage", "1938", "312", "148,200", "1952", "41", "19,870"]
 PROSE = ["The harbour of Mole was dredged in 1931 to a depth of nine metres, and its"] * 9
@@ -38,16 +39,21 @@ def test_labels_of_lists_are_written_as_such_and_rows_stay(line, read):
     assert with_label(line) == read
 
 
+def paragraphs(*texts: str) -> list[str]:
+    lines = [Line(text) for text in texts]
+    return flowing(lines, setting_of(lines))
+
+
 def test_laid_out_lines_become_rows_and_items():
-    lines = ["Lamps", "Year     Vessels     Tonnage", "1938     312         148,200", "Then it was rebuilt."]
-    assert flowing(lines) == "Lamps\n\nYear | Vessels | Tonnage\n1938 | 312 | 148,200\n\nThen it was rebuilt."
-    assert flowing(["1. Trim the wick to six millimetres.", "Tools", "- a funnel"]).split("\n\n")[:2] == [
-        "1. Trim the wick to six millimetres.",
-        "Tools",
-    ]
+    table = ("Year     Vessels     Tonnage", "1938     312         148,200")
+    rows = ["Year | Vessels | Tonnage", "1938 | 312 | 148,200"]
+    assert paragraphs("Lamps", *table, "Then it was rebuilt.") == ["Lamps", *rows, "Then it was rebuilt."]
+    items = ["1. Trim the wick to six millimetres.", "Tools", "- a funnel"]
+    assert paragraphs(*items) == items
 
 
 def test_a_number_that_says_page_goes_even_below_a_header_and_of_two_pages_both_headers_count():
     pages = [["Harbour Board", "Page 1", "First text."], ["Harbour Board", "Page 2", "Second text."]]
-    told = [" ".join(line for line in page if line) for page in without_margins(pages)]
-    assert told == ["Harbour Board First text.", "Second text."]
+    told = without_margins([[Line(text) for text in page] for page in pages])
+    texts = [[line.text for line in page if line.text] for page in told]
+    assert texts == [["Harbour Board", "First text."], ["Second text."]]

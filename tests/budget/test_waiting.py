@@ -1,0 +1,197 @@
+"""Who waits for a shared budget: first come, first served, one called at a time, and nobody waits for who is gone."""
+
+import asyncio
+import time
+
+import pytest
+
+from deep_research import SharedBudget
+from deep_research.budget.ledger import Ledger
+from deep_research.budget.sharing import Purse
+from deep_research.budget.spend import Spend
+from deep_research.errors import BudgetError
+from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, RunOptions
+
+
+def request(tokens=100, usd=0.0):
+    return Reservation(
+        call_id="",
+        role="planner",
+        phase=DeepResearchPhase.PLANNING,
+        model="m",
+        input_tokens=tokens,
+        output_tokens=0,
+        cost_usd=usd,
+    )
+
+
+def run_on(*shared, **caps):
+    state = DeepResearchState(query="q", options=RunOptions(budget=Budget(**caps)))
+    return Spend(state, Purse(shared))
+
+
+async def settled():
+    """All that can go on without a change has gone on."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+def test_a_thousand_who_wait_are_served_without_holding_up_the_loop():
+    async def one(spend, wanted):
+        held = await spend.hold(wanted)
+        await asyncio.sleep(0)
+        spend.settle(held.call_id, 1, 0.0)
+
+    async def ticking(worst):
+        last = time.thread_time()
+        while True:
+            await asyncio.sleep(0)
+            now = time.thread_time()
+            worst[0], last = max(worst[0], now - last), now
+
+    async def journey():
+        shared, worst = SharedBudget(max_tokens=1_100), [0.0]
+        runs = [(run_on(shared), request()) for _ in range(1_000)]
+        watch = asyncio.create_task(ticking(worst))
+        began = time.thread_time()
+        await asyncio.gather(*(one(*each) for each in runs))
+        watch.cancel()
+        return shared.spent.model_calls, time.thread_time() - began, worst[0]
+
+    served, seconds, longest = asyncio.run(journey())
+    assert served == 1_000
+    assert seconds < 2.0  # about 0.1; each looking at all others it was 10
+    assert longest < 0.5
+
+
+def test_a_large_request_does_not_wait_behind_small_ones_that_came_later():
+    order = []
+
+    async def one(shared, tokens):
+        spend = run_on(shared)
+        held = await spend.hold(request(tokens))
+        order.append(tokens)
+        await asyncio.sleep(0)
+        spend.settle(held.call_id, 0, 0.0)
+
+    async def journey():
+        shared = SharedBudget(max_tokens=100)
+        async with asyncio.TaskGroup() as group:
+            for tokens in (60, 100, 10, 20, 30):
+                group.create_task(one(shared, tokens))
+
+    asyncio.run(journey())
+    assert order == [60, 100, 10, 20, 30]
+
+
+def test_who_comes_when_somebody_waits_waits_behind():
+    async def journey():
+        shared = SharedBudget(max_tokens=100)
+        one, large, small = run_on(shared), run_on(shared), run_on(shared)
+        held = await one.hold(request(60))
+        waiting = asyncio.create_task(large.hold(request(100)))
+        await settled()
+        late = asyncio.create_task(small.hold(request(10)))
+        await settled()
+        assert not late.done()  # though it would fit
+        one.settle(held.call_id, 0, 0.0)
+        await waiting
+        await settled()
+        assert not late.done()
+        large.settle("call-000001", 0, 0.0)
+        await late
+
+    asyncio.run(journey())
+
+
+def test_who_gives_up_the_first_place_leaves_the_turn_to_the_next():
+    async def journey():
+        shared = SharedBudget(max_tokens=100)
+        await run_on(shared).hold(request(60))
+        first = asyncio.create_task(run_on(shared).hold(request(100)))
+        await settled()
+        second = asyncio.create_task(run_on(shared).hold(request(10)))
+        await settled()
+        first.cancel()
+        await second
+
+    asyncio.run(journey())
+
+
+def test_what_will_never_fit_any_more_is_told_in_turn():
+    async def journey():
+        shared = SharedBudget(max_tokens=100)
+        one = run_on(shared)
+        held = await one.hold(request(60))
+        waiting = [asyncio.create_task(run_on(shared).hold(request(50))) for _ in range(5)]
+        await settled()
+        one.settle(held.call_id, 60, 0.0)
+        return await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert {type(each) for each in asyncio.run(journey())} == {BudgetError}
+
+
+def test_who_waits_for_a_small_budget_keeps_nobody_of_the_larger_one_waiting():
+    async def journey():
+        large = SharedBudget(max_tokens=200)
+        small = SharedBudget(max_tokens=100, within=large)
+        one = run_on(small)
+        await one.hold(request(60))
+        waiting = asyncio.create_task(run_on(small).hold(request(60)))
+        await settled()
+        await run_on(large).hold(request(100))  # at once
+        assert not waiting.done()
+        one.settle("call-000001", 60, 0.0)
+        with pytest.raises(BudgetError):
+            await waiting
+
+    asyncio.run(journey())
+
+
+def test_who_waits_for_his_own_run_keeps_no_other_one_waiting():
+    async def journey():
+        shared = SharedBudget(max_tokens=200)
+        own = run_on(shared, max_tokens=100)
+        await own.hold(request(60))
+        waiting = asyncio.create_task(own.hold(request(60)))
+        await settled()
+        await run_on(shared).hold(request(100))  # at once
+        own.settle("call-000001", 0, 0.0)
+        await waiting
+
+    asyncio.run(journey())
+
+
+def test_a_loop_that_stands_still_keeps_nobody_waiting_and_joins_again_when_it_runs(monkeypatch):
+    monkeypatch.setattr("deep_research.budget.spend.LOOK_AGAIN", 0.01)
+    shared = SharedBudget(max_tokens=100)
+    still = asyncio.new_event_loop()
+    holds = run_on(shared)
+    tasks = []
+
+    async def ask():
+        tasks.append(asyncio.create_task(run_on(shared).hold(request(80))))
+        await settled()
+
+    async def others():
+        held = await holds.hold(request(60))
+        await asyncio.to_thread(still.run_until_complete, ask())
+        late = asyncio.create_task(run_on(shared).hold(request(10)))
+        async with asyncio.timeout(30):
+            await late
+        holds.settle(held.call_id, 0, 0.0)
+
+    asyncio.run(others())  # what it holds at its end is lost with its loop
+    still.run_until_complete(asyncio.wait_for(tasks[0], 30))
+    still.close()
+    assert shared.left.max_tokens == 10
+
+
+def test_sums_of_what_is_set_aside_do_not_drift():
+    ledger = Ledger(Budget(max_usd=1.0))
+    for _ in range(1_000):
+        for key, usd in enumerate((0.1, 0.2, 0.3)):
+            ledger.hold(key, request(usd=usd))
+        for key in range(3):
+            ledger.settle(key, 1, 0.0)
+    assert ledger.used["max_usd"] == 0.0

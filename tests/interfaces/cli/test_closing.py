@@ -1,0 +1,25 @@
+"""The last words on a run that its caps ended: what is to be raised, and whose."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from deep_research.interfaces.cli.closing import _raise_of
+from deep_research.state import DeepResearchState, Limit
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ([], "Ask again with a higher cap."),
+        (["max_tokens:analysis"], "Ask again with a higher --max-tokens."),
+        (["shared:max_usd"], "Raise max_usd of the shared budget, then ask again."),
+        (
+            ["max_tokens", "shared:max_usd"],
+            "Ask again with a higher --max-tokens, and raise max_usd of the shared budget.",
+        ),
+    ],
+)
+def test_what_is_to_be_raised_is_named(names, said):
+    limits = tuple(Limit(name=name, message="m") for name in names)
+    assert _raise_of(SimpleNamespace(limits=limits, state=DeepResearchState(query="q"))) == said
