@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 AGAIN = 0.1  # what saying a word again is worth of saying it before
 FIRST = 0.004  # what a source that was not heard yet adds, as a share of all that is wanted
-ASTRAY = 0.009  # what one takes away that is of another subject
+ASTRAY = 0.0095  # what one takes away that is of another subject
 
 
 @dataclass(frozen=True, slots=True)
