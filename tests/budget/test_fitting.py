@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from deep_research.budget.allocation import Item, ItemClass, Kept
+from deep_research.budget.allocation import SENTENCE, Item, ItemClass, Kept
 from deep_research.budget.fitting import Content, ContentRules, fit
 from deep_research.errors import WindowError
 
@@ -63,7 +63,7 @@ def check(contents, budget, dropping):
     )
     assert sum(map(count, fitted.texts.values())) == fitted.used <= budget
     total = sum(count(c.forms[0]) for c in contents)
-    if total > budget >= 150:
+    if total > budget >= 20 * SENTENCE:  # less is a matter of which sentences there are
         assert fitted.used >= 0.9 * budget
     # What is told of each item is what was sent of it.
     for content, item in zip(contents, fitted.items, strict=True):
