@@ -112,8 +112,9 @@ def test_who_gives_up_the_first_place_leaves_the_turn_to_the_next():
         await settled()
         second = asyncio.create_task(run_on(shared).hold(request(10)))
         await settled()
+        assert not second.done()  # it would fit, and is not the first
         first.cancel()
-        await second
+        assert (await second).tokens.total == 10
 
     asyncio.run(journey())
 
@@ -156,8 +157,9 @@ def test_who_waits_for_his_own_run_keeps_no_other_one_waiting():
         waiting = asyncio.create_task(own.hold(request(60)))
         await settled()
         await run_on(shared).hold(request(100))  # at once
+        assert not waiting.done()
         own.settle("call-000001", 0, 0.0)
-        await waiting
+        assert (await waiting).tokens.total == 60
 
     asyncio.run(journey())
 
