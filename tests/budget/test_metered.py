@@ -344,7 +344,6 @@ def at_analysis(budget, spent, profile=None, iteration=3, **roles):
         update={
             "phase": DeepResearchPhase.ANALYSIS,
             "iteration": iteration,
-            "max_iterations": iteration,
             "phase_spent": spent,
         }
     )
@@ -387,7 +386,9 @@ def test_it_can_be_told_which_cap_has_room_for_how_many():
 def test_what_a_report_takes_is_not_there_for_the_analysis():
     assert affordable(at_analysis(Budget(max_model_calls=9), Spent())) == 4
     assert affordable(at_analysis(Budget(max_model_calls=9), Spent(), asked=frozenset())) == 4
-    assert affordable(at_analysis(Budget(max_tokens=2_000), Spent(), iteration=1)) == 5  # half is kept
+    assert (
+        affordable(at_analysis(Budget(max_tokens=2_000), Spent(), iteration=1)) == 1
+    )  # of a third of the other half
     assert affordable(at_analysis(Budget(max_tokens=2_000), Spent())) == 0  # the next report goes first
     priceless = Profile(context=10_000)
     with pytest.raises(ConfigurationError, match="price of"):
