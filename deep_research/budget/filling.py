@@ -36,22 +36,35 @@ class Filling:
 
     def of(self, picks: Sequence[int], limit: float) -> Condensed:
         """As many of the picks (places, in the order of what they matter) as fit, about ``limit`` characters. What they
-        leave is filled with what stands beside them; where none fits, with one sentence or a piece of it."""
+        leave is filled with what stands beside them; where none fits that says something by itself, with one sentence
+        or a piece of it, and where there is little of that, with what announces it."""
         made, kept = self._whole(picks, limit)
         if any(not self._announces(place) for place in kept):
             return self._topped(made, kept)
-        made = self.single()
-        return made if self._fills(made) else max(made, self._piece(), key=_length)
+        one = self._single()
+        alone = self.single()
+        if not self._fills(alone):
+            alone = max(alone, self._piece(), key=_length)
+        if one is None or self._fills(alone):
+            return alone
+        made, kept = self._whole([one, *(place for place in picks if place != one)], limit)
+        return max(alone, self._topped(made, kept), key=_length) if one in kept else alone
 
     def single(self) -> Condensed:
         """The sentence that matters most of those that fit; a piece of the best when none does."""
+        place = self._single()
+        return self._piece() if place is None else self._drawn_alone(place)
+
+    def _single(self) -> int | None:
+        """The place of the sentence that matters most of those that fit; None when none does."""
         told = self._by_score()
         shortest = sorted(told, key=lambda place: (self.sentences.length(place), place))[:1]
-        for place in (*self._telling(told), *shortest):
-            if self.measure(self._words(place)) <= self.room:
-                start, end = self.sentences[place]
-                return Condensed(self.text[start:end], (Span(start=start, end=end),))
-        return self._piece()
+        places = (*self._telling(told), *shortest)
+        return next((place for place in places if self.measure(self._words(place)) <= self.room), None)
+
+    def _drawn_alone(self, place: int) -> Condensed:
+        start, end = self.sentences[place]
+        return Condensed(self.text[start:end], (Span(start=start, end=end),))
 
     def _announces(self, place: int) -> bool:
         """Whether it is a heading or the first row of a table, which say nothing alone."""

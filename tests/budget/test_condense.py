@@ -143,6 +143,16 @@ def test_a_heading_or_the_head_of_a_table_is_never_all_that_is_kept():
         assert [line for line in kept.splitlines() if line and not line.startswith("#")]
 
 
+@pytest.mark.parametrize("rest", ["", "\n\nSee also the index page of stones.\n"])
+def test_of_a_text_that_is_nearly_all_headings_as_many_are_kept_as_fit(rest):
+    text = "\n".join(f"## Light of harbour {n} in {1800 + n}" for n in range(300)) + rest
+    for room in (200, 2_000, 5_000):
+        made = condense(text, room, query="harbour light", measure=len)
+        check(text, room, made, len)
+        assert len(made.text) >= 0.9 * room
+        assert rest.strip() in made.text
+
+
 def test_a_heading_comes_with_what_stands_under_it():
     made = condense(TEXT, 170, query="How did they write down wind and weather?", measure=len).text
     assert made.index("## Keepers") < made.index("wind and weather")
