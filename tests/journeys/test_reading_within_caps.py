@@ -1,10 +1,13 @@
 """A cap on what models may take: sources are read as far as it goes, the report is written, and all of it is told."""
 
+import json
+
 import pytest
 
 from deep_research import DeepResearch
 from deep_research.testing.reading import ReadingModel
 
+SECTION = "Write the text of the section"
 QUESTION = "When was the old tower of each town built?"
 
 
@@ -125,3 +128,26 @@ def test_sources_are_read_by_a_model_however_many_another_one_would_shorten(
     assert took[cap] <= most
     calls = {row.role: row.calls - row.failed for row in usage.models}
     assert calls["analyzer"] >= 1
+
+
+class HastyModel(ReadingModel):
+    """Forgets the references of the first section that it writes, and plans as many sections as it can."""
+
+    def answer(self, call):
+        if SECTION in call.messages[-1].content and not any(
+            SECTION in c.messages[-1].content for c in self.calls[:-1]
+        ):
+            return "Nothing that anybody found."
+        if '"sections"' not in json.dumps(call.form.json_schema if call.form else {}):
+            return super().answer(call)
+        plan = json.loads(super().answer(call))
+        names = [name for section in plan["sections"] for name in section["findings"]]
+        parts = [{"heading": f"On {name}", "purpose": "", "findings": [name]} for name in names]
+        return json.dumps(plan | {"sections": parts})
+
+
+def test_a_section_that_is_asked_for_again_does_not_cost_the_long_report(corpus, tmp_path):
+    result = researched(corpus, tmp_path, model=[HastyModel()], report_words=4_000, max_model_calls=8)
+    assert result.usage.model_calls == 8
+    assert result.report_metadata.writer == "synthesizer"
+    assert result.report.count("## On F") == 2

@@ -15,7 +15,7 @@ from deep_research.phases.synthesis.drafting import Draft, body_of, given, is_cu
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.phases.synthesis.phase import SynthesisPhase
-from deep_research.phases.synthesis.sections import Frame, Outline
+from deep_research.phases.synthesis.sections import Frame, Outline, most_sections
 from deep_research.state import (
     ConfidenceLevel,
     Contradiction,
@@ -444,12 +444,19 @@ def test_a_long_report_has_as_many_sections_as_the_budget_pays_for():
         "sections": [{"heading": f"Part {n}", "purpose": "Work.", "findings": [f"F{n}"]} for n in range(1, 6)]
     }
     output, model = written(
-        lambda call, wanted: outline if wanted is Outline else part(call, wanted), words=3_000, requests=5
+        lambda call, wanted: outline if wanted is Outline else part(call, wanted), words=3_000, requests=6
     )
     assert "in 3 sections at most" in model.calls[0][0].messages[0].content
     assert [wanted for _, wanted in model.calls] == [Outline, None, None, None, Frame]
     for known in FINDINGS[:5]:  # what is planned for further sections stands in the last
         assert known.id in output.report
+
+
+@pytest.mark.parametrize(
+    ("requests", "sections"), [(3, 1), (4, 2), (5, 2), (6, 3), (13, 10), (99, 10), (None, 10)]
+)
+def test_a_request_is_kept_for_a_part_that_has_to_be_asked_for_again(requests, sections):
+    assert most_sections(requests) == sections
 
 
 @pytest.mark.parametrize("requests", [0, 1, 3])

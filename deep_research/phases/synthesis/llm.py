@@ -24,7 +24,7 @@ from deep_research.phases.synthesis.drafting import (
 )
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.instructions import WHOLE
-from deep_research.phases.synthesis.sections import in_sections, most_sections
+from deep_research.phases.synthesis.sections import LEAST_SECTIONS, in_sections, most_sections
 
 FEW = 4  # findings that are not worth an outline
 
@@ -43,7 +43,7 @@ class LLMSynthesizer:
 
     async def __call__(self, handoff: SynthesizerInput, model: LanguageModel) -> SynthesizerOutput:
         wanted = handoff.words
-        long = wanted > AT_ONCE and most_sections(handoff.requests) > 1
+        long = wanted > AT_ONCE and most_sections(handoff.requests) >= LEAST_SECTIONS
         if not long:
             handoff = handoff.model_copy(update={"words": min(wanted, AT_ONCE)})
         output = report_output(min(wanted, AT_ONCE), model.profile)

@@ -40,6 +40,8 @@ from deep_research.phases.synthesis.instructions import OUTLINE, PART
 OUTLINE_OUTPUT = 4_000  # tokens, thoughts included
 FRAME_WORDS = 200  # of the answer at the beginning, and of what remains open
 MOST_SECTIONS = 10
+LEAST_SECTIONS = 2  # that a report is worth being planned for
+AGAIN = 1  # requests that are kept for a part that is cut or cannot be read
 OF_SECTIONS = 0.5  # of the room, when what stands around them is written
 
 
@@ -72,8 +74,12 @@ def longest_output(words: int) -> int:
 
 
 def most_sections(requests: int | None) -> int:
-    """How many sections so many requests of a model are enough for, beside the outline and the frame."""
-    return MOST_SECTIONS if requests is None else min(MOST_SECTIONS, max(0, requests - 2))
+    """How many sections so many requests of a model are enough for, beside the outline and the frame; where it leaves
+    two sections, one request is for what has to be asked for again: without that part there would be no report."""
+    if requests is None:
+        return MOST_SECTIONS
+    left = max(0, requests - 2)
+    return min(MOST_SECTIONS, left - AGAIN if left > LEAST_SECTIONS else left)
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,9 +210,7 @@ class IndexWriter:
         connection.executemany("INSERT INTO paths (rowid, words) VALUES (?, ?)", self._path_words)
         if len(self._words) < len(self._places):
             rest = self._unwritten, self._next_passage, self._unwritten
-            if apart:
-                self._under_way = self._thread.submit(connection.execute, _WORDS_OF_ROWS, rest)
-            else:
+            if not (apart and self._in_thread(connection, rest)):
                 connection.execute(_WORDS_OF_ROWS, rest)
         self._unwritten = self._next_passage
         self._path_words.clear()
@@ -221,6 +219,14 @@ class IndexWriter:
         self._names.clear()
         self._new.clear()
         self._characters = 0
+
+    def _in_thread(self, connection: sqlite3.Connection, rest: tuple[int, int, int]) -> bool:
+        """Whether the thread took it: there is none to be had while the interpreter ends, or where threads are few."""
+        try:
+            self._under_way = self._thread.submit(connection.execute, _WORDS_OF_ROWS, rest)
+        except RuntimeError:
+            return False
+        return True
 
 
 def _passages(text: str) -> list[tuple[int, int, str]]:

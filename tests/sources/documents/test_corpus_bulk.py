@@ -166,3 +166,33 @@ def test_a_small_change_starts_no_thread(index: CorpusIndex, monkeypatch: pytest
     monkeypatch.setattr(ThreadPoolExecutor, "submit", fail)
     assert index.add(DOCUMENTS[:2]).documents == 2
     assert index.add([SEAL]).documents == 3
+
+
+def test_where_no_thread_can_be_had_the_words_are_written_all_the_same(
+    index: CorpusIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", start)
+        assert index.add(DOCUMENTS).documents == len(DOCUMENTS)
+    for query in QUERIES:
+        assert index.search(query, 20), query
+
+
+def test_what_a_thread_takes_late_is_not_written_twice(
+    index: CorpusIndex, one_by_one: CorpusIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread that could not be started leaves its work in the queue, for the next one."""
+    started, real = iter([False]), threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        if not next(started, True):
+            raise RuntimeError("can't start new thread")
+        real(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    index.add(DOCUMENTS)
+    for query in QUERIES:
+        assert index.search(query, 20) == one_by_one.search(query, 20), query
