@@ -228,9 +228,9 @@ def _is_text(answer: BaseModel) -> bool:
     return True
 
 
-def noted(notes: Iterable[str]) -> list[LimitReached]:
+def noted(notes: Iterable[str], name: str = "window") -> list[LimitReached]:
     """What an agent could only do in part, as limits of the run."""
-    return [LimitReached(limit=Limit(name="window", message=note)) for note in notes]
+    return [LimitReached(limit=Limit(name=name, message=note)) for note in notes]
 
 
 SMALL_WORK = 40  # items that take well under a millisecond: a thread would cost more than the work

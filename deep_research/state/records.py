@@ -249,6 +249,9 @@ class ReportMetadata(Record):
 
 
 PAGES = "pages"  # the limit of pages that were found and have no text for us; one for each reason
+OF_REPORT = (
+    "report"  # the limit of a report that had to be shorter, or written from less: gone with the next report
+)
 SHARED = "shared:"  # before the name of a cap: it is that of a budget which the run shares with others
 FETCHES = "max_fetches"  # the limit of pages that were not asked for, to keep within a cap
 OF_PAGES = (

@@ -22,6 +22,7 @@ from deep_research.state.phases import (
 )
 from deep_research.state.records import (
     OF_PAGES,
+    OF_REPORT,
     PAGES,
     AgentDecision,
     Citation,
@@ -452,6 +453,7 @@ def _report_written(state: Fold, event: ev.ReportWritten) -> None:
     state.report = event.report
     state.report_metadata = event.metadata
     state.citations = event.citations
+    state.limits = {key: limit for key, limit in state.limits.items() if limit.name != OF_REPORT}
     if not event.metadata.partial:
         state.phase_done = True
 

@@ -151,3 +151,32 @@ def test_a_section_that_is_asked_for_again_does_not_cost_the_long_report(corpus,
     assert result.usage.model_calls == 8
     assert result.report_metadata.writer == "synthesizer"
     assert result.report.count("## On F") == 2
+
+
+class DoubtfulModel(ReadingModel):
+    """Finds one gap in whatever it reads, so that there is a second round."""
+
+    def answer(self, call):
+        answer = super().answer(call)
+        if '"quality_updates"' not in json.dumps(call.form.json_schema if call.form else {}):
+            return answer
+        gap = {"description": "Who built the tower", "severity": "critical", "addressable": True}
+        return json.dumps(json.loads(answer) | {"gaps": [gap]})
+
+
+def test_what_is_said_of_a_shorter_report_is_not_said_of_the_long_one_after_it(corpus, tmp_path):
+    models = {"model": [DoubtfulModel()], "max_iterations": 2, "max_model_calls": 12, "report_words": 4_000}
+    result = researched(corpus, tmp_path, **models)
+    (model,) = models["model"]
+    asked = "".join(call.messages[-1].content for call in model.calls)
+    assert "about 1500 words" in asked  # of the first round
+    assert SECTION in asked  # of the second
+    assert "For want of budget the report was written in" not in result.report
+    assert "report" not in {limit.name for limit in result.limits}
+
+
+def test_a_report_that_had_to_be_shorter_says_so_and_so_do_the_limits(corpus, tmp_path):
+    result = researched(corpus, tmp_path, report_words=4_000, max_model_calls=4)
+    (told,) = [limit.message for limit in result.limits if limit.name == "report"]
+    assert told == "For want of budget the report was written in 1500 words instead of 4000."
+    assert told in result.report

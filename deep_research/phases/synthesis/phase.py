@@ -16,7 +16,7 @@ from deep_research.report.render import finished
 from deep_research.state import DeepResearchPhase, DeepResearchState, Limit, ModelRole
 from deep_research.state.events import ReportWritten
 from deep_research.state.journal import Journal
-from deep_research.state.records import OF_PAGES, PAGES
+from deep_research.state.records import OF_PAGES, OF_REPORT, PAGES
 
 
 class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
@@ -34,7 +34,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         answer = await self.ask(handoff, models)
         await journal.record(
             written(state, answer, writer=writer_name(self.agent)),
-            *noted(answer.notes),
+            *noted(answer.notes, OF_REPORT),
             *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
         )
 
@@ -57,7 +57,7 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
         gaps=state.gaps,
         contradictions=state.contradictions,
         sources=tuple(s for s in state.sources if s.id in cited),
-        limits=(*_of_pages(state), *_unfounded(state)),
+        limits=(*_limits(state), *_unfounded(state)),
         improvements=state.report_improvements,
         words=state.options.report_words,
         read_by_model=state.own_words,
@@ -88,10 +88,10 @@ def written(
     return ReportWritten(report=report, metadata=metadata, citations=citations)
 
 
-def _of_pages(state: DeepResearchState) -> Iterator[Limit]:
-    """The limits; a page that one search left out and another one read is none."""
+def _limits(state: DeepResearchState) -> Iterator[Limit]:
+    """The limits but those of the last report; a page that one search left out and another one read is none."""
     used = {source.url for source in state.sources}
-    for limit in state.limits:
+    for limit in (limit for limit in state.limits if limit.name != OF_REPORT):
         left = tuple(url for url in limit.skipped if url not in used) if limit.name in OF_PAGES else None
         if left is None or left == limit.skipped:
             yield limit
