@@ -101,23 +101,37 @@ class RunModels:
         self._clock = clock
 
     def affordable(
-        self, role: ModelRole, phase: DeepResearchPhase, input_tokens: int, output_tokens: int
+        self,
+        role: ModelRole,
+        phase: DeepResearchPhase,
+        input_tokens: int,
+        output_tokens: int,
+        *,
+        now: bool = False,
     ) -> int | None:
         """How many requests of this size all caps have room for, see `affordable_by_cap`; None: no cap."""
-        return min(self.affordable_by_cap(role, phase, input_tokens, output_tokens).values(), default=None)
+        counts = self.affordable_by_cap(role, phase, input_tokens, output_tokens, now=now)
+        return min(counts.values(), default=None)
 
     def affordable_by_cap(
-        self, role: ModelRole, phase: DeepResearchPhase, input_tokens: int, output_tokens: int
+        self,
+        role: ModelRole,
+        phase: DeepResearchPhase,
+        input_tokens: int,
+        output_tokens: int,
+        *,
+        now: bool = False,
     ) -> dict[str, int]:
         """How many requests of this size the caps of the run and the shares of the phase had room for when this pass of
         the phase began, by the name of each cap that is set and bounds them. It follows from the log alone, so budgets
-        that are shared with other runs are not looked at. Raises `AgentError` without a model, `ConfigurationError` for a
-        price that is unknown."""
+        that are shared with other runs are not looked at. ``now``: what is left by now, after a stop in the middle say.
+        Raises `AgentError` without a model, `ConfigurationError` for a price that is unknown."""
         profile = self.roles.pool.profile(self._chain(role)[0])
         usd = profile.price.most(input_tokens, output_tokens) if profile.price else None
         each = by_cap(1, input_tokens + output_tokens, usd)
-        spent = self.journal.state.phase_spent.by_cap
-        if self.journal.state.options.budget.max_usd is not None and None in (usd, spent["max_usd"]):
+        state = self.journal.state
+        spent = (Spent.of(state.usage, state.reservations) if now else state.phase_spent).by_cap
+        if state.options.budget.max_usd is not None and None in (usd, spent["max_usd"]):
             raise unpriced(self.roles.pool.provider(self._chain(role)[0]).name)
         counts = {
             name: share.requests(spent[name] or 0, each[name] or 0)

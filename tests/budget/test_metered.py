@@ -15,7 +15,15 @@ from deep_research.models.pool import ModelPool, Shared
 from deep_research.models.profiles import Price, Profile
 from deep_research.models.retry import Persistence
 from deep_research.models.verdicts import Verdict, failure
-from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, ModelRole, RunOptions, Spent
+from deep_research.state import (
+    Budget,
+    DeepResearchPhase,
+    DeepResearchState,
+    ModelRole,
+    Reservation,
+    RunOptions,
+    Spent,
+)
 from deep_research.state.events import RunAborted, RunResumed
 from deep_research.state.phases import AbortReason
 from deep_research.testing import MemoryJournal
@@ -381,6 +389,23 @@ def test_it_can_be_told_which_cap_has_room_for_how_many():
     assert by_cap(at_analysis(Budget(max_usd=1.0), Spent(), free, asked=idle)) == {}
     one_left = at_analysis(Budget(max_model_calls=2), Spent(model_calls=1), asked=idle)
     assert by_cap(one_left, ModelRole.SUMMARIZER) == {"max_model_calls": 0}  # it is never the first
+
+
+def test_what_was_spent_since_the_phase_began_is_not_there_by_now():
+    models = at_analysis(Budget(max_model_calls=8), Spent(), asked=frozenset())
+    lost = Reservation(
+        call_id="1",
+        role="analyzer",
+        phase=DeepResearchPhase.ANALYSIS,
+        model="m",
+        input_tokens=1,
+        output_tokens=1,
+    )
+    in_flight = lost, lost.model_copy(update={"call_id": "2"})
+    state = models.journal.state.model_copy(update={"reservations": in_flight})
+    resumed = models.roles.of_run(MemoryJournal(state))
+    asked = (ModelRole.ANALYZER, DeepResearchPhase.ANALYSIS, 80, 20)
+    assert (resumed.affordable(*asked), resumed.affordable(*asked, now=True)) == (4, 2)
 
 
 def test_what_a_report_takes_is_not_there_for_the_analysis():

@@ -1,5 +1,6 @@
 """A cap on what models may take: sources are read as far as it goes, the report is written, and all of it is told."""
 
+import asyncio
 import json
 
 import pytest
@@ -31,12 +32,12 @@ def large_corpus(tmp_path_factory):
     return towers(tmp_path_factory.mktemp("many-towers"), 40, 560)
 
 
-def researched(corpus, tmp_path, **fields):
+def made(corpus, tmp_path, **fields):
     wide = tmp_path / "models.toml"
     wide.write_text(
         '["reading:"]\ncontext = 100000\noutput = 16000\nprice = { input = 3.0, output = 15.0 }\n'
     )
-    made = {
+    usual = {
         "corpus": corpus,
         "model": [ReadingModel()],
         "store": "memory",
@@ -45,7 +46,11 @@ def researched(corpus, tmp_path, **fields):
         "max_sources_per_query": 40,
         "max_iterations": 1,
     }
-    with DeepResearch(**made | fields) as research:
+    return DeepResearch(**usual | fields)
+
+
+def researched(corpus, tmp_path, **fields):
+    with made(corpus, tmp_path, **fields) as research:
         return research.run(QUESTION)
 
 
@@ -151,6 +156,39 @@ def test_a_section_that_is_asked_for_again_does_not_cost_the_long_report(corpus,
     assert result.usage.model_calls == 8
     assert result.report_metadata.writer == "synthesizer"
     assert result.report.count("## On F") == 2
+
+
+class WaitingModel(HastyModel):
+    """Never ends a section."""
+
+    def __init__(self):
+        super().__init__()
+        self.at_a_section = asyncio.Event()
+
+    async def send(self, call, on_text=None):
+        if SECTION in call.messages[-1].content:
+            self.at_a_section.set()
+            await asyncio.Event().wait()
+        return await super().send(call, on_text)
+
+
+def test_a_long_report_that_was_stopped_has_as_many_sections_as_are_paid_for_by_then(corpus, tmp_path):
+    stopped, fields = WaitingModel(), {"store": None, "report_words": 4_000, "max_model_calls": 12}
+
+    async def stop():
+        async with made(corpus, tmp_path, model=[stopped], **fields) as research:
+            run = asyncio.create_task(research.arun(QUESTION))
+            await asyncio.wait_for(stopped.at_a_section.wait(), 60)
+            run.cancel()
+            await asyncio.gather(run, return_exceptions=True)
+
+    asyncio.run(stop())
+    with made(corpus, tmp_path, **fields) as research:
+        (known,) = research.list()
+        assert known.status != "completed"
+        result = research.resume(known.research_id)
+    assert result.usage.model_calls <= 12
+    assert result.report_metadata.writer == "synthesizer"
 
 
 class DoubtfulModel(ReadingModel):

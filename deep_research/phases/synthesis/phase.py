@@ -29,7 +29,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         handoff = self.handoff(state)
         if models and getattr(self.agent, "uses_model", False):
             output = longest_output(handoff.words)
-            requests = models.affordable(ModelRole.SYNTHESIZER, self.phase, INPUT, output)
+            requests = models.affordable(ModelRole.SYNTHESIZER, self.phase, INPUT, output, now=True)
             handoff = handoff.model_copy(update={"requests": requests})
         answer = await self.ask(handoff, models)
         await journal.record(
