@@ -63,7 +63,7 @@ def condense(
 
 def _picks(text: str, sentences: Sentences, scores: Sequence[float], limit: float) -> Iterator[int]:
     """Places of sentences in the order in which they are to be kept, those that belong to them before them, until they
-    have ``limit`` characters."""
+    have ``limit`` characters. What needs more than half of them and does not fit leaves the room to others."""
     starts, ends, terms, above = sentences.starts, sentences.ends, sentences.terms, sentences.under
     queue = [
         (-score / max(SHORT, end - start) ** BY_LENGTH, place)
@@ -75,6 +75,7 @@ def _picks(text: str, sentences: Sentences, scores: Sequence[float], limit: floa
     told: set[str] = set()
     taken: set[int] = set()
     said: set[str] = {""}
+    half = limit / 2
     while queue and limit > 0.0:
         value, place = heapq.heappop(queue)
         if place in taken:
@@ -94,8 +95,10 @@ def _picks(text: str, sentences: Sentences, scores: Sequence[float], limit: floa
         along = under >= 0 and under not in taken and _explains(sentences, place)
         for needed in (under, place) if along else (place,):
             taken.add(needed)
-            said.update(terms[needed])
-            limit -= ends[needed] - starts[needed] + JOINT
+            length = ends[needed] - starts[needed] + JOINT
+            if length <= max(limit, half):
+                said.update(terms[needed])
+                limit -= length
             yield needed
 
 

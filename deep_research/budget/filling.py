@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from deep_research.budget.rendering import Condensed, Piece, cut, longest
 from deep_research.evidence.debris import is_debris, may_be_debris
@@ -108,14 +109,13 @@ class Filling:
         held = set(kept)
         for _ in range(BESIDE):
             if self._fills(made):
-                break
-            beside = self._beside(held)
-            more = next((place for place in beside if self._fits(self._drawn({*held, place}))), None)
+                return made
+            more = next((one for one in self._beside(held) if self._fits(self._drawn({*held, one}))), None)
             if more is None:
-                return self._cut_to_fill(made, held, beside)
+                break
             held.add(more)
             made = self._drawn(held)
-        return made
+        return self._cut_to_fill(made, held, self._beside(held))
 
     def _cut_to_fill(self, made: Condensed, kept: Collection[int], places: Iterable[int]) -> Condensed:
         """``made`` of the kept places, with a piece of the first of the others that fills the room."""
@@ -132,25 +132,29 @@ class Filling:
         return self._drawn(kept, Piece(place, stop)) if stop > start else Condensed("", ())
 
     def _beside(self, kept: Collection[int]) -> list[int]:
-        """A few places next to kept ones, those first that can best be cut and then those that matter most; none that
-        says nothing, or what is kept."""
+        """A few places next to kept ones, those first that can best be cut and then those that matter most; else of all
+        places. None that says nothing, or what is kept."""
         told = {self._words(place) for place in kept}
-        beside = {place + step for place in kept for step in (-1, 1)}.difference(kept)
-        return sorted(
-            (
-                place
-                for place in beside
-                if 0 <= place < len(self.sentences)
+
+        def adds(place: int) -> bool:
+            words = self._words(place)
+            return (
+                place not in kept
                 and self.scores[place] > 0.0
-                and self._words(place) not in told
-                and not says_nothing(self._words(place))
-            ),
+                and words not in told
+                and not says_nothing(words)
+            )
+
+        beside = {place + step for place in kept for step in (-1, 1)}.intersection(range(len(self.sentences)))
+        in_order = sorted(
+            filter(adds, beside),
             key=lambda place: (
                 self.sentences.blocks[place].kind in _HARD_TO_CUT,
                 -self.scores[place],
                 place,
             ),
-        )[:BESIDE]
+        )
+        return in_order[:BESIDE] or list(islice(filter(adds, self._by_score()), BESIDE))
 
     def _piece(self) -> Condensed:
         """As much as fits of the sentence that matters most, and of the next one."""

@@ -13,6 +13,8 @@ from deep_research.state import Span
 GAP = "[…]"  # for what is left out
 CUT = "…"  # for the rest of a sentence
 _BULLET = "- "
+_LONG_WORD = 60  # characters; what is longer is no word, or of a script without spaces
+_BACK = 8  # words that a piece is made shorter by, where by the last of them it is counted as more
 _NEAR = 100  # characters between two sentences that go along when both are kept: marks of lists, code, tables
 
 
@@ -95,12 +97,21 @@ def longest(text: str, start: int, end: int, fits: Callable[[int], bool]) -> int
             fit = middle
         else:
             over = middle
-    stop = fit
-    if fit < end and not text[fit].isspace():
-        space = max(text.rfind(mark, start, fit) for mark in " \n\t")
-        stop = space if space > start else fit
-    stop = start + len(text[start:stop].rstrip())
-    return stop if stop > start and fits(stop) else start
+    for _ in range(_BACK):
+        fit = _end_of_word(text, start, fit, end)
+        if fit == start or fits(fit):
+            return fit
+        fit -= 1
+    return start
+
+
+def _end_of_word(text: str, start: int, stop: int, end: int) -> int:
+    """Where the last word ends before ``stop``, or ``stop`` itself within a very long one, or where there are none."""
+    if stop < end and not text[stop].isspace():
+        space = max(text.rfind(mark, start, stop) for mark in " \n\t")
+        if space > start and stop - space <= _LONG_WORD:
+            stop = space
+    return start + len(text[start:stop].rstrip())
 
 
 def _runs(sentences: Sentences, kept: Collection[int], piece: Piece | None) -> Iterator[tuple[int, int]]:

@@ -153,6 +153,41 @@ def test_of_a_text_that_is_nearly_all_headings_as_many_are_kept_as_fit(rest):
         assert rest.strip() in made.text
 
 
+def test_what_does_not_fit_at_all_leaves_its_room_to_what_does():
+    notes = " ".join(f"Note {n} of the keeper says that wind {n * 7} came up." for n in range(200))
+    endless = "wind and keeper and note and fog and lamp " * 300
+    for text in (f"{endless}. {notes}", f"{notes} {endless}"):
+        for room in (1_500, 4_000, 9_000):
+            made = condense(text, room, query="keeper note wind", measure=len)
+            check(text, room, made, len)
+            assert len(made.text) >= 0.9 * room
+
+
+def test_a_sentence_that_is_not_beside_the_kept_ones_fills_the_room_as_well():
+    text = "```\nkeeper()\nfog()\nthe()\n```\n" + " ".join(str(n) for n in range(1_000, 1_300))
+    for room in (200, 700):
+        assert len(condense(text, room, measure=len).text) >= 0.9 * room
+
+
+def test_one_early_space_does_not_cost_the_rest_of_a_long_word():
+    text = "図1 " + "灯台は古い塔石風海" * 100
+    for room in (100, 600):
+        assert len(condense(text, room, measure=len).text) >= 0.9 * room
+
+
+def test_a_piece_that_is_counted_as_more_than_a_longer_one_is_made_shorter():
+    """As some encodings count, where the end of a word changes how it is cut into tokens."""
+    text = "wind and keeper and note and fog and lamp " * 30
+
+    def measure(piece):
+        return len(piece) // 4 + 2 * (len(piece) % 5 == 0)
+
+    for room in range(30, measure(text)):
+        made = condense(text, room, measure=measure)
+        check(text, room, made, measure)
+        assert measure(made.text) >= 0.7 * room
+
+
 def test_a_heading_comes_with_what_stands_under_it():
     made = condense(TEXT, 170, query="How did they write down wind and weather?", measure=len).text
     assert made.index("## Keepers") < made.index("wind and weather")
