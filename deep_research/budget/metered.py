@@ -109,9 +109,12 @@ class RunModels:
         *,
         now: bool = False,
     ) -> int | None:
-        """How many requests of this size all caps have room for, see `affordable_by_cap`; None: no cap."""
-        counts = self.affordable_by_cap(role, phase, input_tokens, output_tokens, now=now)
-        return min(counts.values(), default=None)
+        """How many requests of this size all caps have room for, see `affordable_by_cap`; None: no cap. ``now``: of what
+        is left by now, in budgets that are shared as well."""
+        counts = list(self.affordable_by_cap(role, phase, input_tokens, output_tokens, now=now).values())
+        if now:
+            counts += self.purse.requests(self._most_of(role, input_tokens, output_tokens))
+        return min(counts, default=None)
 
     def affordable_by_cap(
         self,
@@ -126,18 +129,22 @@ class RunModels:
         the phase began, by the name of each cap that is set and bounds them. It follows from the log alone, so budgets
         that are shared with other runs are not looked at. ``now``: what is left by now, after a stop in the middle say.
         Raises `AgentError` without a model, `ConfigurationError` for a price that is unknown."""
-        profile = self.roles.pool.profile(self._chain(role)[0])
-        usd = profile.price.most(input_tokens, output_tokens) if profile.price else None
-        each = by_cap(1, input_tokens + output_tokens, usd)
+        each = self._most_of(role, input_tokens, output_tokens)
         state = self.journal.state
         spent = (Spent.of(state.usage, state.reservations) if now else state.phase_spent).by_cap
-        if state.options.budget.max_usd is not None and None in (usd, spent["max_usd"]):
+        if state.options.budget.max_usd is not None and None in (each["max_usd"], spent["max_usd"]):
             raise unpriced(self.roles.pool.provider(self._chain(role)[0]).name)
         counts = {
             name: share.requests(spent[name] or 0, each[name] or 0)
             for name, share in self.allowance(phase, role).shares.items()
         }
         return {name: count for name, count in counts.items() if count is not None}
+
+    def _most_of(self, role: ModelRole, input_tokens: int, output_tokens: int) -> dict[str, float | None]:
+        """What one request of this size takes at most, by the name of the cap on it."""
+        profile = self.roles.pool.profile(self._chain(role)[0])
+        usd = profile.price.most(input_tokens, output_tokens) if profile.price else None
+        return by_cap(1, input_tokens + output_tokens, usd)
 
     def bytes_a_token(self, model: str) -> float | None:
         """What had been measured of the texts of a model when this pass of the phase began."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Literal
 
 from pydantic import ValidationError
@@ -189,6 +189,15 @@ class Purse:
     def in_dollars(self) -> bool:
         """Whether there is a cap on dollars, so that prices have to be known."""
         return any(budget.budget.max_usd is not None for budget in self._budgets)
+
+    def requests(self, each: Mapping[str, float | None]) -> list[int]:
+        """How many requests that take so much each cap has room for at this moment. Others may be quicker."""
+        return [
+            int(left / most)
+            for budget in self._budgets
+            for name, left in budget.left.on_models.items()
+            if (most := each[name])
+        ]
 
     # Requests to models; the lock is held
 

@@ -39,9 +39,12 @@ def _walked(value: Any, change: Callable[[str], str]) -> Any:
         changed = {name: _walked(getattr(value, name), change) for name in type(value).model_fields}
         return value.model_copy(update=changed)
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{f.name: _walked(getattr(value, f.name), change) for f in fields(value)})
+        return replace(
+            value, **{f.name: _walked(getattr(value, f.name), change) for f in fields(value) if f.init}
+        )
     if isinstance(value, list | tuple):
-        return type(value)(_walked(item, change) for item in value)
+        items = [_walked(item, change) for item in value]
+        return value._make(items) if hasattr(value, "_make") else type(value)(items)
     if isinstance(value, dict):
         return {_walked(key, change): _walked(item, change) for key, item in value.items()}
     return value

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from deep_research import DeepResearch
+from deep_research import DeepResearch, SharedBudget
 from deep_research.testing.reading import ReadingModel
 
 SECTION = "Write the text of the section"
@@ -156,6 +156,14 @@ def test_a_section_that_is_asked_for_again_does_not_cost_the_long_report(corpus,
     assert result.usage.model_calls == 8
     assert result.report_metadata.writer == "synthesizer"
     assert result.report.count("## On F") == 2
+
+
+@pytest.mark.parametrize("most", [9, 12])
+def test_a_long_report_has_as_many_sections_as_a_shared_budget_has_left(corpus, tmp_path, most):
+    shared = SharedBudget(max_usd=9.0, within=SharedBudget(max_model_calls=most))
+    result = researched(corpus, tmp_path, model=[HastyModel()], report_words=4_000, shared_budget=shared)
+    assert result.usage.model_calls <= most
+    assert result.report_metadata.writer == "synthesizer"
 
 
 class WaitingModel(HastyModel):
