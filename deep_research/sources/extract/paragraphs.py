@@ -58,8 +58,11 @@ def flowing(lines: Sequence[Line], setting: Setting) -> list[str]:
     last, above = "", Line("")
     for line in lines:
         text = line.text.strip()
-        if not text:
+        if line.row:
+            paragraphs.append(line.row)
+        if line.row or not text:
             open_ = False
+            last, above = "", Line("")
             continue
         text = _BULLET.sub("- ", text, count=1) if _BULLET.match(text) else text
         # What begins in capitals after a short line is seldom the same sentence.
@@ -138,5 +141,9 @@ def gap(before: str, text: str) -> str:
     return ALONG if kind and kind == _kind(before) else "\n\n"
 
 
+def is_row(text: str) -> bool:
+    return " | " in text or text.startswith("| ") or text.endswith(" |")
+
+
 def _kind(text: str) -> str:
-    return "row" if " | " in text else "item" if _ITEM.match(text) else ""
+    return "row" if is_row(text) else "item" if _ITEM.match(text) else ""

@@ -17,6 +17,7 @@ _DELIMITERS = ",;\t|"
 _SAMPLE = 20_000  # characters
 _MOST_COLUMNS = 500
 _FIELD = 100_000  # characters
+NO_HEADER = "| | |"
 _NUMBER = re.compile(r"[-+]?[\d.,  %€$£]*\d[\d.,  %€$£]*\Z")
 
 
@@ -35,7 +36,7 @@ def written(rows: list[list[str]]) -> Iterator[str]:
     if not rows:
         return
     if len(rows[0]) > 1 and not is_header(rows):
-        yield "| | |"
+        yield NO_HEADER
     for row in rows:
         yield line(row)
 
