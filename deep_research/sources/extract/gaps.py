@@ -7,6 +7,7 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from math import hypot
 from typing import Any
 
@@ -15,6 +16,7 @@ _SAME_LINE = 0.8  # of the size: what is raised or lowered by less stands in the
 _BACK = 0.4  # of the size, by which what is drawn left of the piece before may reach into it
 _SHORT = 25  # times the size; where longer lines end is of no interest, as they are prose
 _WIDE_STEP = -500.0  # thousandths of the size, back; steps that are less wide stay in the word or between two
+_MANY_SHORT = 0.25  # of the lines of a page, from which on they may be cells
 _CODES = 65_536
 _USUAL_WIDTH = 500.0  # thousandths of the size
 _AFTER_SPACE = re.compile(rb"(?<= )(?=[^ ])")
@@ -87,10 +89,8 @@ class Widths:
                 if 0 <= code < 256:
                     self._one[code] = float(width.get_object()) * scale
         else:  # one of those that every program knows
-            from pypdf.generic._font import Font
-
-            known = Font.from_font_resource(font).character_widths
-            self._one = [float(known.get(chr(code), _USUAL_WIDTH)) for code in range(256)]
+            encoding = font.get("/Encoding", "")
+            self._one = _known_widths(str(font["/BaseFont"]), encoding if isinstance(encoding, str) else "")
 
     def _read_composite(self, said: Sequence[Any]) -> None:
         at = 0
@@ -109,6 +109,17 @@ class Widths:
 _UNKNOWN = Widths({})
 
 
+@lru_cache(maxsize=64)
+def _known_widths(name: str, encoding: str) -> list[float]:
+    from pypdf.generic import DictionaryObject, NameObject
+    from pypdf.generic._font import Font
+
+    said = {"/Subtype": "/Type1", "/BaseFont": name, "/Encoding": encoding or "/WinAnsiEncoding"}
+    font = DictionaryObject({NameObject(key): NameObject(value) for key, value in said.items()})
+    known = Font.from_font_resource(font).character_widths
+    return [float(known.get(chr(code), _USUAL_WIDTH)) for code in range(256)]
+
+
 class _Pen:
     """Goes over a page as a program that draws it would, as far as that tells where text stands."""
 
@@ -123,6 +134,8 @@ class _Pen:
         self._widths = _UNKNOWN
         self._size, self._between, self._words, self._stretch = 1.0, 0.0, 0.0, 1.0
         self._found: list[Operation] = []
+        self._has_gaps = False
+        self._lines = self._short = 0
         self._begun = 0.0  # where the line began
         self._gap: Mark | None = None  # the last one of the line
         # Where the piece before stands: start, end, base.
@@ -156,7 +169,11 @@ class _Pen:
                 ArithmeticError,
             ):  # a damaged step is passed over
                 self._found[count:] = [operation]
-        return self._found
+        if self._has_gaps or self._short > _MANY_SHORT * self._lines:
+            return self._found
+        return [
+            operation for operation in self._found if type(operation[0]) is not Mark
+        ]  # each costs pypdf a step
 
     def _go_on(self, operation: Operation) -> None:
         operands, operator = operation
@@ -240,6 +257,8 @@ class _Pen:
         if abs(base - last[2]) > _SAME_LINE * em:
             short = last[1] - self._begun < _SHORT * em
             mark = Mark(last[1], start, False) if short else None
+            self._lines += 1
+            self._short += short
             if self._gap is not None:
                 self._gap.line_end = last[1]
             self._last, self._begun, self._gap = (start, end, base), start, None
@@ -247,6 +266,7 @@ class _Pen:
         if start - last[1] > GAP * em or end < last[0] + _BACK * em:
             self._last = (start, end, base)
             self._gap = Mark(last[1], start, True)
+            self._has_gaps = True
             return self._gap
         self._last = (min(last[0], start), max(last[1], end), last[2])
         return None

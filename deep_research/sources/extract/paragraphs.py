@@ -14,6 +14,7 @@ _ITEM = re.compile(r"\s*(?:[•◦▪‣●–—*-]|\(?\d{1,2}[.)]|\(?[a-z][.)]
 _BULLET = re.compile(r"\s*[•◦▪‣●]\s*")
 _NUMBERED = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,3}\.?\s+[A-Z]\S*(?:\s+\S+){0,9}\Z")
 _COLUMNS = re.compile(r"\S(?:\s{3,}|\t)\S")
+_JOINTS = ("-", "‐", "/", "–", "—")
 _ENDS = (".", "!", "?", ":", ";", "”", '"', ")", "]")
 _COMPOUND = frozenset(
     ("self", "well", "non", "cross", "long", "short", "high", "low", "half", "three", "four")
@@ -98,7 +99,7 @@ def joined(before: str, text: str) -> str:
         if start in _COMPOUND:
             return before + text
         return before[:-1] + text
-    if before.endswith(("-", "‐", "/")) and not before.endswith((" -", " /")):
+    if before.endswith(_JOINTS) and not before[:-1].endswith(" "):
         return before + text
     return f"{before} {text}"
 

@@ -27,7 +27,8 @@ MAX_PAGES = 500
 _TOO_LITTLE = 20  # characters a page, below which it is a picture of a page with a stamp on it
 _NAMELESS = r"^\(?(?:anonymous|unspecified|none)\)?$"
 _NOT_A_TITLE = re.compile(
-    rf"{_NAMELESS}|untitled|microsoft word|powerpoint|\.(?:docx?|indd|tex|pdf|qxd|pptx?|dvi)\b|^\W*$"
+    rf"{_NAMELESS}|untitled|microsoft word|powerpoint"
+    r"|\.(?:docx?|indd|tex|pdf|qx[dp]|pptx?|dvi|exe|wpd|rtf|xlsx?|p65|ps|txt|html?)\b|^\W*$"
     r"|^(?:title|document\d*|slide \d+)$|https?://",
     re.IGNORECASE,
 )

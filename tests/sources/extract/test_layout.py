@@ -4,7 +4,7 @@ import pytest
 
 from deep_research.sources.extract.layout import has_columns, is_shattered, with_label
 from deep_research.sources.extract.margins import without_margins
-from deep_research.sources.extract.paragraphs import flowing, setting_of
+from deep_research.sources.extract.paragraphs import flowing, joined, setting_of
 from deep_research.sources.extract.typeset import Cell, Line
 
 CELLS = ["Year", "Vessels", "Tonnage", "1938", "312", "148,200", "1952", "41", "19,870"]
@@ -56,6 +56,12 @@ def test_laid_out_lines_become_rows_and_items():
     assert paragraphs("Lamps", *table, "Then it was rebuilt.") == ["Lamps", *rows, "Then it was rebuilt."]
     items = ["1. Trim the wick to six millimetres.", "Tools", "- a funnel"]
     assert paragraphs(*items) == items
+
+
+def test_what_is_broken_at_a_dash_has_no_space_there_and_a_dash_between_spaces_keeps_its_own():
+    assert joined("Docket No. FAA–2020–", "0686") == "Docket No. FAA–2020–0686"
+    assert joined("the wall—", "which is old") == "the wall—which is old"
+    assert joined("the wall –", "which is old") == "the wall – which is old"
 
 
 def test_a_number_that_says_page_goes_even_below_a_header_and_of_two_pages_both_headers_count():
