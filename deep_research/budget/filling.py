@@ -38,7 +38,7 @@ class Filling:
         """As many of the picks (places, in the order of what they matter) as fit, about ``limit`` characters. What they
         leave is filled with what stands beside them; where none fits, with one sentence or a piece of it."""
         made, kept = self._whole(picks, limit)
-        if kept:
+        if any(not self._announces(place) for place in kept):
             return self._topped(made, kept)
         made = self.single()
         return made if self._fills(made) else max(made, self._piece(), key=_length)
@@ -52,6 +52,13 @@ class Filling:
                 start, end = self.sentences[place]
                 return Condensed(self.text[start:end], (Span(start=start, end=end),))
         return self._piece()
+
+    def _announces(self, place: int) -> bool:
+        """Whether it is a heading or the first row of a table, which say nothing alone."""
+        blocks = self.sentences.blocks
+        kind = blocks[place].kind
+        is_first = place == 0 or blocks[place - 1] is not blocks[place]
+        return kind is BlockKind.HEADING or (kind is BlockKind.TABLE and is_first)
 
     def _whole(self, picks: Sequence[int], limit: float) -> tuple[Condensed, set[int]]:
         """The longest that fits of what is drawn with different limits; and the places in it."""
@@ -140,9 +147,9 @@ class Filling:
         return cut(self.text, start, end, self.room, self.measure)
 
     def _by_score(self) -> list[int]:
-        """All places, those that matter most first; headings only where there is nothing else."""
+        """All places, those that matter most first; what only announces others where there is nothing else."""
         order = sorted(range(len(self.sentences)), key=lambda place: (-self.scores[place], place))
-        return [p for p in order if self.sentences.blocks[p].kind is not BlockKind.HEADING] or order
+        return [place for place in order if not self._announces(place)] or order
 
     def _telling(self, places: Sequence[int]) -> Sequence[int]:
         """The first few that say something."""

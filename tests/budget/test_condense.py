@@ -136,6 +136,13 @@ def test_a_row_comes_with_the_head_of_its_table():
     assert "| Lantern | 4 metres |" in made
 
 
+def test_a_heading_or_the_head_of_a_table_is_never_all_that_is_kept():
+    for room in range(15, 200):
+        kept = condense(TEXT, room, query="How high is the lantern in metres?", measure=len).text
+        kept = kept.replace("[…]", "").replace("| Part | Height |", "")
+        assert [line for line in kept.splitlines() if line and not line.startswith("#")]
+
+
 def test_a_heading_comes_with_what_stands_under_it():
     made = condense(TEXT, 170, query="How did they write down wind and weather?", measure=len).text
     assert made.index("## Keepers") < made.index("wind and weather")
