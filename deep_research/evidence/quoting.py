@@ -14,6 +14,9 @@ from deep_research.state import Span
 
 MAX_SENTENCES = 3
 MAX_QUOTE_CHARS = 480
+MAX_OPENING_CHARS = 360
+MIN_OPENING_WORDS = 8
+FAR_IN = 4_000  # characters in which the opening of a text is looked for
 MIN_QUOTE_CHARS = 25
 MAX_TERM_CHARS = 120
 _BACK = r"he|she|it|they|his|her|its|their|this|these|that|those|such|the same"
@@ -170,6 +173,34 @@ def _term(text: str, start: int) -> int:
     line = text[begin:end]
     is_term = 0 < len(line) <= MAX_TERM_CHARS and line[0] not in "#-|*`~" and line[-1] not in ".!?:;,"
     return begin if is_term and (not begin or text.endswith("\n\n", 0, begin)) else start
+
+
+def opening(text: str, span: Span, *, alone: bool = False) -> Span | None:
+    """How a passage begins: its first sentences that say something by themselves and follow each other. The opening of a
+    text stands ``alone``: "This module" points at nothing before it."""
+    told = sentences(text, span.start, min(span.end, span.start + FAR_IN))
+    for first, sentence in enumerate(told):
+        if not is_statement(text, sentence):
+            continue
+        if leans_back(text[sentence.start : sentence.end]) and not alone:
+            continue
+        last = first
+        while (
+            last + 1 < min(len(told), first + MAX_SENTENCES)
+            and _flows(text, told[last], told[last + 1])
+            and is_statement(text, told[last + 1])
+            and told[last + 1].end - sentence.start <= MAX_OPENING_CHARS
+        ):
+            last += 1
+        found = Span(start=sentence.start, end=told[last].end)
+        if len(text[found.start : found.end].split()) >= MIN_OPENING_WORDS:
+            return found
+    return None
+
+
+def leans_back(sentence: str) -> bool:
+    """Whether a sentence opens by pointing back to what stands before it."""
+    return _OPENS_BACKWARD.match(sentence) is not None
 
 
 def readable(text: str, start: int = 0, end: int | None = None) -> str:

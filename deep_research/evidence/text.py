@@ -60,6 +60,7 @@ _ROWS = """
     stand stood
     default defaults
     argument arguments parameter parameters
+    automatic automatically automation automated automate automates
 """
 _VARIANTS = {word: row.split()[0] for row in _ROWS.strip().splitlines() for word in row.split()}
 NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word

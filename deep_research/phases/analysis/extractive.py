@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from deep_research.evidence.agreement import filled
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.names import asked_names
-from deep_research.evidence.question import QuestionKind, is_broad, is_own, kind_of, parts
+from deep_research.evidence.question import QuestionKind, is_broad, is_own, is_survey, kind_of, parts
 from deep_research.evidence.quoting import (
     best_quote,
     expected_answer,
@@ -45,6 +45,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
+from deep_research.phases.analysis.overview import overview_findings
 from deep_research.phases.analysis.survey import survey
 from deep_research.state import ConfidenceLevel
 
@@ -115,8 +116,9 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
             return AnalyzerOutput()
         found += scan(source.content, place, scanner)
         titles.append(scanner.present(source.title))
-    if is_broad(handoff.original_query):
-        broad = broad_findings(handoff, found, scanner)
+    if is_survey(handoff.original_query):
+        survey_of = broad_findings if is_broad(handoff.original_query) else overview_findings
+        broad = survey_of(handoff, found, scanner)
         return AnalyzerOutput(
             findings=tuple(broad), addressed_gap_ids=tuple(sorted(_addressed(broad, handoff)))
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from deep_research.evidence.chains import chain
 from deep_research.evidence.entries import Item, asked
 from deep_research.evidence.names import key, runs
-from deep_research.evidence.question import is_broad, question_names
+from deep_research.evidence.question import is_survey, question_names
 from deep_research.evidence.trails import Lead, Trails, follow
 from deep_research.phases.analysis.chained import CATEGORY, chained
 from deep_research.phases.analysis.gaps import gaps
@@ -40,7 +40,7 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
         following=frozenset(s.index for s in handoff.sub_queries if s.iteration > 1),
     )
     others = [f for f in handoff.findings if f.category != CATEGORY]
-    broad = is_broad(handoff.original_query)
+    broad = is_survey(handoff.original_query)
     led = chained(
         handoff.original_query,
         question,

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import re
 
-from deep_research.evidence.question import QuestionKind, kind_of, parts, question_names, spelled
+from deep_research.evidence.question import (
+    QuestionKind,
+    is_broad,
+    is_survey,
+    kind_of,
+    parts,
+    question_names,
+    spelled,
+    subject,
+)
 from deep_research.evidence.text import content_words, is_name_like, stem
 from deep_research.phases.base import off_loop
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
@@ -14,6 +23,8 @@ WHOLE = "The whole question."
 PART = "A part of the question."
 KEY_WORDS = "The question's key words."
 NAME = "What the question asks of one of its names."
+SIDE = "A side of the subject."
+SIDES = ("introduction and overview", "history and first use", "kinds and examples", "how it works")
 
 _UNIT = 50  # characters of a question that are planned in the time of one small item
 _COMPARES = re.compile(r"\b(?:compared?|comparing|comparison|differences?|differ|versus|vs)\b", re.IGNORECASE)
@@ -34,6 +45,8 @@ class ExtractivePlanner:
 def plan(handoff: PlannerInput) -> PlannerOutput:
     """Pure."""
     question = " ".join(handoff.original_query.split())
+    if is_survey(question) and not is_broad(question):
+        return _survey(question, handoff)
     pieces = parts(question)
     planned = [PlannedQuery(query=question, rationale=WHOLE, priority=1)]
     if len(pieces) > 1:
@@ -44,6 +57,15 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
     planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in named]
     planned = _distinct(planned)[: handoff.max_sub_queries]
     return PlannerOutput(research_brief=_brief(question, pieces, planned), sub_queries=tuple(planned))
+
+
+def _survey(question: str, handoff: PlannerInput) -> PlannerOutput:
+    """A subject of few words is searched with what is usually told of one, so that more than its nearest texts are found."""
+    named = subject(question)
+    planned = [PlannedQuery(query=question, rationale=WHOLE, priority=1)]
+    planned += [PlannedQuery(query=f"{named} {side}", rationale=SIDE, priority=2) for side in SIDES]
+    planned = _distinct(planned)[: handoff.max_sub_queries]
+    return PlannerOutput(research_brief=_brief(question, [question], planned), sub_queries=tuple(planned))
 
 
 def _named(question: str, look: FirstLook) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from deep_research.evidence.question import is_broad, is_survey, wants_order_of_time
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.tables import table
 from deep_research.evidence.text import content_stems
@@ -18,10 +19,13 @@ from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.paragraphs import paragraphs
 from deep_research.phases.synthesis.statements import Statement, says_nothing, statements, within
+from deep_research.phases.synthesis.timelines import timeline
 from deep_research.report.render import escaped
 from deep_research.state import Source
 
 SUMMARY_STATEMENTS = 4
+SUMMARY_SOURCES = 3  # whose beginnings introduce an overview
+THEMED = 6  # statements beside the summary, to be parted by themes
 SUMMARY_SHARE = 0.3  # of the wanted length
 NEAR = 0.8  # of the best statement's relevance, for another in the summary that answers no part of its own
 MAX_TITLE = 200
@@ -32,6 +36,7 @@ ALL_WITHDRAWN = "All that was found stands in works that were retracted. It shou
 MAX_HEADING = 80
 FITTINGS = 3  # times that a report which came out too long is made shorter
 _MARKS = re.compile(r" \[[^\[\]\\]*\]")
+_NUMBER = re.compile(r"\A\d+(?:\.\d+)*\.?\s+(?=[^\W\d])")  # of a chapter, before its title
 _TABLES = {"": "Side by side", "Year": "Over the years", "Source": "Published figures"}
 
 
@@ -82,6 +87,8 @@ def _sound(told: list[Statement], sources: Sequence[Source]) -> tuple[list[State
 
 def _told(handoff: SynthesizerInput, kept: Sequence[Statement]) -> tuple[list[str], list[str]]:
     """The paragraphs of the summary, and the sections with what it does not say."""
+    if wants_order_of_time(handoff.original_query) and (made := timeline(kept)):
+        return made
     summary = _summary(handoff, kept)
     rest = [s for s in kept if not any(s is other for other in summary)]
     return paragraphs(summary, best_first=True), _sections(handoff, rest)
@@ -102,6 +109,9 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
     """The best statement, the best of each part of the question, and then what is nearly as near."""
     if not kept:
         return []
+    if _is_overview(handoff):
+        first = {s.source: s for s in reversed(kept)}
+        return [s for s in kept if first[s.source] is s][:SUMMARY_SOURCES]
     parts = _parts(handoff)
     first_of: dict[str, Statement] = {}
     for statement in kept:
@@ -124,6 +134,11 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
         chosen.append(statement)
         room -= statement.length
     return chosen
+
+
+def _is_overview(handoff: SynthesizerInput) -> bool:
+    """Whether the findings are excerpts of documents about a subject, each of which is a theme."""
+    return is_survey(handoff.original_query) and not is_broad(handoff.original_query)
 
 
 def _parts(handoff: SynthesizerInput) -> dict[str, str]:
@@ -163,7 +178,10 @@ def _sections(handoff: SynthesizerInput, rest: Sequence[Statement]) -> list[str]
             if len(own) > 1:
                 blocks += [f"## {escaped(heading(wording)).rstrip('?. ')}", *paragraphs(own)]
                 left = [s for s in left if s.finding.sub_query_id != part]
-    found, others = themes([unlabelled(s.finding.content) for s in left], handoff.original_query)
+    if _is_overview(handoff) or len(left) < THEMED:
+        found, others = [], list(range(len(left)))
+    else:
+        found, others = themes([unlabelled(s.finding.content) for s in left], handoff.original_query)
     for theme in found:
         blocks += [f"## {escaped(theme.heading)}", *paragraphs(left[place] for place in theme.places)]
     for title, group in _by_title(handoff, [left[place] for place in others]):
@@ -174,7 +192,7 @@ def _sections(handoff: SynthesizerInput, rest: Sequence[Statement]) -> list[str]
 
 def _by_title(handoff: SynthesizerInput, group: Sequence[Statement]) -> list[tuple[str, list[Statement]]]:
     """Statements without a theme under the titles of their sources; single ones together at the end, without."""
-    titles = {s.id: " ".join(s.title.split()) for s in handoff.sources}
+    titles = {s.id: _NUMBER.sub("", " ".join(s.title.split())) for s in handoff.sources}
     by_source: dict[str, list[Statement]] = {}
     for statement in group:
         by_source.setdefault(statement.source, []).append(statement)
@@ -211,7 +229,11 @@ def _limits(handoff: SynthesizerInput, *, left_out: int, debris: int) -> list[st
     lines = [f"- {escaped(_gap(gap.description))}" for gap in handoff.gaps if not gap.addressed]
     lines += [f"- {escaped(limit.line)}" for limit in handoff.limits]
     if left_out:
-        lines.append(f"- {left_out} further findings are left out to keep the wanted length.")
+        lines.append(
+            f"- {left_out} further findings are left out to keep the wanted length."
+            if left_out > 1
+            else "- A further finding is left out to keep the wanted length."
+        )
     if debris:
         lines.append(f"- Findings left out because they are captions, notices or markup: {debris}.")
     lines.append(
