@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 
 YEAR = re.compile(r"1\d{3}|20\d\d")
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
 _MONTH = "|".join(name.capitalize() for name in _MONTHS)
 _DATE = re.compile(
     rf"\b(?:(?P<day>\d{{1,2}}) )?(?P<month>{_MONTH}),? (?P<of>{YEAR.pattern})\b"

@@ -51,6 +51,17 @@ class QuestionKind(StrEnum):
     SURVEY = "survey"
 
 
+_SIDE = r"(?:an? |the )?(?P<{}>[^,;?]{{2,60}}?)"
+_COMPARED = tuple(
+    re.compile(pattern.format(_SIDE.format("one"), _SIDE.format("other")), re.IGNORECASE)
+    for pattern in (
+        r"\b(?:differ\w*|distinction|comparison)\b.*?\bbetween {} and {}(?:\s+(?:in|on|for|of|when)\b.*)?\W*$",
+        r"^\s*(?:please )?compare {} (?:and|with|to|against) {}(?:\s+(?:in|on|for|of|when|by)\b.*)?\W*$",
+        r"^\s*{} (?:vs\.?|versus) {}\W*$",
+        r"\bhow do(?:es)? {} differ from {}\W*$",
+    )
+)
+
 # What a comparison asks of its sides together: no side has it by itself.
 COMPARING = frozenset(
     words(
@@ -96,6 +107,23 @@ def kind_of(question: str) -> QuestionKind:
 def _asked_kind(question: str) -> QuestionKind:
     head = question[:LOOKED_AT]
     return next((kind for kind, pattern in _PATTERNS if pattern.search(head)), QuestionKind.FACT)
+
+
+def compared(question: str) -> tuple[str, ...]:
+    """The two things that a question compares with each other, as it calls them; none where it does not say so."""
+    line = " ".join(question[:LOOKED_AT].split())
+    for pattern in _COMPARED:
+        if match := pattern.search(line):
+            names = [_name_in(match["one"]), _name_in(match["other"])]
+            # "the Bell Rock and Skerryvore lighthouses": what both are stands behind the second.
+            return (names[0], names[1])
+    return ()
+
+
+def _name_in(side: str) -> str:
+    """The name in what is compared, or all of it where no capitals show one."""
+    named = [match.group() for match in _NAME.finditer(side)]
+    return max(named, key=len).removeprefix("the ") if named else side.strip()
 
 
 def is_broad(request: str) -> bool:

@@ -19,7 +19,7 @@ from deep_research.evidence.feedback import Scored, ranked
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.question import subject, wants_order_of_time
 from deep_research.evidence.quoting import best_quote, is_statement, leans_back, opening, readable
-from deep_research.evidence.ranking import Passage, TermScanner, stems_of
+from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.text import coverage
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
@@ -43,16 +43,16 @@ class _Excerpt:
     content: str
 
 
-def overview_findings(
-    handoff: AnalyzerInput, found: Sequence[Passage], scanner: TermScanner
-) -> list[AnalyzedFinding]:
+def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[AnalyzedFinding]:
     """The findings, the nearest first; none when no passage has all words of the subject."""
     texts = [source.content for source in handoff.sources]
     titles = [source.title for source in handoff.sources]
     rank = ranked(subject(handoff.original_query), found, texts, titles)
     if not any(rank.asked.keys() <= passage.counts.keys() for passage in rank.passages):
         return []
-    asked = {term: sqrt(weight) for term, weight in rank.asked.items()}  # the rarest word is not all of a subject
+    asked = {
+        term: sqrt(weight) for term, weight in rank.asked.items()
+    }  # the rarest word is not all of a subject
     likely = belonging(rank, titles)
     held: dict[int, set[str]] = defaultdict(set)
     for passage in rank.passages:

@@ -13,8 +13,8 @@ TITLE = "Timeline"
 
 
 def timeline(kept: Sequence[Statement]) -> tuple[list[str], list[str]] | None:
-    """The paragraphs of a summary and the section with the dates, or None where there are too few. The statements without a
-    date introduce it; where all have one, the nearest does."""
+    """The paragraphs of a summary and the section with the dates, or None where there are too few. The statements
+    without a date introduce it; where all have one, the nearest does."""
     dated = [(when, s) for s in kept if (when := date_of(s.finding.content)) is not None]
     undated = [s for s in kept if not any(s is other for _, other in dated)]
     if len(dated) < LEAST:
