@@ -134,12 +134,13 @@ def is_broad(request: str) -> bool:
 def is_survey(request: str) -> bool:
     """Whether it is too broad to be answered by a sentence: long, or for an overview or the history of something, or no
     more than the name of a subject."""
-    return is_broad(request) or subject(request) != request or _is_bare(request)
+    return is_broad(request) or subject(request) != " ".join(request.split()) or _is_bare(request)
 
 
 def subject(request: str) -> str:
     """What a survey is wanted of: a request without the words that ask for one."""
-    if is_broad(request):
+    request = " ".join(request.split())
+    if len(request) > LOOKED_AT or is_broad(request):
         return request
     rest = request
     while opening := _OPENS_SURVEY.match(rest):
@@ -156,10 +157,11 @@ def wants_order_of_time(request: str) -> bool:
 
 def _is_bare(request: str) -> bool:
     """Whether a request is a few words that neither ask nor tell, such as "lighthouse lamps"."""
-    spoken = words(request)
+    spoken = words(request[:LOOKED_AT])
     meant = [w for w in spoken if w.casefold() not in STOP_WORDS]
     return (
-        0 < len(meant) <= BARE
+        len(request) < LOOKED_AT
+        and 0 < len(meant) <= BARE
         and len(spoken) <= BARE + 1
         and request.strip()[-1:] not in (".", "?", "!")
         and re.fullmatch(rf"{_ASKING}|{_BIDDING}", spoken[0], re.IGNORECASE) is None

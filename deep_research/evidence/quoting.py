@@ -26,7 +26,7 @@ _BEFORE_BACK = r"(?:in|on|at|by|from|since|until|after|before|for|of) (?:\d{4},?
 _OPENS_BACKWARD = re.compile(rf"(?:(?:{_BEFORE_BACK})?(?:{_BACK})|however|also|but|and)\b", re.IGNORECASE)
 _RULE = re.compile(r"([-=~^*_#])\1{3}")  # what underlines a heading or parts sections
 _YEAR = re.compile(r"\b1\d{3}\b|\b20\d\d\b")
-_ITEM_MARK = re.compile(r"[ \t]*\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
+_ITEM_MARK = re.compile(r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
 _CODE = re.compile(r"\w[_.(\[=]\w|\w_|_\w|\(\)")
 _PROSE = re.compile(r"[^\W\d_]{2,}")
 # What an answer to each kind of question tends to hold.
@@ -48,7 +48,10 @@ _EXPECTED = tuple(
     (re.compile(rf"\b(?:{asking})\b", re.IGNORECASE), re.compile(answer))
     for asking, answer in (
         ("when|which year|what year|what date|how old", r"\b1\d{3}\b|\b20\d\d\b"),
-        (r"how much\b.*\b(?:costs?|paid|pay|price)\b|\b(?:price|expenses?|costs?) of", _MONEY),
+        (
+            r"how much\b.*\b(?:costs?|paid|pay|price)\b|what d(?:id|oes|o)\b.*\bcost\b|\b(?:price|expenses?|costs?) of",
+            _MONEY,
+        ),
         (
             "how (?:tall|high|long|far|deep|wide)|height|length",
             r"\d[\s\u00a0-]?(?:m|km|cm|mm|ft|feet|foot|metres?|meters?|miles?|years?|days?|hours?|minutes?|seconds?)\b",
@@ -67,6 +70,9 @@ _EXPECTED = tuple(
     )
 )
 
+# What each of them is called; empty where the pattern finds too much or too little to say that nothing fits.
+_KINDS = ("date", "sum of money", "measure", "number", "", "", "", "")
+assert len(_KINDS) == len(_EXPECTED)
 
 EXPLAINING_SENTENCES = 6  # of a quote that explains
 MOST_BEFORE = 2  # sentences that a quote takes along for what it points back to
@@ -186,7 +192,7 @@ def _units(text: str, span: Span) -> Iterator[Span]:
 
 def _is_next_item(text: str, one: Span, other: Span) -> bool:
     """Whether a sentence opens the next item of a list, or goes on with one."""
-    return _ITEM_MARK.fullmatch(text, one.end, other.start) is not None or (
+    return _ITEM_MARK.fullmatch(text[one.end : other.start].lstrip(" ")) is not None or (
         text[one.end - 1] != ":" and _flows(text, one, other)
     )
 
@@ -247,6 +253,11 @@ def opening(text: str, span: Span, *, alone: bool = False) -> Span | None:
         if len(text[found.start : found.end].split()) >= MIN_OPENING_WORDS:
             return found
     return None
+
+
+def is_list(text: str) -> bool:
+    """Whether a quote is a list with what announces it."""
+    return _ITEM_MARK.search(text) is not None
 
 
 def leans_back(sentence: str) -> bool:
@@ -330,6 +341,13 @@ def expected_answer(query: str) -> re.Pattern[str] | None:
     if found is None and _CLOSED.match(query):
         return YES_OR_NO
     return EXPLAINED if found is None and _HOW.search(query) else found
+
+
+def wanted(query: str) -> str:
+    """What kind of answer a question wants, in a word or two; empty when that cannot be told."""
+    if DECADE.search(query) or compared(query):
+        return ""
+    return next((_KINDS[place] for place, (asking, _) in enumerate(_EXPECTED) if asking.search(query)), "")
 
 
 def _root(side: str) -> str:

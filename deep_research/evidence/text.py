@@ -217,7 +217,7 @@ def question_terms(question: str) -> dict[str, float]:
             continue
         named = is_name_like(word) and (place > 0 or word[:1].isdigit())
         weight = NAME_WEIGHT if named or word in coded else 1.0
-        if word.casefold() in ASKING_WORDS or DECADE.fullmatch(word):
+        if word.casefold() in ASKING_WORDS:
             weight = 0.25
         key = stem(word)
         weights[key] = max(weight, weights.get(key, 0.0))

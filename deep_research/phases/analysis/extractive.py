@@ -9,12 +9,14 @@ asks: texts about something else give no finding.
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deep_research.evidence.agreement import filled
+from deep_research.evidence.dates import date_of
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.names import asked_names, key
 from deep_research.evidence.pairs import closeness, phrases
@@ -31,6 +33,7 @@ from deep_research.evidence.quoting import (
     best_quote,
     expected_answer,
     fits,
+    is_list,
     readable,
     stands_apart,
     weight_of,
@@ -38,6 +41,7 @@ from deep_research.evidence.quoting import (
 from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities, scan, stems_of
 from deep_research.evidence.rows import beside, unlabelled
 from deep_research.evidence.text import (
+    DECADE,
     NAME_WEIGHT,
     STOP_WORDS,
     asked_words,
@@ -65,6 +69,7 @@ MIN_LED = 0.5  # of what the question asks, for what a follow-up found about ano
 MIN_ASKED_NAMES = 0.6  # of them, by all findings together
 MIN_PART = 0.4  # of a question of several parts, when one of them is answered
 BESIDES = 0.3  # of what the best finding says of the question besides its names
+LIST_PENALTY = 0.1  # a list has many words, and some of them by chance
 ROW_PENALTY = 0.1  # a row of a table reads worse than a sentence that says the same
 BESIDE = 0.7  # relevance of a row that a table has for each of the things that are compared
 MOST_ROWS = 8
@@ -191,6 +196,7 @@ class _Batch:
     titles: list[set[str]]
     question: Mapping[str, float]
     phrases: frozenset[tuple[str, str]] = frozenset()
+    wants_lists: bool = False
     under: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
 
 
@@ -239,7 +245,9 @@ def _to_the_point(
 
 def _promise(passage: Passage, weights: Mapping[str, float], batch: _Batch) -> float:
     """What a passage covers together with its title, and a little for saying it often."""
-    reach = coverage(weights, batch.titles[passage.source] | set(passage.terms))
+    span = passage.span
+    dated = _decades(weights, batch.handoff.sources[passage.source].content[span.start : span.end])
+    reach = coverage(weights, batch.titles[passage.source] | set(passage.terms) | dated)
     return reach + 0.1 * bm25(passage, weights) / (sum(weights.values()) * 2.2)
 
 
@@ -255,10 +263,10 @@ def _draw(
         return None
     start, end, under = quote
     text = source.content[start:end]
-    if is_debris(text):
+    if is_debris(text) or (DECADE.search(aspect.query) and _is_of_another_time(expected, text)):
         return None
     said = stems_of(text)
-    own = said | under
+    own = said | under | _decades(weights, text)
     batch.under[source.id, start] = under
     reach = coverage(weights, own | context)
     named = {term: weight for term, weight in aspect.weights.items() if weight >= NAME_WEIGHT}
@@ -281,10 +289,16 @@ def _draw(
         relevance=round(
             _relevance(aspect, weights, own | context, source.title, text, batch)
             + 0.15 * fits(expected, text)
-            - ROW_PENALTY * (" | " in text),
+            - ROW_PENALTY * (" | " in text)
+            - LIST_PENALTY * (is_list(text) and not batch.wants_lists),
             6,
         ),
     )
+
+
+def _is_of_another_time(expected: re.Pattern[str] | None, text: str) -> bool:
+    """Whether a text tells a date, but none of the time that is asked about."""
+    return date_of(text) is not None and not fits(expected, text)
 
 
 def _relevance(
@@ -321,12 +335,18 @@ def _reach(finding: AnalyzedFinding, weights: Mapping[str, float], batch: _Batch
     return coverage(weights, stems_of(finding.content) | _title(finding, batch))
 
 
+def _decades(weights: Iterable[str], text: str) -> set[str]:
+    """Which of the decades that are asked about a text tells a year of."""
+    return {term for term in weights if DECADE.fullmatch(term) and re.search(rf"\b{term[:3]}\d\b", text)}
+
+
 def _title(finding: AnalyzedFinding, batch: _Batch) -> set[str]:
-    """What a finding need not say: its source's title, the heading or question it stands under."""
+    """What a finding need not say: its source's title, the heading or question it stands under, and the decade of its
+    years."""
     places = {s.id: n for n, s in enumerate(batch.handoff.sources)}
     quote = finding.quotes[0]
     under = batch.under.get((quote.source_id, quote.start), frozenset())
-    return batch.titles[places[finding.source_ids[0]]] | under
+    return batch.titles[places[finding.source_ids[0]]] | under | _decades(batch.question, finding.content)
 
 
 def _spread(findings: Iterable[AnalyzedFinding]) -> list[AnalyzedFinding]:

@@ -26,7 +26,7 @@ from deep_research.state import ConfidenceLevel, Span
 
 NEAR = 0.3  # of the best score, for a passage to be about the subject
 ABOUT = 0.45  # of the subject's words, that a document has; or a dated sentence and its title
-NAMED = 0.3  # of the subject's words, that an excerpt and its title have
+NAMED = 0.28  # of the subject's words, that an excerpt and its title have
 PER_SOURCE = 4
 MOST = 24  # excerpts
 MOST_DATED = 60

@@ -57,6 +57,12 @@ def by_side(
     return {thing: own for thing, own in groups.items() if own}, rest
 
 
+def introduction(thing: str, told: Sequence[Statement], titles: Mapping[str, str]) -> Statement:
+    """What introduces a thing: the first that a document with its name says, else the nearest to the question."""
+    own = [s for s in told if _speaks(titles.get(s.source, ""), thing)]
+    return min(own, key=lambda s: s.start) if own else told[0]
+
+
 def _speaks(text: str, thing: str) -> bool:
     """Whether a text names a thing, also in the plural."""
     within, name = f" {key(text)} ", key(thing)

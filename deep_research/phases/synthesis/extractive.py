@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.chains import LED
 from deep_research.evidence.question import compared, is_broad, is_survey, wants_order_of_time
-from deep_research.evidence.quoting import expected_answer, fits
+from deep_research.evidence.quoting import expected_answer, fits, wanted
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.tables import table
 from deep_research.evidence.text import content_stems
 from deep_research.evidence.themes import Theme, heading, themes
 from deep_research.phases.base import off_loop
-from deep_research.phases.synthesis.comparing import BOTH, by_side, side_by_side
+from deep_research.phases.synthesis.comparing import BOTH, by_side, introduction, side_by_side
 from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.paragraphs import paragraphs
@@ -85,7 +85,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     if withdrawn and withdrawn is not told:
         blocks += [f"## {WITHDRAWN}", *paragraphs(within(max(0, handoff.words // 4), withdrawn))]
     debris = sum(map(says_nothing, handoff.findings))
-    blocks += _limits(handoff, left_out=len(told) - len(kept), debris=debris)
+    blocks += _limits(handoff, [*told, *shown], left_out=len(told) - len(kept), debris=debris)
     return "\n\n".join(blocks)
 
 
@@ -150,9 +150,14 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
         first = {s.source: s for s in reversed(kept)}
         return [s for s in kept if first[s.source] is s][:SUMMARY_SOURCES]
     if things := compared(handoff.original_query):
-        groups, _ = by_side(things, kept, {source.id: source.title for source in handoff.sources})
+        titles = {source.id: source.title for source in handoff.sources}
+        groups, _ = by_side(things, kept, titles)
         if len(groups) > 1:
-            return groups[BOTH][:2] if BOTH in groups else [own[0] for own in groups.values()]
+            return (
+                groups[BOTH][:2]
+                if BOTH in groups
+                else [introduction(thing, own, titles) for thing, own in groups.items()]
+            )
     parts = _parts(handoff)
     first_of: dict[str, Statement] = {}
     for statement in kept:
@@ -271,11 +276,18 @@ def _cell(text: str) -> str:
     return escaped(text).replace("|", "\\|")
 
 
-def _limits(handoff: SynthesizerInput, *, left_out: int, debris: int) -> list[str]:
+def _limits(handoff: SynthesizerInput, told: Sequence[Statement], *, left_out: int, debris: int) -> list[str]:
     lines = [f"- {escaped(_gap(gap.description))}" for gap in handoff.gaps if not gap.addressed]
     lines += [f"- {escaped(limit.line)}" for limit in handoff.limits if limit.name not in _OF_STEPS]
     if handoff.findings and all(len(finding.source_ids) < 2 for finding in handoff.findings):
         lines.append(SINGLE)
+    kind = wanted(handoff.original_query)
+    if (
+        kind
+        and told
+        and not any(fits(expected_answer(handoff.original_query), s.finding.content) for s in told)
+    ):
+        lines.append(f"- No {kind} was found, as the question asks for.")
     if left_out:
         lines.append(
             f"- {left_out} further findings are left out to keep the wanted length."
