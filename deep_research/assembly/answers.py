@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deep_research.budget.report import text_output
+from deep_research.budget.report import AT_ONCE, text_output
 from deep_research.phases import summarizing
 from deep_research.phases.analysis import llm as reading
 from deep_research.phases.planning import llm as planning
 from deep_research.phases.refinement import llm as refining
-from deep_research.phases.synthesis import llm as writing
 from deep_research.phases.synthesis import sections
 from deep_research.state import ModelRole
 from deep_research.supervisor import reflection
@@ -19,7 +18,7 @@ def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
     """Tokens, thoughts included, for a report of so many words, or the largest part of it that is written at once."""
     report = text_output(report_words)
     if in_parts(report_words):
-        report = max(sections.OUTLINE_OUTPUT, text_output(section_words(report_words)))
+        report = sections.longest_output(report_words)
     return {
         ModelRole.PLANNER: planning.MOST_OUTPUT,
         ModelRole.ANALYZER: reading.MOST_OUTPUT,
@@ -32,9 +31,4 @@ def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
 
 def in_parts(report_words: int) -> bool:
     """Whether a report is planned and then written in sections."""
-    return report_words > writing.AT_ONCE
-
-
-def section_words(report_words: int) -> int:
-    """Of each section, where there are as many as there may be."""
-    return max(120, (report_words - sections.FRAME_WORDS) // sections.MOST_SECTIONS)
+    return report_words > AT_ONCE

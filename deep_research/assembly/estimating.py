@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deep_research.assembly.answers import answer_tokens, in_parts, section_words
+from deep_research.assembly.answers import answer_tokens, in_parts
 from deep_research.assembly.parts import Parts
 from deep_research.budget.demand import Kind, Kinds, Scale
 from deep_research.budget.estimate import Estimate, estimate
@@ -68,7 +68,7 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         merge=kind(ModelRole.ANALYZER, merging.MOST_OUTPUT),
         write=None if long else kind(ModelRole.SYNTHESIZER),
         outline=part(sections.OUTLINE_OUTPUT),
-        section=part(text_output(section_words(words))),
+        section=part(text_output(sections.section_words(words))),
         frame=part(text_output(sections.FRAME_WORDS)),
         judge=kind(ModelRole.REFINER),
         advise=kind(ModelRole.SUPERVISOR),

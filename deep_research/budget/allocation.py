@@ -21,7 +21,7 @@ from deep_research.budget.ladder import FidelityLevel, level_of_size
 from deep_research.errors import WindowError
 
 TOP_SOURCES = 5
-FILLED = 95  # hundredths of its size that a text made shorter fills at least
+FILLED = 90  # hundredths of its size that a text made shorter fills at least, but for very small sizes
 SENTENCE = 25  # tokens of about one: less of an item says nothing
 ALL_SETS = 8  # items up to which every set of them is tried
 FEW = 64  # items up to which more sets are tried than a steady number

@@ -9,29 +9,22 @@ of a table with its other rows.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
+from deep_research.budget.filling import JOINT, Filling, Measure, says_nothing
 from deep_research.budget.ladder import FidelityLevel
-from deep_research.budget.rendering import Condensed, bullets, cut, prose
-from deep_research.evidence.debris import is_debris, may_be_debris
+from deep_research.budget.rendering import Condensed, bullets, prose
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.salience import Sentences, salience, sentences_of
 from deep_research.state import Span
 
 __all__ = ["Condensed", "condense"]
 
-Measure = Callable[[str], int]
-
 BY_LENGTH = 0.3  # power of a sentence's length by which its score is divided
 SHORT = 20  # characters; what is shorter is not preferred for it
 AGAIN = 0.1  # of a score that is lost when all words were said before
 WITH_HEADING = 0.3  # of a sentence's length: a longer heading costs more than it explains
-JOINT = 3  # characters that a piece takes beside its own, about
-TRIES = 6  # to fill the room; each measures what it made
-ENOUGH = 0.95  # of the room
-FIRST = 0.985  # of the room that is filled at first: mostly it fits then
 SPARE = 1.1  # times the room is chosen from, since only of the whole is it known how characters are counted
-SINGLE = 64  # sentences that are tried where room is for one only
 
 
 def condense(
@@ -48,8 +41,8 @@ def condense(
 
     ``level`` asks for another form: `KEY_POINTS` for a list of sentences, `HEADLINE` for the one sentence that matters
     most. ``chosen`` are places of sentences (of `sentences_of`) that go before all others, the first most.
-    A sentence is cut, at a word and with ``…``, only where not one fits. Equal calls have equal results. Takes time
-    linear in the text, and measures it once as a whole.
+    A sentence is cut, at a word and with ``…``, only where whole ones do not fill the room. Equal calls have equal
+    results. Takes time linear in the text, and measures it once as a whole.
     """
     whole = measure(text)
     if whole <= room:
@@ -58,37 +51,14 @@ def condense(
         return Condensed("", ())
     sentences = sentences_of(text)
     scores = salience(text, sentences, query)
+    draw = bullets if level is FidelityLevel.KEY_POINTS else prose
+    filling = Filling(text, sentences, scores, room, measure, draw)
+    if level is FidelityLevel.HEADLINE:
+        return filling.single()
     limit = room * len(text) / whole  # in characters
-    if level is not FidelityLevel.HEADLINE:
-        draw = bullets if level is FidelityLevel.KEY_POINTS else prose
-        first = dict.fromkeys(chosen)
-        picks = [*first, *(p for p in _picks(text, sentences, scores, SPARE * limit) if p not in first)]
-        made = _filled(
-            room, limit, measure, lambda most: draw(text, sentences, _within(sentences, picks, most))
-        )
-        if made.spans:
-            return made
-    return _single(text, sentences, scores, room, measure)
-
-
-def _filled(room: int, limit: float, measure: Measure, draw: Callable[[float], Condensed]) -> Condensed:
-    """The longest that fits of what is drawn with different limits, which are in characters."""
-    best = Condensed("", ())
-    limit *= FIRST
-    for _ in range(TRIES):
-        made = draw(limit)
-        used = measure(made.text)
-        if used <= room:
-            best = max(best, made, key=lambda one: len(one.text))
-            if used >= ENOUGH * room:
-                break
-        limit *= min(SPARE, 0.99 * room / max(1, used))
-    while not best.spans and limit >= 1.0:
-        limit /= 2
-        made = draw(limit)
-        if measure(made.text) <= room:
-            best = made
-    return best
+    first = dict.fromkeys(chosen)
+    picks = [*first, *(p for p in _picks(text, sentences, scores, SPARE * limit) if p not in first)]
+    return filling.of(picks, limit)
 
 
 def _picks(text: str, sentences: Sentences, scores: Sequence[float], limit: float) -> Iterator[int]:
@@ -112,7 +82,7 @@ def _picks(text: str, sentences: Sentences, scores: Sequence[float], limit: floa
         if place not in looked_at:
             looked_at.add(place)
             words = text[starts[place] : ends[place]]
-            if words in told or _is_debris(words):
+            if words in told or says_nothing(words):
                 continue
             told.add(words)
             own = set(terms[place])
@@ -135,35 +105,3 @@ def _explains(sentences: Sentences, place: int) -> bool:
     return sentences.length(above) <= WITH_HEADING * sentences.length(place) or (
         sentences.blocks[place].kind is BlockKind.TABLE
     )
-
-
-def _is_debris(words: str) -> bool:
-    return may_be_debris(words) and is_debris(words)
-
-
-def _within(sentences: Sentences, picks: Sequence[int], limit: float) -> set[int]:
-    """Those that fit, in the order of the picks."""
-    kept: set[int] = set()
-    for place in picks:
-        length = sentences.length(place) + JOINT
-        if length <= limit:
-            kept.add(place)
-            limit -= length
-    return kept
-
-
-def _single(
-    text: str, sentences: Sentences, scores: Sequence[float], room: int, measure: Measure
-) -> Condensed:
-    """The sentence that matters most of those that fit; a piece of the best when none does."""
-    order = sorted(range(len(sentences)), key=lambda place: (-scores[place], place))
-    told = [place for place in order if sentences.blocks[place].kind is not BlockKind.HEADING] or order
-    shortest = sorted(told, key=lambda place: (sentences.length(place), place))[:1]
-    first = told[:SINGLE]
-    plain = [p for p in first if not _is_debris(text[sentences.starts[p] : sentences.ends[p]])] or first
-    for place in (*plain, *shortest):
-        start, end = sentences.starts[place], sentences.ends[place]
-        if measure(text[start:end]) <= room:
-            return Condensed(text[start:end], (Span(start=start, end=end),))
-    start, end = (sentences.starts[plain[0]], sentences.ends[plain[0]]) if plain else (0, len(text))
-    return cut(text, start, end, room, measure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.salience import Sentences
@@ -23,70 +24,93 @@ class Condensed:
     spans: tuple[Span, ...]
 
 
-def prose(text: str, sentences: Sentences, kept: Collection[int]) -> Condensed:
-    """The kept sentences (places) as they stand in the text, with marks where something is left out."""
+class Piece(NamedTuple):
+    """The beginning of the sentence at ``place``, up to ``end`` in the text."""
+
+    place: int
+    end: int
+
+
+def prose(text: str, sentences: Sentences, kept: Collection[int], piece: Piece | None = None) -> Condensed:
+    """The kept sentences (places) as they stand in the text, with marks where something is left out; and, if given,
+    a piece of another."""
     parts: list[str] = []
     spans: list[Span] = []
     last = -1
-    for first, final in _runs(sentences, kept):
-        start, end = sentences.starts[first], sentences.ends[final]
-        parts += (_between(sentences, last, first), text[start:end])
+    for first, final in _runs(sentences, kept, piece):
+        cut_off = piece is not None and final == piece.place
+        start, end = sentences.starts[first], piece.end if piece and cut_off else sentences.ends[final]
+        parts += (_between(sentences, last, first), text[start:end], CUT if cut_off else "")
         spans.append(Span(start=start, end=end))
         last = final
     if not spans:
         return Condensed("", ())
     if sentences.starts[0] == spans[0].start:
         parts[0] = ""
-    if sentences.ends[-1] > spans[-1].end:
+    if last + 1 < len(sentences):
         parts.append(f"\n{GAP}")
     return Condensed("".join(parts), tuple(spans))
 
 
-def bullets(text: str, sentences: Sentences, kept: Collection[int]) -> Condensed:
-    """The kept sentences (places), each an item of a list, under their headings."""
+def bullets(text: str, sentences: Sentences, kept: Collection[int], piece: Piece | None = None) -> Condensed:
+    """The kept sentences (places), each an item of a list, under their headings; and, if given, a piece of another."""
     lines = []
     spans = []
-    for place in sorted(kept):
-        span = Span(start=sentences.starts[place], end=sentences.ends[place])
-        lines.append(("" if _has_mark(sentences, place) else _BULLET) + text[span.start : span.end])
+    for place in sorted({*kept, *((piece.place,) if piece else ())}):
+        cut_off = piece is not None and place == piece.place
+        span = Span(
+            start=sentences.starts[place], end=piece.end if piece and cut_off else sentences.ends[place]
+        )
+        mark = "" if _has_mark(sentences, place) else _BULLET
+        lines.append(mark + text[span.start : span.end] + (CUT if cut_off else ""))
         spans.append(span)
     return Condensed("\n".join(lines), tuple(spans))
 
 
 def cut(text: str, start: int, end: int, room: int, measure: Callable[[str], int]) -> Condensed:
-    """As much of ``text[start:end]`` as fits, up to the end of a word if it has one, and ``…``; nothing when not even
-    that mark fits."""
-    if measure(CUT) > room:
+    """``text[start:end]``, or as much of it as fits, up to the end of a word if it has one, and ``…``; nothing when not
+    even that mark fits."""
+    if measure(text[start:end]) <= room:
+        return Condensed(text[start:end], (Span(start=start, end=end),) if end > start else ())
+    stop = longest(text, start, end, lambda stop: measure(text[start:stop] + CUT) <= room)
+    if stop == start:
         return Condensed("", ())
-    fits, over = start, min(end, start + 64)
-    while measure(text[start:over] + CUT) <= room:
-        fits = over
+    return Condensed(text[start:stop] + CUT, (Span(start=start, end=stop),))
+
+
+def longest(text: str, start: int, end: int, fits: Callable[[int], bool]) -> int:
+    """Where the longest piece of ``text[start:end]`` ends that fits: at the end of a word, if one does. ``start`` when
+    none does."""
+    if not fits(start):
+        return start
+    fit, over = start, min(end, start + 64)
+    while fits(over):
+        fit = over
         if over == end:
             break
         over = min(end, start + 2 * (over - start))
-    while over - fits > 1:
-        middle = (fits + over) // 2
-        if measure(text[start:middle] + CUT) <= room:
-            fits = middle
+    while over - fit > 1:
+        middle = (fit + over) // 2
+        if fits(middle):
+            fit = middle
         else:
             over = middle
-    stop = fits
-    if fits < end and not text[fits].isspace():
-        space = max(text.rfind(mark, start, fits) for mark in " \n\t")
-        stop = space if space > start else fits
-    kept = start + len(text[start:stop].rstrip())
-    if kept == start or measure(text[start:kept] + CUT) > room:
-        return Condensed("", ())
-    return Condensed(text[start:kept] + CUT, (Span(start=start, end=kept),))
+    stop = fit
+    if fit < end and not text[fit].isspace():
+        space = max(text.rfind(mark, start, fit) for mark in " \n\t")
+        stop = space if space > start else fit
+    stop = start + len(text[start:stop].rstrip())
+    return stop if stop > start and fits(stop) else start
 
 
-def _runs(sentences: Sentences, kept: Collection[int]) -> Iterator[tuple[int, int]]:
+def _runs(sentences: Sentences, kept: Collection[int], piece: Piece | None) -> Iterator[tuple[int, int]]:
     """The first and last place of each row of kept sentences with nothing left out between them."""
     first = last = -1
-    for place in sorted(kept):
+    part = piece.place if piece else -1
+    for place in sorted({*kept, part} if piece else kept):
         if first < 0:
             first = place
-        elif place != last + 1 or sentences.starts[place] - sentences.ends[last] > _NEAR:
+        elif place != last + 1 or last == part or sentences.starts[place] - sentences.ends[last] > _NEAR:
             yield first, last
             first = place
         last = place
@@ -99,6 +123,8 @@ def _between(sentences: Sentences, before: int, after: int) -> str:
         return f"{GAP}\n"
     block = sentences.blocks[after]
     in_line = block is sentences.blocks[before] and block.kind not in (BlockKind.TABLE, BlockKind.CODE)
+    if after == before + 1 and sentences.starts[after] - sentences.ends[before] <= _NEAR:
+        return " " if in_line else "\n"  # what is left out is the rest of a sentence, which has its own mark
     return f" {GAP} " if in_line else f"\n{GAP}\n"
 
 

@@ -7,6 +7,7 @@ from deep_research.models.profiles import Profile
 from deep_research.state import Spent
 
 TOKENS_A_WORD = 3.3  # at most, of most languages, references included
+AT_ONCE = 1_500  # words of a report that is written in one go
 THOUGHTS = 2_000  # tokens that a model may think before it writes
 INPUT = 6_000  # tokens of the findings and instructions that a report is written from
 
@@ -22,8 +23,9 @@ def report_output(words: int, profile: Profile) -> int:
 
 
 def report_cost(words: int, profile: Profile) -> Spent:
-    """What one request for a report takes at most; dollars are None where the price is unknown."""
-    output = report_output(words, profile)
+    """What one request for a report takes at most, a long one made shorter; dollars are None where the price is
+    unknown."""
+    output = report_output(min(words, AT_ONCE), profile)
     return Spent(
         model_calls=1,
         tokens=INPUT + output,

@@ -1,7 +1,8 @@
 """How a cap is split over the iterations and the phases of a run. Pure.
 
 What is left of a cap when an iteration begins, less what the report needs, is divided by the iterations left; of that
-part 10 % are for planning, 40 % for analysis, 35 % for synthesis and 15 % for refinement. A share is a ceiling of all
+part 10 % are for planning, 40 % for analysis, 35 % for synthesis and 15 % for refinement; in the last iteration, which
+nothing is refined after, the synthesis has those too. A share is a ceiling of all
 that the run may have spent and set aside, so what one phase leaves is there for the next, and what one iteration leaves
 is divided anew.
 """
@@ -45,19 +46,31 @@ class Share:
         return Share(ceiling=ceiling, first=ceiling)
 
 
-def share(phase: DeepResearchPhase, *, cap: float, began: float, report: float, iterations: int) -> Share:
+def share(
+    phase: DeepResearchPhase,
+    *,
+    cap: float,
+    began: float,
+    report: float,
+    iterations: int,
+    again: bool = False,
+) -> Share:
     """``began`` is what was spent when the iteration began, ``report`` what one report can take at most, ``iterations``
-    how many are left, this one included."""
-    kept = reserve(cap - began, report)
+    how many are left, this one included. ``again``: it is not the first."""
+    kept = reserve(cap - began, report, again=again)
     part = max(0.0, cap - began - kept) / iterations
     may_report = phase in _WITH_THE_REPORT
-    ceiling = began + _BY_THEN[phase] * part + (kept if may_report else 0.0)
+    by_then = 1.0 if may_report and iterations == 1 else _BY_THEN[phase]
+    ceiling = began + by_then * part + (kept if may_report else 0.0)
     first = cap if may_report else cap - kept
     return Share(ceiling=min(ceiling, first), first=first)
 
 
-def reserve(left: float, report: float) -> float:
-    """What of ``left`` is kept for the report until it is written: never more than half."""
+def reserve(left: float, report: float, *, again: bool = False) -> float:
+    """What of ``left`` is kept for the report until it is written: never more than half, without which there is nothing
+    to write of, unless something was read before and is to be read ``again``."""
+    if again:
+        return max(0, min(report, left))
     half = left // 2 if isinstance(left, int) else left / 2  # there is no half of a request
     return max(0, min(report, half))
 
@@ -80,7 +93,14 @@ class Allowance:
         for name, cap in state.options.budget.on_models.items():
             spent, kept = began[name], needed[name]
             if spent is not None and kept is not None:
-                shares[name] = share(phase, cap=cap, began=spent, report=kept, iterations=iterations)
+                shares[name] = share(
+                    phase,
+                    cap=cap,
+                    began=spent,
+                    report=kept,
+                    iterations=iterations,
+                    again=state.iteration > 1,
+                )
         return cls(phase, shares, state.phase_answers if phase is state.phase else None)
 
     def beside_agent(self, state: DeepResearchState) -> Allowance:

@@ -4,6 +4,7 @@ can name one; nothing that is kept, sent or printed can. Pure."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -35,8 +36,10 @@ def _walked(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, BaseModel):
-        fields = {name: _walked(getattr(value, name), change) for name in type(value).model_fields}
-        return value.model_copy(update=fields)
+        changed = {name: _walked(getattr(value, name), change) for name in type(value).model_fields}
+        return value.model_copy(update=changed)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: _walked(getattr(value, f.name), change) for f in fields(value)})
     if isinstance(value, list | tuple):
         return type(value)(_walked(item, change) for item in value)
     if isinstance(value, dict):

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from deep_research.budget.archive import Archive
 from deep_research.budget.metered import RunModels
@@ -24,6 +25,7 @@ from deep_research.errors import (
     StopResearch,
 )
 from deep_research.logs import told
+from deep_research.models.characters import whole
 from deep_research.models.language import LanguageModel
 from deep_research.state import (
     PHASE_TO_AGENT,
@@ -204,10 +206,9 @@ class Phase(ABC, Generic[_In, _Out]):
 
 
 def _checked(answer: Any, wanted: type[_Answer], role: AgentRole) -> _Answer:
-    if isinstance(answer, wanted):
-        return answer
     try:
-        return wanted.model_validate(answer)
+        made = answer if isinstance(answer, wanted) else wanted.model_validate(answer)
+        return made if _is_text(made) else whole(made)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "the answer"
@@ -216,6 +217,15 @@ def _checked(answer: Any, wanted: type[_Answer], role: AgentRole) -> _Answer:
             hint="See docs/agents.md for what each agent returns.",
             role=role.value,
         ) from None
+
+
+def _is_text(answer: BaseModel) -> bool:
+    """Whether all of it can be kept: a string may hold half a character."""
+    try:
+        answer.__pydantic_serializer__.to_json(answer)
+    except PydanticSerializationError:
+        return False
+    return True
 
 
 def noted(notes: Iterable[str]) -> list[LimitReached]:

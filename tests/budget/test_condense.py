@@ -93,12 +93,22 @@ def test_what_fits_is_left_as_it_is():
     assert condense("", 0, measure=len).spans == ()
 
 
-def test_nothing_is_cut_within_a_sentence():
+def test_one_sentence_at_most_is_cut_at_a_word_and_with_a_mark():
     ends = {span.end for span in sentences(TEXT)}
     for room in range(60, len(TEXT), 7):
         made = condense(TEXT, room, measure=len)
-        assert {span.end for span in made.spans} <= ends
-        assert "…" not in made.text.replace("[…]", "")
+        pieces = [span for span in made.spans if span.end not in ends]
+        assert len(pieces) == made.text.replace("[…]", "").count("…") <= 1
+        for span in pieces:
+            assert f"{TEXT[span.start : span.end]}…" in made.text
+            assert not TEXT[span.end].isalnum()
+
+
+def test_a_sentence_is_cut_only_where_whole_ones_leave_room():
+    text = " ".join(f"Note {n} of the keeper says that wind {n * 7} came up." for n in range(400))
+    for room in (2_000, 4_000, 8_000):
+        assert "…" not in condense(text, room, measure=len).text.replace("[…]", "")
+    assert condense(text, 80, measure=len).text.replace("[…]", "").count("…") == 1
 
 
 def test_most_of_the_room_is_used():
@@ -124,6 +134,13 @@ def test_a_row_comes_with_the_head_of_its_table():
     made = condense(TEXT, 120, query="How high is the lantern in metres?", measure=len).text
     assert "| Part | Height |" in made
     assert "| Lantern | 4 metres |" in made
+
+
+def test_a_heading_or_the_head_of_a_table_is_never_all_that_is_kept():
+    for room in range(15, 200):
+        kept = condense(TEXT, room, query="How high is the lantern in metres?", measure=len).text
+        kept = kept.replace("[…]", "").replace("| Part | Height |", "")
+        assert [line for line in kept.splitlines() if line and not line.startswith("#")]
 
 
 def test_a_heading_comes_with_what_stands_under_it():

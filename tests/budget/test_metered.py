@@ -338,10 +338,14 @@ def test_who_is_not_steered_has_all_that_the_caps_allow():
     assert len(provider.calls) == 3
 
 
-def at_analysis(budget, spent, profile=None, **roles):
+def at_analysis(budget, spent, profile=None, iteration=3, **roles):
     models, journal = run_models(Provider(), budget=budget, profile=profile, **roles)
     state = journal.state.model_copy(
-        update={"phase": DeepResearchPhase.ANALYSIS, "iteration": 3, "phase_spent": spent}
+        update={
+            "phase": DeepResearchPhase.ANALYSIS,
+            "iteration": iteration,
+            "phase_spent": spent,
+        }
     )
     return models.roles.of_run(MemoryJournal(state))
 
@@ -382,7 +386,10 @@ def test_it_can_be_told_which_cap_has_room_for_how_many():
 def test_what_a_report_takes_is_not_there_for_the_analysis():
     assert affordable(at_analysis(Budget(max_model_calls=9), Spent())) == 4
     assert affordable(at_analysis(Budget(max_model_calls=9), Spent(), asked=frozenset())) == 4
-    assert affordable(at_analysis(Budget(max_tokens=2_000), Spent())) == 5  # half is kept
+    assert (
+        affordable(at_analysis(Budget(max_tokens=2_000), Spent(), iteration=1)) == 1
+    )  # of a third of the other half
+    assert affordable(at_analysis(Budget(max_tokens=2_000), Spent())) == 0  # the next report goes first
     priceless = Profile(context=10_000)
     with pytest.raises(ConfigurationError, match="price of"):
         affordable(at_analysis(Budget(max_usd=1.0), Spent(), profile=priceless))

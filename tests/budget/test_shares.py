@@ -45,6 +45,11 @@ def test_of_an_iterations_part_so_many_hundredths_may_be_spent_by_the_end_of_a_p
     assert ceiling == 100 + 1_000 * part / 100 + (300 if phase in (SYNTHESIS, REFINEMENT) else 0)
 
 
+def test_in_the_last_iteration_the_synthesis_has_what_a_refinement_would_have():
+    assert share(SYNTHESIS, cap=3_400, began=100, report=300, iterations=1).ceiling == 3_400
+    assert share(ANALYSIS, cap=3_400, began=100, report=300, iterations=1).ceiling == 100 + 3_000 * 0.5
+
+
 @given(AMOUNTS, ROUNDS)
 def test_no_share_is_above_the_cap_and_none_is_less_than_that_of_the_phase_before(amounts, iterations):
     cap, began, report = amounts
@@ -92,6 +97,16 @@ def test_all_of_a_cap_can_be_spent_by_the_end_of_the_last_iteration():
 def test_one_request_that_is_left_is_not_kept_for_the_report():
     assert [reserve(left, 1) for left in (0, 1, 2, 3)] == [0, 0, 1, 1]
     assert reserve(1.0, 1.0) == 0.5
+
+
+def test_what_is_read_again_leaves_the_next_report_all_that_it_needs():
+    assert [reserve(left, 1, again=True) for left in (0, 1, 2)] == [0, 1, 1]
+    cap, began = 5, 4
+    first = {
+        phase: share(phase, cap=cap, began=began, report=1, iterations=2, again=True).first
+        for phase in IN_ORDER
+    }
+    assert first == {PLANNING: 4, ANALYSIS: 4, SYNTHESIS: 5, REFINEMENT: 5}
 
 
 @pytest.mark.parametrize(

@@ -266,7 +266,7 @@ for phase, fraction in FRACTIONS.items():
     def has_its_share_of_what_is_spent(tmp_path, phase=phase, fraction=fraction):
         order = list(FRACTIONS)
         ends = [
-            share(DeepResearchPhase(p.lower()), cap=1_000, began=0, report=0, iterations=1).ceiling
+            share(DeepResearchPhase(p.lower()), cap=2_000, began=0, report=0, iterations=2).ceiling
             for p in order
         ]
         place = order.index(phase)

@@ -83,7 +83,7 @@ def test_every_call_of_an_undisturbed_run_is_another_unit(undisturbed: dict[str,
         assert state.iteration == 3
 
 
-@pytest.mark.parametrize("each", [3, pytest.param(1, marks=pytest.mark.slow)])  # each third, and all
+@pytest.mark.parametrize("each", [5, pytest.param(1, marks=pytest.mark.slow)])  # each fifth, and all
 def test_a_run_killed_at_any_commit_goes_on_as_if_nothing_had_been(
     parent: WarmParent, undisturbed: dict[str, Undisturbed], folder: Path, each: int
 ) -> None:
@@ -171,7 +171,7 @@ def killed_and_resumed(
 def test_of_two_processes_that_resume_one_run_one_works_and_the_other_pays_nothing(
     parent: WarmParent, undisturbed: dict[str, Undisturbed], folder: Path
 ) -> None:
-    assert races(parent, undisturbed["long"], folder, 10) == []
+    assert races(parent, undisturbed["long"], folder, 4) == []
 
 
 @pytest.mark.slow

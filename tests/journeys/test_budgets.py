@@ -92,6 +92,16 @@ def test_a_phase_that_had_its_share_is_done_without_a_model_and_the_report_is_wr
     assert {s.id for s in result.sources} == result.state.analyzed
 
 
+@pytest.mark.parametrize("budget", [Budget(max_model_calls=5), Budget(max_tokens=60_000)], ids=str)
+def test_a_long_report_is_shorter_under_a_small_cap_and_still_written_by_the_model(tmp_path, budget):
+    model = Asking()
+    with engine(tmp_path, model, budget=budget, report_words=4_000) as research:
+        result = research.run(QUESTION)
+    assert result.status is RunStatus.COMPLETED
+    assert result.report_metadata.writer == "synthesizer"
+    assert "For want of budget the report was written in 1500 words instead of 4000." in result.report
+
+
 def test_without_a_cap_there_is_no_share(tmp_path):
     model = Asking()
     with engine(tmp_path, model, max_iterations=1) as research:

@@ -8,32 +8,41 @@ from deep_research.testing.reading import ReadingModel
 QUESTION = "When was the old tower of each town built?"
 
 
-@pytest.fixture
-def corpus(tmp_path):
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    for n in range(12):
-        lines = [f"The old tower of town {n} had {k} windows on floor {k * 7 % 31}." for k in range(200)]
-        lines.insert(60, f"The old tower of town {n} was built of grey stone in the year {1300 + n}.")
-        (folder / f"towers{n}.md").write_text(f"# Towers of town {n}\n\n" + " ".join(lines))
+def towers(folder, count, lines):
+    """So many documents of so many sentences."""
+    for n in range(count):
+        said = [f"The old tower of town {n} had {k} windows on floor {k * 7 % 31}." for k in range(lines)]
+        said.insert(60, f"The old tower of town {n} was built of grey stone in the year {1300 + n}.")
+        (folder / f"towers{n}.md").write_text(f"# Towers of town {n}\n\n" + " ".join(said))
     return folder
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    return towers(tmp_path_factory.mktemp("towers"), 12, 200)
+
+
+@pytest.fixture(scope="module")
+def large_corpus(tmp_path_factory):
+    """40 sources of 30 KB."""
+    return towers(tmp_path_factory.mktemp("many-towers"), 40, 560)
 
 
 def researched(corpus, tmp_path, **fields):
     wide = tmp_path / "models.toml"
     wide.write_text(
-        '["reading:m"]\ncontext = 100000\noutput = 16000\nprice = { input = 3.0, output = 15.0 }\n'
+        '["reading:"]\ncontext = 100000\noutput = 16000\nprice = { input = 3.0, output = 15.0 }\n'
     )
-    with DeepResearch(
-        model=[ReadingModel()],
-        corpus=corpus,
-        store="memory",
-        data_dir=tmp_path,
-        model_file=wide,
-        max_sources_per_query=12,
-        max_iterations=1,
-        **fields,
-    ) as research:
+    made = {
+        "corpus": corpus,
+        "model": [ReadingModel()],
+        "store": "memory",
+        "data_dir": tmp_path,
+        "model_file": wide,
+        "max_sources_per_query": 40,
+        "max_iterations": 1,
+    }
+    with DeepResearch(**made | fields) as research:
         return research.run(QUESTION)
 
 
@@ -91,3 +100,28 @@ def test_what_is_protected_may_be_more_than_is_read_in_a_round(corpus, tmp_path)
     assert "agent" not in {limit.name for limit in result.limits}
     kept = result.fidelity.phases["analysis"].content_fidelity.values()
     assert all(10 * item.current_tokens >= item.original_tokens for item in kept)
+
+
+@pytest.mark.parametrize(
+    ("cap", "most", "rounds"),
+    [
+        ("max_tokens", 300_000, 1),
+        ("max_model_calls", 20, 1),
+        ("max_model_calls", 6, 1),
+        ("max_model_calls", 6, 3),
+    ],
+)
+def test_sources_are_read_by_a_model_however_many_another_one_would_shorten(
+    large_corpus, tmp_path, cap, most, rounds
+):
+    models = {"summarizer": [ReadingModel("shortening")]}
+    result = researched(large_corpus, tmp_path, models=models, max_iterations=rounds, **{cap: most})
+    assert result.status == "completed"
+    usage = result.usage
+    took = {
+        "max_tokens": usage.input_tokens + usage.output_tokens,
+        "max_model_calls": usage.model_calls,
+    }
+    assert took[cap] <= most
+    calls = {row.role: row.calls - row.failed for row in usage.models}
+    assert calls["analyzer"] >= 1

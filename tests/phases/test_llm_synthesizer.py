@@ -439,6 +439,27 @@ def test_a_section_that_is_none_is_asked_for_once_more_and_then_the_report_is_re
         written(always, words=3_000)
 
 
+def test_a_long_report_has_as_many_sections_as_the_budget_pays_for():
+    outline = OUTLINE | {
+        "sections": [{"heading": f"Part {n}", "purpose": "Work.", "findings": [f"F{n}"]} for n in range(1, 6)]
+    }
+    output, model = written(
+        lambda call, wanted: outline if wanted is Outline else part(call, wanted), words=3_000, requests=5
+    )
+    assert "in 3 sections at most" in model.calls[0][0].messages[0].content
+    assert [wanted for _, wanted in model.calls] == [Outline, None, None, None, Frame]
+    for known in FINDINGS[:5]:  # what is planned for further sections stands in the last
+        assert known.id in output.report
+
+
+@pytest.mark.parametrize("requests", [0, 1, 3])
+def test_where_the_budget_has_no_room_for_sections_a_shorter_report_is_written_at_once(requests):
+    output, model = written([GOOD], words=3_000, requests=requests)
+    assert len(model.calls) == 1
+    assert "about 1500 words" in model.calls[0][0].messages[0].content
+    assert "For want of budget the report was written in 1500 words instead of 3000." in output.report
+
+
 def test_what_stands_around_long_sections_fits_a_small_window():
     def long(call, wanted):
         return f"{part(call, wanted)} {'The sea was heavy. ' * 800}" if wanted is None else part(call, wanted)

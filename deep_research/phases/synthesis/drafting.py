@@ -112,6 +112,14 @@ def _forms(finding: Finding, sources: Mapping[str, Source]) -> tuple[str, ...]:
     return (f'{said} — "{quote}"', said) if is_new else (said,)
 
 
+def with_material(handoff: SynthesizerInput, material: Given) -> Message:
+    """A message that tells what there is to write from, and not yet what to write."""
+    message = Message(material.room)
+    opening(message, handoff)
+    told(handoff, material, message)
+    return message
+
+
 def told(handoff: SynthesizerInput, material: Given, message: Message) -> None:
     """The findings and what is to be known beside them."""
     brief(message, handoff.research_brief)

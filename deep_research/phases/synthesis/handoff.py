@@ -9,7 +9,8 @@ from deep_research.state import Contradiction, Finding, Gap, Limit, Record, Send
 class SynthesizerInput(Handoff):
     """``sources`` are those that findings cite, without their texts: a report is written from findings.
     ``improvements`` are the refiner's suggestions on the last report; ``words`` is the wanted length.
-    ``read_by_model``: a model read sources, so that findings may be in its words."""
+    ``requests`` are those of a model that the budget has room for, None for any number. ``read_by_model``: a model read
+    sources, so that findings may be in its words."""
 
     max_iterations: int
     finding_count: int
@@ -24,7 +25,13 @@ class SynthesizerInput(Handoff):
     limits: tuple[Limit, ...] = ()
     improvements: tuple[str, ...] = ()
     words: int = 800
+    requests: int | None = None
     read_by_model: bool = False
+
+    @property
+    def items(self) -> int:
+        """How many things there are to be told of."""
+        return len(self.findings) + len(self.gaps) + len(self.contradictions)
 
 
 class SynthesizerOutput(Record):

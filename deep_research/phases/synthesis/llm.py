@@ -6,19 +6,27 @@ from __future__ import annotations
 from dataclasses import replace
 
 from deep_research.budget.fitting import DEFAULTS, ContentRules
-from deep_research.budget.report import report_output
+from deep_research.budget.report import AT_ONCE, report_output
 from deep_research.errors import ModelError, WindowError
 from deep_research.models.base import Effort
 from deep_research.models.language import LanguageModel
 from deep_research.models.verdicts import is_too_long
 from deep_research.phases.base import off_loop
-from deep_research.phases.prompting import Message, manner, opening, room_for
-from deep_research.phases.synthesis.drafting import Draft, Given, complete, given, told, unusable, with_notes
+from deep_research.phases.prompting import Message, manner, room_for
+from deep_research.phases.synthesis.drafting import (
+    Draft,
+    Given,
+    complete,
+    given,
+    unusable,
+    with_material,
+    with_notes,
+)
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.instructions import WHOLE
-from deep_research.phases.synthesis.sections import in_sections
+from deep_research.phases.synthesis.sections import in_sections, most_sections
 
-AT_ONCE = 1_500  # words of a report that is written in one go
+FEW = 4  # findings that are not worth an outline
 
 
 class LLMSynthesizer:
@@ -34,10 +42,13 @@ class LLMSynthesizer:
         self._rules = rules
 
     async def __call__(self, handoff: SynthesizerInput, model: LanguageModel) -> SynthesizerOutput:
-        long = handoff.words > AT_ONCE
-        output = report_output(min(handoff.words, AT_ONCE), model.profile)
+        wanted = handoff.words
+        long = wanted > AT_ONCE and most_sections(handoff.requests) > 1
+        if not long:
+            handoff = handoff.model_copy(update={"words": min(wanted, AT_ONCE)})
+        output = report_output(min(wanted, AT_ONCE), model.profile)
         room = await room_for(model, output, WHOLE, form=long, rules=self._rules)
-        material = await off_loop(len(handoff.findings), given, handoff, room)
+        material = await off_loop(handoff.items, given, handoff, room)
         try:
             written = await self._written(handoff, material, model)
         except (WindowError, ModelError) as error:
@@ -45,10 +56,15 @@ class LLMSynthesizer:
                 raise
             sent = sum(room.counter.expected(material.line(f)) for f in material.findings)
             smaller = replace(room, tokens=min(room.tokens, sent) // 2)  # once
-            material = await off_loop(len(handoff.findings), given, handoff, smaller)
+            material = await off_loop(handoff.items, given, handoff, smaller)
             written = await self._written(handoff, material, model)
         report, message = written
         notes = message.notes(self.name)
+        if handoff.words < wanted:
+            shorter = (
+                f"For want of budget the report was written in {handoff.words} words instead of {wanted}."
+            )
+            notes = (*notes, shorter)
         if material.left_out:
             notes = (*notes, "Findings of less weight were left out of the report for want of room.")
         elif material.shortened:
@@ -66,7 +82,7 @@ class LLMSynthesizer:
         """The report, and the message that had all of its material."""
         if not material.findings:
             raise unusable(model, "there is no finding to write from")
-        if handoff.words > AT_ONCE and len(material.findings) > 4:
+        if handoff.words > AT_ONCE and len(material.findings) > FEW:
             return await in_sections(handoff, material, model)
         return await self._at_once(handoff, material, model)
 
@@ -75,9 +91,7 @@ class LLMSynthesizer:
     ) -> tuple[str, Message]:
         problem = why = ""
         for _ in range(2):
-            message = Message(material.room)
-            opening(message, handoff)
-            told(handoff, material, message)
+            message = await off_loop(handoff.items, with_material, handoff, material)
             message.add(f"Write the report in about {handoff.words} words. {manner(handoff)}")
             message.add(problem)
             call = message.call(

@@ -7,11 +7,13 @@ from functools import partial
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.metered import RunModels
+from deep_research.budget.report import INPUT
 from deep_research.phases.base import Phase, noted, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
+from deep_research.phases.synthesis.sections import longest_output
 from deep_research.report.render import finished
-from deep_research.state import DeepResearchPhase, DeepResearchState, Limit
+from deep_research.state import DeepResearchPhase, DeepResearchState, Limit, ModelRole
 from deep_research.state.events import ReportWritten
 from deep_research.state.journal import Journal
 from deep_research.state.records import OF_PAGES, PAGES
@@ -25,6 +27,10 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         if state.phase_done:
             return
         handoff = self.handoff(state)
+        if models and getattr(self.agent, "uses_model", False):
+            output = longest_output(handoff.words)
+            requests = models.affordable(ModelRole.SYNTHESIZER, self.phase, INPUT, output)
+            handoff = handoff.model_copy(update={"requests": requests})
         answer = await self.ask(handoff, models)
         await journal.record(
             written(state, answer, writer=writer_name(self.agent)),

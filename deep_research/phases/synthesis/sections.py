@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from deep_research.budget.report import text_output
 from deep_research.models.base import Effort
 from deep_research.models.language import LanguageModel
-from deep_research.phases.base import together
+from deep_research.phases.base import off_loop, together
 from deep_research.phases.prompting import (
     Message,
     listed,
@@ -30,9 +30,9 @@ from deep_research.phases.synthesis.drafting import (
     body_of,
     complete,
     is_cut,
-    told,
     unusable,
     with_ids,
+    with_material,
 )
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.instructions import OUTLINE, PART
@@ -61,6 +61,21 @@ class Frame(BaseModel):
     open_heading: str = Field(default="What remains open", description="in the language of the report")
 
 
+def section_words(words: int, count: int = MOST_SECTIONS) -> int:
+    """Of each section of a report of so many words with so many sections."""
+    return max(120, (words - FRAME_WORDS) // count)
+
+
+def longest_output(words: int) -> int:
+    """Tokens of the longest answer that a report of so many words takes, thoughts included."""
+    return max(OUTLINE_OUTPUT, text_output(section_words(words)))
+
+
+def most_sections(requests: int | None) -> int:
+    """How many sections so many requests of a model are enough for, beside the outline and the frame."""
+    return MOST_SECTIONS if requests is None else min(MOST_SECTIONS, max(0, requests - 2))
+
+
 @dataclass(frozen=True, slots=True)
 class _Share:
     """A section with its findings."""
@@ -76,8 +91,8 @@ async def in_sections(
     """The report's Markdown with ids for references, and the message that its outline was made of. Raises `ModelError`
     when a part of it cannot be had."""
     outline, message = await _outline(handoff, material, model)
-    shares = _shares(outline, material)
-    words = max(120, (handoff.words - FRAME_WORDS) // len(shares))
+    shares = _shares(outline, material, most_sections(handoff.requests))
+    words = section_words(handoff.words, len(shares))
     bodies: dict[int, str] = {}
 
     async def write(at: int, share: _Share) -> None:
@@ -99,25 +114,27 @@ async def in_sections(
 async def _outline(
     handoff: SynthesizerInput, material: Given, model: LanguageModel
 ) -> tuple[Outline, Message]:
-    message = Message(material.room)
-    opening(message, handoff)
-    told(handoff, material, message)
-    message.add(f"Plan a report of {handoff.words} words. {manner(handoff)}")
+    message = await off_loop(handoff.items, with_material, handoff, material)
+    most = most_sections(handoff.requests)
+    bound = f", in {most} sections at most" if most < MOST_SECTIONS else ""
+    message.add(f"Plan a report of {handoff.words} words{bound}. {manner(handoff)}")
     call = message.call(OUTLINE, output_for(model, OUTLINE_OUTPUT), effort=Effort.MEDIUM)
     return (await model.object(call, Outline)).value, message
 
 
-def _shares(outline: Outline, material: Given) -> list[_Share]:
+def _shares(outline: Outline, material: Given, most: int) -> list[_Share]:
     """Each section with its findings. One that two sections want goes to the first; two sections of one heading are
-    one; a section without any finding is none."""
+    one; a section without any finding is none, and what is planned for more than ``most`` goes to the last of these."""
     taken: set[str] = set()
     wanted: dict[str, tuple[PlannedSection, list[str]]] = {}
     for section in outline.sections:
         heading = one_line(section.heading).strip("# ")
         ids = [i for i in material.names.all(section.findings) if i not in taken]
-        if heading and ids and (heading.casefold() in wanted or len(wanted) < MOST_SECTIONS):
+        if heading and ids:
             taken |= set(ids)
-            wanted.setdefault(heading.casefold(), (section, []))[1].extend(ids)
+            name = heading.casefold()
+            last = name if name in wanted or len(wanted) < most else next(reversed(wanted))
+            wanted.setdefault(last, (section, []))[1].extend(ids)
     by_id = {finding.id: finding for finding in material.findings}
     shares = [
         _Share(

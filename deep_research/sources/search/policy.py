@@ -21,6 +21,7 @@ from deep_research.errors import DeepResearchError, SearchError, StopResearch
 from deep_research.forks import renew_in_children
 from deep_research.limits import Gate, Gates
 from deep_research.logs import redact, told
+from deep_research.models.characters import whole
 from deep_research.sources.search.base import (
     SearchProvider,
     SearchRequest,
@@ -170,7 +171,7 @@ class Service:
             replace(result, provider=self.name)
             if result.kind is SourceKind.WEB and not result.provider
             else result
-            for result in found
+            for result in map(whole, found)
             if result.address not in request.exclude and fits(result, request.filters)
         ]
 
