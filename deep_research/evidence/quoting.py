@@ -363,8 +363,8 @@ def fits(expected: re.Pattern[str] | None, text: str) -> bool:
 
 
 def stands_apart(expected: re.Pattern[str] | None) -> bool:
-    """Whether what is expected is often said in words of its own: a reason, a list."""
-    return expected is not None and expected.pattern in (_LIST, _REASON)
+    """Whether what is expected is often said in words of its own: a reason, a list, a sum of money."""
+    return expected is not None and expected.pattern in (_LIST, _REASON, _MONEY)
 
 
 def weight_of(weights: Mapping[str, float], present: set[str]) -> float:

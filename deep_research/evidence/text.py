@@ -196,6 +196,11 @@ def _is_scrap(word: str) -> bool:
     return len(word) < 3 and word.isalpha() and word.islower()
 
 
+def identifiers(question: str) -> tuple[str, ...]:
+    """What a question calls as programs do, without closing brackets: ``asyncio.run``, ``int(``."""
+    return tuple(match.group().removesuffix(")") for match in _IDENTIFIER.finditer(question))
+
+
 def content_stems(text: str) -> list[str]:
     """Stems of the content words, in order, repeats kept."""
     return [stem(w) for w in content_words(text)]

@@ -257,3 +257,24 @@ def test_a_report_leaves_out_what_is_far_from_the_question_unless_it_holds_what_
     )
     assert "£412" in report
     assert "Bees" not in report
+
+
+def test_a_sum_of_money_answers_without_the_word_for_it():
+    contents = found(
+        "How much did the Orrel tower cost?",
+        ("Orrel", "The cost of the Orrel tower was £79,000."),
+        (
+            "Papers",
+            "For the Orrel tower, finished in 1904, papers give two totals:\n\n- one: £79,000;\n- the other: £90,000.",
+        ),
+    )
+    assert any("£90,000" in content for content in contents)
+
+
+def test_what_uses_the_name_that_a_program_gives_is_nearer():
+    contents = found(
+        "Which exceptions can lamp() raise?",
+        ("Guide", "Calling lamp('x') raises ValueError, as exceptions go."),
+        ("Tour", "A lamp in the tower may raise exceptions to the rule."),
+    )
+    assert contents[0].startswith("Calling lamp('x')")

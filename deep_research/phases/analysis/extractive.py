@@ -47,6 +47,7 @@ from deep_research.evidence.text import (
     asked_words,
     content_words,
     coverage,
+    identifiers,
     question_terms,
 )
 from deep_research.phases.analysis.broad import broad_findings
@@ -69,6 +70,7 @@ MIN_LED = 0.5  # of what the question asks, for what a follow-up found about ano
 MIN_ASKED_NAMES = 0.6  # of them, by all findings together
 MIN_PART = 0.4  # of a question of several parts, when one of them is answered
 BESIDES = 0.3  # of what the best finding says of the question besides its names
+UNCALLED = 0.15  # of relevance, for saying nothing of what the question calls as programs do
 LIST_PENALTY = 0.1  # a list has many words, and some of them by chance
 ROW_PENALTY = 0.1  # a row of a table reads worse than a sentence that says the same
 BESIDE = 0.7  # relevance of a row that a table has for each of the things that are compared
@@ -314,6 +316,9 @@ def _relevance(
     follow-up."""
     said = stems_of(text)
     close = 0.1 * closeness(f"{title}. {text}", batch.phrases)
+    called = identifiers(batch.handoff.original_query)
+    if called and not any(name in text or name in title for name in called):
+        close -= UNCALLED
     wanted = batch.question if aspect.later else weights
     untold = {term: weight for term, weight in wanted.items() if term in said or term not in held}
     itself = 0.1 * coverage(wanted, said) + 0.2 * (coverage(untold, said) if untold else 1.0)

@@ -96,14 +96,17 @@ def _introductions(
 
 
 def _beginnings(text: str, passage: Scored, wanted: Mapping[str, float], *, first: bool) -> Iterator[Span]:
-    """The beginning of the document, if that is heard for the first time, that of the passage, and the sentences of it
-    that say most of what is wanted."""
+    """The beginning of the passage; of a document that is heard for the ``first`` time before that its own beginning, and
+    after it the sentences that say most of what is wanted."""
     whole = opening(text, Span(start=0, end=len(text)), alone=True) if first else None
-    quote = best_quote(text, Passage(passage.source, passage.span, passage.counts), wanted, set(), None)
-    if quote is not None and " | " in text[quote.start : quote.end]:
-        quote = None
-    best = Span(start=quote.start, end=quote.end) if quote is not None else None
-    yield from (span for span in (whole, opening(text, passage.span), best) if span is not None)
+    yield from (span for span in (whole, opening(text, passage.span)) if span is not None)
+    quote = (
+        best_quote(text, Passage(passage.source, passage.span, passage.counts), wanted, set(), None)
+        if first
+        else None
+    )
+    if quote is not None and " | " not in text[quote.start : quote.end]:
+        yield Span(start=quote.start, end=quote.end)
 
 
 def _dated(
