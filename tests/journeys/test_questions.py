@@ -1,6 +1,7 @@
 """The sample corpus and its table of questions, through the command line: what it can answer, and what it cannot."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def test_a_question_without_evidence_aborts_and_names_its_gaps(row, data_dir, ca
     assert (code, result["status"], result["reason"]) == (3, "aborted", "no_evidence")
     assert result["report"] is None
     assert result["gaps"]
+    assert re.search(r"\d+ searches? found \d+ sources?, among them “", result["message"])
 
 
 def test_most_questions_with_evidence_are_answered_with_it(data_dir, capsys):
