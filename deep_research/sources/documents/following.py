@@ -65,7 +65,6 @@ class Follower:
         extractor: Extractor,
         max_text_bytes: int,
     ) -> None:
-        self._connection = writer.connection
         self._writer = writer
         self._folder = folder
         self._extractor = extractor
@@ -77,7 +76,7 @@ class Follower:
         yes."""
         known = {
             row[0]: _Known(*row[1:])
-            for row in self._connection.execute(
+            for row in self._writer.connection.execute(
                 "SELECT path, id, size, mtime_ns, snapshot_hash, text_bytes, why FROM documents"
             )
         }
@@ -120,7 +119,7 @@ class Follower:
         size, mtime_ns = status.st_size, status.st_mtime_ns
         name = file.names[-1]
         if before and before.still_says(raw, self._max_text_bytes):
-            self._connection.execute(
+            self._writer.connection.execute(
                 "UPDATE documents SET size = ?, mtime_ns = ? WHERE id = ?", (size, mtime_ns, before.id)
             )
         elif is_read_apart(name):

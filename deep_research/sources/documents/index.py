@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -161,8 +161,7 @@ class CorpusIndex:
             ) from error
 
     def _write_once(self, work: Callable[[IndexWriter], None]) -> IndexReport:
-        with self._database.writing() as connection:
-            writer = IndexWriter(connection)
+        with self._database.writing() as connection, closing(IndexWriter(connection)) as writer:
             work(writer)
             documents, passages = writer.finish()
         return IndexReport(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import date
 
 from deep_research.evidence.language import ENGLISH, language_of
@@ -18,21 +19,36 @@ _INTO_DOCUMENTS = """INTO documents (
     id, path, size, mtime_ns, title, published, snapshot_hash, text_bytes, first_passage, passages, why, language,
     author, pages, text
 ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-_BATCH = 200  # passages handed to SQLite at once
-_BATCH_CHARACTERS = 1_000_000
+# The words of texts that are short and in English, as most are: SQLite reads them from the rows it has been given. It is
+# one statement, which leaves the interpreter free from its beginning to its end.
+_WORDS_OF_ROWS = """INSERT INTO words (rowid, title, heading, body)
+SELECT passage.id, title, heading, substr(text, start + 1, stop - start)
+FROM passages AS passage CROSS JOIN documents AS document ON document.id = passage.document
+WHERE passage.id >= ? AND passage.id < ? AND passage.id NOT IN (SELECT id FROM words_docsize WHERE id >= ?)"""
+_SHORT = 8_000  # characters: `substr` counts them from the beginning, for each passage anew
+# Passages handed to SQLite at once. Each batch is a part of the index of words, to be merged with the others; during the
+# first it has nothing else to do.
+_BATCH = 2_048
+_BATCH_CHARACTERS = 4_000_000
 
 
 class IndexWriter:
-    """Changes the index inside one open transaction; ``finish`` before it is committed."""
+    """Changes the index inside one open transaction; ``finish`` before it is committed, ``close`` in any case.
+
+    Of many documents the words are written by a thread while the next documents are looked at.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
+        self._connection = connection
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="deep-research-index")
+        self._under_way: Future[object] | None = None
         self.added = self.changed = self.removed = 0
         self.skipped: list[Skipped] = []
         (self._next_document,) = connection.execute(
             "SELECT coalesce(max(id), 0) + 1 FROM documents"
         ).fetchone()
         (self._next_passage,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM passages").fetchone()
+        self._unwritten = self._next_passage  # the first of the passages that wait
         self._documents, self._passages = connection.execute(
             "SELECT documents, passages FROM totals"
         ).fetchone()
@@ -45,6 +61,18 @@ class IndexWriter:
         self._languages: Counter[str] = Counter()
         self._characters = 0
 
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection, once the thread has done with it. Raises what went wrong there."""
+        under_way, self._under_way = self._under_way, None
+        if under_way:
+            under_way.result()
+        return self._connection
+
+    def close(self) -> None:
+        """Waits for the thread, whatever becomes of its work."""
+        self._thread.shutdown()
+
     def put(self, path: str, document: Document, *, size: int = 0, mtime_ns: int = 0) -> None:
         """Adds a document, in the place of one of the same path."""
         text, title, published = document.text, document.title, document.published
@@ -54,7 +82,7 @@ class IndexWriter:
         number, at = self._next_document, self._next_passage
         day = published.isoformat() if published else None
         file = number, path, size, mtime_ns
-        pages = " ".join(map(str, document.pages)) or None
+        pages = " ".join(map(str, document.pages)) if document.pages else None
         tail = (language, document.author, pages, text)
         row = (*file, title, day, document.snapshot_hash, length, at, len(parts), None, *tail)
         if self._is_new(path):
@@ -69,14 +97,16 @@ class IndexWriter:
             self.added += not replaced
         # Most texts have nothing for the last two columns, and need not be asked passage by passage.
         usual = language == ENGLISH and not (unspaced.occur_in(text) or unspaced.occur_in(title))
+        by_rows = usual and len(text) <= _SHORT and "\0" not in text  # `substr` would end there
         for start, end, heading in parts:
             self._places.append((at, number, start, end, heading))
-            body = text[start:end]
-            self._words.append(
-                (at, title, heading, body, None, None)
-                if usual
-                else (at, *fields(title, heading, body, language))
-            )
+            if not by_rows:
+                body = text[start:end]
+                self._words.append(
+                    (at, title, heading, body, None, None)
+                    if usual
+                    else (at, *fields(title, heading, body, language))
+                )
             at += 1
         self._path_words.append((number, path_words(path, published)))
         for name, surely in borne(title, text).items():
@@ -86,8 +116,8 @@ class IndexWriter:
         self._next_passage = at
         self._next_document += 1
         self._passages += len(parts)
-        if len(self._words) >= _BATCH or self._characters >= _BATCH_CHARACTERS:
-            self._flush()
+        if len(self._places) >= _BATCH or self._characters >= _BATCH_CHARACTERS:
+            self._flush(apart=True)
 
     def remember(self, path: str, why: str, *, size: int, mtime_ns: int, over: int) -> None:
         """Holds a file that cannot be read, for the next look to pass it over; ``over`` is the limit of text that it
@@ -164,18 +194,27 @@ class IndexWriter:
         self._passages -= len(places)
         return why is None
 
-    def _flush(self) -> None:
+    def _flush(self, *, apart: bool = False) -> None:
+        """Writes what waits, the words in the thread if ``apart``."""
         if not self._path_words:
             return
-        self.connection.executemany(f"INSERT {_INTO_DOCUMENTS}", self._new)
-        self.connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", self._places)
-        self.connection.executemany(
+        connection = self.connection
+        connection.executemany(f"INSERT {_INTO_DOCUMENTS}", self._new)
+        connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", self._places)
+        connection.executemany(
             "INSERT INTO words (rowid, title, heading, body, stems, pairs) VALUES (?, ?, ?, ?, ?, ?)",
             self._words,
         )
         self._names.sort()
-        self.connection.executemany("INSERT INTO names VALUES (?, ?, ?)", self._names)
-        self.connection.executemany("INSERT INTO paths (rowid, words) VALUES (?, ?)", self._path_words)
+        connection.executemany("INSERT INTO names VALUES (?, ?, ?)", self._names)
+        connection.executemany("INSERT INTO paths (rowid, words) VALUES (?, ?)", self._path_words)
+        if len(self._words) < len(self._places):
+            rest = self._unwritten, self._next_passage, self._unwritten
+            if apart:
+                self._under_way = self._thread.submit(connection.execute, _WORDS_OF_ROWS, rest)
+            else:
+                connection.execute(_WORDS_OF_ROWS, rest)
+        self._unwritten = self._next_passage
         self._path_words.clear()
         self._places.clear()
         self._words.clear()
@@ -190,5 +229,5 @@ def _passages(text: str) -> list[tuple[int, int, str]]:
     if len(text) > TARGET or "#" in text:
         return [(part.start, part.end, part.heading) for part in passages(text)]
     body = text.strip()
-    start = text.find(body)
+    start = len(text) - len(text.lstrip())
     return [(start, start + len(body), "")] if body else []
