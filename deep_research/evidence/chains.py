@@ -18,6 +18,7 @@ from deep_research.evidence.names import key, runs
 from deep_research.evidence.passages import passages
 from deep_research.state import Mention, Span
 
+LED = "led to by another source"  # the category of a finding of a chain
 SOURCES = 12  # of the best, whose passages are looked at
 STRONG = 8  # passages from which a chain may begin
 LONGEST = 4  # passages

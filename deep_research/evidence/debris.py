@@ -14,7 +14,7 @@ _NOTICE = re.compile(
     r"\b(?:available|released|accessible)\b[^.]{0,30}(?:at\b|on\b|here\b|http|$)|"
     r"(?:available|found|released|accessible) (?:at|here|on)\b[^.]{0,12}(?:https?:|www\.|github))"
     r"|\A\W*(?:(?:this |the )?(?:page|article|document|site) (?:was )?)?last (?:modified|updated|edited)\b"
-    r"|\A\W*retrieved (?:on|from)\b",
+    r"|\A\W*retrieved (?:on|from)\b|\A\W*source code:|(?:©|\(c\)) ?copyright\b|\bcopyright (?:©|\(c\)|[12]\d{3})",
     re.IGNORECASE,
 )
 # What a button or a link says; in more words it may be what the text is about.
@@ -29,7 +29,8 @@ _CAPTION = re.compile(
     r"(?:figure|fig\.|image|photo|table|plate)\s*\d*\s*[:.]|\[?(?:image|photo|file)\s*:", re.IGNORECASE
 )
 _MARKUP = re.compile(
-    r">>> |\\(?:href|cite|ref|url|text\w*)\s*\{|\{\{[^{}]{0,80}(?:\||\}\}\Z)|!\[|&\w{2,8};"
+    r">>> |(?:\A|\s)\.\.\. \w+(?: \w+)?[ (.=]|"
+    r"\\(?:href|cite|ref|url|text\w*)\s*\{|\{\{[^{}]{0,80}(?:\||\}\}\Z)|!\[|&\w{2,8};"
     r"|</?(?:a|abbr|b|blockquote|br|code|div|em|h[1-6]|hr|i|img|li|nav|ol|p|pre|ref|script|span|strong|style|su[bp]|"
     r"table|t[dhr]|tbody|thead|ul)\b[^>]{0,300}>",
     re.IGNORECASE,
@@ -42,7 +43,7 @@ _MARKS = re.compile(r"\s*(?:¶|\[edit\]|\[citation needed\]|\u200b|\ufeff)")
 _SIGN = re.compile(
     r"\b(?:skip|edit|rights|click|top|repo|repository|read(?:me)?|code|implementation|available|released|accessible|"
     r"modified|updated|edited|retrieved|(?:figure|fig|image|photo|table|plate)\d*|file|view|contents|cookies?|privacy|"
-    r"terms|sign|log(?:in)?|subscribe|more|share|previous|next)\b|http|www|github|>>>|</?[a-z]|\\[a-z]|\{\{|!\[|&\w",
+    r"terms|sign|log(?:in)?|subscribe|more|share|previous|next|copyright|source)\b|\.\.\.|http|www|github|>>>|</?[a-z]|\\[a-z]|\{\{|!\[|&\w",
     re.IGNORECASE,
 )
 _is_sign = Known(lambda word: _SIGN.search(word) is not None, most=100_000).__getitem__

@@ -21,7 +21,7 @@ SECTION = 300  # a passage of this length ends where a new section begins; a sho
 KEPT_WHOLE = 2 * TARGET  # a table or a piece of code up to here is not cut
 HEADING_LENGTH = 200  # a longer line is a paragraph, whatever it begins with
 
-_ITEM = re.compile(r"[ \t]*+(?:[-*+•]|\d{1,9}[.)])[ \t]++(?=\S)")
+_ITEM = re.compile(r"[ \t]*+(?:[-*+•]|\d{1,3}[.)])[ \t]++(?=\S)")  # a line that begins with "1911." is prose
 _HEADING = re.compile(r"(#{1,6})[ \t]++(?=\S)")
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _OPENERS = frozenset("#`~-*+•|0123456789")

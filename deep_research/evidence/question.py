@@ -15,6 +15,7 @@ KNOWN = 0.2  # what being borne by a document adds to a name's weight, when the 
 UNKNOWN_WORD = 0.5  # how telling a word is of which no corpus knows
 LOOKED_AT = 400  # characters of a question that say its kind
 BROAD = 40  # distinct words of meaning that make a question a broad request: one for a survey of its subject
+BARE = 3  # words of meaning up to which a request that asks nothing is only the name of a subject
 
 _POSSESSIVE = re.compile(r"['’]s$")
 _ASKING = r"who|whom|whose|what|when|where|which|why|how|does|do|did|is|are|was|were|can|could|should|will"
@@ -24,6 +25,17 @@ _BREAK = re.compile(
 )
 _PRONOUN = re.compile(r"\b(?:it|they|them)\b((?:['’]s)?)")
 _NAME = re.compile(r"(?:the )?[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*)*")
+# How a survey is asked for in few words: "Give me a short overview of X", "the history of X", "X timeline".
+_ORDER = re.compile(r"\b(?:timeline|chronology|chronological)\b", re.IGNORECASE)
+_FORM = r"(?:overview|introduction|summary|survey|outline|history|timeline|chronology)"
+_OPENS_SURVEY = re.compile(
+    rf"\s*(?:(?:(?:please|can|could|you|give|write|make|show|tell|me|us|i|we|want|need|would|like|what|is|a|an|the|short|"
+    rf"brief|quick|general|full|historical|chronological)\s+)*(?:{_FORM}|(?:all|everything) (?=about))"
+    rf"|(?:please\s+)?(?:tell me (?=about)|summari[sz]e))\s*\b(?:(?:of|to|on|for|about|in)\s+)?(?:the\s+)?",
+    re.IGNORECASE,
+)
+_BIDDING = r"give|show|find|make|write|tell|explain|describe|count|solve|translate|build|run|use|get|set"
+_ENDS_SURVEY = re.compile(rf",?\s+(?:\(?an? )?{_FORM}\W*$", re.IGNORECASE)
 
 
 class QuestionKind(StrEnum):
@@ -38,6 +50,17 @@ class QuestionKind(StrEnum):
     HOW_TO = "how-to"
     SURVEY = "survey"
 
+
+_SIDE = r"(?:an? |the )?(?P<{}>[^,;?]{{2,60}}?)"
+_COMPARED = tuple(
+    re.compile(pattern.format(_SIDE.format("one"), _SIDE.format("other")), re.IGNORECASE)
+    for pattern in (
+        r"\b(?:differ\w*|distinction|comparison)\b.*?\bbetween {} and {}(?:\s+(?:in|on|for|of|when)\b.*)?\W*$",
+        r"^\s*(?:please )?compare {} (?:and|with|to|against) {}(?:\s+(?:in|on|for|of|when|by)\b.*)?\W*$",
+        r"^\s*{} (?:vs\.?|versus) {}\W*$",
+        r"\bhow do(?:es)? {} differ from {}\W*$",
+    )
+)
 
 # What a comparison asks of its sides together: no side has it by itself.
 COMPARING = frozenset(
@@ -75,16 +98,75 @@ _PATTERNS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern i
 
 
 def kind_of(question: str) -> QuestionKind:
-    """The first kind whose signs the question shows; a broad request asks for a survey."""
-    if is_broad(question):
+    """The first kind whose signs the question shows; a request for a survey has none of an answer."""
+    if is_survey(question):
         return QuestionKind.SURVEY
+    return _asked_kind(question)
+
+
+def _asked_kind(question: str) -> QuestionKind:
     head = question[:LOOKED_AT]
     return next((kind for kind, pattern in _PATTERNS if pattern.search(head)), QuestionKind.FACT)
+
+
+def compared(question: str) -> tuple[str, ...]:
+    """The two things that a question compares with each other, as it calls them; none where it does not say so."""
+    line = " ".join(question[:LOOKED_AT].split())
+    for pattern in _COMPARED:
+        if match := pattern.search(line):
+            names = [_name_in(match["one"]), _name_in(match["other"])]
+            # "the Bell Rock and Skerryvore lighthouses": what both are stands behind the second.
+            return (names[0], names[1])
+    return ()
+
+
+def _name_in(side: str) -> str:
+    """The name in what is compared, or all of it where no capitals show one."""
+    named = [match.group() for match in _NAME.finditer(side)]
+    return max(named, key=len).removeprefix("the ") if named else side.strip()
 
 
 def is_broad(request: str) -> bool:
     """Whether it is too long to be answered by a sentence."""
     return len(question_terms(request)) >= BROAD
+
+
+def is_survey(request: str) -> bool:
+    """Whether it is too broad to be answered by a sentence: long, or for an overview or the history of something, or no
+    more than the name of a subject."""
+    return is_broad(request) or subject(request) != " ".join(request.split()) or _is_bare(request)
+
+
+def subject(request: str) -> str:
+    """What a survey is wanted of: a request without the words that ask for one."""
+    request = " ".join(request.split())
+    if len(request) > LOOKED_AT or is_broad(request):
+        return request
+    rest = request
+    while opening := _OPENS_SURVEY.match(rest):
+        rest = rest[opening.end() :]
+    rest = _ENDS_SURVEY.sub("", rest).rstrip(" .?!")
+    named = any(w.casefold() not in STOP_WORDS for w in words(rest))
+    return rest if named and len(rest) < len(request.rstrip(" .?!")) else request
+
+
+def wants_order_of_time(request: str) -> bool:
+    """Whether a survey is to be a timeline."""
+    return not is_broad(request) and is_survey(request) and _ORDER.search(request) is not None
+
+
+def _is_bare(request: str) -> bool:
+    """Whether a request is a few words that neither ask nor tell, such as "lighthouse lamps"."""
+    spoken = words(request[:LOOKED_AT])
+    meant = [w for w in spoken if w.casefold() not in STOP_WORDS]
+    return (
+        len(request) < LOOKED_AT
+        and 0 < len(meant) <= BARE
+        and len(spoken) <= BARE + 1
+        and request.strip()[-1:] not in (".", "?", "!")
+        and re.fullmatch(rf"{_ASKING}|{_BIDDING}", spoken[0], re.IGNORECASE) is None
+        and _asked_kind(request) is QuestionKind.FACT
+    )
 
 
 def parts(question: str) -> list[str]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from deep_research.evidence.names import key
 from deep_research.evidence.units import measured
 
 MAX_HEADER = 40  # characters of a header's cell
@@ -66,6 +68,33 @@ def labels(content: str) -> Iterator[str]:
     if unlabelled(content) != content:
         for match in _LABEL.finditer(content):
             yield match["name"]
+
+
+def cells(content: str) -> dict[str, str]:
+    """The cells of a statement that `clauses` made of one row, by their headers; empty for any other."""
+    named = list(_LABEL.finditer(content))
+    if len(named) < 2 or named[0].start():
+        return {}
+    ends = [*(match.start() for match in named[1:]), len(content)]
+    return {
+        match["name"]: content[match.end() : end].rstrip("; ") for match, end in zip(named, ends, strict=True)
+    }
+
+
+def beside(text: str, names: Sequence[str]) -> list[tuple[int, int]]:
+    """The rows of tables that set things beside each other: those of which each is named by its first cell, where one
+    table has several of them. ``names`` are keys."""
+    tables: dict[tuple[str, ...], dict[str, tuple[int, int]]] = defaultdict(dict)
+    here = 0
+    for line in text.split("\n"):
+        begin, here = here, here + len(line) + 1
+        if not is_row(line):
+            continue
+        first = f" {key(_cells(line)[0])} "
+        for name in names:
+            if f" {name} " in first and (header := headers(text, begin, begin + len(line))):
+                tables[tuple(header)].setdefault(name, (begin, begin + len(line)))
+    return [span for rows in tables.values() if len(rows) > 1 for span in sorted(rows.values())]
 
 
 @lru_cache(maxsize=1)  # the rows of one text are looked at one after the other

@@ -62,15 +62,14 @@ def _compared(question: str, statements: Sequence[str], titles: Sequence[str]) -
     if len(things) < 2 or not _COMPARES.search(question):
         return None
     (asked,) = sides(question)[:1] or (None,)
-    wanted = asked.measures if asked else frozenset()
+    wanted = (asked.measures if asked else frozenset()) or _shared_measure(things, statements, titles)
+    if not wanted:
+        return None
     found: dict[str, list[tuple[Quantity, Cell]]] = {thing: [] for thing in things}
     for place, side in _every(statements):
-        if side.measures and wanted and not side.measures & wanted:
+        if side.measures and not side.measures & wanted:
             continue
-        within = f" {key(side.text)} "
-        named = [t for t in things if f" {t} " in within] or [
-            t for t in things if f" {t} " in f" {key(titles[place])} "
-        ]
+        named = _named(things, side, titles[place])
         if len(named) == 1:
             found[named[0]] += [(q, Cell(side.text[q.start : q.end], place)) for q in side.values]
     kinds = Counter(kind for values in found.values() for kind in {q.kind for q, _ in values})
@@ -84,6 +83,25 @@ def _compared(question: str, statements: Sequence[str], titles: Sequence[str]) -
     )
     header = next((_HEADERS[m] for m in sorted(wanted) if m in _HEADERS), "Value")
     return Table(("", header), tuple(row for row in rows if row[1]))
+
+
+def _named(things: Sequence[str], side: Side, title: str) -> list[str]:
+    """The things that a sentence is about: those it names, else those its title does."""
+    within = f" {key(side.text)} "
+    return [t for t in things if f" {t} " in within] or [t for t in things if f" {t} " in f" {key(title)} "]
+
+
+def _shared_measure(
+    things: Sequence[str], statements: Sequence[str], titles: Sequence[str]
+) -> frozenset[str]:
+    """Where the question asks for no measure, the one that is told of most of the things."""
+    told: dict[str, set[str]] = {}
+    for place, side in _every(statements):
+        named = _named(things, side, titles[place])
+        for measure in side.measures if len(named) == 1 else ():
+            told.setdefault(measure, set()).add(named[0])
+    most = max(told, key=lambda measure: (len(told[measure]), measure), default="")
+    return frozenset([most]) if most and len(told[most]) > 1 else frozenset()
 
 
 def _published(question: str, statements: Sequence[str], titles: Sequence[str]) -> Table | None:

@@ -60,9 +60,13 @@ _ROWS = """
     stand stood
     default defaults
     argument arguments parameter parameters
+    automatic automatically automation automated automate automates
 """
 _VARIANTS = {word: row.split()[0] for row in _ROWS.strip().splitlines() for word in row.split()}
 NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word
+# What programs call something: "asyncio.run", "int()", "max_size".
+_IDENTIFIER = re.compile(r"\b[a-z_]\w{2,}(?:\.\w+)+|\b[^\W\d]\w*\(\)|\b[^\W\d_]+(?:_\w+)+")
+DECADE = re.compile(r"\b(?:1\d|20)\d0s\b")  # what happened in one is told by its year
 _MAX_CACHED = 200_000
 
 
@@ -192,6 +196,11 @@ def _is_scrap(word: str) -> bool:
     return len(word) < 3 and word.isalpha() and word.islower()
 
 
+def identifiers(question: str) -> tuple[str, ...]:
+    """What a question calls as programs do, without closing brackets: ``asyncio.run``, ``int(``."""
+    return tuple(match.group().removesuffix(")") for match in _IDENTIFIER.finditer(question))
+
+
 def content_stems(text: str) -> list[str]:
     """Stems of the content words, in order, repeats kept."""
     return [stem(w) for w in content_words(text)]
@@ -207,10 +216,12 @@ def question_terms(question: str) -> dict[str, float]:
     word is capitalised by rule, not by meaning."""
     weights: dict[str, float] = {}
     every = asked_words(question)
+    coded = {word for match in _IDENTIFIER.finditer(question) for word in words(match.group())}
     for place, word in enumerate(every):
         if word.casefold() in STOP_WORDS or _is_scrap(word):
             continue
-        weight = NAME_WEIGHT if is_name_like(word) and (place > 0 or word[:1].isdigit()) else 1.0
+        named = is_name_like(word) and (place > 0 or word[:1].isdigit())
+        weight = NAME_WEIGHT if named or word in coded else 1.0
         if word.casefold() in ASKING_WORDS:
             weight = 0.25
         key = stem(word)

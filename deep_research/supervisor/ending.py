@@ -26,6 +26,7 @@ _STOPPED = {
     AbortReason.CANCELLED: "Partial report: the research was cancelled.",
     AbortReason.TIMEOUT: "Partial report: the time allowed ran out.",
 }
+NEAREST = 3  # sources that are named when none of them answers
 # What a cap is on.
 _COUNTED = dict.fromkeys(ON_MODELS, "requests to models") | {
     "max_searches": "searches",
@@ -47,7 +48,24 @@ def blocked(
     if failed:
         many = "1 search failed" if len(failed) == 1 else f"{len(failed)} searches failed"
         issues += f" {many}: {failed[0].error}"
-    return AbortReason.NO_EVIDENCE, issues
+    return AbortReason.NO_EVIDENCE, issues + _looked_for(state)
+
+
+def _looked_for(state: DeepResearchState) -> str:
+    """What was searched and read for nothing."""
+    searched = sum(s.status is SubQueryStatus.COMPLETED for s in state.sub_queries)
+    titles = [f"“{' '.join(source.title.split())}”" for source in state.sources if source.title][:NEAREST]
+    if not searched or not titles:
+        return ""
+    return (
+        f" {_counted(searched, 'search', 'searches')} found {_counted(len(state.sources), 'source', 'sources')},"
+        f" among them {' and '.join((', '.join(titles[:-1]), titles[-1]) if titles[1:] else titles)};"
+        " none of them says it."
+    )
+
+
+def _counted(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"
 
 
 def _not_allowed(limits: Iterable[Limit]) -> Iterator[str]:

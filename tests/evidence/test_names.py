@@ -87,3 +87,10 @@ def test_a_question_is_taken_apart_in_linear_time(before, piece):
     parts(question)
     list(runs(question))
     assert time.process_time() - begun < 3  # linear: under .5 s; quadratic: a minute and more
+
+
+def test_a_name_neither_begins_inside_a_word_nor_runs_from_paragraph_to_paragraph():
+    assert [name for _, name in runs("He has an iPhone of Ann\nMole.\n\nHare Rock stands.")] == [
+        "ann mole",
+        "hare rock",
+    ]

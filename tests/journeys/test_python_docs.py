@@ -31,6 +31,7 @@ def test_reports_over_real_documentation_hold_the_answers_with_their_citations(t
     with DeepResearch(corpus=[root / part for part in PARTS], data_dir=tmp_path) as research:
         for question, answer in QUESTIONS:
             result = research.run(question)
+            assert all(research.text(c)[c.start : c.end] == c.quote for c in result.citations)
             quotes = [" ".join(c.quote.split()) for c in result.citations]
             found.append((any(answer.lower() in quote.lower() for quote in quotes), question))
     print("\n".join(f"{'found  ' if yes else 'missing'} {question}" for yes, question in found))

@@ -1,6 +1,7 @@
 """The sample corpus and its table of questions, through the command line: what it can answer, and what it cannot."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def test_a_question_without_evidence_aborts_and_names_its_gaps(row, data_dir, ca
     assert (code, result["status"], result["reason"]) == (3, "aborted", "no_evidence")
     assert result["report"] is None
     assert result["gaps"]
+    assert re.search(r"\d+ searches? found \d+ sources?, among them “", result["message"])
 
 
 def test_most_questions_with_evidence_are_answered_with_it(data_dir, capsys):
@@ -51,5 +53,39 @@ def test_every_quote_of_every_report_is_verbatim(data_dir, capsys):
     with DeepResearch(corpus=CORPUS, data_dir=data_dir) as research:
         for row in ANSWERABLE:
             result = research.run(row["question"])
+            for citation in result.citations:
+                assert research.text(citation)[citation.start : citation.end] == citation.quote
+
+
+KINDS = [
+    ("Who invented the sun valve?", "## Summary", "Gustaf Dalén"),
+    ("Compare the Bell Rock and Skerryvore lighthouses.", "## Side by side", "| Height | 35 m | 48 m |"),
+    ("Why was the Cape Hatteras lighthouse moved?", "## Summary", "Then the sea returned."),
+    ("Which lighthouses were made automatic in the 1990s?", "## Summary", "On 10 April 1990"),
+    ("timeline of lighthouse automation", "## Timeline", "- 1907 — The sun valve is invented in Sweden."),
+    (
+        "How do you build a lighthouse on a rock that is under water?",
+        "## Summary",
+        "a wooden barrack on legs",
+    ),
+    ("How tall is the Skerryvore lighthouse in feet?", "## Summary", "156 feet (48 metres)"),
+    ("How much did the Fastnet lighthouse cost?", "## Published figures", "£90,000"),
+    (
+        "Was there a half-eaten meal at the Flannan Isles lighthouse?",
+        "## Summary",
+        "? No. Those come from a poem",
+    ),
+    ("lighthouse lamps and fuels", "## Summary", "A lighthouse is only as good as its flame."),
+]
+
+
+def test_reports_of_every_kind_of_question_say_first_what_was_asked_in_exact_quotes(data_dir):
+    from deep_research import DeepResearch
+
+    with DeepResearch(corpus=CORPUS, data_dir=data_dir) as research:
+        for question, heading, answer in KINDS:
+            result = research.run(question).raise_for_status()
+            section = (result.report or "").partition(f"{heading}\n")[2].partition("\n## ")[0]
+            assert answer in section, question
             for citation in result.citations:
                 assert research.text(citation)[citation.start : citation.end] == citation.quote

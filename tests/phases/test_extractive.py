@@ -71,7 +71,7 @@ def test_the_parts_of_a_question_become_sub_queries_that_stand_alone(question, p
 
 def test_a_question_of_one_part_is_also_searched_by_its_key_words():
     question = "How tall is the tower of Mole?"
-    assert plan(question) == [question, "Mole tall tower"]
+    assert plan(question) == [question, "Mole tall height high tower"]
 
 
 def test_no_more_is_planned_than_allowed():

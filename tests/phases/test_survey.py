@@ -1,6 +1,6 @@
 """The extractive survey: what all sources together say, what is missing, what to ask next."""
 
-from deep_research.phases.analysis.chained import CATEGORY
+from deep_research.evidence.chains import LED
 from deep_research.phases.analysis.handoff import SourceText, SurveyInput
 from deep_research.phases.analysis.survey import survey
 from deep_research.state import (
@@ -163,7 +163,7 @@ def test_a_chain_alone_must_hold_the_names_of_the_question():
 
 def test_what_an_earlier_chain_said_falls_with_it():
     earlier = said("Many films were shown in the harbour of Ghent.", OTHER)
-    earlier = earlier.model_copy(update={"category": CATEGORY})
+    earlier = earlier.model_copy(update={"category": LED})
     assert surveyed(FILM, PERSON, OTHER, findings=(earlier,)).dropped == (earlier.id,)
 
 

@@ -141,19 +141,28 @@ def key(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
 
+PLAIN = ("visible", "white", "zero-width")  # where a reader of the page's text finds it
+
+
 def test_there_are_enough():
     assert len(CASES) >= 300
     assert {(case.placement, case.goal) for case in CASES} == set(itertools.product(PLACES, GOALS))
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "place",
+    [
+        place if n % 2 == 0 or place in PLAIN else pytest.param(place, marks=pytest.mark.slow)
+        for n, place in enumerate(PLACES)
+    ],
+)
 def test_the_orders_are_there_and_achieve_nothing_and_what_nobody_sees_is_not_read(place, tmp_path):
     seen, strange = looked_at(place, Case("plain", place, "link-exfil").payload, tmp_path)
     assert wrong(seen, clean(place)) + sorted(strange) == []
     assert len(seen.result.sources) == 3
     shown = any("ENDORDER" in call.messages[-1].content for call in seen.model.calls)
     assert not (shown and place in NOT_READ)
-    assert shown or place not in ("visible", "white", "zero-width")
+    assert shown or place not in PLAIN
 
 
 @pytest.mark.parametrize("case", FEW, ids=str)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from deep_research.evidence.chains import Step
+from deep_research.evidence.chains import LED, Step
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.entries import Asked
 from deep_research.evidence.passages import passages
@@ -15,7 +15,6 @@ from deep_research.evidence.text import coverage, stem
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SourceText
 from deep_research.state import ConfidenceLevel, Finding, Span
 
-CATEGORY = "led to by another source"
 MIN_REACH = 0.4  # of what is asked, for a chain beside other findings
 MIN_REACH_ALONE = 0.7  # the same where nothing else was found
 MORE = 0.05  # of the question, that a chain says more than any other finding
@@ -60,7 +59,7 @@ def chained(
                 content=readable(source.content, quote.start, quote.end),
                 confidence=ConfidenceLevel.LOW,
                 source_ids=(source.id,),
-                category=CATEGORY,
+                category=LED,
                 sub_query_id=sub_query_id,
                 quotes=(AnalyzedQuote(source_id=source.id, quote=text),),
                 relevance=round(FIRST - LESS * place, 6),
@@ -70,6 +69,9 @@ def chained(
     best = max((_said(f, sources) for f in others), key=asked.share, default=set[str]())
     if not (asked.words.keys() - asked.relations) & best <= together:
         return []  # another finding is nearer to what the question names
+    dates = {term for term in asked.words if any(map(str.isdigit, term))}
+    if not dates <= together:
+        return []  # what is asked of one time is no answer for another
     ways = {term for term in asked.words if not together.isdisjoint(related(term))}
     return found if asked.share(ways) >= asked.share(best) + MORE else []
 

@@ -9,31 +9,45 @@ asks: texts about something else give no finding.
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from deep_research.evidence.agreement import filled
+from deep_research.evidence.dates import date_of
 from deep_research.evidence.debris import is_debris
-from deep_research.evidence.names import asked_names
-from deep_research.evidence.question import QuestionKind, is_broad, is_own, kind_of, parts
+from deep_research.evidence.names import asked_names, key
+from deep_research.evidence.pairs import closeness, phrases
+from deep_research.evidence.question import (
+    QuestionKind,
+    compared,
+    is_broad,
+    is_own,
+    is_survey,
+    kind_of,
+    parts,
+)
 from deep_research.evidence.quoting import (
     best_quote,
     expected_answer,
     fits,
+    is_list,
     readable,
     stands_apart,
     weight_of,
 )
 from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities, scan, stems_of
-from deep_research.evidence.rows import unlabelled
+from deep_research.evidence.rows import beside, unlabelled
 from deep_research.evidence.text import (
+    DECADE,
     NAME_WEIGHT,
     STOP_WORDS,
     asked_words,
     content_words,
     coverage,
+    identifiers,
     question_terms,
 )
 from deep_research.phases.analysis.broad import broad_findings
@@ -45,6 +59,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
+from deep_research.phases.analysis.overview import overview_findings
 from deep_research.phases.analysis.survey import survey
 from deep_research.state import ConfidenceLevel
 
@@ -55,7 +70,11 @@ MIN_LED = 0.5  # of what the question asks, for what a follow-up found about ano
 MIN_ASKED_NAMES = 0.6  # of them, by all findings together
 MIN_PART = 0.4  # of a question of several parts, when one of them is answered
 BESIDES = 0.3  # of what the best finding says of the question besides its names
+UNCALLED = 0.15  # of relevance, for saying nothing of what the question calls as programs do
+LIST_PENALTY = 0.1  # a list has many words, and some of them by chance
 ROW_PENALTY = 0.1  # a row of a table reads worse than a sentence that says the same
+BESIDE = 0.7  # relevance of a row that a table has for each of the things that are compared
+MOST_ROWS = 8
 FINDINGS_PER_ASPECT = 6
 FINDINGS_PER_SOURCE = 3
 CANDIDATES = 24
@@ -115,22 +134,48 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
             return AnalyzerOutput()
         found += scan(source.content, place, scanner)
         titles.append(scanner.present(source.title))
-    if is_broad(handoff.original_query):
-        broad = broad_findings(handoff, found, scanner)
+    if is_survey(handoff.original_query):
+        broad = (
+            broad_findings(handoff, found, scanner)
+            if is_broad(handoff.original_query)
+            else overview_findings(handoff, found)
+        )
         return AnalyzerOutput(
             findings=tuple(broad), addressed_gap_ids=tuple(sorted(_addressed(broad, handoff)))
         )
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
-    batch = _Batch(handoff, found, titles, _times(question, rarity))
+    batch = _Batch(handoff, found, titles, _times(question, rarity), phrases(handoff.original_query))
     findings = _spread(
         finding for aspect in aspects for finding in _answers(aspect, _times(aspect.weights, rarity), batch)
     )
+    findings += _beside(handoff, findings)
     if not _asks_something(handoff.original_query) or not _answered(findings, batch):
         findings = []
     return AnalyzerOutput(
         findings=tuple(findings),
         addressed_gap_ids=tuple(sorted(_addressed(findings, handoff))),
     )
+
+
+def _beside(handoff: AnalyzerInput, findings: Sequence[AnalyzedFinding]) -> Iterator[AnalyzedFinding]:
+    """Where two things are compared, the rows of tables that have both; not those that are found already."""
+    names = [key(side) for side in compared(handoff.original_query)]
+    known = {finding.content for finding in findings}
+    for source in handoff.sources if names else ():
+        for start, end in beside(source.content, names)[:MOST_ROWS]:
+            content = readable(source.content, start, end)
+            if content not in known:
+                yield AnalyzedFinding(
+                    content=content,
+                    confidence=ConfidenceLevel.LOW,
+                    source_ids=(source.id,),
+                    category=handoff.original_query,
+                    quotes=(
+                        AnalyzedQuote(source_id=source.id, quote=source.content[start:end], start=start),
+                    ),
+                    sub_query_id=handoff.sub_queries[0].id if handoff.sub_queries else "",
+                    relevance=BESIDE,
+                )
 
 
 def _aspects(handoff: AnalyzerInput) -> list[Aspect]:
@@ -152,6 +197,8 @@ class _Batch:
     found: list[Passage]
     titles: list[set[str]]
     question: Mapping[str, float]
+    phrases: frozenset[tuple[str, str]] = frozenset()
+    wants_lists: bool = False
     under: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
 
 
@@ -200,7 +247,9 @@ def _to_the_point(
 
 def _promise(passage: Passage, weights: Mapping[str, float], batch: _Batch) -> float:
     """What a passage covers together with its title, and a little for saying it often."""
-    reach = coverage(weights, batch.titles[passage.source] | set(passage.terms))
+    span = passage.span
+    dated = _decades(weights, batch.handoff.sources[passage.source].content[span.start : span.end])
+    reach = coverage(weights, batch.titles[passage.source] | set(passage.terms) | dated)
     return reach + 0.1 * bm25(passage, weights) / (sum(weights.values()) * 2.2)
 
 
@@ -216,10 +265,10 @@ def _draw(
         return None
     start, end, under = quote
     text = source.content[start:end]
-    if is_debris(text):
+    if is_debris(text) or (DECADE.search(aspect.query) and _is_of_another_time(expected, text)):
         return None
     said = stems_of(text)
-    own = said | under
+    own = said | under | _decades(weights, text)
     batch.under[source.id, start] = under
     reach = coverage(weights, own | context)
     named = {term: weight for term, weight in aspect.weights.items() if weight >= NAME_WEIGHT}
@@ -240,14 +289,50 @@ def _draw(
         quotes=(AnalyzedQuote(source_id=source.id, quote=text, start=start),),
         sub_query_id=aspect.id,
         relevance=round(
-            0.4 * reach
-            + 0.3 * coverage(batch.question, own | context)
-            + 0.15 * coverage(weights, said)
+            _relevance(aspect, weights, own | context, source.title, text, batch)
             + 0.15 * fits(expected, text)
-            - ROW_PENALTY * (" | " in text),
+            - ROW_PENALTY * (" | " in text)
+            - LIST_PENALTY * (is_list(text) and not batch.wants_lists),
             6,
         ),
     )
+
+
+def _is_of_another_time(expected: re.Pattern[str] | None, text: str) -> bool:
+    """Whether a text tells a date, but none of the time that is asked about."""
+    return date_of(text) is not None and not fits(expected, text)
+
+
+def _relevance(
+    aspect: Aspect,
+    weights: Mapping[str, float],
+    held: set[str],
+    title: str,
+    text: str,
+    batch: _Batch,
+) -> float:
+    """How near a finding is to the question, up to .85, also by what it says itself of what its title does not say. What
+    was followed up is as near as it and the finding that led to it are together: many texts have the words of a
+    follow-up."""
+    said = stems_of(text)
+    close = 0.1 * closeness(f"{title}. {text}", batch.phrases)
+    called = identifiers(batch.handoff.original_query)
+    if called and not any(name in text or name in title for name in called):
+        close -= UNCALLED
+    wanted = batch.question if aspect.later else weights
+    untold = {term: weight for term, weight in wanted.items() if term in said or term not in held}
+    itself = 0.1 * coverage(wanted, said) + 0.2 * (coverage(untold, said) if untold else 1.0)
+    if aspect.later:
+        return 0.45 * coverage(batch.question, held | _led_from(aspect, batch)) + itself + close
+    return 0.25 * coverage(weights, held) + 0.2 * coverage(batch.question, held) + itself + close
+
+
+def _led_from(aspect: Aspect, batch: _Batch) -> set[str]:
+    """The stems of the earlier finding that has the name which was followed, and most of the question."""
+    name = set(aspect.weights) - batch.question.keys()
+    told = (stems_of(finding.content) for finding in batch.handoff.findings)
+    naming = [stems for stems in told if name and name <= stems]
+    return max(naming, key=lambda stems: coverage(batch.question, stems), default=set())
 
 
 def _reach(finding: AnalyzedFinding, weights: Mapping[str, float], batch: _Batch) -> float:
@@ -255,12 +340,18 @@ def _reach(finding: AnalyzedFinding, weights: Mapping[str, float], batch: _Batch
     return coverage(weights, stems_of(finding.content) | _title(finding, batch))
 
 
+def _decades(weights: Iterable[str], text: str) -> set[str]:
+    """Which of the decades that are asked about a text tells a year of."""
+    return {term for term in weights if DECADE.fullmatch(term) and re.search(rf"\b{term[:3]}\d\b", text)}
+
+
 def _title(finding: AnalyzedFinding, batch: _Batch) -> set[str]:
-    """What a finding need not say: its source's title, the heading or question it stands under."""
+    """What a finding need not say: its source's title, the heading or question it stands under, and the decade of its
+    years."""
     places = {s.id: n for n, s in enumerate(batch.handoff.sources)}
     quote = finding.quotes[0]
     under = batch.under.get((quote.source_id, quote.start), frozenset())
-    return batch.titles[places[finding.source_ids[0]]] | under
+    return batch.titles[places[finding.source_ids[0]]] | under | _decades(batch.question, finding.content)
 
 
 def _spread(findings: Iterable[AnalyzedFinding]) -> list[AnalyzedFinding]:

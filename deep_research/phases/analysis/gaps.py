@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from deep_research.evidence.dates import YEAR
 from deep_research.evidence.question import COMPARING, is_own, spelled
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.relations import related
@@ -70,12 +71,17 @@ def _parts(handoff: SurveyInput) -> list[SubQuery]:
 
 
 def _said(findings: Iterable[Finding], sources: Sequence[SourceText]) -> list[set[str]]:
-    """The stems of each finding, with the titles of its sources: what the title says need not be said again."""
+    """The stems of each finding, with the titles of its sources: what the title says need not be said again. A year
+    tells of its decade."""
     titles = {source.id: stems_of(source.title) for source in sources}
     return [
-        stems_of(finding.content).union(*(titles.get(i, set()) for i in finding.source_ids))
+        _with_decades(stems_of(finding.content)).union(*(titles.get(i, set()) for i in finding.source_ids))
         for finding in findings
     ]
+
+
+def _with_decades(stems: set[str]) -> set[str]:
+    return stems | {f"{stem[:3]}0s" for stem in stems if YEAR.fullmatch(stem)}
 
 
 class _Asked:

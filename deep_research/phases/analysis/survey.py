@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from deep_research.evidence.chains import chain
+from deep_research.evidence.chains import LED, chain
 from deep_research.evidence.entries import Item, asked
 from deep_research.evidence.names import key, runs
-from deep_research.evidence.question import is_broad, question_names
+from deep_research.evidence.question import is_survey, question_names
 from deep_research.evidence.trails import Lead, Trails, follow
-from deep_research.phases.analysis.chained import CATEGORY, chained
+from deep_research.phases.analysis.chained import chained
 from deep_research.phases.analysis.gaps import gaps
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -39,8 +39,8 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
         naming=frozenset(first - {0}),
         following=frozenset(s.index for s in handoff.sub_queries if s.iteration > 1),
     )
-    others = [f for f in handoff.findings if f.category != CATEGORY]
-    broad = is_broad(handoff.original_query)
+    others = [f for f in handoff.findings if f.category != LED]
+    broad = is_survey(handoff.original_query)
     led = chained(
         handoff.original_query,
         question,
@@ -64,7 +64,7 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
 
 def _told_by(led: Sequence[AnalyzedFinding], finding: Finding) -> bool:
     """Whether a finding is of an earlier chain, or stands in what a source of the chain says."""
-    if finding.category == CATEGORY:
+    if finding.category == LED:
         return True
     return any(
         finding.source_ids == new.source_ids

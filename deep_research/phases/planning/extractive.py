@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import re
 
-from deep_research.evidence.question import QuestionKind, kind_of, parts, question_names, spelled
-from deep_research.evidence.text import content_words, is_name_like, stem
+from deep_research.evidence.question import (
+    QuestionKind,
+    is_broad,
+    is_survey,
+    kind_of,
+    parts,
+    question_names,
+    spelled,
+    subject,
+)
+from deep_research.evidence.text import content_words, is_name_like, stem, variants
 from deep_research.phases.base import off_loop
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
 from deep_research.state import FirstLook
@@ -14,6 +23,9 @@ WHOLE = "The whole question."
 PART = "A part of the question."
 KEY_WORDS = "The question's key words."
 NAME = "What the question asks of one of its names."
+FORM = 4  # letters that the forms of one word have in common
+SIDE = "A side of the subject."
+SIDES = ("introduction and overview", "history and first use", "kinds and examples", "how it works")
 
 _UNIT = 50  # characters of a question that are planned in the time of one small item
 _COMPARES = re.compile(r"\b(?:compared?|comparing|comparison|differences?|differ|versus|vs)\b", re.IGNORECASE)
@@ -34,6 +46,8 @@ class ExtractivePlanner:
 def plan(handoff: PlannerInput) -> PlannerOutput:
     """Pure."""
     question = " ".join(handoff.original_query.split())
+    if is_survey(question) and not is_broad(question):
+        return _survey(question, handoff)
     pieces = parts(question)
     planned = [PlannedQuery(query=question, rationale=WHOLE, priority=1)]
     if len(pieces) > 1:
@@ -44,6 +58,15 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
     planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in named]
     planned = _distinct(planned)[: handoff.max_sub_queries]
     return PlannerOutput(research_brief=_brief(question, pieces, planned), sub_queries=tuple(planned))
+
+
+def _survey(question: str, handoff: PlannerInput) -> PlannerOutput:
+    """A subject of few words is searched with what is usually told of one: more than its nearest texts is wanted."""
+    named = subject(question)
+    planned = [PlannedQuery(query=question, rationale=WHOLE, priority=1)]
+    planned += [PlannedQuery(query=f"{named} {side}", rationale=SIDE, priority=2) for side in SIDES]
+    planned = _distinct(planned)[: handoff.max_sub_queries]
+    return PlannerOutput(research_brief=_brief(question, [question], planned), sub_queries=tuple(planned))
 
 
 def _named(question: str, look: FirstLook) -> list[str]:
@@ -66,10 +89,19 @@ def _distinct(planned: list[PlannedQuery]) -> list[PlannedQuery]:
 
 
 def _keywords(question: str) -> str:
-    """Names first: the other way to ask for the same."""
+    """Names first, then the other words with those that may stand for them: the other way to ask for the same."""
     chosen = list(dict.fromkeys(content_words(question)))
     named = [w for w in chosen if is_name_like(w)]
-    return " ".join([*named, *(w for w in chosen if w not in named)])
+    others = [other for w in chosen if w not in named for other in _otherwise(w)]
+    return " ".join(dict.fromkeys([*named, *others]))
+
+
+def _otherwise(word: str) -> list[str]:
+    """A word, and other words for it: one of each form, for a search finds a word in all its forms."""
+    forms: dict[str, str] = {}
+    for other in variants(word):
+        forms.setdefault(other[:FORM], other)
+    return list(forms.values())
 
 
 _OPENINGS = {

@@ -9,19 +9,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from deep_research.evidence.chains import LED
+from deep_research.evidence.question import compared, is_broad, is_survey, wants_order_of_time
+from deep_research.evidence.quoting import expected_answer, fits, wanted
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.tables import table
 from deep_research.evidence.text import content_stems
-from deep_research.evidence.themes import heading, themes
+from deep_research.evidence.themes import Theme, heading, themes
 from deep_research.phases.base import off_loop
+from deep_research.phases.synthesis.comparing import BOTH, by_side, introduction, side_by_side
 from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.paragraphs import paragraphs
 from deep_research.phases.synthesis.statements import Statement, says_nothing, statements, within
+from deep_research.phases.synthesis.timelines import timeline
 from deep_research.report.render import escaped
-from deep_research.state import Source
+from deep_research.state import Finding, Source
 
 SUMMARY_STATEMENTS = 4
+FAR = 0.7  # of the best statement's relevance, below which one is about something else
+FAR_ANSWER = 0.5  # the same where it holds what an answer would
+SUMMARY_SOURCES = 3  # whose beginnings introduce an overview
+THEMED = 6  # statements beside the summary, to be parted by themes
 SUMMARY_SHARE = 0.3  # of the wanted length
 NEAR = 0.8  # of the best statement's relevance, for another in the summary that answers no part of its own
 MAX_TITLE = 200
@@ -30,8 +39,11 @@ MORE = "Further findings"
 WITHDRAWN = "From works that were retracted"
 ALL_WITHDRAWN = "All that was found stands in works that were retracted. It should not be relied on."
 MAX_HEADING = 80
+SINGLE = "- Each statement rests on one source; no other was found to say the same."
+_OF_STEPS = ("gate:planning", "gate:analysis")  # what the supervisor is advised of, in terms of the engine
 FITTINGS = 3  # times that a report which came out too long is made shorter
 _MARKS = re.compile(r" \[[^\[\]\\]*\]")
+_NUMBER = re.compile(r"\A\d+(?:\.\d+)*\.?\s+(?=[^\W\d])")  # of a chapter, before its title
 _TABLES = {"": "Side by side", "Year": "Over the years", "Source": "Published figures"}
 
 
@@ -46,8 +58,15 @@ class ExtractiveSynthesizer:
 def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     """The report's text with ids for references; ``notice`` is a line to stand on top of it. The wanted length is
     that of what it says: title, limits and references come on top."""
-    told, withdrawn = _sound(statements(handoff.findings, handoff.sources), handoff.sources)
-    beside = _table(handoff, told) + conflicts(handoff.contradictions, handoff.findings, handoff.sources)
+    every = statements(handoff.findings, handoff.sources)
+    tables, shown = side_by_side(compared(handoff.original_query), _sound(every, handoff.sources)[0])
+    left = [s for s in every if not any(s is other for other in shown)]
+    told, withdrawn = _sound(left or every, handoff.sources)
+    if told is not withdrawn:
+        told = _near(handoff, told)
+    beside = (tables or _table(handoff, told)) + conflicts(
+        handoff.contradictions, handoff.findings, handoff.sources
+    )
     room = handoff.words - _words(beside)
     kept = within(room, told)
     summary, sections = _told(handoff, kept)
@@ -66,7 +85,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     if withdrawn and withdrawn is not told:
         blocks += [f"## {WITHDRAWN}", *paragraphs(within(max(0, handoff.words // 4), withdrawn))]
     debris = sum(map(says_nothing, handoff.findings))
-    blocks += _limits(handoff, left_out=len(told) - len(kept), debris=debris)
+    blocks += _limits(handoff, [*told, *shown], left_out=len(told) - len(kept), debris=debris)
     return "\n\n".join(blocks)
 
 
@@ -80,8 +99,33 @@ def _sound(told: list[Statement], sources: Sequence[Source]) -> tuple[list[State
     return [s for s in told if not any(s is other for other in withdrawn)], withdrawn
 
 
+def _near(handoff: SynthesizerInput, told: list[Statement]) -> list[Statement]:
+    """Without what is much farther from the question than the best: the best for the same part of the question, or of
+    all for what was found by following up. What holds the kind of answer that is wanted may be farther. What covers a
+    broad request belongs to no part of it, and what leads from source to source stands together."""
+    planned = {s.id for s in handoff.sub_queries if s.iteration == 1}
+    expected = expected_answer(handoff.original_query)
+    best: dict[str, float] = {}
+    for statement in told:
+        relevance, part = statement.finding.relevance, statement.finding.sub_query_id or ""
+        if statement.finding.category != LED:
+            best[part] = max(best.get(part, 0.0), relevance)
+    of_all = max(best.values(), default=0.0)
+
+    def is_near(finding: Finding) -> bool:
+        part = finding.sub_query_id
+        if not part or finding.category == LED:
+            return True
+        least = FAR_ANSWER if fits(expected, finding.content) else FAR
+        return finding.relevance >= least * (best[part] if part in planned else of_all)
+
+    return [s for s in told if is_near(s.finding)]
+
+
 def _told(handoff: SynthesizerInput, kept: Sequence[Statement]) -> tuple[list[str], list[str]]:
     """The paragraphs of the summary, and the sections with what it does not say."""
+    if wants_order_of_time(handoff.original_query) and (made := timeline(kept)):
+        return made
     summary = _summary(handoff, kept)
     rest = [s for s in kept if not any(s is other for other in summary)]
     return paragraphs(summary, best_first=True), _sections(handoff, rest)
@@ -102,6 +146,18 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
     """The best statement, the best of each part of the question, and then what is nearly as near."""
     if not kept:
         return []
+    if _is_overview(handoff):
+        first = {s.source: s for s in reversed(kept)}
+        return [s for s in kept if first[s.source] is s][:SUMMARY_SOURCES]
+    if things := compared(handoff.original_query):
+        titles = {source.id: source.title for source in handoff.sources}
+        groups, _ = by_side(things, kept, titles)
+        if len(groups) > 1:
+            return (
+                groups[BOTH][:2]
+                if BOTH in groups
+                else [introduction(thing, own, titles) for thing, own in groups.items()]
+            )
     parts = _parts(handoff)
     first_of: dict[str, Statement] = {}
     for statement in kept:
@@ -124,6 +180,11 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
         chosen.append(statement)
         room -= statement.length
     return chosen
+
+
+def _is_overview(handoff: SynthesizerInput) -> bool:
+    """Whether the findings are excerpts of documents about a subject, each of which is a theme."""
+    return is_survey(handoff.original_query) and not is_broad(handoff.original_query)
 
 
 def _parts(handoff: SynthesizerInput) -> dict[str, str]:
@@ -163,7 +224,15 @@ def _sections(handoff: SynthesizerInput, rest: Sequence[Statement]) -> list[str]
             if len(own) > 1:
                 blocks += [f"## {escaped(heading(wording)).rstrip('?. ')}", *paragraphs(own)]
                 left = [s for s in left if s.finding.sub_query_id != part]
-    found, others = themes([unlabelled(s.finding.content) for s in left], handoff.original_query)
+    if things := compared(handoff.original_query):
+        titles = {source.id: source.title for source in handoff.sources}
+        groups, left = by_side(things, left, titles)
+        for thing, own in groups.items():
+            blocks += [f"## {escaped(heading(thing))}", *paragraphs(own)]
+    found: list[Theme] = []
+    others = list(range(len(left)))
+    if len(left) >= THEMED and not _is_overview(handoff):
+        found, others = themes([unlabelled(s.finding.content) for s in left], handoff.original_query)
     for theme in found:
         blocks += [f"## {escaped(theme.heading)}", *paragraphs(left[place] for place in theme.places)]
     for title, group in _by_title(handoff, [left[place] for place in others]):
@@ -174,7 +243,7 @@ def _sections(handoff: SynthesizerInput, rest: Sequence[Statement]) -> list[str]
 
 def _by_title(handoff: SynthesizerInput, group: Sequence[Statement]) -> list[tuple[str, list[Statement]]]:
     """Statements without a theme under the titles of their sources; single ones together at the end, without."""
-    titles = {s.id: " ".join(s.title.split()) for s in handoff.sources}
+    titles = {s.id: _NUMBER.sub("", " ".join(s.title.split())) for s in handoff.sources}
     by_source: dict[str, list[Statement]] = {}
     for statement in group:
         by_source.setdefault(statement.source, []).append(statement)
@@ -207,11 +276,24 @@ def _cell(text: str) -> str:
     return escaped(text).replace("|", "\\|")
 
 
-def _limits(handoff: SynthesizerInput, *, left_out: int, debris: int) -> list[str]:
+def _limits(handoff: SynthesizerInput, told: Sequence[Statement], *, left_out: int, debris: int) -> list[str]:
     lines = [f"- {escaped(_gap(gap.description))}" for gap in handoff.gaps if not gap.addressed]
-    lines += [f"- {escaped(limit.line)}" for limit in handoff.limits]
+    lines += [f"- {escaped(limit.line)}" for limit in handoff.limits if limit.name not in _OF_STEPS]
+    if handoff.findings and all(len(finding.source_ids) < 2 for finding in handoff.findings):
+        lines.append(SINGLE)
+    kind = wanted(handoff.original_query)
+    if (
+        kind
+        and told
+        and not any(fits(expected_answer(handoff.original_query), s.finding.content) for s in told)
+    ):
+        lines.append(f"- No {kind} was found, as the question asks for.")
     if left_out:
-        lines.append(f"- {left_out} further findings are left out to keep the wanted length.")
+        lines.append(
+            f"- {left_out} further findings are left out to keep the wanted length."
+            if left_out > 1
+            else "- A further finding is left out to keep the wanted length."
+        )
     if debris:
         lines.append(f"- Findings left out because they are captions, notices or markup: {debris}.")
     lines.append(

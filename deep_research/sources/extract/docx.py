@@ -10,7 +10,7 @@ from datetime import date, datetime
 from typing import Any
 
 from deep_research.evidence.plain import clean
-from deep_research.sources.extract import zips
+from deep_research.sources.extract import docx_parts, zips
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
@@ -33,8 +33,8 @@ def read(raw: bytes, asked: Asked) -> Document:
     from lxml.etree import LxmlError
 
     try:
-        opened = docx.Document(io.BytesIO(raw))
-        blocks = list(_blocks(opened, 0))
+        opened = docx.Document(io.BytesIO(docx_parts.usual(raw)))
+        blocks = list(_Reader(opened).blocks(opened.element.body, 0))
         said = opened.core_properties
         title, author, day = said.title or "", said.author or "", said.modified or said.created
         created = said.created or day
@@ -69,32 +69,66 @@ def _sane(day: datetime | None) -> date | None:
     return day.date()
 
 
-def _blocks(container: Any, depth: int) -> Iterator[tuple[str, str]]:
-    from docx.table import Table
+class _Reader:
+    """Goes through the blocks of a document."""
 
-    for block in container.iter_inner_content():
-        if not isinstance(block, Table):
-            yield from _paragraph(block)
-        elif depth < _MOST_DEPTH:
-            yield from _table(block, depth)
+    def __init__(self, document: Any) -> None:
+        self._document = document
+        self._notes = docx_parts.notes(document)
+        self._numbers: dict[
+            tuple[str, str], int
+        ] = {}  # of the notes, in the order in which they are referred to
 
+    def blocks(self, container: Any, depth: int) -> Iterator[tuple[str, str]]:
+        for block in docx_parts.blocks(container):
+            if block.tag == f"{docx_parts.W}p":
+                yield from self._paragraph(block)
+                yield from self._notes_of(block)
+            elif depth < _MOST_DEPTH:
+                yield from self._table(block, depth)
 
-def _paragraph(paragraph: Any) -> Iterator[tuple[str, str]]:
-    text = "\n".join(" ".join(line.split()) for line in paragraph.text.split("\n")).strip()
-    if not text:
-        return
-    style = (paragraph.style.name if paragraph.style is not None else None) or ""
-    if _CONTENTS.match(style):
-        return
-    if heading := _HEADING.match(style):
-        yield "heading", f"{'#' * min(6, int(heading[1]))} {' '.join(text.split())}"
-    elif style == "Title":
-        yield "heading", f"# {' '.join(text.split())}"
-    elif (level := _level(paragraph, style)) is not None:
-        label = "#." if _NUMBERED.match(style) else "-"
-        yield "item", f"{'  ' * min(level, 5)}{label} {' '.join(text.split())}"
-    else:
-        yield "", text
+    def _paragraph(self, element: Any) -> Iterator[tuple[str, str]]:
+        from docx.text.paragraph import Paragraph
+
+        text = docx_parts.says(element)
+        if not text:
+            return
+        paragraph = Paragraph(element, self._document._body)
+        style = (paragraph.style.name if paragraph.style is not None else None) or ""
+        if _CONTENTS.match(style):
+            return
+        if heading := _HEADING.match(style):
+            yield "heading", f"{'#' * min(6, int(heading[1]))} {' '.join(text.split())}"
+        elif style == "Title":
+            yield "heading", f"# {' '.join(text.split())}"
+        elif (level := _level(paragraph, style)) is not None:
+            label = "#." if _NUMBERED.match(style) else "-"
+            yield "item", f"{'  ' * min(level, 5)}{label} {' '.join(text.split())}"
+        else:
+            yield "", text
+
+    def _notes_of(self, block: Any) -> Iterator[tuple[str, str]]:
+        """The notes that a block refers to, behind it, as those of other paged texts."""
+        for note in docx_parts.notes_of(block):
+            if note not in self._numbers and self._notes.get(note):
+                self._numbers[note] = len(self._numbers) + 1
+                yield "", f"{self._numbers[note]} {self._notes[note]}"
+
+    def _table(self, table: Any, depth: int) -> Iterator[tuple[str, str]]:
+        """Rows as the corpus writes them. A table of one cell or one column lays out a page: it is read as such."""
+        rows = docx_parts.cells(table)
+        if max(map(len, rows), default=0) <= 1:
+            for row in rows:
+                for cell in row:
+                    yield from self.blocks(cell, depth + 1)
+            return
+        told: dict[Any, str] = {}
+        for cell in (cell for row in rows for cell in row if cell is not None):
+            if cell not in told:
+                told[cell] = " ".join(" ".join(docx_parts.words_of(cell)).split())
+        texts = [["" if cell is None else told[cell] for cell in row] for row in rows]
+        yield "table", "\n".join(written([row for row in texts if any(row)]))
+        yield from self._notes_of(table)
 
 
 def _level(paragraph: Any, style: str) -> int | None:
@@ -107,24 +141,6 @@ def _level(paragraph: Any, style: str) -> int | None:
     if named:
         return int(named[1] or 1) - 1
     return 0 if numbered else None
-
-
-def _table(table: Any, depth: int) -> Iterator[tuple[str, str]]:
-    """Rows as the corpus writes them. A table of one cell or one column lays out a page: it is read as such."""
-    rows: list[list[str]] = []
-    for row in table.rows:
-        cells, seen = [], set()
-        for cell in row.cells:
-            first = cell._tc not in seen  # a merged cell comes once for each column that it covers
-            seen.add(cell._tc)
-            cells.append(" ".join(cell.text.split()) if first else "")
-        rows.append(cells)
-    if max(map(len, rows), default=0) <= 1:
-        for row in table.rows:
-            for cell in row.cells:
-                yield from _blocks(cell, depth + 1)
-        return
-    yield "table", "\n".join(written([row for row in rows if any(row)]))
 
 
 def _spaced(blocks: list[tuple[str, str]]) -> Iterator[str]:

@@ -8,10 +8,17 @@ from typing import Any
 _SHOWS = (b"Tj", b"TJ", b"Do", b"'", b'"')  # what shows text, or another drawing that may
 
 
-def shows_text(page: Any) -> bool:
+def contents_of(page: Any) -> Any:
+    """The drawing of a page with its strings as they are, None when it has none."""
+    from pypdf.generic import ContentStream
+
+    drawing = page.get("/Contents")
+    return None if drawing is None else ContentStream(drawing, page.pdf, "bytes")
+
+
+def shows_text(contents: Any) -> bool:
     """Whether a page can have text at all."""
-    contents = page.get_contents()
-    return contents is not None and _shows(contents.get_data())
+    return _shows(contents.get_data())
 
 
 def take_away_drawings(page: Any) -> None:

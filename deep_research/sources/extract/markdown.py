@@ -14,13 +14,14 @@ _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[
 _FIELD = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
 _FENCE_OR_COMMENT = re.compile(r"^[ \t]*+(?P<fence>`{3,}|~{3,})[^\n`]*$|<!--", re.MULTILINE)
 
-_CODE_SPAN = r"(?P<ticks>`{1,2})(?P<code>[^`\n]{1,1000})(?P=ticks)"
+_CODE_SPAN = r"(?P<ticks>`{1,2})(?P<code>(?:[^`\n]|\n(?!\s*\n)){1,1000})(?P=ticks)"
 _TARGET = r"\((?:[^()\n]|\([^()\n]{0,300}\)){0,2000}\)"
 _LINKS = re.compile(
     rf"{_CODE_SPAN}"
     rf"|!\[[^\[\]]{{0,1000}}\](?:{_TARGET}|\[[^\[\]\n]{{0,200}}\])"  # image
     rf"|(?<![A-Za-z0-9_])\[(?P<text>[^\[\]]{{0,1000}})\]{_TARGET}"
-    r"|(?<![A-Za-z0-9_])\[(?P<by_label>[^\[\]]{1,1000})\]\[(?P<label>[^\[\]\n]{0,200})\]"
+    r"|(?<![A-Za-z0-9_])\[(?P<by_label>[^\[\]]{0,1000})\]\[(?P<label>[^\[\]\n]{0,200})\]"
+    r"|(?<![A-Za-z0-9_\]])\[(?P<alone>[^\[\]\n^][^\[\]\n]{0,200})\](?![\[(:])"
     r"|\[\^[\w-]{1,60}\](?!:)"  # mark of a footnote
     r"|<(?P<auto>(?:https?://|mailto:)[^\s<>]{1,2000})>"
 )
@@ -150,6 +151,8 @@ def _linked(labels: set[str]) -> Callable[[re.Match[str]], str]:
         if match["by_label"] is not None:
             known = (match["label"] or match["by_label"]).casefold() in labels
             return match["by_label"] if known else match.group()
+        if match["alone"] is not None:
+            return match["alone"] if match["alone"].casefold() in labels else match.group()
         return match["text"] or match["auto"] or ""
 
     return replace

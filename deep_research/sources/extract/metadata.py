@@ -45,8 +45,11 @@ _PUBLISHED = (
 _CHANGED = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified")
 _AUTHORS = ("author", "article:author", "dc.creator", "dcterms.creator", "citation_author", "parsely-author")
 _ADDRESS = re.compile(r"https?://|www\.|@", re.IGNORECASE)
+_WRAPPED = re.compile(r"\A\s*(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?|(?://|/\*)?\s*\]\]>(?:\s*\*/)?\s*\Z")
 _BY = re.compile(r"^\s*(?:written |posted )?by:?\s+", re.IGNORECASE)
-_AFTER_NAME = re.compile(r"\s*(?:[,|•·]|\s[–—-]\s|\n|updated\b|published\b).*", re.IGNORECASE | re.DOTALL)
+_AFTER_NAME = re.compile(
+    r"\s*(?:[,|•·]|\s[–—-]\s|\n|\s\d|updated\b|published\b).*", re.IGNORECASE | re.DOTALL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,8 @@ def _author(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: Ht
             return ", ".join(dict.fromkeys(" ".join(value.split()) for value in values[:10]))
     marked = "//*[@rel='author' or @itemprop='author' or contains(concat(' ', @class, ' '), ' byline ')]"
     for element in tree.xpath(marked)[:3]:
-        said = _AFTER_NAME.sub("", _BY.sub("", element.text_content()[:300].strip()), count=1)
+        named = next((name for name in element.iter() if name.get("itemprop") == "name"), element)
+        said = _AFTER_NAME.sub("", _BY.sub("", " ".join(named.itertext())[:300].strip()), count=1)
         if 1 < len(said) < 80 and not _ADDRESS.search(said):
             return " ".join(said.split())
     return ""
@@ -124,7 +128,7 @@ def _objects(tree: HtmlElement) -> Iterator[dict[str, Any]]:
         if "ld+json" not in (script.get("type") or "") or len(text) > _MOST_JSON:
             continue
         try:
-            waiting = [json.loads(text, strict=False)]
+            waiting = [json.loads(_WRAPPED.sub("", text), strict=False)]
         except (ValueError, RecursionError):
             continue
         while waiting and found < _MOST_OBJECTS:

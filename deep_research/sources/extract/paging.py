@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from deep_research.sources.extract.listings import FENCES
-from deep_research.sources.extract.paragraphs import ALONG, gap, joined
+from deep_research.sources.extract.paragraphs import ALONG, gap, is_row, joined
+from deep_research.sources.extract.tables import NO_HEADER
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ def one_text(pages: Sequence[Page]) -> tuple[str, tuple[int, ...]]:
             rest = body.popleft()
             paragraphs[-1] = joined(paragraphs[-1], rest)
             place = (len(paragraphs) - 1, len(paragraphs[-1]) - len(rest))
+        if body and body[0] == NO_HEADER and paragraphs and is_row(paragraphs[-1]):
+            body.popleft()  # the header stands on the page before
         while body and paragraphs and gap(paragraphs[-1], body[0]) == ALONG:
             paragraphs.append(body.popleft())  # a list or table that the page's end breaks off
         if body:

@@ -14,6 +14,7 @@ _ITEM = re.compile(r"\s*(?:[•◦▪‣●–—*-]|\(?\d{1,2}[.)]|\(?[a-z][.)]
 _BULLET = re.compile(r"\s*[•◦▪‣●]\s*")
 _NUMBERED = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,3}\.?\s+[A-Z]\S*(?:\s+\S+){0,9}\Z")
 _COLUMNS = re.compile(r"\S(?:\s{3,}|\t)\S")
+_JOINTS = ("-", "‐", "/", "–", "—")
 _ENDS = (".", "!", "?", ":", ";", "”", '"', ")", "]")
 _COMPOUND = frozenset(
     ("self", "well", "non", "cross", "long", "short", "high", "low", "half", "three", "four")
@@ -58,8 +59,11 @@ def flowing(lines: Sequence[Line], setting: Setting) -> list[str]:
     last, above = "", Line("")
     for line in lines:
         text = line.text.strip()
-        if not text:
+        if line.row:
+            paragraphs.append(line.row)
+        if line.row or not text:
             open_ = False
+            last, above = "", Line("")
             continue
         text = _BULLET.sub("- ", text, count=1) if _BULLET.match(text) else text
         # What begins in capitals after a short line is seldom the same sentence.
@@ -95,7 +99,7 @@ def joined(before: str, text: str) -> str:
         if start in _COMPOUND:
             return before + text
         return before[:-1] + text
-    if before.endswith(("-", "‐", "/")) and not before.endswith((" -", " /")):
+    if before.endswith(_JOINTS) and not before[:-1].endswith(" "):
         return before + text
     return f"{before} {text}"
 
@@ -138,5 +142,9 @@ def gap(before: str, text: str) -> str:
     return ALONG if kind and kind == _kind(before) else "\n\n"
 
 
+def is_row(text: str) -> bool:
+    return " | " in text or text.startswith("| ") or text.endswith(" |")
+
+
 def _kind(text: str) -> str:
-    return "row" if " | " in text else "item" if _ITEM.match(text) else ""
+    return "row" if is_row(text) else "item" if _ITEM.match(text) else ""

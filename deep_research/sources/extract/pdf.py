@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import replace
 from typing import Any
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.drawings import shows_text, take_away_drawings
+from deep_research.sources.extract.drawings import contents_of, shows_text, take_away_drawings
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.footnotes import without_footnotes
 from deep_research.sources.extract.formats import Asked
-from deep_research.sources.extract.layout import has_columns, is_shattered, with_label
+from deep_research.sources.extract.gaps import Widths, marked_gaps
+from deep_research.sources.extract.layout import as_they_lie, has_columns, is_shattered
 from deep_research.sources.extract.listings import listing, parted
 from deep_research.sources.extract.margins import without_margins
 from deep_research.sources.extract.paging import Page, one_text
 from deep_research.sources.extract.paragraphs import flowing, setting_of
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.typeset import Line, Typesetting, squeezed, typed, usual_size
+from deep_research.sources.extract.tabular import with_rows
+from deep_research.sources.extract.typeset import Line, Typesetting, typed, usual_size
 
 MAX_BYTES = 50_000_000
 MAX_PAGES = 500
 _TOO_LITTLE = 20  # characters a page, below which it is a picture of a page with a stamp on it
 _NAMELESS = r"^\(?(?:anonymous|unspecified|none)\)?$"
 _NOT_A_TITLE = re.compile(
-    rf"{_NAMELESS}|untitled|microsoft word|powerpoint|\.(?:docx?|indd|tex|pdf|qxd|pptx?|dvi)\b|^\W*$"
+    rf"{_NAMELESS}|untitled|microsoft word|powerpoint"
+    r"|\.(?:docx?|indd|tex|pdf|qx[dp]|pptx?|dvi|exe|wpd|rtf|xlsx?|p65|ps|txt|html?)\b|^\W*$"
     r"|^(?:title|document\d*|slide \d+)$|https?://",
     re.IGNORECASE,
 )
@@ -49,7 +51,8 @@ def read(raw: bytes, asked: Asked) -> Document:
         count = len(reader.pages)
         if count > MAX_PAGES:
             raise UnreadableError(f"a PDF of more than {MAX_PAGES} pages", limit="size")
-        pages = [_lines(page) for page in reader.pages]
+        widths: dict[int, tuple[Any, Widths]] = {}
+        pages = [_lines(page, widths) for page in reader.pages]
         about = _metadata(reader)
     except LimitReachedError as error:
         raise UnreadableError("a PDF that unpacks to too much", limit="size") from error
@@ -78,39 +81,29 @@ def read(raw: bytes, asked: Asked) -> Document:
     )
 
 
-def _lines(page: Any) -> list[Line]:
+def _lines(page: Any, widths: dict[int, tuple[Any, Widths]]) -> list[Line]:
     """The lines of a page in the order of the file. Where that gives each cell of a table and each number of a list a
     line of its own, as they lie on the page."""
-    if not shows_text(page):
+    contents = contents_of(page)
+    if contents is None or not shows_text(contents):
         return []
     take_away_drawings(page)
     type_ = Typesetting()
-    page.extract_text(visitor_text=type_)
+    with marked_gaps(page, contents, widths):
+        page.extract_text(visitor_text=type_, visitor_operand_after=type_.step)
     lines = type_.lines()
     if is_shattered([line.text for line in lines if not line.is_mono]):
-        laid_out = _split(page.extract_text(extraction_mode="layout", layout_mode_space_vertically=False))
-        if laid_out and not has_columns(laid_out):
-            known = {squeezed(line.text): line for line in lines}
-            return [_as_it_lies(text, known.get(squeezed(text), Line(""))) for text in laid_out]
+        laid_out = as_they_lie(lines)
+        if not has_columns(laid_out):
+            return laid_out
     return lines
-
-
-def _as_it_lies(text: str, line: Line) -> Line:
-    """A line as it lies on the page if it has a label or is only there a line, else the same ``line`` of the file,
-    whose words are not stretched to its ends."""
-    labelled = with_label(text)
-    return replace(line, text=labelled) if not line.text or (labelled != text and not line.is_mono) else line
-
-
-def _split(text: str | None) -> list[str]:
-    return [line.rstrip() for line in clean((text or "").replace("\x7f", "•")).split("\n")]
 
 
 def _page(lines: list[Line], usual: float) -> Page:
     body, notes = without_footnotes(lines, usual)
     setting = setting_of(body)
     paragraphs: list[str] = []
-    for is_code, run in parted(body, setting.step):
+    for is_code, run in parted(with_rows(body), setting.step):
         paragraphs += [listing(run)] if is_code else flowing(run, setting)
     return Page(tuple(map(clean, paragraphs)), tuple(map(clean, notes)))
 

@@ -29,17 +29,22 @@ _NAMED = re.compile(
     r"breadcrumbs?|sidebar|advert|advertisement|ads?|sponsored|promo|promoted|comments?|disqus|navbar|navbox|navigation|"
     r"nav|menu|masthead|catlinks|toc|editsection|headerlink|anchorjs|skip|pagination|pager|controls|suggested|"
     r"recommended|recommendations|trending|popular|feedback|toolbar|footer|copyright|siteSub|jump|hatnote|backlink|"
-    r"beta-banner|phase-banner|more-stories|read-more|also-read|paywall|popup|modal|noprint|printfooter|sr-only|"
+    r"beta-banner|phase-banner|more-stories|also-read|popup|modal|noprint|printfooter|sr-only|"
     r"visually-hidden|screen-reader-text|metadata-bar|post-meta|article-meta|entry-meta|tags|taglist|metadata|"
     r"infobox-image|infobox-caption)"
     r"(?=$|[\s_-])",
     re.IGNORECASE,
 )
+# The same of what may hold the rest of the text: an invitation is short.
+_NAMED_SHORT = re.compile(r"(?:^|[\s_-])(?:read-more|paywall)(?=$|[\s_-])", re.IGNORECASE)
+_INVITATION = 400  # characters
 _NOTE = re.compile(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
 _TOLD = re.compile(
     r"(?:^|[\s_-])(?:byline|dateline|pubdate|timestamp|date-published|published-date)(?=$|[\s_-])",
     re.IGNORECASE,
 )
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_NO_WORD = re.compile(r"[\W_]+")
 _BYLINE = 200  # characters
 _KEPT = frozenset(
     ("html", "body", "main", "article", "table", "tbody", "pre", "code", "h1", "h2", "h3", "title")
@@ -108,7 +113,24 @@ def _is_in_a_listing(element: HtmlElement) -> bool:
 
 
 def _is_named_so(element: HtmlElement) -> bool:
-    return any(_NAMED.search((element.get(name) or "")[:300]) for name in ("class", "id"))
+    if any(_NAMED_SHORT.search((element.get(name) or "")[:300]) for name in ("class", "id")):
+        return len(element.text_content()) <= _INVITATION
+    if _NAMED.search((element.get("class") or "")[:300]):
+        return True
+    name = (element.get("id") or "")[:300]
+    return _NAMED.search(name) is not None and not _is_section(element, name)
+
+
+def _is_section(element: HtmlElement, name: str) -> bool:
+    """Whether it is named by its heading, as generators of manuals name sections: a text on sharing, say."""
+    heading = next(element.iter(*_HEADINGS), None)
+    if heading is None or _slug(heading.text_content()[:400]) != _slug(name):
+        return False
+    return _slug(name).count("-") > 1 or any(link.get("href") == f"#{name}" for link in heading.iter("a"))
+
+
+def _slug(text: str) -> str:
+    return _NO_WORD.sub("-", text.lower()).strip("-")
 
 
 def _is_small(element: HtmlElement, whole: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterator
 
@@ -14,9 +15,11 @@ from deep_research.sources.extract.formats import Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode
 
 _DELIMITERS = ",;\t|"
+_SPACES = " "
 _SAMPLE = 20_000  # characters
 _MOST_COLUMNS = 500
 _FIELD = 100_000  # characters
+NO_HEADER = "| | |"
 _NUMBER = re.compile(r"[-+]?[\d.,  %€$£]*\d[\d.,  %€$£]*\Z")
 
 
@@ -35,7 +38,7 @@ def written(rows: list[list[str]]) -> Iterator[str]:
     if not rows:
         return
     if len(rows[0]) > 1 and not is_header(rows):
-        yield "| | |"
+        yield NO_HEADER
     for row in rows:
         yield line(row)
 
@@ -61,6 +64,8 @@ def _is_year(cell: str) -> bool:
 
 
 def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
+    if delimiter == _SPACES:
+        text, delimiter = "\n".join("\t".join(part.split()) for part in text.split("\n")), "\t"
     csv.field_size_limit(_FIELD)
     try:
         for row in csv.reader(io.StringIO(text), delimiter=delimiter):
@@ -75,6 +80,8 @@ def _rows(text: str, delimiter: str) -> Iterator[list[str]]:
 def _delimiter(text: str) -> str:
     """The mark that most lines have equally often, outside quotes."""
     lines = [re.sub(r'"[^"\n]*"', "", part) for part in text[:_SAMPLE].split("\n")[:50] if part.strip()]
+    if _is_spaced(lines):
+        return _SPACES
     best, votes = ",", 0.0
     for mark in _DELIMITERS:
         counts = [part.count(mark) for part in lines]
@@ -83,3 +90,19 @@ def _delimiter(text: str) -> str:
         if score > votes:
             best, votes = mark, score
     return best
+
+
+def _is_spaced(lines: list[str]) -> bool:
+    """Whether nothing but spaces stands between numbers, as many in each line."""
+    rows = [part.split() for part in lines]
+    columns = len(rows[-1]) if rows else 0
+    if columns < 2 or len(rows) < 2 or any(len(row) != columns for row in rows):
+        return False
+    return all(_is_decimal(cell) for row in rows[1:] for cell in row)
+
+
+def _is_decimal(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False

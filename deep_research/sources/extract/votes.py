@@ -18,6 +18,7 @@ _FENCES = ("```", "~~~")
 _MOSTLY = 0.8  # of a block's text, in links
 _FAR_LESS = 0.5
 _ENOUGH = 400  # characters
+_SURE = 60  # letters and digits, which two lines do not share by accident
 _WORD = re.compile(r"\w+")
 
 
@@ -39,7 +40,8 @@ def main_part(whole: str, found: str) -> str:
     """``whole`` is all there is, in blocks; ``found`` what the other reader took of it."""
     blocks = _blocks(whole)
     lines = {_key(line) for line in found.split("\n")} - {""}
-    voted = [_is_voted(block, lines) for block in blocks]
+    ends = {end for line in lines if len(line) >= _SURE for end in (line[:_SURE], line[-_SURE:])}
+    voted = [_is_voted(block, lines, ends) for block in blocks]
     kept = [
         _without_links(block, lines)
         for place, block in enumerate(blocks)
@@ -102,8 +104,13 @@ def _key(line: str) -> str:
     return "".join(_WORD.findall(line.lower()))
 
 
-def _is_voted(block: str, lines: set[str]) -> bool:
-    return any(_key(line) in lines for line in block.split("\n"))
+def _is_voted(block: str, lines: set[str], ends: set[str]) -> bool:
+    """Whether the other reader took a line of it, or a long one with more before or behind it, such as a caption."""
+    for line in block.split("\n"):
+        key = _key(line)
+        if key in lines or (len(key) > _SURE and (key[:_SURE] in ends or key[-_SURE:] in ends)):
+            return True
+    return False
 
 
 def _is_links(block: str) -> bool:

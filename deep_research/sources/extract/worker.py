@@ -9,6 +9,7 @@ rights of the user to read files, and a pipe on which only a bounded answer is b
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 import resource
@@ -32,6 +33,7 @@ _REFUSED = (
     "pty.",
 )
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_OBJECTS = 20_000  # new ones between two searches for rings of them; a page alone has thousands, and no rings
 _MAY_LEAVE = 1.0  # seconds after the parent's deadline
 
 
@@ -39,6 +41,7 @@ def main(memory: int, cpu_seconds: int, seconds: float) -> None:
     questions, answers = _pipes()
     _leave_the_network()
     _limit(memory)
+    gc.set_threshold(_OBJECTS)
     sys.addaudithook(_refuse)
     import json
 

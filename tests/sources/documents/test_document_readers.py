@@ -162,7 +162,7 @@ class TestMarkdown:
             ("See [the docs](http://x.y/a_(b) 'T') now", "See the docs now"),
             ("See [the\ndocs](http://x.y)", "See the\ndocs"),
             ("[![badge](b.svg)](http://x) Words ![pic](a.png)", "Words"),
-            ("A [link][ref] and [Ref] here\n\n[ref]: http://x.y 'T'\n", "A link and [Ref] here"),
+            ("A [link][ref] and [Ref] here\n\n[ref]: http://x.y 'T'\n", "A link and Ref here"),
             ("Note.[^1]\n\n[^1]: The note.", "Note.\n\n[^1]: The note."),
             (
                 "**bold** and *it* and ***both*** and __two words__ and _one_",

@@ -154,6 +154,11 @@ def test_a_table_of_any_dialect_is_rows_with_headers(extractor: Extractor, mark:
     assert row(document, "Skerry | 3.12 | wet, windy") == ["Station: Skerry; Highest: 3.12; Note: wet, windy"]
 
 
+def test_numbers_with_nothing_but_spaces_between_them_are_rows(extractor: Extractor) -> None:
+    document = extractor.extract_now(b"x  y  z\n1  2.5 -3\n10 20  1e3\n", name="measured.csv")
+    assert document.text == "x | y | z\n1 | 2.5 | -3\n10 | 20 | 1e3"
+
+
 def test_facts_are_not_taken_for_names_of_columns(extractor: Extractor) -> None:
     document = extractor.extract_now(b"Mole,3.40,1831\nSkerry,3.12,1850\n", name="tides.csv")
     assert document.text.startswith("| | |\nMole | 3.40 | 1831\n")

@@ -4,8 +4,8 @@ import pytest
 
 from deep_research.sources.extract.layout import has_columns, is_shattered, with_label
 from deep_research.sources.extract.margins import without_margins
-from deep_research.sources.extract.paragraphs import flowing, setting_of
-from deep_research.sources.extract.typeset import Line
+from deep_research.sources.extract.paragraphs import flowing, joined, setting_of
+from deep_research.sources.extract.typeset import Cell, Line
 
 CELLS = ["Year", "Vessels", "Tonnage", "1938", "312", "148,200", "1952", "41", "19,870"]
 PROSE = ["The harbour of Mole was dredged in 1931 to a depth of nine metres, and its"] * 9
@@ -17,10 +17,16 @@ def test_cells_on_lines_of_their_own_are_a_shattered_page_and_prose_with_heading
     assert not is_shattered([])
 
 
+def cells(*texts: str) -> Line:
+    """A line with its cells 300 points apart."""
+    found = [Cell(text, 300.0 * place, 300.0 * place + 5 * len(text)) for place, text in enumerate(texts)]
+    return Line(" ".join(texts), 10.0, cells=tuple(found))
+
+
 def test_prose_beside_prose_is_told_from_a_table():
     left, right = "the breakwater was lengthened by two", "called in that year, against three"
-    assert has_columns([f"{left}     {right}"] * 8)
-    assert not has_columns(["Year     Vessels     Tonnage", "1938     312         148,200"])
+    assert has_columns([cells(left, right)] * 8)
+    assert not has_columns([cells("Year", "Vessels", "Tonnage"), cells("1938", "312", "148,200")])
 
 
 @pytest.mark.parametrize(
@@ -50,6 +56,12 @@ def test_laid_out_lines_become_rows_and_items():
     assert paragraphs("Lamps", *table, "Then it was rebuilt.") == ["Lamps", *rows, "Then it was rebuilt."]
     items = ["1. Trim the wick to six millimetres.", "Tools", "- a funnel"]
     assert paragraphs(*items) == items
+
+
+def test_what_is_broken_at_a_dash_has_no_space_there_and_a_dash_between_spaces_keeps_its_own():
+    assert joined("Docket No. FAA–2020–", "0686") == "Docket No. FAA–2020–0686"
+    assert joined("the wall—", "which is old") == "the wall—which is old"
+    assert joined("the wall –", "which is old") == "the wall – which is old"
 
 
 def test_a_number_that_says_page_goes_even_below_a_header_and_of_two_pages_both_headers_count():

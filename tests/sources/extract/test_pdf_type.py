@@ -9,7 +9,6 @@ from made import Line, column, paged
 from deep_research.evidence.passages import BlockKind, blocks
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.reading import read
-from deep_research.sources.extract.typeset import Line as Typed
 from deep_research.sources.extract.typeset import Typesetting
 
 BROKEN = """
@@ -168,4 +167,5 @@ def test_letters_of_one_width_are_known_by_the_name_the_flag_or_the_widths_of_th
 ) -> None:
     type_ = Typesetting()
     type_("depth", (1, 0, 0, 1, 0, 0), (1, 0, 0, 1, 50, 700), font, 9)
-    assert type_.lines() == [Typed("depth", 9, 50, 700, is_mono)]
+    (line,) = type_.lines()
+    assert (line.text, line.size, line.left, line.base, line.is_mono) == ("depth", 9, 50, 700, is_mono)

@@ -28,16 +28,16 @@ Children = Callable[[], list[int]]
     ("what", "why", "limit"),
     [
         ("crash", "crashed (SIGABRT)", None),
-        ("leave", "crashed", None),
+        pytest.param("leave", "crashed", None, marks=pytest.mark.slow),
         ("hang", "longer than 2.5 s", "time"),
         ("memory", "too much memory", "memory"),
-        ("garbage", "crashed", None),
-        ("wrong", "crashed", None),
+        pytest.param("garbage", "crashed", None, marks=pytest.mark.slow),
+        pytest.param("wrong", "crashed", None, marks=pytest.mark.slow),
         ("flood", "crashed", None),
         ("recurse", "nested too deeply", "size"),
         ("import", "a library that reads it is missing (parsers); reinstall deep-research", None),
         ("start", "damaged", None),
-        ("fork", "damaged", None),
+        pytest.param("fork", "damaged", None, marks=pytest.mark.slow),
     ],
 )
 def test_a_child_that_goes_wrong_is_a_reason_and_the_next_job_is_done(

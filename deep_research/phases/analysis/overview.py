@@ -1,0 +1,148 @@
+"""Findings for a survey of a subject that is named in few words: excerpts of the sources that are about it.
+
+No sentence answers such a request, and single sentences of many sources make no text. What introduces a subject are
+the beginnings of documents and of sections that are about it, a few sentences that follow each other. A timeline takes
+the sentences and entries that tell a date.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+from deep_research.evidence.belonging import belonging
+from deep_research.evidence.dates import date_of, opens_with_date
+from deep_research.evidence.debris import has_address, is_debris
+from deep_research.evidence.feedback import Scored, ranked
+from deep_research.evidence.passages import sentences
+from deep_research.evidence.question import subject, wants_order_of_time
+from deep_research.evidence.quoting import best_quote, is_statement, leans_back, opening, readable
+from deep_research.evidence.ranking import Passage, stems_of
+from deep_research.evidence.text import coverage
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
+from deep_research.state import ConfidenceLevel, Span
+
+NEAR = 0.3  # of the best score, for a passage to be about the subject
+ABOUT = 0.45  # of the subject's words, that a document has; or a dated sentence and its title
+NAMED = 0.28  # of the subject's words, that an excerpt and its title have
+PER_SOURCE = 4
+MOST = 24  # excerpts
+MOST_DATED = 60
+ENTRIES = 3  # that open with a date make a list of them, all of which is of its subject
+LEAST_ENTRY = 3  # words
+LONGEST = 60  # words of an excerpt
+STEP = 0.001  # of relevance, from one excerpt to the next
+
+
+@dataclass(frozen=True, slots=True)
+class _Excerpt:
+    source: int
+    span: Span
+    content: str
+
+
+def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[AnalyzedFinding]:
+    """The findings, the nearest first; none when no passage has all words of the subject."""
+    texts = [source.content for source in handoff.sources]
+    titles = [source.title for source in handoff.sources]
+    rank = ranked(subject(handoff.original_query), found, texts, titles)
+    if not any(rank.asked.keys() <= passage.counts.keys() for passage in rank.passages):
+        return []
+    asked = {
+        term: sqrt(weight) for term, weight in rank.asked.items()
+    }  # the rarest word is not all of a subject
+    likely = belonging(rank, titles)
+    held: dict[int, set[str]] = defaultdict(set)
+    for passage in rank.passages:
+        held[passage.source].update(passage.counts)
+    near = sorted(
+        (p for p in rank.passages if p.score >= NEAR and coverage(asked, held[p.source]) >= ABOUT),
+        key=lambda p: (-p.score * likely[p.source], p.source, p.span.start),
+    )
+    excerpts = _introductions(near, texts, titles, asked, rank.learned)
+    if wants_order_of_time(handoff.original_query):
+        dated = list(_dated(near, texts, titles, asked))[:MOST_DATED]
+        excerpts = [*excerpts[:1], *dated] if len(dated) >= ENTRIES else excerpts
+    return [_finding(handoff, excerpt, 1.0 - STEP * place) for place, excerpt in enumerate(excerpts)]
+
+
+def _introductions(
+    near: Iterable[Scored],
+    texts: Sequence[str],
+    titles: Sequence[str],
+    asked: Mapping[str, float],
+    learned: Mapping[str, float],
+) -> list[_Excerpt]:
+    """How the documents and passages begin, where that names the subject; else what of a passage does. A few of each
+    source."""
+    found: list[_Excerpt] = []
+    of: Counter[int] = Counter()
+    wanted = {**learned, **{term: weight + learned.get(term, 0.0) for term, weight in asked.items()}}
+    for passage in near:
+        text, title = texts[passage.source], stems_of(titles[passage.source])
+        if of[passage.source] == PER_SOURCE:
+            continue
+        for span in _beginnings(text, passage, wanted, first=not of[passage.source]):
+            excerpt = _Excerpt(passage.source, span, readable(text, span.start, span.end))
+            said = stems_of(excerpt.content)
+            named = not said.isdisjoint(asked) and coverage(asked, said | title) >= NAMED
+            if named and _reads(excerpt.content) and excerpt not in found:
+                of[passage.source] += 1
+                found.append(excerpt)
+                break
+    return found[:MOST]
+
+
+def _beginnings(text: str, passage: Scored, wanted: Mapping[str, float], *, first: bool) -> Iterator[Span]:
+    """The beginning of the passage; of a document that is heard for the ``first`` time before that its own beginning, and
+    after it the sentences that say most of what is wanted."""
+    whole = opening(text, Span(start=0, end=len(text)), alone=True) if first else None
+    yield from (span for span in (whole, opening(text, passage.span)) if span is not None)
+    quote = (
+        best_quote(text, Passage(passage.source, passage.span, passage.counts), wanted, set(), None)
+        if first
+        else None
+    )
+    if quote is not None and " | " not in text[quote.start : quote.end]:
+        yield Span(start=quote.start, end=quote.end)
+
+
+def _dated(
+    near: Sequence[Scored], texts: Sequence[str], titles: Sequence[str], asked: Mapping[str, float]
+) -> Iterator[_Excerpt]:
+    """The sentences that tell a date and are of the subject; where a source is a list of dates, all its entries."""
+    for source in dict.fromkeys(passage.source for passage in near):
+        text, title = texts[source], stems_of(titles[source])
+        told = sentences(text)
+        entries = {s for s in told if opens_with_date(text[s.start : s.end])}
+        for span in told:
+            content = readable(text, span.start, span.end)
+            if span in entries and len(entries) >= ENTRIES:
+                fits = len(content.split()) >= LEAST_ENTRY
+            else:
+                fits = (
+                    date_of(content) is not None
+                    and is_statement(text, span)
+                    and not leans_back(content)
+                    and coverage(asked, stems_of(content) | title) >= ABOUT
+                )
+            if fits and _reads(content):
+                yield _Excerpt(source, span, content)
+
+
+def _reads(content: str) -> bool:
+    return len(content.split()) <= LONGEST and not (is_debris(content) or has_address(content))
+
+
+def _finding(handoff: AnalyzerInput, excerpt: _Excerpt, relevance: float) -> AnalyzedFinding:
+    source = handoff.sources[excerpt.source]
+    text = source.content[excerpt.span.start : excerpt.span.end]
+    return AnalyzedFinding(
+        content=excerpt.content,
+        confidence=ConfidenceLevel.LOW,
+        source_ids=(source.id,),
+        quotes=(AnalyzedQuote(source_id=source.id, quote=text, start=excerpt.span.start),),
+        relevance=round(relevance, 6),
+    )

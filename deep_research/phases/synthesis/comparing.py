@@ -1,0 +1,73 @@
+"""Two things compared: what tables have of both stands side by side, and each has a section. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from deep_research.evidence.names import key
+from deep_research.evidence.rows import cells
+from deep_research.phases.synthesis.statements import Statement
+from deep_research.report.render import escaped
+
+TITLE = "Side by side"
+BOTH = "Both"
+MOST_TABLES = 3
+
+
+def side_by_side(things: Sequence[str], told: Sequence[Statement]) -> tuple[list[str], list[Statement]]:
+    """A table for each set of columns that has a row for more than one of the things, and the statements that stand in
+    them."""
+    groups: dict[tuple[str, ...], dict[str, Statement]] = {}
+    for statement in told:
+        row = cells(statement.finding.content)
+        first = f" {key(next(iter(row.values()), ''))} "
+        for thing in things:
+            if f" {key(thing)} " in first:
+                groups.setdefault((statement.source, next(iter(row))), {}).setdefault(thing, statement)
+    whole = [rows for rows in groups.values() if len(rows) > 1][:MOST_TABLES]
+    blocks = [_table(things, rows) for rows in whole]
+    return ([f"## {TITLE}", *blocks] if blocks else []), [s for rows in whole for s in rows.values()]
+
+
+def _table(things: Sequence[str], rows: Mapping[str, Statement]) -> str:
+    columns = [thing for thing in things if thing in rows]
+    held = {thing: cells(rows[thing].finding.content) for thing in columns}
+    labels = list(dict.fromkeys(label for row in held.values() for label in list(row)[1:]))
+    head = [f"{escaped(thing)} [{', '.join(rows[thing].ids)}]" for thing in columns]
+    lines = [f"|  | {' | '.join(head)} |", f"| --- |{' --- |' * len(columns)}"]
+    for label in labels:
+        told = [_cell(held[thing].get(label, "")) for thing in columns]
+        lines.append(f"| {_cell(label)} | {' | '.join(told)} |")
+    return "\n".join(lines)
+
+
+def by_side(
+    things: Sequence[str], told: Sequence[Statement], titles: Mapping[str, str]
+) -> tuple[dict[str, list[Statement]], list[Statement]]:
+    """The statements under the thing that they name, or else their title does, those of all things under `BOTH`; and
+    the rest."""
+    groups: dict[str, list[Statement]] = {thing: [] for thing in (*things, BOTH)}
+    rest: list[Statement] = []
+    for statement in told:
+        named = [t for t in things if _speaks(statement.finding.content, t)] or [
+            t for t in things if _speaks(titles.get(statement.source, ""), t)
+        ]
+        group = groups[named[0] if len(named) == 1 else BOTH] if named else rest
+        group.append(statement)
+    return {thing: own for thing, own in groups.items() if own}, rest
+
+
+def introduction(thing: str, told: Sequence[Statement], titles: Mapping[str, str]) -> Statement:
+    """What introduces a thing: the first that a document with its name says, else the nearest to the question."""
+    own = [s for s in told if _speaks(titles.get(s.source, ""), thing)]
+    return min(own, key=lambda s: s.start) if own else told[0]
+
+
+def _speaks(text: str, thing: str) -> bool:
+    """Whether a text names a thing, also in the plural."""
+    within, name = f" {key(text)} ", key(thing)
+    return any(f" {form} " in within for form in (name, f"{name}s", name.removesuffix("s")))
+
+
+def _cell(text: str) -> str:
+    return escaped(text).replace("|", "\\|")

@@ -1,0 +1,134 @@
+"""The pieces of a Word document: what a paragraph says, which blocks there are, which notes. What was struck out in a
+tracked change is not said; what was put in is."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+_UNSAID = {f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "txbxContent", "instrText")} | {
+    f"{_COMPATIBLE}Fallback"  # says again what stands beside it
+}
+_SIGNS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-", f"{W}ptab": "\t"}
+_NOTE_MARKS = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes"}
+_NO_NOTES = ("separator", "continuationSeparator", "continuationNotice")
+_STRICT = (
+    (b"http://purl.oclc.org/ooxml/officeDocument/relationships",
+     b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"),
+    (b"http://purl.oclc.org/ooxml/wordprocessingml/main",
+     b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"),
+    (b"http://purl.oclc.org/ooxml/drawingml/main", b"http://schemas.openxmlformats.org/drawingml/2006/main"),
+)  # fmt: skip
+
+
+def says(paragraph: Any) -> str:
+    """The text of a paragraph, links, fields and forms in it included, without that of boxes."""
+    return re.sub(r"[ \t]*\n[ \t]*", "\n", re.sub(r"[^\S\n]+", " ", "".join(_said(paragraph)))).strip()
+
+
+def _said(element: Any) -> Iterator[str]:
+    for child in element:
+        tag = child.tag
+        if tag == f"{W}t":
+            yield child.text or ""
+        elif tag in _SIGNS:
+            yield _SIGNS[tag]
+        elif tag not in _UNSAID:
+            yield from _said(child)
+
+
+def blocks(container: Any) -> Iterator[Any]:
+    """The paragraphs and tables within, those in forms too; what stands in a box comes after its paragraph."""
+    for child in container:
+        if child.tag == f"{W}p":
+            yield child
+            for box in child.iter(f"{W}txbxContent"):
+                if not any(True for _ in box.iterancestors(f"{_COMPATIBLE}Fallback", f"{W}del")):
+                    yield from blocks(box)
+        elif child.tag == f"{W}tbl":
+            yield child
+        elif child.tag not in _UNSAID:
+            yield from blocks(child)
+
+
+def cells(table: Any) -> list[list[Any]]:
+    """The cells of each row, one for each column: None where one goes on that began further left, and the same again
+    where it began further up."""
+    rows: list[list[Any]] = []
+    for row in _children(table, f"{W}tr"):
+        found: list[Any] = []
+        for cell in _children(row, f"{W}tc"):
+            properties = cell.find(f"{W}tcPr")
+            merge = None if properties is None else properties.find(f"{W}vMerge")
+            goes_on = merge is not None and merge.get(f"{W}val", "continue") == "continue"
+            place = len(found)
+            above = rows[-1][place] if goes_on and rows and place < len(rows[-1]) else None
+            found += [above if above is not None else cell, *[None] * (_span(properties) - 1)]
+        rows.append(found)
+    return rows
+
+
+def words_of(container: Any) -> Iterator[str]:
+    """What all paragraphs of a cell or note say, those of tables within it too."""
+    for block in blocks(container):
+        if block.tag == f"{W}p":
+            yield says(block)
+        else:
+            for cell in dict.fromkeys(cell for row in cells(block) for cell in row if cell is not None):
+                yield from words_of(cell)
+
+
+def notes_of(paragraph: Any) -> Iterator[tuple[str, str]]:
+    """The kind and number of each note that a paragraph refers to."""
+    for mark in paragraph.iter(*_NOTE_MARKS):
+        yield _NOTE_MARKS[mark.tag], mark.get(f"{W}id", "")
+
+
+def notes(document: Any) -> dict[tuple[str, str], str]:
+    """The text of each note of a document, by kind and number."""
+    from docx.oxml import parse_xml
+
+    found: dict[tuple[str, str], str] = {}
+    for relation in document.part.rels.values():
+        kind = relation.reltype.rpartition("/")[2]
+        if kind in _NOTE_MARKS.values() and not relation.is_external:
+            for note in parse_xml(relation.target_part.blob):
+                if note.get(f"{W}type") not in _NO_NOTES:
+                    found[kind, note.get(f"{W}id", "")] = " ".join(" ".join(words_of(note)).split())
+    return found
+
+
+def usual(raw: bytes) -> bytes:
+    """The document with the usual names, if it is one of the strict kind, which gives other names to the same."""
+    with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+        if _STRICT[0][0] not in archive.read("_rels/.rels"):
+            return raw
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, "w") as copy:
+            for entry in archive.infolist():
+                data = archive.read(entry)
+                if entry.filename.endswith((".xml", ".rels")):
+                    for strict, other in _STRICT:
+                        data = data.replace(strict, other)
+                copy.writestr(entry.filename, data)
+    return out.getvalue()
+
+
+def _children(element: Any, tag: str) -> Iterator[Any]:
+    """Those of a kind, in forms and tracked insertions too."""
+    for child in element:
+        if child.tag == tag:
+            yield child
+        elif child.tag in (f"{W}sdt", f"{W}sdtContent", f"{W}customXml", f"{W}ins"):
+            yield from _children(child, tag)
+
+
+def _span(properties: Any) -> int:
+    span = None if properties is None else properties.find(f"{W}gridSpan")
+    said = "1" if span is None else span.get(f"{W}val", "1")
+    return min(max(int(said), 1), 100) if said.isdecimal() else 1

@@ -1,0 +1,193 @@
+"""Lines that are rows of a table, told by the white that runs down between their cells. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from statistics import median
+
+from deep_research.sources.extract import tables
+from deep_research.sources.extract.paragraphs import joined
+from deep_research.sources.extract.typeset import Line
+
+_WHITE = 0.3  # of the size: how wide a border between columns is at least
+_FEWEST_ROWS = 3  # of two columns; of more, two rows are enough
+_SUPPORT = 0.25  # of the rows that have a gap at a border; with fewer it is no border but an accident
+_MOST_JOINED = 0.25  # of the rows that may have two cells in one column; with more, columns tell nothing
+_ACROSS = 0.2  # of the rows that may cross a border, as heads over several columns do
+_FAR = 4.5  # times the size, from one row to the next
+_NEAR = 3.0  # the same for a line without a gap, such as the rest of a cell or the name of a part
+_LEADING = 1.4  # the same for the rest of a cell
+_TIGHT = 0.85  # of the usual step from row to row, below which a line is the rest of the row above
+_MOST_WAITING = 3  # lines without a gap between two rows
+_BESIDE = 28  # characters at each side of a gap, from which on it parts two columns of prose
+_MOST_BESIDE = 0.3  # of the rows
+_MOST_LABELS = 0.5  # of the rows, from which on they are items of a list
+_MOST_LED = 0.3  # of the rows, from which on they are a table of contents
+_DENSE, _LOOSE = 0.7, 0.5  # of the lines of a table of two columns, or more, have gaps at least
+_LABEL = re.compile(r"(?:[•◦▪‣●–—*-]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\[\w{1,8}\]|\d{1,2}(?:\.\d{1,2}){1,3})\Z")
+_LEADERS = re.compile(r"\s*(?:\.\s?){4,}(?:[\divxlc]{1,6})?\Z")
+_DOTS = re.compile(r"\s*(?:\.\s?){2,}\Z")
+_NUMBER = re.compile(r"[-–+(]?[$€£]?\s?\d[\d.,\s]*%?\)?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Lines below each other, and where the borders of their columns are."""
+
+    lines: Sequence[Line]
+    borders: Sequence[tuple[float, float]]
+
+
+def with_rows(lines: Sequence[Line]) -> list[Line]:
+    """The lines of a page, those of its tables as rows."""
+    found: list[Line] = []
+    at = 0
+    while at < len(lines):
+        table = _table(lines, at) if lines[at].cells and not lines[at].is_mono else None
+        if table is None:
+            found.append(lines[at])
+            at += 1
+        else:
+            found += _rows(table)
+            at += len(table.lines)
+    return found
+
+
+def _table(lines: Sequence[Line], at: int) -> _Table | None:
+    group = _group(lines, at)
+    rows = [line for line in group if line.cells]
+    borders = _borders(rows) if len(rows) > 1 else []
+    if not borders or len(rows) < (_FEWEST_ROWS if len(borders) == 1 else 2):
+        return None
+    if len(rows) < (_DENSE if len(borders) == 1 else _LOOSE) * len(group) or _is_of_contents(rows):
+        return None
+    if sum(map(_is_beside, rows)) > _MOST_BESIDE * len(rows):
+        return None
+    labels = sum(bool(_LABEL.match(row.cells[0].text)) for row in rows)
+    if len(borders) == 1 and labels > _MOST_LABELS * len(rows):
+        return None
+    return _Table(group, borders)
+
+
+def _is_beside(row: Line) -> bool:
+    return any(len(a.text) >= _BESIDE and len(b.text) >= _BESIDE for a, b in pairwise(row.cells))
+
+
+def _is_of_contents(rows: Sequence[Line]) -> bool:
+    """Whether dots lead to the numbers of pages, the last cell of each line."""
+    led = sum(any(_LEADERS.search(cell.text) for cell in row.cells[-2:]) for row in rows)
+    return led > _MOST_LED * len(rows)
+
+
+def _group(lines: Sequence[Line], at: int) -> list[Line]:
+    """The lines from ``at`` on, each of them with white where the row before has some."""
+    taken = [lines[at]]
+    waiting: list[Line] = []
+    row = last = lines[at]
+    for line in lines[at + 1 :]:
+        size = max(line.size, last.size)
+        if line.is_mono or not line.text.strip() or not 0.0 < last.base - line.base <= _far(line) * size:
+            break
+        if line.cells:
+            if not _share(row, line):
+                break
+            taken += [*waiting, line]
+            waiting = []
+            row = line
+        elif len(waiting) < _MOST_WAITING and not all(
+            line.left < gap[0] and line.right > gap[1] for gap in _gaps(row)
+        ):
+            waiting.append(line)
+        else:
+            break
+        last = line
+    return taken
+
+
+def _far(line: Line) -> float:
+    return _FAR if line.cells else _NEAR
+
+
+def _gaps(line: Line) -> list[tuple[float, float]]:
+    return [(before.end, after.start) for before, after in pairwise(line.cells)]
+
+
+def _share(row: Line, line: Line) -> bool:
+    """Whether there is white at the same place between the cells of both."""
+    least = _WHITE * line.size
+    return any(min(a[1], b[1]) - max(a[0], b[0]) >= least for a in _gaps(row) for b in _gaps(line))
+
+
+def _borders(rows: Sequence[Line]) -> list[tuple[float, float]]:
+    """Where enough rows have white between their cells and next to none has text."""
+    edges = sorted({edge for row in rows for cell in row.cells for edge in (cell.start, cell.end)})
+    gaps = [gap for row in rows for gap in _gaps(row)]
+    cells = [cell for row in rows for cell in row.cells]
+    most, least = int(_ACROSS * len(rows)), max(2.0, _SUPPORT * len(rows))
+    found: list[tuple[float, float]] = []
+    begun, held = 0.0, False
+    is_open = False
+    for here, there in [*pairwise(edges), (0.0, 0.0)]:
+        is_white = here < there and sum(cell.start <= here and there <= cell.end for cell in cells) <= most
+        if is_white:
+            begun, held = (begun, held) if is_open else (here, False)
+            held = held or sum(gap[0] <= here and there <= gap[1] for gap in gaps) >= least
+        elif is_open and held and here - begun >= _WHITE * rows[0].size:
+            found.append((begun, here))
+        is_open = is_white
+    return found
+
+
+def _rows(table: _Table) -> list[Line]:
+    """A line of text for each row of the table."""
+    lines = table.lines
+    joint = sum(sum(map(bool, _in_columns(line, table.borders))) < len(line.cells) for line in lines)
+    if joint > _MOST_JOINED * sum(bool(line.cells) for line in lines):
+        return [
+            replace(
+                line, row=tables.line([cell.text for cell in line.cells] or [line.text.strip(), ""]), cells=()
+            )
+            for line in lines
+        ]
+    usual = [
+        above.base - line.base for above, line in pairwise(lines) if len(above.cells) > 1 < len(line.cells)
+    ]
+    usual_step = median(usual) if usual else 0.0
+    rows: list[list[str]] = []
+    begins: list[Line] = []
+    above: Line | None = None
+    for line in lines:
+        cells = _in_columns(line, table.borders)
+        if above is not None and _is_rest(rows[-1], cells, above.base - line.base, line.size, usual_step):
+            rows[-1] = [joined(a, b) if a and b else a or b for a, b in zip(rows[-1], cells, strict=True)]
+        else:
+            rows.append(cells)
+            begins.append(line)
+        above = line
+    told = list(tables.written([[_DOTS.sub("", cell) for cell in row] for row in rows]))
+    extra = len(told) - len(rows)  # a row that says that the first is none of names
+    return [
+        replace(line, row=row, cells=())
+        for line, row in zip([*begins[:1] * extra, *begins], told, strict=True)
+    ]
+
+
+def _in_columns(line: Line, borders: Sequence[tuple[float, float]]) -> list[str]:
+    cells = [""] * (len(borders) + 1)
+    for text, start, end in line.cells or [(line.text.strip(), line.left, line.right)]:
+        place = sum(start >= (a + b) / 2 or (start >= a and start + end >= 2 * b) for a, b in borders)
+        cells[place] = f"{cells[place]} {text}" if cells[place] else text
+    return cells
+
+
+def _is_rest(row: Sequence[str], cells: Sequence[str], step: float, size: float, usual: float) -> bool:
+    """Whether a line is what did not fit into the row above."""
+    if any(b and _NUMBER.match(a) for a, b in zip(row, cells, strict=True)):
+        return False  # no number goes on in the next line
+    if step > _LEADING * size:
+        return False
+    goes_on = all(a or not b for a, b in zip(row, cells, strict=True))
+    return step < _TIGHT * usual or (not cells[0] and goes_on)

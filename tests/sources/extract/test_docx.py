@@ -1,0 +1,122 @@
+"""Word documents: nothing of what they say is lost, wherever it stands."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+import docx
+from docx.oxml import parse_xml
+
+from deep_research.sources.extract.reading import read
+
+_NAMES = (
+    'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
+    'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+)
+_RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_TYPES = "application/vnd.openxmlformats-officedocument.wordprocessingml"
+
+
+def paragraph(text: str) -> str:
+    return f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def cell(text: str, properties: str = "") -> str:
+    return f"<w:tc><w:tcPr>{properties}</w:tcPr>{text if text.startswith('<') else paragraph(text)}</w:tc>"
+
+
+def made(*pieces: str) -> Any:
+    """A document of these blocks, each written as Word does."""
+    document = docx.Document()
+    for piece in pieces:
+        block = parse_xml(f"<w:body {_NAMES}>{piece}</w:body>")[0]
+        document.element.body.insert(len(document.element.body) - 1, block)
+    return document
+
+
+def text_of(document: Any, **more: bytes) -> str:
+    out = io.BytesIO()
+    document.save(out)
+    if more:
+        out = _with_parts(out, more)
+    return read(out.getvalue(), "", "wall.docx", 1_000_000).text
+
+
+def _with_parts(out: io.BytesIO, more: dict[str, bytes]) -> io.BytesIO:
+    copy = io.BytesIO()
+    with zipfile.ZipFile(out) as archive, zipfile.ZipFile(copy, "w") as other:
+        for entry in archive.infolist():
+            data = archive.read(entry)
+            for name in more:
+                if entry.filename == "word/_rels/document.xml.rels":
+                    relation = f'<Relationship Id="x{name}" Type="{_RELATIONS}/{name}" Target="{name}.xml"/>'
+                    data = data.replace(b"</Relationships>", relation.encode() + b"</Relationships>")
+                if entry.filename == "[Content_Types].xml":
+                    part = f'<Override PartName="/word/{name}.xml" ContentType="{_TYPES}.{name}+xml"/>'
+                    data = data.replace(b"</Types>", part.encode() + b"</Types>")
+            other.writestr(entry.filename, data)
+        for name, data in more.items():
+            other.writestr(f"word/{name}.xml", data)
+    return copy
+
+
+def test_notes_stand_behind_the_paragraph_that_refers_to_them() -> None:
+    refers = '<w:p><w:r><w:t>The wall is old.</w:t></w:r><w:r><w:footnoteReference w:id="4"/></w:r></w:p>'
+    notes = f'<w:footnotes {_NAMES}><w:footnote w:type="separator" w:id="0">{paragraph("-")}</w:footnote>' \
+            f'<w:footnote w:id="4">{paragraph("It was built in 1831.")}</w:footnote></w:footnotes>'  # fmt: skip
+    found = text_of(made(refers, paragraph("It stands.")), footnotes=notes.encode())
+    assert found == "The wall is old.\n\n1 It was built in 1831.\n\nIt stands."
+
+
+def test_what_stands_in_a_box_is_read_once() -> None:
+    box = f"<w:r><w:drawing><w:txbxContent>{paragraph('Mind the gap.')}</w:txbxContent></w:drawing></w:r>"
+    both = f"<mc:AlternateContent><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent>"
+    found = text_of(made(f"<w:p><w:r><w:t>The wall.</w:t></w:r>{both}</w:p>"))
+    assert found == "The wall.\n\nMind the gap."
+
+
+def test_forms_fields_and_insertions_are_read_and_deletions_are_not() -> None:
+    block = (
+        f"<w:sdt><w:sdtContent>{paragraph('Survey of the wall')}</w:sdtContent></w:sdt>",
+        "<w:p><w:r><w:t xml:space='preserve'>It is </w:t></w:r><w:ins w:id='1'><w:r><w:t>nine</w:t></w:r></w:ins>"
+        "<w:del w:id='2'><w:r><w:delText>eight</w:delText></w:r></w:del><w:sdt><w:sdtContent><w:r>"
+        "<w:t xml:space='preserve'> metres</w:t></w:r></w:sdtContent></w:sdt><w:fldSimple w:instr='DATE'><w:r>"
+        "<w:t xml:space='preserve'> high</w:t></w:r></w:fldSimple></w:p>",
+    )
+    assert text_of(made(*block)) == "Survey of the wall\n\nIt is nine metres high"
+
+
+def test_a_table_with_merged_cells_keeps_its_columns_and_one_within_a_cell_its_words() -> None:
+    inner = f"<w:tbl><w:tr>{cell('cracks')}{cell('12')}</w:tr></w:tbl>"
+    rows = (
+        cell("Section") + cell("Size", '<w:gridSpan w:val="2"/>'),
+        cell("East", '<w:vMerge w:val="restart"/>') + cell("120 m") + cell("old"),
+        cell("", "<w:vMerge/>") + cell("80 m") + cell(inner + paragraph("found")),
+    )
+    table = "<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in rows) + "</w:tbl>"
+    assert text_of(made(table)) == "Section | Size |\nEast | 120 m | old\nEast | 80 m | cracks 12 found"
+
+
+def test_merged_cells_that_do_not_fit_each_other_do_no_harm() -> None:
+    rows = cell("East") + cell("120 m"), cell("", "<w:vMerge/>") * 3 + cell("80 m")
+    table = "<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in rows) + "</w:tbl>"
+    assert text_of(made(table)).endswith("80 m")
+
+
+def test_a_document_of_the_strict_kind_is_read_as_any_other() -> None:
+    out = io.BytesIO()
+    made(paragraph("The wall is old.")).save(out)
+    strict = io.BytesIO()
+    with zipfile.ZipFile(out) as archive, zipfile.ZipFile(strict, "w") as other:
+        for entry in archive.infolist():
+            data = archive.read(entry).replace(
+                _RELATIONS.encode(), b"http://purl.oclc.org/ooxml/officeDocument/relationships"
+            )
+            data = data.replace(
+                b"http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+                b"http://purl.oclc.org/ooxml/wordprocessingml/main",
+            )
+            other.writestr(entry.filename, data)
+    assert read(strict.getvalue(), "", "wall.docx", 1_000_000).text == "The wall is old."

@@ -1,0 +1,203 @@
+"""Tables of a PDF whose rows come as whole lines, with nothing but room between their cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hostile import FONT, pdf, stream
+from made import Line, column, paged
+
+from deep_research.sources.extract.reading import read
+
+ROWS = (
+    ("Harbour and port", "Ships", "Tonnage by register"),
+    ("Mole outer basin", "312", "148,200"),
+    ("Penryn old quay by the mill", "41", "19,870"),
+)
+WRITTEN = "Harbour and port | Ships | Tonnage by register\nMole outer basin | 312 | 148,200\n" \
+          "Penryn old quay by the mill | 41 | 19,870"  # fmt: skip
+PROSE = (
+    "The harbour of Mole was dredged in 1931 to a depth of nine",
+    "metres, and its outer wall was raised by two courses of granite",
+    "that came by sea from the quarries of Penryn.",
+)
+PLACES = (50.0, 230.0, 300.0)
+
+
+def text_of(content: str, *, font: bytes = FONT) -> str:
+    """What is read of a page that is drawn so."""
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
+        font,
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 5 0 R "
+        b"/Resources << /Font << /F1 3 0 R >> >> >>",
+        stream(content.encode("cp1252")),
+    ]
+    return read(pdf(objects), "application/pdf", "ports.pdf", 1_000_000).text
+
+
+def prose(top: float) -> str:
+    return " ".join(f"BT /F1 10 Tf 50 {top - 12 * n} Td ({line}) Tj ET" for n, line in enumerate(PROSE))
+
+
+def by_steps(rows: Sequence[Sequence[str]]) -> str:
+    """As TeX draws a row: one text, with a step to each cell."""
+    drawn = []
+    for number, row in enumerate(rows):
+        drawn.append(f"BT /F1 10 Tf 50 {600 - 14 * number} Td ({row[0]}) Tj")
+        drawn += [
+            f"{there - here} 0 Td ({cell}) Tj"
+            for here, there, cell in zip(PLACES, PLACES[1:], row[1:], strict=False)
+        ]
+        drawn.append("ET")
+    return "\n".join(drawn)
+
+
+def in_one_array(rows: Sequence[Sequence[str]]) -> str:
+    """As others do: a list of texts and of steps between them, in thousandths of the size."""
+    drawn = []
+    for number, row in enumerate(rows):
+        pieces = f"({row[0]})"
+        for column_, (before, cell) in enumerate(pairwise(row)):
+            step = (PLACES[column_ + 1] - PLACES[column_]) * 100 - 500 * len(before)
+            pieces += f" {-step} ({cell})"
+        drawn.append(f"BT /F1 10 Tf 50 {600 - 14 * number} Td [{pieces}] TJ ET")
+    return "\n".join(drawn)
+
+
+def by_wide_spaces(rows: Sequence[Sequence[str]]) -> str:
+    """With spaces as wide as what is between two cells."""
+    drawn = [
+        f"BT /F1 10 Tf 50 {600 - 14 * number} Td ({row[0]}) Tj 180 0 Td 40 Tw ({row[1]} {row[2]}) Tj 0 Tw ET"
+        for number, row in enumerate(rows)
+    ]
+    return "\n".join(drawn)
+
+
+def turned(rows: Sequence[Sequence[str]]) -> str:
+    """On a page that is to be turned by a quarter."""
+    drawn = [
+        f"BT /F1 10 Tf 0 1 -1 0 {100 + 14 * number} {place} Tm ({cell}) Tj ET"
+        for number, row in enumerate(rows)
+        for place, cell in zip(PLACES, row, strict=True)
+    ]
+    return "\n".join(drawn)
+
+
+@pytest.mark.parametrize("draw", [by_steps, in_one_array, turned])
+def test_rows_that_are_whole_lines_stay_rows_however_the_room_between_the_cells_is_made(draw) -> None:  # type: ignore[no-untyped-def]
+    assert text_of(f"{prose(760)}\n{draw(ROWS)}" if draw is not turned else draw(ROWS)).endswith(WRITTEN)
+
+
+def test_spaces_that_are_stretched_to_the_next_cell_part_cells() -> None:
+    rows = [("Mole outer basin", "312", "148"), ("Penryn old quay", "418", "198"), ("Ellery", "297", "151")]
+    found = text_of(prose(760) + "\n" + by_wide_spaces(rows))
+    assert found.endswith(
+        "| | |\nMole outer basin | 312 | 148\nPenryn old quay | 418 | 198\nEllery | 297 | 151"
+    )
+
+
+def test_the_prose_around_a_table_is_prose() -> None:
+    found = text_of(f"{prose(760)}\n{by_steps(ROWS)}\n{prose(400)}").split("\n\n")
+    assert found == [" ".join(PROSE), WRITTEN, " ".join(PROSE)]
+
+
+def test_a_cell_of_two_lines_is_one_cell_and_an_empty_one_keeps_its_place() -> None:
+    lines = [
+        *(
+            Line(x, 600, text)
+            for x, text in zip(PLACES, ("Harbour", "Depth in", "Built in the"), strict=True)
+        ),
+        *(Line(x, 588, text) for x, text in zip(PLACES[1:], ("metres", "years from"), strict=True)),
+        *(Line(x, 566, text) for x, text in zip(PLACES, ("Mole", "9.0", "1931"), strict=True)),
+        *(Line(x, 548, text) for x, text in zip(PLACES[::2], ("Penryn", "1880"), strict=True)),
+        *(Line(x, 530, text) for x, text in zip(PLACES, ("Ellery", "7.5", "1902"), strict=True)),
+    ]
+    found = read(
+        paged([[*column(50, 760, "\n".join(PROSE)), *lines]]), "application/pdf", "x.pdf", 10**6
+    ).text
+    assert found.split("\n\n")[1] == (
+        "Harbour | Depth in metres | Built in the years from\nMole | 9.0 | 1931\nPenryn | | 1880\nEllery | 7.5 | 1902"
+    )
+
+
+def test_a_head_over_several_columns_does_not_join_them() -> None:
+    body = [("Mole", "312", "148"), ("Penryn", "41", "19"), ("Ellery", "97", "51"), ("Looe", "12", "7"),
+            ("Fowey", "33", "20")]  # fmt: skip
+    head = [Line(230, 614, "Ships and their tonnage"), Line(50, 614, "Harbour")]
+    lines = [
+        Line(x, 600 - 14 * n, text) for n, row in enumerate(body) for x, text in zip(PLACES, row, strict=True)
+    ]
+    found = read(
+        paged([[*column(50, 760, "\n".join(PROSE)), *head, *lines]]), "application/pdf", "x.pdf", 10**6
+    )
+    assert "Mole | 312 | 148\nPenryn | 41 | 19\n" in found.text
+
+
+def test_a_table_that_goes_on_on_the_next_page_keeps_its_header() -> None:
+    def page(rows: Sequence[Sequence[str]]) -> list[Line]:
+        return [Line(x, 700 - 14 * n, text) for n, row in enumerate(rows)
+                for x, text in zip(PLACES, row, strict=True)]  # fmt: skip
+
+    more = [("Ellery", "97", "51,300"), ("Looe", "12", "7,040")]
+    found = read(paged([page(ROWS), page(more)]), "application/pdf", "x.pdf", 10**6).text
+    assert found == f"{WRITTEN}\nEllery | 97 | 51,300\nLooe | 12 | 7,040"
+
+
+def test_words_of_a_line_that_is_stretched_to_the_margin_are_no_cells() -> None:
+    lines = [("when", "walking", "along", "the", "wall"), ("at", "low", "water", "one", "sees", "it")]
+    drawn = "\n".join(
+        f"BT /F1 10 Tf 50 {600 - 12 * n} Td [{' -1200 '.join(f'({word})' for word in words)}] TJ ET"
+        for n, words in enumerate(lines * 2)
+    )
+    assert "|" not in text_of(prose(640) + "\n" + drawn)
+
+
+def test_lists_and_contents_are_no_tables() -> None:
+    items = [("1.", "Trim the wick to six millimetres"), ("2.", "Fill the vessel"), ("3.", "Light it")]
+    drawn = "\n".join(f"BT /F1 10 Tf 50 {600 - 12 * n} Td ({label}) Tj 40 0 Td ({text}) Tj ET"
+                      for n, (label, text) in enumerate(items))  # fmt: skip
+    assert text_of(prose(760) + "\n" + drawn).endswith(
+        "1. Trim the wick to six millimetres\n2. Fill the vessel\n3. Light it"
+    )
+    contents = "\n".join(
+        f"BT /F1 10 Tf 50 {600 - 12 * n} Td ({n + 1}) Tj 20 0 Td ({name} . . . . . . . . . .) Tj 300 0 Td ({n + 3}) Tj ET"
+        for n, name in enumerate(("The harbour", "Its walls", "The lamps", "Tides"))
+    )
+    assert "|" not in text_of(prose(760) + "\n" + contents)
+
+
+def test_columns_of_prose_drawn_side_by_side_are_no_table() -> None:
+    beside = "\n".join(
+        f"BT /F1 10 Tf 50 {600 - 12 * n} Td (the breakwater was lengthened by two) Tj"
+        f" 240 0 Td (called in that year, against three) Tj ET"
+        for n in range(5)
+    )
+    assert "|" not in text_of(beside)
+
+
+def test_widths_of_all_kinds_of_fonts_are_known() -> None:
+    wide = b"<< /Type /Font /Subtype /TrueType /BaseFont /Own /FirstChar 32 /Widths [%s] /Encoding /WinAnsiEncoding >>"
+    font = wide % b" ".join([b"250"] * 90)  # half as wide as usual: what looks near is far
+    rows = [
+        ("abcdefghijklmnop", "312", "12"),
+        ("qrstuvwxyzabcdef", "41", "33"),
+        ("klmnopqrstuvwxyz", "8", "4"),
+    ]
+    drawn = "\n".join(
+        f"BT /F1 10 Tf 50 {600 - 14 * n} Td ({a}) Tj 60 0 Td ({b}) Tj 30 0 Td ({c}) Tj ET"
+        for n, (a, b, c) in enumerate(rows)
+    )
+    assert text_of(drawn, font=font).endswith("qrstuvwxyzabcdef | 41 | 33\nklmnopqrstuvwxyz | 8 | 4")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["/F9 10 Tf", "(x) Td", "Tm", "1 2 cm", "Q Q Q", "[/Name (text)] TJ", "0 Tf", "Tj"],
+)
+def test_a_damaged_step_loses_nothing_but_itself(broken: str) -> None:
+    found = text_of(f"BT {broken} ET\n{prose(760)}")
+    assert "quarries of Penryn." in found
