@@ -85,7 +85,8 @@ def _picks(text: str, sentences: Sentences, scores: Sequence[float], limit: floa
             words = text[starts[place] : ends[place]]
             if words in told or says_nothing(words):
                 continue
-            told.add(words)
+            if sentences.blocks[place].kind is not BlockKind.CODE:  # which says the same again to do it again
+                told.add(words)
             own = set(terms[place])
             value *= 1.0 - AGAIN * len(own & said) / len(own)  # once: what is said later changes little
             if queue and value > queue[0][0]:

@@ -134,7 +134,8 @@ class Filling:
     def _beside(self, kept: Collection[int]) -> list[int]:
         """A few places next to kept ones, those first that can best be cut and then those that matter most; else of all
         places. None that says nothing, or what is kept."""
-        told = {self._words(place) for place in kept}
+        blocks = self.sentences.blocks
+        told = {self._words(place) for place in kept if blocks[place].kind is not BlockKind.CODE}
 
         def adds(place: int) -> bool:
             words = self._words(place)

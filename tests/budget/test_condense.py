@@ -199,6 +199,12 @@ def test_repeats_are_kept_once():
     assert condense(text, 200, query="storm glass", measure=len).text.count(said) == 1
 
 
+def test_lines_of_code_are_no_repeats():
+    code = "```\n" + "\n".join(f"fog({n})\nfog.end()" for n in range(40)) + "\n```"
+    made = condense(code, len(code) - 40, measure=len).text
+    assert made.count("fog.end()") > 30
+
+
 def test_key_points_are_a_list():
     made = condense(TEXT, 300, query="keepers wind", measure=len, level=FidelityLevel.KEY_POINTS)
     lines = [line for line in made.text.splitlines() if not line.startswith("#")]

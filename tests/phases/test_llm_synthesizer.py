@@ -467,6 +467,13 @@ def test_where_the_budget_has_no_room_for_sections_a_shorter_report_is_written_a
     assert "For want of budget the report was written in 1500 words instead of 3000." in output.report
 
 
+def test_a_long_report_of_a_few_findings_is_written_at_once_and_no_longer_than_that_allows():
+    output, model = written([GOOD], findings=FINDINGS[:4], words=8_000)
+    (call,) = [call for call, _ in model.calls]
+    assert "about 1500 words" in call.messages[0].content
+    assert "For want of budget" not in output.report
+
+
 def test_what_stands_around_long_sections_fits_a_small_window():
     def long(call, wanted):
         return f"{part(call, wanted)} {'The sea was heavy. ' * 800}" if wanted is None else part(call, wanted)

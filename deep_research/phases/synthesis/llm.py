@@ -84,7 +84,8 @@ class LLMSynthesizer:
             raise unusable(model, "there is no finding to write from")
         if handoff.words > AT_ONCE and len(material.findings) > FEW:
             return await in_sections(handoff, material, model)
-        return await self._at_once(handoff, material, model)
+        shorter = handoff.model_copy(update={"words": min(handoff.words, AT_ONCE)})
+        return await self._at_once(shorter, material, model)
 
     async def _at_once(
         self, handoff: SynthesizerInput, material: Given, model: LanguageModel
