@@ -86,9 +86,11 @@ class Allowance:
 
     @classmethod
     def of(cls, state: DeepResearchState, phase: DeepResearchPhase, report: Spent) -> Allowance:
-        """As the log has it, so that a resumed run has the same. A cap whose books are unknown has no share."""
+        """As the log has it, so that a resumed run has the same. A cap whose books are unknown has no share. Where a
+        report is written and no gap is open, there is no further iteration to leave anything for."""
         began, needed = state.iteration_spent.by_cap, report.by_cap
-        iterations = max(1, state.max_iterations - state.iteration + 1)
+        is_last = phase is DeepResearchPhase.SYNTHESIS and not state.should_continue()
+        iterations = 1 if is_last else max(1, state.max_iterations - state.iteration + 1)
         shares = {}
         for name, cap in state.options.budget.on_models.items():
             spent, kept = began[name], needed[name]

@@ -15,6 +15,7 @@ from deep_research.state import (
     Budget,
     DeepResearchPhase,
     DeepResearchState,
+    Gap,
     Reservation,
     RunOptions,
     Spent,
@@ -214,6 +215,15 @@ def test_a_phase_that_is_done_again_is_counted_anew():
     asyncio.run(journal.record(ev.PhaseRetried(phase=ANALYSIS, attempt=1)))
     assert journal.state.phase_spent == Spent(model_calls=2, tokens=80, cost_usd=0.25)
     assert journal.state.phase_answers == 1
+
+
+def test_a_report_without_an_open_gap_has_what_further_iterations_would_have():
+    report = Spent(tokens=100)
+    journal = folded(started(SYNTHESIS), max_tokens=1_000)
+    assert Allowance.of(journal.state, SYNTHESIS, report).shares["max_tokens"].ceiling == 1_000
+    gap = Gap(id="gap-1", description="What it cost", priority=1, iteration=1)
+    open_gap = journal.state.model_copy(update={"gaps": (gap,)})
+    assert Allowance.of(open_gap, SYNTHESIS, report).shares["max_tokens"].ceiling == 900 / 3 * 0.85 + 100
 
 
 def test_the_shares_of_a_resumed_run_are_those_it_had():
