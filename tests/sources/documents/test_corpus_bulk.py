@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -196,3 +198,11 @@ def test_what_a_thread_takes_late_is_not_written_twice(
     index.add(DOCUMENTS)
     for query in QUERIES:
         assert index.search(query, 20) == one_by_one.search(query, 20), query
+
+
+def test_of_a_new_index_the_words_are_in_one_part(index: CorpusIndex, tmp_path: Path) -> None:
+    many = [(f"{n}.md", Document(title=f"Buoy {n}", text=f"The buoy number {n} is red.")) for n in range(40)]
+    index.add(many)
+    with closing(sqlite3.connect(tmp_path / "index.db")) as connection:
+        (parts,) = connection.execute("SELECT count(DISTINCT segid) FROM words_idx").fetchone()
+    assert parts == 1
