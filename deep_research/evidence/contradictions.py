@@ -15,7 +15,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.rows import labels, unlabelled
+from deep_research.evidence.rows import label_of, labels, unlabelled
 from deep_research.evidence.text import NEGATIONS, STOP_WORDS, stem, words
 from deep_research.evidence.units import UNIT_WORDS, Quantity, measured
 from deep_research.state import Contradiction, Finding
@@ -89,11 +89,12 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """What two sentences say differently, each in its own words: ``57 metres`` and ``61 m``."""
+    """What two sentences say differently ``of`` a thing, each in its own words: ``57 metres`` and ``61 m``."""
 
     about: str
     one: str
     other: str
+    of: str = ""
 
 
 def contradictions(findings: Iterable[Finding]) -> tuple[Contradiction, ...]:
@@ -113,8 +114,8 @@ def contradictions(findings: Iterable[Finding]) -> tuple[Contradiction, ...]:
                 key = contradiction_id((a.id, b.id))
                 found[key] = Contradiction(
                     id=key,
-                    description=f"The sources give different {conflict.about}:"
-                    f" {conflict.one} against {conflict.other}.",
+                    description=f"The sources give different {conflict.about}"
+                    f"{f' for {conflict.of}' if conflict.of else ''}: {conflict.one} against {conflict.other}.",
                     finding_ids=(a.id, b.id),
                     source_ids=tuple(dict.fromkeys((*a.source_ids, *b.source_ids))),
                 )
@@ -160,7 +161,9 @@ def _side(text: str) -> Side:
         values=tuple(q for q in measured(text) if _is_told(text, q)),
         years=frozenset(_YEAR.findall(text)),
         names=frozenset(
-            stem(m.group()) for m in _NAME.finditer(own, 1) if m.group().casefold() not in STOP_WORDS
+            stem(m.group())
+            for m in _NAME.finditer(own, own == text)
+            if m.group().casefold() not in STOP_WORDS
         ),
         subject=frozenset(stem(w) for w in every if not w[0].isdigit() and w.casefold() not in _NO_SUBJECT),
         measures=frozenset(_MEASURE[w] for w in lower if w in _MEASURE),
@@ -178,7 +181,7 @@ def _is_told(text: str, quantity: Quantity) -> bool:
 
 def _alike(a: Side, b: Side, overlap: float = SUBJECT_OVERLAP) -> bool:
     """Whether two sentences speak of one thing: most of the shorter's words, and a name if both have any."""
-    if a.names and b.names and not a.names & b.names:
+    if (a.names or b.names) and not a.names & b.names:
         return False
     return len(a.subject & b.subject) >= max(1.0, overlap * min(len(a.subject), len(b.subject)))
 
@@ -191,9 +194,9 @@ def _values(a: Side, b: Side) -> Conflict | None:
     if a.measures and b.measures and not a.measures & b.measures:
         return None
     for kind in dict.fromkeys(q.kind for q in a.values):
-        ours = [q for q in a.values if q.kind == kind]
-        theirs = [q for q in b.values if q.kind == kind]
-        if theirs and not any(q.agrees(r) for q in ours for r in theirs) and _near(ours, theirs):
+        ours = [q for q in a.values if q.kind == kind and _is_of_same(a, q, b)]
+        theirs = [q for q in b.values if q.kind == kind and _is_of_same(b, q, a)]
+        if ours and theirs and not any(q.agrees(r) for q in ours for r in theirs) and _near(ours, theirs):
             # In one unit if both have it: a reader should not have to convert.
             pair = next(((q, r) for q in ours for r in theirs if q.unit == r.unit), (ours[0], theirs[0]))
             same = pair[0].unit == pair[1].unit
@@ -202,8 +205,21 @@ def _values(a: Side, b: Side) -> Conflict | None:
                 if same
                 else f"values of {min(a.measures & b.measures, default=kind)}"
             )
-            return Conflict(about, _written(a.text, pair[0]), _written(b.text, pair[1]))
+            return Conflict(about, _written(a.text, pair[0]), _written(b.text, pair[1]), _shared_name(a, b))
     return None
+
+
+def _is_of_same(side: Side, quantity: Quantity, other: Side) -> bool:
+    """Whether the header above a value says no more of what it is than the other side does: the height of the masonry is
+    not the height."""
+    label = {stem(w) for w in words(label_of(side.text, quantity.start)) if w.casefold() not in _NO_SUBJECT}
+    return label <= other.subject | other.columns
+
+
+def _shared_name(a: Side, b: Side) -> str:
+    """What both sides are of, as the first writes it."""
+    shared = (m.group() for m in _NAME.finditer(unlabelled(a.text)) if stem(m.group()) in b.names)
+    return " ".join(dict.fromkeys(shared))
 
 
 def _near(ours: Iterable[Quantity], theirs: Iterable[Quantity]) -> bool:
@@ -216,7 +232,8 @@ def _years(a: Side, b: Side) -> Conflict | None:
         return None
     if not a.events & b.events or a.events ^ b.events or a.denied != b.denied or not _alike(a, b, 0.6):
         return None
-    return Conflict("years", *a.years, *b.years)
+    (one,), (other,) = a.years, b.years
+    return Conflict("years", one, other, _shared_name(a, b))
 
 
 def _denial(a: Side, b: Side) -> Conflict | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 
 YEAR = re.compile(r"1\d{3}|20\d\d")
-_MONTHS = (
+MONTHS = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
-_MONTH = "|".join(name.capitalize() for name in _MONTHS)
+_MONTH = "|".join(name.capitalize() for name in MONTHS)
 _DATE = re.compile(
     rf"\b(?:(?P<day>\d{{1,2}}) )?(?P<month>{_MONTH}),? (?P<of>{YEAR.pattern})\b"
     rf"|\b(?P<first>{_MONTH}) (?P<on>\d{{1,2}}), (?P<in>{YEAR.pattern})\b"
@@ -28,7 +28,7 @@ def date_of(text: str) -> tuple[int, int, int] | None:
         return (100 * (int(century["number"]) - 1), 0, 0) if century else None
     year = int(match["of"] or match["in"] or match["year"])
     month = match["month"] or match["first"]
-    place = _MONTHS.index(month.casefold()) + 1 if month else 0
+    place = MONTHS.index(month.casefold()) + 1 if month else 0
     era = -1 if _BEFORE_CHRIST.match(text, match.end()) else 1
     return era * year, place, int(match["day"] or match["on"] or 0)
 

@@ -87,6 +87,31 @@ _LANGUAGES: dict[str, tuple[str, ...]] = {
     for word in frozenset().union(*_WORDS.values())
 }
 _KNOWN = frozenset(_LANGUAGES)
+_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
+_NOT_ARABIC = re.compile(
+    "[\u0679\u067e\u0686\u0688\u0691\u0698\u06a9\u06af\u06ba\u06be\u06cc\u06d2]"
+)  # Persian, Urdu
+_SCRIPTS = tuple(
+    (language, re.compile(f"[{letters}]"))
+    for language, letters in (
+        ("zh", "\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff"),  # kana make it Japanese
+        ("ko", "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3"),
+        ("th", "\u0e01-\u0e3a\u0e40-\u0e4e"),
+        ("lo", "\u0e81-\u0ede"),
+        ("my", "\u1000-\u109f"),
+        ("km", "\u1780-\u17dd"),
+        ("el", "\u0370-\u03ff\u1f00-\u1fff"),
+        ("he", "\u05d0-\u05f2"),
+        ("ar", "\u0620-\u064a\u0671-\u06d3"),
+        ("ka", "\u10a0-\u10ff\u1c90-\u1cbf"),
+        ("hy", "\u0531-\u0587"),
+        ("ta", "\u0b80-\u0bff"),
+        ("te", "\u0c00-\u0c7f"),
+        ("kn", "\u0c80-\u0cff"),
+        ("ml", "\u0d00-\u0d7f"),
+        ("gu", "\u0a80-\u0aff"),
+    )
+)
 
 
 def language_of(text: str, *, default: str = ENGLISH) -> str:
@@ -122,6 +147,19 @@ def _is_plainly_english(text: str) -> bool:
     if " and " not in text or not (the := text.count(" the ")):
         return False
     return the * 200 > len(text) or (the + text.count(" and ")) * 200 > len(text)
+
+
+def language_by_script(text: str) -> str:
+    """The ISO 639-1 code of the language ``text`` begins in where its script says it: that of no other language that is
+    much written. Empty when none does."""
+    head = text[:_LOOKED_AT]
+    letters = sum(map(str.isalpha, head))
+    for language, script in _SCRIPTS:
+        if 2 * len(script.findall(head)) > letters:
+            if language == "zh" and 20 * len(_KANA.findall(head)) > letters:
+                return "ja"
+            return "" if language == "ar" and _NOT_ARABIC.search(head) else language
+    return ""
 
 
 @lru_cache(maxsize=1 << 16)

@@ -41,6 +41,13 @@ _DAYS_AND_MONTHS = frozenset(
         monday tuesday wednesday thursday friday saturday sunday"""
     )
 )
+# What a sentence may open with before a name that is not part of it.
+_LINKING = frozenset(
+    WORD.findall(
+        """therefore thus hence moreover furthermore nevertheless nonetheless meanwhile otherwise besides indeed finally
+        likewise similarly although unless whereas whenever"""
+    )
+)
 _SMALL_WORDS = STOP_WORDS | ASKING_WORDS | _DAYS_AND_MONTHS
 
 
@@ -111,11 +118,22 @@ def runs(text: str) -> Iterator[tuple[int, str]]:
     """(offset, key) of each run of capitalised words, small words inside it allowed. A small word or a date that
     opens it is left out, and so is a single word that begins a sentence, a line or a cell: its capital is a rule."""
     for match in _RUN.finditer(text):
-        name = _without_opening(key(match.group()))
-        if telling(name) and (
-            " " in name or not _OPENS.search(text, max(0, match.start() - 4), match.start())
-        ):
-            yield match.start(), name
+        for start, run in _in_one_row(text, match.start(), match.group()):
+            name = _without_opening(key(run))
+            if telling(name) and (" " in name or not _OPENS.search(text, max(0, start - 4), start)):
+                yield start, name
+
+
+def _in_one_row(text: str, start: int, run: str) -> Iterator[tuple[int, str]]:
+    """A run of capitalised words; its lines apart where one is a row of a table, for no name goes on in the next."""
+    end = text.find("\n", start + len(run))
+    if "\n" not in run or " | " not in text[text.rfind("\n", 0, start) + 1 : end if end >= 0 else len(text)]:
+        yield start, run
+        return
+    for line in run.split("\n"):
+        if line.strip():
+            yield start, line.strip()
+        start += len(line) + 1
 
 
 def asked_names(question: str) -> list[str]:
@@ -139,6 +157,7 @@ def asked_names(question: str) -> list[str]:
 def _without_opening(name: str) -> str:
     """A key without the small words, dates and numbers that open it."""
     telling_ones = dropwhile(
-        lambda word: word in STOP_WORDS or word in _DAYS_AND_MONTHS or word.isdigit(), name.split()
+        lambda word: word in STOP_WORDS or word in _DAYS_AND_MONTHS or word in _LINKING or word.isdigit(),
+        name.split(),
     )
     return " ".join(telling_ones)

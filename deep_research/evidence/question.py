@@ -15,6 +15,7 @@ KNOWN = 0.2  # what being borne by a document adds to a name's weight, when the 
 UNKNOWN_WORD = 0.5  # how telling a word is of which no corpus knows
 LOOKED_AT = 400  # characters of a question that say its kind
 BROAD = 40  # distinct words of meaning that make a question a broad request: one for a survey of its subject
+ACTION = 1.5  # the weight of what somebody wants to do, against 1 of another word
 BARE = 3  # words of meaning up to which a request that asks nothing is only the name of a subject
 
 _POSSESSIVE = re.compile(r"['’]s$")
@@ -23,6 +24,14 @@ _BREAK = re.compile(
     rf"[?;]+\s*|,?\s+(?:and|or|but)\s+(?=(?:{_ASKING})\b)|,\s+(?=(?:{_ASKING})\b)|\.\s+(?=[A-Z])",
     re.IGNORECASE,
 )
+_HOW_TO = r"^\s*how (?:to|do (?:i|we|you)|can (?:i|we|you|one)|should (?:i|we|you|one))\b"
+_DOING = re.compile(rf"{_HOW_TO}(?: \w+ly)? (?P<what>\w+)", re.IGNORECASE)
+_LIGHT = frozenset(("make", "take", "perform", "go"))  # verbs that say what is done with the noun behind them
+_ADJUNCT = re.compile(
+    r"\W+(?:with|without|of|in|into|from|for|by|to|on|at|when|until|that|while|using)\b|[?,;(]"
+)
+# "when" where it asks, and not in "What is raised when a file is missing?"
+WHEN = r"(?:^\s*|(?:and|or|but) |[?;,] )when\b|\bwhen (?:was|were|did|do|does|is|are|will|has|have|had|can|should)\b"
 _PRONOUN = re.compile(r"\b(?:it|they|them)\b((?:['’]s)?)")
 _NAME = re.compile(r"(?:the )?[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*)*")
 # How a survey is asked for in few words: "Give me a short overview of X", "the history of X", "X timeline".
@@ -34,6 +43,8 @@ _OPENS_SURVEY = re.compile(
     rf"|(?:please\s+)?(?:tell me (?=about)|summari[sz]e))\s*\b(?:(?:of|to|on|for|about|in)\s+)?(?:the\s+)?",
     re.IGNORECASE,
 )
+# "What are lamps?" asks for no list and no fact, but to be told of lamps.
+_OF_A_KIND = re.compile(r"[Ww]hat are (?P<kind>(?!the )[a-z]+(?: [a-z]+){0,2}(?<!s)s) ?\??")
 _BIDDING = r"give|show|find|make|write|tell|explain|describe|count|solve|translate|build|run|use|get|set"
 _ENDS_SURVEY = re.compile(rf",?\s+(?:\(?an? )?{_FORM}\W*$", re.IGNORECASE)
 
@@ -59,8 +70,11 @@ _COMPARED = tuple(
         r"^\s*(?:please )?compare {} (?:and|with|to|against) {}(?:\s+(?:in|on|for|of|when|by)\b.*)?\W*$",
         r"^\s*{} (?:vs\.?|versus) {}\W*$",
         r"\bhow do(?:es)? {} differ from {}\W*$",
+        r"\b(?:which|who|what)\b[^,?]*\b(?:\w+er|more \w+|first)\b[^,?]*[,:] {} or {}\W*$",
     )
 )
+
+_CHOOSES = re.compile(r"\s*(?:which|who|what)\b.*\bor\b", re.IGNORECASE)
 
 # What a comparison asks of its sides together: no side has it by itself.
 COMPARING = frozenset(
@@ -77,7 +91,7 @@ _KINDS = (
         r"|\b(?:which|who|what)\b.*\b(?:first|earlier|later|older|younger|taller|longer|larger|bigger|more|most)\b.*\bor\b"
         r"|\bsame\b.*\bas\b|\bthe same\b",
     ),
-    (QuestionKind.HOW_TO, r"^\s*how (?:to|do (?:i|we|you)|can (?:i|we|you|one)|should (?:i|we|you|one))\b"),
+    (QuestionKind.HOW_TO, _HOW_TO),
     (QuestionKind.CAUSE, r"\bwhy\b|\bcause[sd]?\b|\breasons?\b|\bled to\b|\bresponsible for\b|\bdue to\b"),
     (
         QuestionKind.CHAIN,
@@ -86,7 +100,7 @@ _KINDS = (
     ),
     (
         QuestionKind.TIME,
-        r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|century)\b|\bhow (?:old|long ago)\b",
+        rf"{WHEN}|\b(?:what|which) (?:year|date|day|month|century)\b|\bhow (?:old|long ago)\b",
     ),
     (
         QuestionKind.LIST,
@@ -120,10 +134,38 @@ def compared(question: str) -> tuple[str, ...]:
     return ()
 
 
+def chooses(question: str) -> bool:
+    """Whether a question asks which of two things is more of something."""
+    return _CHOOSES.match(question) is not None and bool(compared(question))
+
+
 def _name_in(side: str) -> str:
     """The name in what is compared, or all of it where no capitals show one."""
     named = [match.group() for match in _NAME.finditer(side)]
     return max(named, key=len).removeprefix("the ") if named else side.strip()
+
+
+def asked_terms(query: str) -> dict[str, float]:
+    """The stems that a query asks for, with their weights: see `question_terms`. What somebody wants to know how to do
+    counts more than what it is done with."""
+    weights = question_terms(query)
+    if (doing := action(query)) in weights:
+        weights[doing] = max(weights[doing], ACTION)
+    return weights
+
+
+def action(question: str) -> str:
+    """The stem of what somebody wants to know how to do; empty where a question asks something else. To "make a request"
+    is to request: a verb that says little leaves it to its object."""
+    match = _DOING.match(question)
+    if match is None:
+        return ""
+    verb = match["what"]
+    if verb.casefold() not in STOP_WORDS | _LIGHT:
+        return stem(verb)
+    thing = _ADJUNCT.split(question[match.end() :], maxsplit=1)[0]
+    said = [word for word in content_words(thing) if word.islower()]
+    return stem(said[-1]) if said else ""
 
 
 def is_broad(request: str) -> bool:
@@ -142,6 +184,8 @@ def subject(request: str) -> str:
     request = " ".join(request.split())
     if len(request) > LOOKED_AT or is_broad(request):
         return request
+    if kind := _OF_A_KIND.fullmatch(request):
+        return kind["kind"]
     rest = request
     while opening := _OPENS_SURVEY.match(rest):
         rest = rest[opening.end() :]

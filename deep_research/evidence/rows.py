@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
@@ -49,9 +48,16 @@ def headers(text: str, start: int, end: int) -> list[str]:
         return []
     first = _first_of_table(text, text.rfind("\n", 0, start) + 1)
     named, cells = _cells(first), _cells(line)
-    if named == cells or len(named) != len(cells) or not all(map(_may_name, named)) or not any(named):
+    if named == cells or len(named) != len(cells) or not _name_columns(named):
         return []
     return [] if bisect(_fences(text), start) % 2 else named  # in code a bar is no border
+
+
+def label_of(content: str, place: int) -> str:
+    """The header under which stands what is at a place of a statement that `clauses` made; empty in any other."""
+    if unlabelled(content) == content:
+        return ""
+    return next((m["name"] for m in reversed(list(_LABEL.finditer(content, 0, place + 1)))), "")
 
 
 def unlabelled(content: str) -> str:
@@ -84,17 +90,40 @@ def cells(content: str) -> dict[str, str]:
 def beside(text: str, names: Sequence[str]) -> list[tuple[int, int]]:
     """The rows of tables that set things beside each other: those of which each is named by its first cell, where one
     table has several of them. ``names`` are keys."""
-    tables: dict[tuple[str, ...], dict[str, tuple[int, int]]] = defaultdict(dict)
+    found: list[tuple[int, int]] = []
+    for _, rows in tables(text):
+        named: dict[str, tuple[int, int]] = {}
+        for begin, end in rows:
+            first = f" {key(_cells(text[begin:end])[0])} "
+            for name in names:
+                if f" {name} " in first:
+                    named.setdefault(name, (begin, end))
+        found += sorted(named.values()) if len(named) > 1 else []
+    return found
+
+
+def tables(text: str) -> Iterator[tuple[list[str], list[tuple[int, int]]]]:
+    """Each table whose first row names its columns: that row, and the spans of those that have a cell for each."""
+    header: list[str] | None = None
+    rows: list[tuple[int, int]] = []
     here = 0
-    for line in text.split("\n"):
+    for line in (*text.split("\n"), ""):
         begin, here = here, here + len(line) + 1
         if not is_row(line):
-            continue
-        first = f" {key(_cells(line)[0])} "
-        for name in names:
-            if f" {name} " in first and (header := headers(text, begin, begin + len(line))):
-                tables[tuple(header)].setdefault(name, (begin, begin + len(line)))
-    return [span for rows in tables.values() if len(rows) > 1 for span in sorted(rows.values())]
+            if header and rows:
+                yield header, rows
+            header, rows = None, []
+        elif header is None:
+            header = (
+                _cells(line) if _name_columns(_cells(line)) and not bisect(_fences(text), begin) % 2 else []
+            )
+        elif header and len(_cells(line)) == len(header):
+            rows.append((begin, begin + len(line)))
+
+
+def _name_columns(row: Sequence[str]) -> bool:
+    """Whether the cells of a row can be the names of columns."""
+    return any(row) and all(map(_may_name, row))
 
 
 @lru_cache(maxsize=1)  # the rows of one text are looked at one after the other

@@ -6,7 +6,7 @@ import math
 import re
 import threading
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Protocol, TypeVar
 
@@ -66,6 +66,7 @@ _VARIANTS = {word: row.split()[0] for row in _ROWS.strip().splitlines() for word
 NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word
 # What programs call something: "asyncio.run", "int()", "max_size".
 _IDENTIFIER = re.compile(r"\b[a-z_]\w{2,}(?:\.\w+)+|\b[^\W\d]\w*\(\)|\b[^\W\d_]+(?:_\w+)+")
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # of a name such as "parse_args" or "DictReader"
 DECADE = re.compile(r"\b(?:1\d|20)\d0s\b")  # what happened in one is told by its year
 _MAX_CACHED = 200_000
 
@@ -201,6 +202,14 @@ def identifiers(question: str) -> tuple[str, ...]:
     return tuple(match.group().removesuffix(")") for match in _IDENTIFIER.finditer(question))
 
 
+def doings(text: str) -> set[str]:
+    """The stems of a text's words, of the parts of what programs call something, and of what a doer does: a
+    ``DictReader`` reads."""
+    parts = [part for word in words(text) for part in (word, *_PART.findall(word))]
+    doers = [part[:-2] for part in parts if part.endswith(("er", "or")) and len(part) > len("user")]
+    return {stem(part) for part in (*parts, *doers)}
+
+
 def content_stems(text: str) -> list[str]:
     """Stems of the content words, in order, repeats kept."""
     return [stem(w) for w in content_words(text)]
@@ -222,11 +231,16 @@ def question_terms(question: str) -> dict[str, float]:
             continue
         named = is_name_like(word) and (place > 0 or word[:1].isdigit())
         weight = NAME_WEIGHT if named or word in coded else 1.0
-        if word.casefold() in ASKING_WORDS:
+        if word.casefold() in ASKING_WORDS or _asks_age(every[max(0, place - 1) : place + 1]):
             weight = 0.25
         key = stem(word)
         weights[key] = max(weight, weights.get(key, 0.0))
     return weights or {stem(w): 1.0 for w in every}
+
+
+def _asks_age(pair: Sequence[str]) -> bool:
+    """Whether two words are "how old": the answer tells a year, and calls nothing old."""
+    return [word.casefold() for word in pair] == ["how", "old"]
 
 
 RARITY_FLOOR = 0.5

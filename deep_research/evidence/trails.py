@@ -9,7 +9,8 @@ queries. The weights were chosen on the development half of a public set of such
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
@@ -24,7 +25,7 @@ from deep_research.evidence.entries import (
     named_by,
 )
 from deep_research.evidence.question import spelled
-from deep_research.evidence.text import ASKING_WORDS
+from deep_research.evidence.text import ASKING_WORDS, words
 
 STRONG = 6  # sources from which trails are followed
 ROUNDS = 2
@@ -190,6 +191,7 @@ def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) 
     """For the three strongest sources all their names with what they lack, then the best single names."""
     together: list[Lead] = []
     single: dict[str, Lead] = {}
+    small = _small(entry.item.text for entry in strong)
     for entry in strong:
         key = entry.item.id
         lacking = tuple(
@@ -197,7 +199,12 @@ def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) 
             for term in lacking_in(entry, question)
             if question.spelled[term] not in ASKING_WORDS
         )
-        names = best_names(entry, question)
+        # A single word that these texts write small more often is no name, unless a document bears it.
+        names = [
+            (promise, name)
+            for promise, name in best_names(entry, question)
+            if name not in small or entry.names[name].bearers
+        ]
         if not lacking or not names:
             continue
         keys = [name for _, name in names]
@@ -211,6 +218,16 @@ def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) 
                 single[name] = lead
     ranked = sorted(single.values(), key=lambda lead: (-lead.value, lead.names))
     return (*together[:3], *ranked)
+
+
+def _small(texts: Iterable[str]) -> set[str]:
+    """The words that texts write small more often than with a capital."""
+    small: Counter[str] = Counter()
+    for text in texts:
+        for word in words(text):
+            if word.isalpha():
+                small[word.casefold()] += 1 if word.islower() else -1
+    return {word for word, times in small.items() if times > 0}
 
 
 def _held(

@@ -83,7 +83,7 @@ def test_every_call_of_an_undisturbed_run_is_another_unit(undisturbed: dict[str,
         assert state.iteration == 3
 
 
-@pytest.mark.parametrize("each", [5, pytest.param(1, marks=pytest.mark.slow)])  # each fifth, and all
+@pytest.mark.parametrize("each", [9, pytest.param(1, marks=pytest.mark.slow)])  # each ninth, and all
 def test_a_run_killed_at_any_commit_goes_on_as_if_nothing_had_been(
     parent: WarmParent, undisturbed: dict[str, Undisturbed], folder: Path, each: int
 ) -> None:

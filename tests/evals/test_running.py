@@ -32,7 +32,7 @@ def settings_of(suite: str, folder: Path) -> Settings:
 
 
 def evaluated(suite: str, data: Path, folder: Path, **options: Any) -> Figures:
-    return asyncio.run(evaluate(SUITES[suite], data, settings_of(suite, folder), jobs=2, **options))
+    return asyncio.run(evaluate(SUITES[suite], data, settings_of(suite, folder), **{"jobs": 1, **options}))
 
 
 def without_times(figures: Figures) -> dict[str, dict[str, float]]:
@@ -41,7 +41,7 @@ def without_times(figures: Figures) -> dict[str, dict[str, float]]:
 
 
 def test_the_engine_finds_what_is_plainly_there(data: Path, tmp_path: Path) -> None:
-    figures = evaluated("wiki-multihop", data, tmp_path)
+    figures = evaluated("wiki-multihop", data, tmp_path, jobs=2)
     assert figures.errors == {}
     assert list(figures.sets) == ["all", "one", "two"]
     every = figures.sets["all"]
@@ -54,27 +54,28 @@ def test_the_engine_finds_what_is_plainly_there(data: Path, tmp_path: Path) -> N
 
 def test_a_second_call_does_nothing_again_and_a_fresh_one_everything(data: Path, tmp_path: Path) -> None:
     told: list[Progress] = []
-    first = evaluated("wiki-multihop", data, tmp_path, limit=2)
-    again = evaluated("wiki-multihop", data, tmp_path, progress=told.append)
-    assert told[0] == Progress(done=2, kept=2, total=4)
-    assert told[-1] == Progress(done=4, kept=2, total=4)
-    assert first.sets["all"]["questions"] == 2
+    first = evaluated("scifact", data, tmp_path, limit=1)
+    again = evaluated("scifact", data, tmp_path, progress=told.append)
+    assert told[0] == Progress(done=1, kept=1, total=2)
+    assert told[-1] == Progress(done=2, kept=1, total=2)
+    assert first.sets["all"]["questions"] == 1
     told.clear()
-    assert evaluated("wiki-multihop", data, tmp_path, progress=told.append) == again
-    assert told == [Progress(done=4, kept=4, total=4)]
+    assert evaluated("scifact", data, tmp_path, progress=told.append) == again
+    assert told == [Progress(done=2, kept=2, total=2)]
     told.clear()
-    fresh = evaluated("wiki-multihop", data, tmp_path, progress=told.append, fresh=True)
+    fresh = evaluated("scifact", data, tmp_path, progress=told.append, fresh=True)
     assert told[0].kept == 0
     assert without_times(fresh) == without_times(again)
 
 
 def test_other_data_and_other_settings_are_other_runs(data: Path, tmp_path: Path) -> None:
-    evaluated("scifact", data, tmp_path)
+    evaluated("scifact", data, tmp_path, limit=1)
     with (data / "scifact" / "corpus.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"_id": "w7", "text": "One more."}\n')
-    evaluated("scifact", data, tmp_path)
+    evaluated("scifact", data, tmp_path, limit=1)
     overrides = {**SUITES["scifact"].settings, "data_dir": str(tmp_path / "home"), "max_iterations": 1}
-    asyncio.run(evaluate(SUITES["scifact"], data, load_settings(overrides=overrides).settings, jobs=1))
+    other = load_settings(overrides=overrides).settings
+    asyncio.run(evaluate(SUITES["scifact"], data, other, jobs=1, limit=1))
     assert len(list((tmp_path / "home" / "evals").glob("scifact-*.jsonl"))) == 3
 
 

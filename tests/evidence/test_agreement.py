@@ -4,7 +4,7 @@ import pytest
 
 from deep_research.evidence.agreement import filled, merged
 from deep_research.evidence.citations import locate
-from deep_research.evidence.contradictions import contradictions
+from deep_research.evidence.contradictions import compared, contradictions
 from deep_research.evidence.copies import fingerprint
 from deep_research.evidence.tables import table
 from deep_research.evidence.units import measured
@@ -246,3 +246,13 @@ def test_copies_with_little_changed_are_one_witness():
         for ids in (("a", "b"), ("a", "b", "c"))
     ]
     assert levels == [ConfidenceLevel.MEDIUM, ConfidenceLevel.HIGH]
+
+
+def test_a_conflict_says_of_what_and_compares_what_stands_under_like_headers():
+    row = "Tower: Mole Rock; Height: 48 m; Note: granite"
+    other = "Tower: Mole Rock; Height: 40 m; Year: 1844"
+    conflict = compared(row, other)
+    assert conflict is not None
+    assert (conflict.of, conflict.one, conflict.other) == ("Mole Rock", "48 m", "40 m")
+    assert compared(row, "Tower: Mole Rock; Height of masonry: 40 m; Contents: much") is None
+    assert compared(row, "The tower stands on granite, 30 m above the sea.") is None  # of whichever tower

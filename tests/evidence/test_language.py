@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.language import ENGLISH, STEMMED, language_of, stem_in, stems_in
+from deep_research.evidence.language import (
+    ENGLISH,
+    STEMMED,
+    language_by_script,
+    language_of,
+    stem_in,
+    stems_in,
+)
 
 SAMPLES = {
     "en": "The keeper of the lighthouse wrote down the weather every day, and his daughter helped him with it.",
@@ -93,3 +100,37 @@ def test_any_text_has_a_known_language_and_stems_in_each(text: str) -> None:
 
 def test_of_languages_with_equally_many_words_it_is_always_the_same() -> None:
     assert language_of("jeg har ikke en som kan") == "da"  # Norwegian has all of these words too
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("zh", "灯塔建于1841年，塔高五十六米。See RFC 2616."),
+        ("ja", "灯台は1841年に建てられ、高さは五十六メートルである。"),
+        ("ko", "등대는 1841년에 세워졌으며 높이는 56미터이다."),
+        ("th", "ประภาคารสร้างขึ้นใน พ.ศ. 2384 และสูง 56 เมตร"),
+        ("el", "Ο φάρος χτίστηκε το 1841 και έχει ύψος 56 μέτρα."),
+        ("he", "המגדלור נבנה בשנת 1841 וגובהו 56 מטרים."),
+        ("ar", "بنيت المنارة سنة 1841 ويبلغ ارتفاعها 56 مترا."),
+        ("ka", "შუქურა აშენდა 1841 წელს."),
+    ],
+)
+def test_a_script_that_one_language_is_written_in_says_which_it_is(language: str, text: str) -> None:
+    assert language_by_script(text) == language
+    assert language_by_script(text * 100) == language
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "1841, 56 m",
+        "The word 灯塔 is Chinese for a lighthouse.",
+        "The angle α is smaller than β.",
+        "این فانوس دریایی در سال ۱۸۴۱ ساخته شد و گچ دارد.",
+        "यह प्रकाशस्तंभ 1841 में बना था।",
+    ],
+    ids=["nothing", "figures", "a word of it", "letters of formulas", "Persian", "Hindi or Marathi"],
+)
+def test_a_script_of_several_languages_says_nothing(text: str) -> None:
+    assert language_by_script(text) == ""

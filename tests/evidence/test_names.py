@@ -94,3 +94,9 @@ def test_a_name_neither_begins_inside_a_word_nor_runs_from_paragraph_to_paragrap
         "ann mole",
         "hare rock",
     ]
+
+
+def test_no_name_goes_on_in_the_next_row_of_a_table_or_begins_with_a_linking_word():
+    table = "Fuel | Good | Bad Smell\nWood Coal | bright | smoky"
+    assert [name for _, name in runs(table)] == ["bad smell", "wood coal"]
+    assert [name for _, name in runs("It went. Therefore Bob Hare left.")] == ["bob hare"]

@@ -8,7 +8,7 @@ import pytest
 
 from deep_research.evidence.contradictions import compared
 from deep_research.evidence.debris import is_debris
-from deep_research.evidence.quoting import readable
+from deep_research.evidence.reading import readable
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.tables import table
 

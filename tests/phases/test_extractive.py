@@ -428,8 +428,9 @@ def said(number, content, source="src-1", **fields):
 
 
 def body(report):
+    """The lines of a report that say what was found: neither headings nor notices."""
     text = report.split("## Gaps and limits")[0]
-    return [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [line for line in text.splitlines() if line and not line.startswith(("#", "*"))]
 
 
 def test_a_report_keeps_its_length_with_all_its_references():
@@ -438,6 +439,12 @@ def test_a_report_keeps_its_length_with_all_its_references():
     report = written(findings=findings, words=120)
     words = " ".join(re.sub(r" \[[^\]]*\]", " []", line) for line in body(report)).split()
     assert 90 < len(words) <= 120
+
+
+def test_a_report_without_what_is_wanted_says_so_before_what_comes_nearest():
+    report = written(findings=(said(1, "The tower of Mole stands on a rock."),))
+    assert "## Summary\n\n*No measure was found, as the question asks for." in report
+    assert "No measure" not in written(findings=(said(1, "The tower of Mole is 40 metres tall."),))
 
 
 NAMED = (("Ada", "lamp", "first"), ("Bo", "bell", "last"), ("Cy", "tower", "best"))

@@ -220,13 +220,17 @@ def test_batches_fit_the_window_and_no_text_is_read_twice(work):
 
 def test_batches_are_read_side_by_side(work):
     running = most = 0
+    three = asyncio.Event()  # are being read
 
     async def answer(call):
         nonlocal running, most
         running += 1
         most = max(most, running)
-        for _ in range(5):
-            await asyncio.sleep(0)
+        if running == 3:
+            three.set()
+        if call.form.name == "Reading":
+            await asyncio.wait_for(three.wait(), 20)
+        await asyncio.sleep(0)
         running -= 1
         return found(call) if call.form.name == "Reading" else {}
 

@@ -5,12 +5,8 @@ import asyncio
 import pytest
 
 from deep_research.evidence.question import QuestionKind, is_survey, kind_of, subject, wants_order_of_time
-from deep_research.phases.analysis import AnalyzerInput, SourceText
-from deep_research.phases.analysis.extractive import analyze
 from deep_research.phases.planning import ExtractivePlanner, PlannerInput
-from deep_research.phases.synthesis import SynthesizerInput
-from deep_research.phases.synthesis.extractive import draft
-from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Source
+from deep_research.state import DeepResearchPhase
 
 RUN = {"research_id": "deepres-000000000000", "iteration": 1}
 HARBOUR = (
@@ -27,53 +23,9 @@ LIST = (
 OTHER = ("Bees", "Bees make honey in the summer of 1907. A hive holds thousands of them.")
 
 
-def read(request, *texts):
-    sources = tuple(
-        SourceText(id=f"src-{n}", title=title, content=text) for n, (title, text) in enumerate(texts)
-    )
-    handoff = AnalyzerInput(
-        original_query=request,
-        current_phase=DeepResearchPhase.ANALYSIS,
-        source_count=len(sources),
-        high_quality_sources=0,
-        sources=sources,
-        **RUN,
-    )
-    findings = analyze(handoff).findings
-    for finding in findings:
-        for quote in finding.quotes:
-            text = texts[int(quote.source_id.removeprefix("src-"))][1]
-            assert text[quote.start : quote.start + len(quote.quote)] == quote.quote
-    return findings
-
-
-def report(request, *texts):
-    findings = tuple(
-        Finding(
-            id=f"find-{n:012x}",
-            content=f.content,
-            confidence=ConfidenceLevel.LOW,
-            source_ids=f.source_ids,
-            relevance=f.relevance,
-        )
-        for n, f in enumerate(read(request, *texts))
-    )
-    sources = tuple(
-        Source(id=f"src-{n}", title=title, sub_query_id="subq-0") for n, (title, _) in enumerate(texts)
-    )
-    return draft(
-        SynthesizerInput(
-            original_query=request,
-            current_phase=DeepResearchPhase.SYNTHESIS,
-            max_iterations=3,
-            finding_count=len(findings),
-            gap_count=0,
-            has_research_brief=True,
-            findings=findings,
-            sources=sources,
-            **RUN,
-        )
-    )
+def told(findings):
+    """Findings as the synthesizer is given them in these tests."""
+    return [(f.content, int(f.source_ids[0].removeprefix("src-")), f.relevance) for f in findings]
 
 
 @pytest.mark.parametrize(
@@ -86,6 +38,7 @@ def report(request, *texts):
         ("mist lamp history", "mist lamp"),
         ("Tell me about the mist lamps of Orrel.", "mist lamps of Orrel"),
         ("What is the history of Orrel?", "Orrel"),
+        ("What are mist lamps?", "mist lamps"),
     ],
 )
 def test_a_survey_is_told_by_its_form_and_is_of_what_is_left(request_, of):
@@ -102,6 +55,7 @@ def test_a_survey_is_told_by_its_form_and_is_of_what_is_left(request_, of):
         "Compare lamps and bees",
         "list the lamps",
         "Give examples of lamps",
+        "What are the mist lamps of Orrel?",
         "overview " * 300,
     ],
 )
@@ -119,19 +73,21 @@ def test_a_survey_is_searched_from_several_sides():
     assert all(query.startswith("lamps") for query in queries)
 
 
-def test_an_overview_begins_where_documents_and_sections_begin():
-    contents = [f.content for f in read("mist lamps", HARBOUR, OTHER)]
+def test_an_overview_begins_where_documents_and_sections_begin(analyzed):
+    contents = [f.content for f in analyzed("mist lamps", HARBOUR, OTHER)]
     assert contents[0] == ("This page introduces the mist lamps of Orrel. It is kept by the harbour museum.")
     assert not any("honey" in content for content in contents)
 
 
-def test_an_overview_of_what_no_source_is_about_finds_nothing():
-    assert read("steam engines", HARBOUR, OTHER) == ()
+def test_an_overview_of_what_no_source_is_about_finds_nothing(analyzed):
+    assert analyzed("steam engines", HARBOUR, OTHER) == ()
 
 
-def test_a_timeline_stands_in_order_of_time_with_all_entries_of_a_list_of_dates():
+def test_a_timeline_stands_in_order_of_time_with_all_entries_of_a_list_of_dates(analyzed, draft_of):
     assert wants_order_of_time("timeline of mist lamps")
-    text = report("timeline of mist lamps", LIST, HARBOUR, OTHER)
+    texts = (LIST, HARBOUR, OTHER)
+    findings = analyzed("timeline of mist lamps", *texts)
+    text = draft_of("timeline of mist lamps", told(findings), [title for title, _ in texts], sub_query_id="")
     timeline = text.partition("## Timeline\n\n")[2].partition("\n\n")[0].splitlines()
     assert [line.partition(" —")[0] for line in timeline] == [
         "- 1890",
@@ -141,3 +97,31 @@ def test_a_timeline_stands_in_order_of_time_with_all_entries_of_a_list_of_dates(
     ]
     assert "honey" not in text
     assert text.index("This page introduces") < text.index("## Timeline")
+
+
+def test_an_overview_says_first_what_its_subject_is_then_what_is_so_in_general(analyzed):
+    contents = [
+        f.content
+        for f in analyzed(
+            "mist lamps",
+            ("Mist lamps of Orrel", "The mist lamps of Orrel Harbour hang in Bell Street. They are green."),
+            ("Weather", "In rain mist lamps are of no use at all to anybody at sea or on land."),
+            ("Words", "At sea much is dim. A mist lamp is a light that is seen through mist. It is yellow."),
+        )
+    ]
+    assert contents[0] == "A mist lamp is a light that is seen through mist. It is yellow."
+    assert contents[1].startswith("In rain mist lamps")
+
+
+def test_a_timeline_of_a_name_leaves_out_what_a_list_of_dates_has_of_others(analyzed):
+    entries = (
+        "When lamps went out",
+        "- 1890 — The lamp of Mole.\n- 1907 — The lamp of Orrel.\n- 1950 — The lamp of Stoat goes out.\n"
+        "- 1960 — The pier of Orrel.\n- 1970 — The mast of Orrel.",
+    )
+    contents = [
+        f.content
+        for f in analyzed("Timeline of the lamps of Orrel", entries, ("Orrel", "Orrel had a lamp in 1700."))
+    ]
+    assert any("1907" in content for content in contents)
+    assert not any("Stoat" in content or "Mole" in content for content in contents)

@@ -2,9 +2,11 @@
 
 import pytest
 
+from deep_research.evidence.expecting import expected_answer
 from deep_research.evidence.question import QuestionKind, is_broad, kind_of
-from deep_research.evidence.quoting import best_quote, expected_answer, readable
+from deep_research.evidence.quoting import best_quote
 from deep_research.evidence.ranking import Passage
+from deep_research.evidence.reading import readable
 from deep_research.evidence.text import question_terms
 from deep_research.phases.analysis import AnalyzerInput, SourceText
 from deep_research.phases.analysis.extractive import analyze

@@ -37,7 +37,7 @@ _PACKAGES = (
     "platformdirs",
     "protego",
     "pydantic",
-    "pypdf",
+    "pypdfium2",
     "python-docx",
     "snowballstemmer",
     "structlog",

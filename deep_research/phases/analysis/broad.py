@@ -13,10 +13,11 @@ from deep_research.evidence.belonging import belonging
 from deep_research.evidence.covering import Candidate, chosen
 from deep_research.evidence.debris import has_address, is_debris
 from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
+from deep_research.evidence.fragments import is_statement
 from deep_research.evidence.pairs import pairs, with_pairs
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.quoting import is_statement, readable
 from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
+from deep_research.evidence.reading import readable
 from deep_research.evidence.shortening import breaks_off, marked, shortened, stands_alone, without_byline
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span

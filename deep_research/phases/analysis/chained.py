@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from deep_research.evidence.chains import LED, Step
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.entries import Asked
+from deep_research.evidence.expecting import expected_answer, fits, wanted
 from deep_research.evidence.passages import passages
-from deep_research.evidence.quoting import Quoted, best_quote, expected_answer, fits, readable
+from deep_research.evidence.quoting import Quoted, best_quote
 from deep_research.evidence.ranking import Passage, stems_of
+from deep_research.evidence.reading import readable
 from deep_research.evidence.relations import related
 from deep_research.evidence.text import coverage, stem
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SourceText
@@ -47,9 +49,9 @@ def chained(
     for place, step in enumerate(steps):
         onward = steps[place + 1].name if place + 1 < len(steps) else ""
         source = sources[step.source]
-        wanted = _wanted(asked, step, onward, source)
+        weights = _wanted(asked, step, onward, source)
         quote = (
-            _quote("", source, step.span, wanted) if onward else _last(question, source, step.span, wanted)
+            _quote("", source, step.span, weights) if onward else _last(question, source, step.span, weights)
         )
         if quote is None:
             return []
@@ -65,6 +67,8 @@ def chained(
                 relevance=round(FIRST - LESS * place, 6),
             )
         )
+    if wanted(question) and not fits(expected_answer(question), found[-1].quotes[0].quote):
+        return []  # where a date is asked for, what tells none is no end
     together = set[str]().union(*(_said(f, sources) for f in found))
     best = max((_said(f, sources) for f in others), key=asked.share, default=set[str]())
     if not (asked.words.keys() - asked.relations) & best <= together:

@@ -12,34 +12,29 @@ import asyncio
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from functools import partial
 
 from deep_research.evidence.agreement import filled
 from deep_research.evidence.dates import date_of
 from deep_research.evidence.debris import is_debris
-from deep_research.evidence.names import asked_names, key
-from deep_research.evidence.pairs import closeness, phrases
+from deep_research.evidence.defining import describes, term_of
+from deep_research.evidence.expecting import TO_DO, expected_answer, fits, stands_apart
+from deep_research.evidence.fragments import is_list
+from deep_research.evidence.pairs import phrases
 from deep_research.evidence.question import (
     QuestionKind,
-    compared,
+    asked_terms,
     is_broad,
-    is_own,
     is_survey,
     kind_of,
     parts,
 )
-from deep_research.evidence.quoting import (
-    best_quote,
-    expected_answer,
-    fits,
-    is_list,
-    readable,
-    stands_apart,
-    weight_of,
-)
-from deep_research.evidence.ranking import Passage, TermScanner, bm25, rarities, scan, stems_of
-from deep_research.evidence.rows import beside, unlabelled
+from deep_research.evidence.quoting import best_quote, weight_of
+from deep_research.evidence.ranking import Passage, TermScanner, rarities, scan, stems_of
+from deep_research.evidence.reading import in_its_place
+from deep_research.evidence.rows import unlabelled
+from deep_research.evidence.spelling import mended
 from deep_research.evidence.text import (
     DECADE,
     NAME_WEIGHT,
@@ -47,9 +42,9 @@ from deep_research.evidence.text import (
     asked_words,
     content_words,
     coverage,
-    identifiers,
     question_terms,
 )
+from deep_research.phases.analysis.aspects import Aspect, Batch, aspects_of, decades, said_above, times
 from deep_research.phases.analysis.broad import broad_findings
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -58,9 +53,13 @@ from deep_research.phases.analysis.handoff import (
     AnalyzerOutput,
     SurveyInput,
     SurveyOutput,
+    reworded,
 )
+from deep_research.phases.analysis.outdone import Said, is_narrow, outdone, term_in, wants_a_value
 from deep_research.phases.analysis.overview import overview_findings
+from deep_research.phases.analysis.relevance import promise, relevance
 from deep_research.phases.analysis.survey import survey
+from deep_research.phases.analysis.tabled import with_rows
 from deep_research.state import ConfidenceLevel
 
 MIN_COVERAGE = 0.6  # of what is asked, for a passage that answers
@@ -70,34 +69,14 @@ MIN_LED = 0.5  # of what the question asks, for what a follow-up found about ano
 MIN_ASKED_NAMES = 0.6  # of them, by all findings together
 MIN_PART = 0.4  # of a question of several parts, when one of them is answered
 BESIDES = 0.3  # of what the best finding says of the question besides its names
-UNCALLED = 0.15  # of relevance, for saying nothing of what the question calls as programs do
 LIST_PENALTY = 0.1  # a list has many words, and some of them by chance
 ROW_PENALTY = 0.1  # a row of a table reads worse than a sentence that says the same
-BESIDE = 0.7  # relevance of a row that a table has for each of the things that are compared
-MOST_ROWS = 8
+FITTING = 0.15  # of relevance, for holding what is expected of an answer
+LEANING = 0.15  # of relevance, for pointing back to what is not in the quote
+BROUGHT = 0.01  # of relevance, for each sentence that only says what the others point back to
 FINDINGS_PER_ASPECT = 6
 FINDINGS_PER_SOURCE = 3
 CANDIDATES = 24
-
-
-@dataclass(frozen=True, slots=True)
-class Aspect:
-    """Something that is asked: a sub-query, or a gap of an earlier iteration."""
-
-    id: str
-    query: str
-    weights: Mapping[str, float]
-    priority: int = 1
-    later: bool = False
-
-    @property
-    def names(self) -> list[set[str]]:
-        """The stems of each name of several words."""
-        return [
-            stems_of(name)
-            for name in asked_names(self.query)
-            if " " in name and not any(c.isdigit() for c in name)
-        ]
 
 
 class ExtractiveAnalyzer:
@@ -122,8 +101,8 @@ class ExtractiveAnalyzer:
 
 def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> AnalyzerOutput:
     """The findings of one batch. Pure, but that it gives up when ``stop`` is set."""
-    aspects = _aspects(handoff)
-    question = question_terms(handoff.original_query)
+    aspects = aspects_of(handoff)
+    question = asked_terms(handoff.original_query)
     scanner = TermScanner(
         word for text in (handoff.original_query, *(a.query for a in aspects)) for word in content_words(text)
     )
@@ -134,6 +113,11 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
             return AnalyzerOutput()
         found += scan(source.content, place, scanner)
         titles.append(scanner.present(source.title))
+    mend = partial(
+        mended, known=set().union(*(p.terms for p in found)), texts=[s.content for s in handoff.sources]
+    )
+    if found and mend(handoff.original_query) != handoff.original_query:
+        return analyze(reworded(handoff, mend), stop)
     if is_survey(handoff.original_query):
         broad = (
             broad_findings(handoff, found, scanner)
@@ -144,11 +128,11 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
             findings=tuple(broad), addressed_gap_ids=tuple(sorted(_addressed(broad, handoff)))
         )
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
-    batch = _Batch(handoff, found, titles, _times(question, rarity), phrases(handoff.original_query))
+    batch = Batch(handoff, found, titles, times(question, rarity), phrases(handoff.original_query))
     findings = _spread(
-        finding for aspect in aspects for finding in _answers(aspect, _times(aspect.weights, rarity), batch)
+        finding for aspect in aspects for finding in _answers(aspect, times(aspect.weights, rarity), batch)
     )
-    findings += _beside(handoff, findings)
+    findings = with_rows(handoff, findings)
     if not _asks_something(handoff.original_query) or not _answered(findings, batch):
         findings = []
     return AnalyzerOutput(
@@ -157,69 +141,21 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
     )
 
 
-def _beside(handoff: AnalyzerInput, findings: Sequence[AnalyzedFinding]) -> Iterator[AnalyzedFinding]:
-    """Where two things are compared, the rows of tables that have both; not those that are found already."""
-    names = [key(side) for side in compared(handoff.original_query)]
-    known = {finding.content for finding in findings}
-    for source in handoff.sources if names else ():
-        for start, end in beside(source.content, names)[:MOST_ROWS]:
-            content = readable(source.content, start, end)
-            if content not in known:
-                yield AnalyzedFinding(
-                    content=content,
-                    confidence=ConfidenceLevel.LOW,
-                    source_ids=(source.id,),
-                    category=handoff.original_query,
-                    quotes=(
-                        AnalyzedQuote(source_id=source.id, quote=source.content[start:end], start=start),
-                    ),
-                    sub_query_id=handoff.sub_queries[0].id if handoff.sub_queries else "",
-                    relevance=BESIDE,
-                )
-
-
-def _aspects(handoff: AnalyzerInput) -> list[Aspect]:
-    """The question, its parts, and what followed; not the searches that only widened the net."""
-    question = " ".join(handoff.original_query.split())
-    return [
-        Aspect(s.id, s.query, question_terms(s.query), s.priority, later=s.iteration > 1)
-        for s in handoff.sub_queries
-        if s.query == question or s.iteration > 1 or not is_own(s.query, question)
-    ] or [Aspect("", question, question_terms(question))]
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """What was scanned: the passages with wanted terms, the wanted terms of each title, and the question's
-    terms by weight and rarity."""
-
-    handoff: AnalyzerInput
-    found: list[Passage]
-    titles: list[set[str]]
-    question: Mapping[str, float]
-    phrases: frozenset[tuple[str, str]] = frozenset()
-    wants_lists: bool = False
-    under: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
-
-
-def _times(weights: Mapping[str, float], rarity: Mapping[str, float]) -> dict[str, float]:
-    return {term: weight * rarity[term] for term, weight in weights.items()}
-
-
-def _answers(aspect: Aspect, weights: Mapping[str, float], batch: _Batch) -> Iterable[AnalyzedFinding]:
+def _answers(aspect: Aspect, weights: Mapping[str, float], batch: Batch) -> Iterable[AnalyzedFinding]:
     """The aspect's findings, best first: none unless the best covers enough of what is asked."""
     scored = sorted(
-        ((_promise(p, weights, batch), p) for p in batch.found),
+        ((promise(p, weights, batch), p) for p in batch.found),
         key=lambda pair: (-pair[0], pair[1].source, pair[1].span.start),
     )
     drawn = []
-    for promise, passage in scored[:CANDIDATES]:
-        if promise >= MIN_SUPPORT:
+    for likely, passage in scored[:CANDIDATES]:
+        if likely >= MIN_SUPPORT:
             finding = _draw(aspect, weights, passage, batch)
             if finding is not None:
                 drawn.append(finding)
     drawn.sort(key=lambda f: -f.relevance)
     drawn = _to_the_point(drawn, aspect, weights, batch)
+    drawn = _without_outdone(drawn, aspect, weights, batch)
     per_source: Counter[str] = Counter()
     kept = 0
     for finding in drawn if drawn and _reach(drawn[0], weights, batch) >= MIN_COVERAGE else ():
@@ -231,7 +167,7 @@ def _answers(aspect: Aspect, weights: Mapping[str, float], batch: _Batch) -> Ite
 
 
 def _to_the_point(
-    drawn: list[AnalyzedFinding], aspect: Aspect, weights: Mapping[str, float], batch: _Batch
+    drawn: list[AnalyzedFinding], aspect: Aspect, weights: Mapping[str, float], batch: Batch
 ) -> list[AnalyzedFinding]:
     """Without the findings that have the right names and hardly a word of what is asked besides, where the best has
     more; what is expected of an answer may stand for those words."""
@@ -239,22 +175,38 @@ def _to_the_point(
     expected = expected_answer(aspect.query)
 
     def says(finding: AnalyzedFinding) -> float:
-        return weight_of(besides, stems_of(unlabelled(finding.content)) | _title(finding, batch))
+        return weight_of(besides, stems_of(unlabelled(finding.content)) | said_above(finding, batch))
 
     least = BESIDES * says(drawn[0]) if drawn else 0.0
     return [f for f in drawn if says(f) >= least or (stands_apart(expected) and fits(expected, f.content))]
 
 
-def _promise(passage: Passage, weights: Mapping[str, float], batch: _Batch) -> float:
-    """What a passage covers together with its title, and a little for saying it often."""
-    span = passage.span
-    dated = _decades(weights, batch.handoff.sources[passage.source].content[span.start : span.end])
-    reach = coverage(weights, batch.titles[passage.source] | set(passage.terms) | dated)
-    return reach + 0.1 * bm25(passage, weights) / (sum(weights.values()) * 2.2)
+def _without_outdone(
+    drawn: list[AnalyzedFinding], aspect: Aspect, weights: Mapping[str, float], batch: Batch
+) -> list[AnalyzedFinding]:
+    """The best, and of the others those that are not `outdone` by it where the question has one answer."""
+    if not drawn or aspect.later or not is_narrow(aspect.query):
+        return drawn
+    expected = expected_answer(aspect.query)
+
+    def said(finding: AnalyzedFinding) -> Said:
+        stems = stems_of(unlabelled(finding.content)) | said_above(finding, batch)
+        return Said(
+            frozenset(stems & weights.keys()), fits(expected, finding.content), term_in(finding.content)
+        )
+
+    best, by_value = said(drawn[0]), wants_a_value(aspect.query)
+    apart = stands_apart(expected)
+
+    def stays(finding: AnalyzedFinding) -> bool:
+        own = said(finding)
+        return (apart and own.answers) or not outdone(own, best, weights, by_value=by_value)
+
+    return [drawn[0], *filter(stays, drawn[1:])]
 
 
 def _draw(
-    aspect: Aspect, weights: Mapping[str, float], passage: Passage, batch: _Batch
+    aspect: Aspect, weights: Mapping[str, float], passage: Passage, batch: Batch
 ) -> AnalyzedFinding | None:
     """The passage's best sentences as a finding, or None when they say too little by themselves."""
     source = batch.handoff.sources[passage.source]
@@ -263,12 +215,12 @@ def _draw(
     quote = best_quote(source.content, passage, weights, context, expected)
     if quote is None:
         return None
-    start, end, under = quote
+    start, end, under, leans, brought = quote
     text = source.content[start:end]
     if is_debris(text) or (DECADE.search(aspect.query) and _is_of_another_time(expected, text)):
         return None
     said = stems_of(text)
-    own = said | under | _decades(weights, text)
+    own = said | under | decades(weights, text)
     batch.under[source.id, start] = under
     reach = coverage(weights, own | context)
     named = {term: weight for term, weight in aspect.weights.items() if weight >= NAME_WEIGHT}
@@ -281,17 +233,20 @@ def _draw(
     asked = {term: weight for term, weight in weights.items() if term in batch.question}
     if aspect.later and asked and coverage(asked, own) < MIN_LED:
         return None  # about a name that was followed, without what is asked of it
+    described = describes(text) or bool(term_of(source.content, start, end))
     return AnalyzedFinding(
-        content=readable(source.content, start, end),
+        content=in_its_place(source.content, start, end),
         confidence=ConfidenceLevel.LOW,
         source_ids=(source.id,),
         category=aspect.query,
         quotes=(AnalyzedQuote(source_id=source.id, quote=text, start=start),),
         sub_query_id=aspect.id,
         relevance=round(
-            _relevance(aspect, weights, own | context, source.title, text, batch)
-            + 0.15 * fits(expected, text)
+            relevance(aspect, weights, own | context, source.title, text, batch, described=described)
+            + FITTING * (fits(expected, text) or (expected is TO_DO and described))
             - ROW_PENALTY * (" | " in text)
+            - LEANING * leans
+            - BROUGHT * brought
             - LIST_PENALTY * (is_list(text) and not batch.wants_lists),
             6,
         ),
@@ -303,55 +258,9 @@ def _is_of_another_time(expected: re.Pattern[str] | None, text: str) -> bool:
     return date_of(text) is not None and not fits(expected, text)
 
 
-def _relevance(
-    aspect: Aspect,
-    weights: Mapping[str, float],
-    held: set[str],
-    title: str,
-    text: str,
-    batch: _Batch,
-) -> float:
-    """How near a finding is to the question, up to .85, also by what it says itself of what its title does not say. What
-    was followed up is as near as it and the finding that led to it are together: many texts have the words of a
-    follow-up."""
-    said = stems_of(text)
-    close = 0.1 * closeness(f"{title}. {text}", batch.phrases)
-    called = identifiers(batch.handoff.original_query)
-    if called and not any(name in text or name in title for name in called):
-        close -= UNCALLED
-    wanted = batch.question if aspect.later else weights
-    untold = {term: weight for term, weight in wanted.items() if term in said or term not in held}
-    itself = 0.1 * coverage(wanted, said) + 0.2 * (coverage(untold, said) if untold else 1.0)
-    if aspect.later:
-        return 0.45 * coverage(batch.question, held | _led_from(aspect, batch)) + itself + close
-    return 0.25 * coverage(weights, held) + 0.2 * coverage(batch.question, held) + itself + close
-
-
-def _led_from(aspect: Aspect, batch: _Batch) -> set[str]:
-    """The stems of the earlier finding that has the name which was followed, and most of the question."""
-    name = set(aspect.weights) - batch.question.keys()
-    told = (stems_of(finding.content) for finding in batch.handoff.findings)
-    naming = [stems for stems in told if name and name <= stems]
-    return max(naming, key=lambda stems: coverage(batch.question, stems), default=set())
-
-
-def _reach(finding: AnalyzedFinding, weights: Mapping[str, float], batch: _Batch) -> float:
+def _reach(finding: AnalyzedFinding, weights: Mapping[str, float], batch: Batch) -> float:
     """How much of the weight a finding and its source's title cover."""
-    return coverage(weights, stems_of(finding.content) | _title(finding, batch))
-
-
-def _decades(weights: Iterable[str], text: str) -> set[str]:
-    """Which of the decades that are asked about a text tells a year of."""
-    return {term for term in weights if DECADE.fullmatch(term) and re.search(rf"\b{term[:3]}\d\b", text)}
-
-
-def _title(finding: AnalyzedFinding, batch: _Batch) -> set[str]:
-    """What a finding need not say: its source's title, the heading or question it stands under, and the decade of its
-    years."""
-    places = {s.id: n for n, s in enumerate(batch.handoff.sources)}
-    quote = finding.quotes[0]
-    under = batch.under.get((quote.source_id, quote.start), frozenset())
-    return batch.titles[places[finding.source_ids[0]]] | under | _decades(batch.question, finding.content)
+    return coverage(weights, stems_of(finding.content) | said_above(finding, batch))
 
 
 def _spread(findings: Iterable[AnalyzedFinding]) -> list[AnalyzedFinding]:
@@ -375,14 +284,14 @@ def _asks_something(question: str) -> bool:
     return any(w.casefold() not in STOP_WORDS for w in asked_words(question))
 
 
-def _answered(findings: Iterable[AnalyzedFinding], batch: _Batch) -> bool:
+def _answered(findings: Iterable[AnalyzedFinding], batch: Batch) -> bool:
     """Whether the findings together speak of what was asked. A follow-up iteration asks for less than the whole
     question, and stands on what earlier ones found, if they found anything."""
     if batch.handoff.findings:
         return True
     present: set[str] = set()
     for finding in findings:
-        present |= stems_of(finding.content) | _title(finding, batch)
+        present |= stems_of(finding.content) | said_above(finding, batch)
     question = batch.handoff.original_query
     names = {t: w for t, w in question_terms(question).items() if w >= NAME_WEIGHT}
     if names and coverage(names, present) < MIN_ASKED_NAMES:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
+from typing import TypeVar
 
 from pydantic import Field
 
@@ -114,6 +116,17 @@ class SurveyInput(Handoff):
     follow_ups: int = 0
     readings: int = 1
     read_by_model: bool = False
+
+
+_Asked = TypeVar("_Asked", AnalyzerInput, SurveyInput)
+
+
+def reworded(handoff: _Asked, mend: Callable[[str], str]) -> _Asked:
+    """The handoff with its question, and its sub-queries, worded as ``mend`` words them."""
+    sub_queries = tuple(s.model_copy(update={"query": mend(s.query)}) for s in handoff.sub_queries)
+    return handoff.model_copy(
+        update={"original_query": mend(handoff.original_query), "sub_queries": sub_queries}
+    )
 
 
 class SurveyOutput(Record):

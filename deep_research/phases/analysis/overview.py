@@ -9,18 +9,24 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from math import sqrt
 
 from deep_research.evidence.belonging import belonging
 from deep_research.evidence.dates import date_of, opens_with_date
 from deep_research.evidence.debris import has_address, is_debris
+from deep_research.evidence.defining import speaks_generally
+from deep_research.evidence.expecting import definition
 from deep_research.evidence.feedback import Scored, ranked
+from deep_research.evidence.fragments import flows, is_statement
+from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.question import subject, wants_order_of_time
-from deep_research.evidence.quoting import best_quote, is_statement, leans_back, opening, readable
+from deep_research.evidence.quoting import best_quote, opening
 from deep_research.evidence.ranking import Passage, stems_of
-from deep_research.evidence.text import coverage
+from deep_research.evidence.reading import readable
+from deep_research.evidence.text import NAME_WEIGHT, coverage, question_terms
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
 
@@ -61,9 +67,12 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
         (p for p in rank.passages if p.score >= NEAR and coverage(asked, held[p.source]) >= ABOUT),
         key=lambda p: (-p.score * likely[p.source], p.source, p.span.start),
     )
-    excerpts = _introductions(near, texts, titles, asked, rank.learned)
+    excerpts = _in_general_first(
+        [*_definitions(near, texts, handoff), *_introductions(near, texts, titles, asked, rank.learned)],
+        handoff,
+    )
     if wants_order_of_time(handoff.original_query):
-        dated = list(_dated(near, texts, titles, asked))[:MOST_DATED]
+        dated = list(_dated(near, texts, titles, asked, _names(handoff)))[:MOST_DATED]
         excerpts = [*excerpts[:1], *dated] if len(dated) >= ENTRIES else excerpts
     return [_finding(handoff, excerpt, 1.0 - STEP * place) for place, excerpt in enumerate(excerpts)]
 
@@ -84,10 +93,15 @@ def _introductions(
         text, title = texts[passage.source], stems_of(titles[passage.source])
         if of[passage.source] == PER_SOURCE:
             continue
-        for span in _beginnings(text, passage, wanted, first=not of[passage.source]):
+        for place, span in enumerate(_beginnings(text, passage, wanted, first=not of[passage.source])):
             excerpt = _Excerpt(passage.source, span, readable(text, span.start, span.end))
             said = stems_of(excerpt.content)
-            named = not said.isdisjoint(asked) and coverage(asked, said | title) >= NAMED
+            # How a document begins may leave to its title what it is about; what follows may not.
+            named = not said.isdisjoint(asked) and (
+                coverage(asked, said | title) >= NAMED
+                if place == of[passage.source] == 0
+                else coverage(asked, said) >= ABOUT
+            )
             if named and _reads(excerpt.content) and excerpt not in found:
                 of[passage.source] += 1
                 found.append(excerpt)
@@ -105,14 +119,64 @@ def _beginnings(text: str, passage: Scored, wanted: Mapping[str, float], *, firs
         if first
         else None
     )
-    if quote is not None and " | " not in text[quote.start : quote.end]:
+    if quote is not None and not quote.leans and " | " not in text[quote.start : quote.end]:
         yield Span(start=quote.start, end=quote.end)
 
 
+def _definitions(near: Iterable[Scored], texts: Sequence[str], handoff: AnalyzerInput) -> Iterator[_Excerpt]:
+    """The sentences that say what the subject is, each with the one after it that goes on."""
+    thing = subject(handoff.original_query)
+    says_what, word = definition(thing), thing.split()[0].casefold().removesuffix("s")
+    for source in dict.fromkeys(passage.source for passage in near):
+        text = texts[source]
+        told = sentences(text) if word in text.casefold() else []
+        for place, span in enumerate(told):
+            said = " ".join(text[span.start : span.end].split())
+            if says_what.match(said) and is_statement(text, span):
+                following = told[place + 1] if place + 1 < len(told) else None
+                goes_on = (
+                    following is not None and flows(text, span, following) and is_statement(text, following)
+                )
+                end = following.end if following is not None and goes_on else span.end
+                content = readable(text, span.start, end)
+                if _reads(content):
+                    yield _Excerpt(source, Span(start=span.start, end=end), content)
+                break
+
+
+def _in_general_first(excerpts: Sequence[_Excerpt], handoff: AnalyzerInput) -> list[_Excerpt]:
+    """What says what the subject is, then what speaks of it in general, then of single ones of its kind; in one order
+    where the subject has a name. No place of a source stands twice."""
+    said: list[_Excerpt] = []
+    for excerpt in excerpts:
+        if not any(
+            e.source == excerpt.source and e.span.start < excerpt.span.end and excerpt.span.start < e.span.end
+            for e in said
+        ):
+            said.append(excerpt)
+    if _names(handoff):
+        return said
+    thing = subject(handoff.original_query)
+    says_what = definition(thing)
+    return sorted(
+        said, key=lambda e: (says_what.match(e.content) is None, not speaks_generally(e.content, thing))
+    )
+
+
+def _names(handoff: AnalyzerInput) -> set[str]:
+    """The names in the subject, by stem."""
+    return {term for term, weight in question_terms(handoff.original_query).items() if weight >= NAME_WEIGHT}
+
+
 def _dated(
-    near: Sequence[Scored], texts: Sequence[str], titles: Sequence[str], asked: Mapping[str, float]
+    near: Sequence[Scored],
+    texts: Sequence[str],
+    titles: Sequence[str],
+    asked: Mapping[str, float],
+    names: AbstractSet[str],
 ) -> Iterator[_Excerpt]:
-    """The sentences that tell a date and are of the subject; where a source is a list of dates, all its entries."""
+    """The sentences that tell a date and are of the subject; where a source is a list of dates, all its entries, of a
+    subject with a name those that name it."""
     for source in dict.fromkeys(passage.source for passage in near):
         text, title = texts[source], stems_of(titles[source])
         told = sentences(text)
@@ -120,7 +184,7 @@ def _dated(
         for span in told:
             content = readable(text, span.start, span.end)
             if span in entries and len(entries) >= ENTRIES:
-                fits = len(content.split()) >= LEAST_ENTRY
+                fits = len(content.split()) >= LEAST_ENTRY and names <= stems_of(content) | title
             else:
                 fits = (
                     date_of(content) is not None

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from deep_research.evidence.names import key
 from deep_research.evidence.rows import cells
+from deep_research.evidence.units import measured
 from deep_research.phases.synthesis.statements import Statement
 from deep_research.report.render import escaped
 
@@ -36,8 +37,8 @@ def _table(things: Sequence[str], rows: Mapping[str, Statement]) -> str:
     head = [f"{escaped(thing)} [{', '.join(rows[thing].ids)}]" for thing in columns]
     lines = [f"|  | {' | '.join(head)} |", f"| --- |{' --- |' * len(columns)}"]
     for label in labels:
-        told = [_cell(held[thing].get(label, "")) for thing in columns]
-        lines.append(f"| {_cell(label)} | {' | '.join(told)} |")
+        told = [cell(held[thing].get(label, "")) for thing in columns]
+        lines.append(f"| {cell(label)} | {' | '.join(told)} |")
     return "\n".join(lines)
 
 
@@ -63,11 +64,16 @@ def introduction(thing: str, told: Sequence[Statement], titles: Mapping[str, str
     return min(own, key=lambda s: s.start) if own else told[0]
 
 
+def measure(own: Sequence[Statement]) -> Statement:
+    """The nearest statement about a thing that tells a measured value, by which it is chosen; else the nearest."""
+    return next((s for s in own if any(measured(s.finding.content))), own[0])
+
+
 def _speaks(text: str, thing: str) -> bool:
     """Whether a text names a thing, also in the plural."""
     within, name = f" {key(text)} ", key(thing)
     return any(f" {form} " in within for form in (name, f"{name}s", name.removesuffix("s")))
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     return escaped(text).replace("|", "\\|")

@@ -31,7 +31,8 @@ def conflicts(
         if key not in seen:
             seen.add(key)
             one, other = _side(sides[0], said.one, named), _side(sides[1], said.other, named)
-            lines[f"- Different {said.about}: {one}; {other}"] = None
+            of = f" for {escaped(said.of)}" if said.of else ""
+            lines[f"- Different {said.about}{of}: {one}; {other}"] = None
     return ["## Conflicting information", "\n".join(list(lines)[:MOST])] if lines else []
 
 

@@ -10,18 +10,19 @@ import re
 from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.chains import LED
-from deep_research.evidence.question import compared, is_broad, is_survey, wants_order_of_time
-from deep_research.evidence.quoting import expected_answer, fits, wanted
+from deep_research.evidence.expecting import defined, expected_answer, fits, wanted
+from deep_research.evidence.question import chooses, compared, is_broad, is_survey, wants_order_of_time
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.tables import table
 from deep_research.evidence.text import content_stems
 from deep_research.evidence.themes import Theme, heading, themes
 from deep_research.phases.base import off_loop
-from deep_research.phases.synthesis.comparing import BOTH, by_side, introduction, side_by_side
+from deep_research.phases.synthesis.comparing import BOTH, by_side, introduction, measure, side_by_side
 from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.paragraphs import paragraphs
 from deep_research.phases.synthesis.statements import Statement, says_nothing, statements, within
+from deep_research.phases.synthesis.tabling import retabled
 from deep_research.phases.synthesis.timelines import timeline
 from deep_research.report.render import escaped
 from deep_research.state import Finding, Source
@@ -64,6 +65,10 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     told, withdrawn = _sound(left or every, handoff.sources)
     if told is not withdrawn:
         told = _near(handoff, told)
+    whole, rows = retabled(told, {source.id: source.title for source in handoff.sources})
+    if 0 < len(rows) < len(told):
+        told = [s for s in told if not any(s is row for row in rows)]
+        tables, shown = [*tables, *whole], [*shown, *rows]
     beside = (tables or _table(handoff, told)) + conflicts(
         handoff.contradictions, handoff.findings, handoff.sources
     )
@@ -81,12 +86,20 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         blocks.append(f"*{notice}*")
     if told and withdrawn is told:
         blocks.append(f"*{ALL_WITHDRAWN}*")
-    blocks += ["## Summary", *summary, *beside, *sections]
+    blocks += ["## Summary", *_missing(handoff, [*told, *shown]), *summary, *beside, *sections]
     if withdrawn and withdrawn is not told:
         blocks += [f"## {WITHDRAWN}", *paragraphs(within(max(0, handoff.words // 4), withdrawn))]
     debris = sum(map(says_nothing, handoff.findings))
-    blocks += _limits(handoff, [*told, *shown], left_out=len(told) - len(kept), debris=debris)
+    blocks += _limits(handoff, left_out=len(told) - len(kept), debris=debris)
     return "\n\n".join(blocks)
+
+
+def _missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
+    """What a reader should know before he takes a statement for the answer: that none is of the kind that is wanted."""
+    kind, expected = wanted(handoff.original_query), expected_answer(handoff.original_query)
+    if not kind or not told or any(fits(expected, statement.finding.content) for statement in told):
+        return []
+    return [f"*No {kind} was found, as the question asks for. What comes nearest:*"]
 
 
 def _sound(told: list[Statement], sources: Sequence[Source]) -> tuple[list[Statement], list[Statement]]:
@@ -156,7 +169,10 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
             return (
                 groups[BOTH][:2]
                 if BOTH in groups
-                else [introduction(thing, own, titles) for thing, own in groups.items()]
+                else [
+                    measure(own) if chooses(handoff.original_query) else introduction(thing, own, titles)
+                    for thing, own in groups.items()
+                ]
             )
     parts = _parts(handoff)
     first_of: dict[str, Statement] = {}
@@ -168,9 +184,10 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
     near = [s for s in kept if s.finding.relevance >= least]
     room = handoff.words * SUMMARY_SHARE
     chosen: list[Statement] = []
+    asked_for = [_answering(wording, first_of[p], kept) for p, wording in parts.items() if p in first_of]
     for statement in (
-        kept[0],
-        *(first_of[p] for p in parts if p in first_of),
+        *_leading(handoff.original_query, kept, asked_for),
+        *asked_for,
         *(near if len(first_of) < 2 else ()),
     ):
         if any(statement is other for other in chosen):
@@ -180,6 +197,30 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
         chosen.append(statement)
         room -= statement.length
     return chosen
+
+
+def _leading(
+    question: str, kept: Sequence[Statement], asked_for: Sequence[Statement]
+) -> tuple[Statement, ...]:
+    """What the summary begins with, before what its parts ask for: nothing where the question has several parts of
+    which each is answered; else the best statement, or one nearly as near that alone holds the answer."""
+    if len(asked_for) > 1:
+        return ()
+    best = kept[0]
+    if not wanted(question) and not defined(question):
+        return (best,)
+    near = [s for s in kept if s.finding.relevance >= NEAR * best.finding.relevance]
+    expected = expected_answer(question)
+    return (next((s for s in near if fits(expected, s.finding.content)), best),)
+
+
+def _answering(part: str, first: Statement, kept: Sequence[Statement]) -> Statement:
+    """What answers a part of a question: its first statement, unless another one holds the date or the measure that
+    this part asks for, and that one does not."""
+    expected = expected_answer(part)
+    if not wanted(part) or fits(expected, first.finding.content):
+        return first
+    return next((s for s in kept if fits(expected, s.finding.content)), first)
 
 
 def _is_overview(handoff: SynthesizerInput) -> bool:
@@ -276,18 +317,11 @@ def _cell(text: str) -> str:
     return escaped(text).replace("|", "\\|")
 
 
-def _limits(handoff: SynthesizerInput, told: Sequence[Statement], *, left_out: int, debris: int) -> list[str]:
+def _limits(handoff: SynthesizerInput, *, left_out: int, debris: int) -> list[str]:
     lines = [f"- {escaped(_gap(gap.description))}" for gap in handoff.gaps if not gap.addressed]
     lines += [f"- {escaped(limit.line)}" for limit in handoff.limits if limit.name not in _OF_STEPS]
     if handoff.findings and all(len(finding.source_ids) < 2 for finding in handoff.findings):
         lines.append(SINGLE)
-    kind = wanted(handoff.original_query)
-    if (
-        kind
-        and told
-        and not any(fits(expected_answer(handoff.original_query), s.finding.content) for s in told)
-    ):
-        lines.append(f"- No {kind} was found, as the question asks for.")
     if left_out:
         lines.append(
             f"- {left_out} further findings are left out to keep the wanted length."
@@ -300,7 +334,8 @@ def _limits(handoff: SynthesizerInput, told: Sequence[Statement], *, left_out: i
         "- This report was put together without a language model, from statements that one drew from the sources."
         if handoff.read_by_model
         else "- This report was put together without a language model: its sentences are taken word for word"
-        " from the sources, but for openings such as “However” or “In this paper” and the numbers of their references."
+        " from the sources, but for openings such as “However” or “In this paper”, the numbers of their"
+        " references, and names of what they describe."
     )
     return ["## Gaps and limits", "\n".join(dict.fromkeys(lines))]
 

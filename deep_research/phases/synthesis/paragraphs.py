@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from deep_research.phases.synthesis.statements import Statement
 
+# What is described, such as "lamp.read(path): ": said once where it goes on.
+_TERM = re.compile(r"(?:class )?(?P<term>[\w\\]+(?:\.[\w\\]+)+|[\w\\]+(?=\())(?:\([^:]*\))?: ")
 LONGEST = 90  # words, after which a paragraph takes in no other source
 
 
@@ -29,6 +32,13 @@ def paragraphs(told: Iterable[Statement], *, best_first: bool = False) -> list[s
 
 
 def _passage(group: list[Statement]) -> str:
-    """The statements of one source, with one reference at the end."""
+    """The statements of one source, with one reference at the end; those of one term after another name it once."""
     marks = dict.fromkeys(i for statement in group for i in statement.ids)
-    return f"{' '.join(s.text for s in group)} [{', '.join(marks)}]"
+    said: list[str] = []
+    term = ""
+    for statement in group:
+        named = _TERM.match(statement.text)
+        again = named is not None and named["term"] == term
+        said.append(statement.text[named.end() :] if named and again else statement.text)
+        term = named["term"] if named else ""
+    return f"{' '.join(said)} [{', '.join(marks)}]"

@@ -6,8 +6,9 @@ import sqlite3
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import date
+from threading import Event
 
-from deep_research.evidence.language import ENGLISH, language_of
+from deep_research.evidence.language import ENGLISH, STEMMED, language_of
 from deep_research.evidence.names import borne
 from deep_research.evidence.passages import TARGET, passages
 from deep_research.sources.documents import unspaced
@@ -26,10 +27,17 @@ SELECT passage.id, title, heading, substr(text, start + 1, stop - start)
 FROM passages AS passage CROSS JOIN documents AS document ON document.id = passage.document
 WHERE passage.id >= ? AND passage.id < ? AND passage.id NOT IN (SELECT id FROM words_docsize WHERE id >= ?)"""
 _SHORT = 8_000  # characters: `substr` counts them from the beginning, for each passage anew
-# Passages handed to SQLite at once. Each batch is a part of the index of words, to be merged with the others; during the
-# first it has nothing else to do.
+# Passages handed to SQLite at once. Each batch is a part of the index of words, to be merged with the others. While one
+# is written the next is looked at, which takes about three quarters of the time: so they grow, and nobody waits for long.
 _BATCH = 2_048
+_FIRST_BATCH = 384
+_GROWTH = 4 / 3
 _BATCH_CHARACTERS = 4_000_000
+_HANDOVER = 0.1  # seconds
+# Parts of the index of words that FTS5 joins when it meets so many of one age. A new index is made into one part at its
+# end, so joining some before would be done twice.
+_PARTS = 4
+_PARTS_OF_NEW = 0  # none
 
 
 class IndexWriter:
@@ -50,10 +58,14 @@ class IndexWriter:
         (self._next_passage,) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM passages").fetchone()
         self._unwritten = self._next_passage  # the first of the passages that wait
         self._apart = 0  # passages of which the words were written by the thread
+        self._batch: float = _FIRST_BATCH
         self._documents, self._passages = connection.execute(
             "SELECT documents, passages FROM totals"
         ).fetchone()
-        self._paths: set[str] | None = set() if self._next_document == 1 else None
+        self._paths: set[str] | None = None
+        if self._next_document == 1:
+            self._paths = set()
+            self._join(_PARTS_OF_NEW)
         self._new: list[tuple[str | int | None, ...]] = []
         self._places: list[tuple[int, int, int, int, str]] = []
         self._words: list[tuple[int, str, str, str, str | None, str | None]] = []
@@ -79,6 +91,8 @@ class IndexWriter:
         text, title, published = document.text, document.title, document.published
         length = len(text) if text.isascii() else len(text.encode())
         language = document.language or language_of(text)
+        if language != ENGLISH and language not in STEMMED:
+            language = ENGLISH  # FTS5 makes its stems, and leaves other words as they are
         parts = _passages(text)
         number, at = self._next_document, self._next_passage
         day = published.isoformat() if published else None
@@ -117,7 +131,7 @@ class IndexWriter:
         self._next_passage = at
         self._next_document += 1
         self._passages += len(parts)
-        if len(self._places) >= _BATCH or self._characters >= _BATCH_CHARACTERS:
+        if len(self._places) >= self._batch or self._characters >= _BATCH_CHARACTERS:
             self._flush(apart=True)
 
     def remember(self, path: str, why: str, *, size: int, mtime_ns: int, over: int) -> None:
@@ -131,6 +145,8 @@ class IndexWriter:
     def finish(self) -> tuple[int, int]:
         """Writes what is left. Returns the number of documents and passages that the index now holds."""
         self._flush()
+        if self._paths is not None:
+            self._join(_PARTS)
         if (
             2 * self._apart > self._passages
         ):  # most of the index is new, in parts: of one, questions take a sixth less
@@ -146,6 +162,9 @@ class IndexWriter:
             self._languages.items(),
         )
         return documents, self._passages
+
+    def _join(self, parts: int) -> None:
+        self._connection.execute("INSERT INTO words (words, rank) VALUES ('automerge', ?)", (parts,))
 
     def _is_new(self, path: str) -> bool:
         """Whether no document can have this path, which is only known of an index that was empty."""
@@ -217,6 +236,7 @@ class IndexWriter:
             rest = self._unwritten, self._next_passage, self._unwritten
             if apart and self._in_thread(connection, rest):
                 self._apart += len(self._places)
+                self._batch = min(_BATCH, self._batch * _GROWTH)
             else:
                 connection.execute(_WORDS_OF_ROWS, rest)
         self._unwritten = self._next_passage
@@ -229,10 +249,18 @@ class IndexWriter:
 
     def _in_thread(self, connection: sqlite3.Connection, rest: tuple[int, int, int]) -> bool:
         """Whether the thread took it: there is none to be had while the interpreter ends, or where threads are few."""
+        begun = Event()
+
+        def write() -> None:
+            begun.set()
+            connection.execute(_WORDS_OF_ROWS, rest)
+
         try:
-            self._under_way = self._thread.submit(connection.execute, _WORDS_OF_ROWS, rest)
+            self._under_way = self._thread.submit(write)
         except RuntimeError:
             return False
+        # Else it would wait for the interpreter, which this thread does not give away for 5 ms while it computes.
+        begun.wait(_HANDOVER)
         return True
 
 

@@ -160,6 +160,8 @@ class Child:
     def _crashed(self, code: int | None = None) -> ExtractionError:
         if code == -signal.SIGKILL and not self._killed:
             return ExtractionError("reading it was ended from outside", crashed=True, passing=True)
+        if code == -signal.SIGABRT:  # as native code does that gets no more memory
+            return ExtractionError("reading it took too much memory, or gave up", limit="memory")
         if code is not None and code < 0:
             with suppress(ValueError):
                 return ExtractionError(f"reading it crashed ({signal.Signals(-code).name})", crashed=True)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from deep_research.sources.extract.gaps import GAP
-from deep_research.sources.extract.typeset import Cell, Line
+from deep_research.sources.extract.typeset import GAP, NEAR, Cell, Line
 
 _SHORT = 3  # words
 _FEWEST = 6  # short lines, below which a page has headings and not tables
@@ -16,6 +15,11 @@ _SHATTERED = 0.3  # of the lines
 _COLUMN = 28  # characters at each side of a gap, from which on it parts two columns of prose
 _COLUMNS = 0.2  # of the lines
 _RAISED = 0.4  # of the size, by which what stands in one line may be raised or lowered
+_AROUND = 8  # lines, and times the size, in which a border between cells is looked for
+_SUPPORT = 2  # lines with white at the same place
+_WHITE = 0.25  # of the size: how wide that is at least
+_BACK = 0.4
+_NOTE = re.compile(r"\(\w{1,3}\)\Z|[%*†‡]")  # what belongs to the number before it
 _GAP = re.compile(r"\s{3,}")
 _LABEL = re.compile(r"\s*(?:(\d{1,2})[.)]?|([•◦▪‣●]))\s{2,}(?=\S)")
 
@@ -52,9 +56,8 @@ def _one_line(pieces: Sequence[Line]) -> Line:
         ),
         key=lambda cell: cell.start,
     ):
-        if cells and cell.start - cells[-1].end <= GAP * main.size:
-            before = cells.pop()
-            cells.append(Cell(f"{before.text} {cell.text}", before.start, max(before.end, cell.end)))
+        if cells and cell.start - cells[-1].end <= NEAR * main.size:
+            cells.append(_joined(cells.pop(), cell))
         else:
             cells.append(cell)
     if len(pieces) == len(cells) == 1:
@@ -68,6 +71,62 @@ def _one_line(pieces: Sequence[Line]) -> Line:
         cells=tuple(cells) if len(cells) > 1 else (),
         is_mono=all(piece.is_mono for piece in pieces),
     )
+
+
+def _joined(before: Cell, cell: Cell) -> Cell:
+    return Cell(f"{before.text} {cell.text}", before.start, max(before.end, cell.end))
+
+
+def with_near_cells(lines: Sequence[Line]) -> list[Line]:
+    """The lines without the gaps that are hardly more than spaces, but where the lines around have white there too."""
+    return [
+        _without_spaces(line, lines[max(0, at - _AROUND) : at + _AROUND + 1])
+        if any(_is_near(gap, line) for gap in pairwise(line.cells))
+        else line
+        for at, line in enumerate(lines)
+    ]
+
+
+def _is_near(gap: tuple[Cell, Cell], line: Line) -> bool:
+    return -_BACK * line.size < gap[1].start - gap[0].end <= GAP * line.size
+
+
+def _without_spaces(line: Line, around: Sequence[Line]) -> Line:
+    cells = [line.cells[0]]
+    for gap in pairwise(line.cells):
+        if _is_near(gap, line) and not _is_border(gap, line, around):
+            cells.append(_joined(cells.pop(), gap[1]))
+        else:
+            cells.append(gap[1])
+    return replace(line, cells=tuple(cells) if len(cells) > 1 else ())
+
+
+def _is_row(line: Line) -> bool:
+    return any(after.start - before.end > GAP * line.size for before, after in pairwise(line.cells))
+
+
+def _is_border(gap: tuple[Cell, Cell], line: Line, around: Sequence[Line]) -> bool:
+    """Whether enough rows have white there, and few lines text."""
+    start, end, text = gap[0].end, gap[1].start, gap[1].text
+    if not _is_row(line) or _NOTE.match(text):
+        return False
+    near = [
+        other for other in around if other is not line and abs(other.base - line.base) < _AROUND * line.size
+    ]
+    white = sum(
+        min(end, after.start) - max(start, before.end) > _WHITE * line.size
+        for other in filter(_is_row, near)
+        for before, after in pairwise(other.cells)
+    )
+    middle = (start + end) / 2
+    across = sum(
+        any(
+            cell.start < middle < cell.end
+            for cell in other.cells or (Cell(other.text, other.left, other.right),)
+        )
+        for other in near
+    )
+    return white >= _SUPPORT and white > across
 
 
 def has_columns(lines: Sequence[Line]) -> bool:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import io
 import re
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
 
 from deep_research.evidence.plain import clean
+from deep_research.sources.extract.columns import in_columns
+from deep_research.sources.extract.contents import without_contents
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.drawings import contents_of, shows_text, take_away_drawings
-from deep_research.sources.extract.finishing import finished
+from deep_research.sources.extract.finishing import TooLongError, finished
 from deep_research.sources.extract.footnotes import without_footnotes
 from deep_research.sources.extract.formats import Asked
-from deep_research.sources.extract.gaps import Widths, marked_gaps
-from deep_research.sources.extract.layout import as_they_lie, has_columns, is_shattered
+from deep_research.sources.extract.glyphs import Glyphs
+from deep_research.sources.extract.layout import as_they_lie, has_columns, is_shattered, with_near_cells
 from deep_research.sources.extract.listings import listing, parted
 from deep_research.sources.extract.margins import without_margins
 from deep_research.sources.extract.paging import Page, one_text
 from deep_research.sources.extract.paragraphs import flowing, setting_of
+from deep_research.sources.extract.pdfium import File, opened
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.tabular import with_rows
-from deep_research.sources.extract.typeset import Line, Typesetting, typed, usual_size
+from deep_research.sources.extract.typeset import Line, as_prose, sizes_tell, typed, usual_size
 
 MAX_BYTES = 50_000_000
 MAX_PAGES = 500
 _TOO_LITTLE = 20  # characters a page, below which it is a picture of a page with a stamp on it
+_MOST = 2  # characters for each byte of text there may be, as of drawn spaces and margins nothing stays
 _NAMELESS = r"^\(?(?:anonymous|unspecified|none)\)?$"
 _NOT_A_TITLE = re.compile(
     rf"{_NAMELESS}|untitled|microsoft word|powerpoint"
@@ -38,38 +41,22 @@ _NOT_AN_AUTHOR = re.compile(
 
 
 def read(raw: bytes, asked: Asked) -> Document:
-    """Raises `UnreadableError`, and what pypdf raises of a damaged file."""
-    import pypdf
-    from pypdf.errors import LimitReachedError, PdfReadError
-
+    """Raises `UnreadableError`."""
     if len(raw) > MAX_BYTES:
         raise UnreadableError(f"a PDF of more than {MAX_BYTES:,} bytes", limit="size")
-    try:
-        reader = pypdf.PdfReader(io.BytesIO(raw), strict=False)
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise UnreadableError("encrypted; save it without a password")
-        count = len(reader.pages)
-        if count > MAX_PAGES:
+    with opened(raw) as file:
+        if file.count > MAX_PAGES:
             raise UnreadableError(f"a PDF of more than {MAX_PAGES} pages", limit="size")
-        widths: dict[int, tuple[Any, Widths]] = {}
-        pages = [_lines(page, widths) for page in reader.pages]
-        about = _metadata(reader)
-    except LimitReachedError as error:
-        raise UnreadableError("a PDF that unpacks to too much", limit="size") from error
-    except pypdf.errors.DependencyError as error:
-        raise UnreadableError("encrypted; save it without a password") from error
-    except (PdfReadError, KeyError, ValueError, TypeError, AttributeError, IndexError, OSError) as error:
-        raise UnreadableError("a damaged PDF") from error
-    read_ = sum(sum(map(str.isalnum, line.text)) for page in pages for line in page)
-    if not count or read_ < _TOO_LITTLE * min(count, 3):
-        if read_ and not any(_has_images(page) for page in list(reader.pages)[:3]):
-            pass  # a short text, but the whole of it
-        else:
+        pages = list(_pages(file, asked.max_text_bytes))
+        title, author = _metadata(file.said("Title"), file.said("Author"))
+        read_ = sum(sum(map(str.isalnum, line.text)) for page in pages for line in page)
+        # A short text may still be the whole of it.
+        if read_ < _TOO_LITTLE * min(file.count, 3) and (not read_ or file.has_pictures(3)):
             raise UnreadableError("no text layer: its pages are pictures; run it through text recognition")
-    pages = typed(without_margins(pages))
-    usual = usual_size(line for page in pages for line in page)
-    text, starts = one_text([_page(page, usual) for page in pages])
-    title, author = about
+    pages = list(map(without_contents, typed(without_margins(pages))))
+    every = [line for page in pages for line in page]
+    usual, tell = usual_size(every), sizes_tell(every)
+    text, starts = one_text([_page(page, usual, tell) for page in pages])
     return finished(
         raw,
         asked.name,
@@ -81,51 +68,44 @@ def read(raw: bytes, asked: Asked) -> Document:
     )
 
 
-def _lines(page: Any, widths: dict[int, tuple[Any, Widths]]) -> list[Line]:
-    """The lines of a page in the order of the file. Where that gives each cell of a table and each number of a list a
-    line of its own, as they lie on the page."""
-    contents = contents_of(page)
-    if contents is None or not shows_text(contents):
-        return []
-    take_away_drawings(page)
-    type_ = Typesetting()
-    with marked_gaps(page, contents, widths):
-        page.extract_text(visitor_text=type_, visitor_operand_after=type_.step)
-    lines = type_.lines()
+def _pages(file: File, max_text_bytes: int) -> Iterator[list[Line]]:
+    """The lines of each page in the order of the file. Where that gives each cell of a table and each number of a list
+    a line of its own, as they lie on the page."""
+    left = _MOST * max_text_bytes
+    for text in file.texts():
+        glyphs = Glyphs(text)
+        left -= len(glyphs)
+        if left < 0:
+            raise TooLongError(f"more than {max_text_bytes:,} bytes of text")
+        yield _in_order(glyphs.lines())
+
+
+def _in_order(lines: list[Line]) -> list[Line]:
+    if has_columns(lines):
+        return [line for block in in_columns(lines) for line in with_near_cells(block)]
     if is_shattered([line.text for line in lines if not line.is_mono]):
-        laid_out = as_they_lie(lines)
+        laid_out = with_near_cells(as_they_lie(lines))
         if not has_columns(laid_out):
             return laid_out
-    return lines
+    return with_near_cells(lines)
 
 
-def _page(lines: list[Line], usual: float) -> Page:
+def _page(lines: list[Line], usual: float, sizes_tell: bool) -> Page:
     body, notes = without_footnotes(lines, usual)
+    told = with_rows(body)
+    if not sizes_tell:
+        body, told = [[replace(line, size=0.0) for line in each] for each in (body, told)]
     setting = setting_of(body)
     paragraphs: list[str] = []
-    for is_code, run in parted(with_rows(body), setting.step):
-        paragraphs += [listing(run)] if is_code else flowing(run, setting)
+    for is_code, run in parted(told, setting.step):
+        paragraphs += [listing(run)] if is_code else flowing(list(map(as_prose, run)), setting)
     return Page(tuple(map(clean, paragraphs)), tuple(map(clean, notes)))
 
 
-def _has_images(page: Any) -> bool:
-    try:
-        return bool(page.images)
-    except Exception:
-        return True
-
-
-def _metadata(reader: Any) -> tuple[str, str]:
+def _metadata(title: str, author: str) -> tuple[str, str]:
     """The title and author that the file says, where they are sane: programs fill them with names of files and of
     themselves. The day it says is that on which the file was made, which of an old report says nothing."""
-    try:
-        said = reader.metadata
-        if said is None:
-            return "", ""
-        title = " ".join(str(said.title or "").split())
-        author = " ".join(str(said.author or "").split())
-    except Exception:
-        return "", ""
+    title, author = " ".join(title.split()), " ".join(author.split())
     if _NOT_A_TITLE.search(title) or not 3 < len(title) < 300:
         title = ""
     return title, "" if _NOT_AN_AUTHOR.search(author) else author

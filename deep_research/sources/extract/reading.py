@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from importlib import import_module
 
-from deep_research.evidence.language import language_of
+from deep_research.evidence.language import language_by_script, language_of
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import MAX_TEXT_BYTES
 from deep_research.sources.extract.formats import Asked, Format, format_of
@@ -32,7 +32,8 @@ def read(raw: bytes, media_type: str = "", name: str = "", max_text_bytes: int =
     parser = import_module(f"{_ROOM}.{_PARSERS.get(format_, 'written')}")
     document: Document = parser.read(raw, Asked(format_, charset(media_type), name, max_text_bytes))
     if document.language is None:
-        document = replace(document, language=language_of(document.text, default="") or None)
+        language = language_of(document.text, default="") or language_by_script(document.text)
+        document = replace(document, language=language or None)
     return document
 
 

@@ -50,13 +50,22 @@ def line(cells: list[str]) -> str:
 
 
 def is_header(rows: list[list[str]]) -> bool:
-    """Whether the first row names the columns: all named, none with a number or a long text, no name twice."""
+    """Whether the first row names the columns: all named, none with a number or a long text, and no name twice but over
+    numbers, as "change" beside each sum is."""
     first = [cell.strip() for cell in rows[0]]
     if sum(map(bool, first)) < len(first) - 1 or any(len(cell) > 80 for cell in first):
         return False
     if any(_NUMBER.match(cell) and not _is_year(cell) for cell in first if cell):
         return False
-    return len(set(first)) == len(first) and not all(_is_year(cell) for cell in first)
+    if all(_is_year(cell) for cell in first):
+        return False
+    return len(set(first)) == len(first) or (len(rows) > 1 and _is_of_numbers(rows[1]))
+
+
+def _is_of_numbers(row: list[str]) -> bool:
+    """Whether all but the first cell, which says of what, are numbers."""
+    told = [cell.strip() for cell in row[1:]]
+    return len(told) > 1 and all(map(_NUMBER.match, told))
 
 
 def _is_year(cell: str) -> bool:

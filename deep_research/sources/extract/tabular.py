@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
 from deep_research.sources.extract import tables
 from deep_research.sources.extract.paragraphs import joined
-from deep_research.sources.extract.typeset import Line
+from deep_research.sources.extract.typeset import Cell, Line
 
 _WHITE = 0.3  # of the size: how wide a border between columns is at least
 _FEWEST_ROWS = 3  # of two columns; of more, two rows are enough
@@ -26,8 +26,15 @@ _BESIDE = 28  # characters at each side of a gap, from which on it parts two col
 _MOST_BESIDE = 0.3  # of the rows
 _MOST_LABELS = 0.5  # of the rows, from which on they are items of a list
 _MOST_LED = 0.3  # of the rows, from which on they are a table of contents
-_DENSE, _LOOSE = 0.7, 0.5  # of the lines of a table of two columns, or more, have gaps at least
-_LABEL = re.compile(r"(?:[•◦▪‣●–—*-]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\[\w{1,8}\]|\d{1,2}(?:\.\d{1,2}){1,3})\Z")
+_DENSE = (
+    0.7,
+    0.5,
+    0.4,
+    0.3,
+)  # of the lines of a table of two, three, four or more columns have gaps at least
+_LABEL = re.compile(
+    r"(?:[•◦▪‣●–—−*-]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\[\w{1,8}\]|\d{1,2}(?:\.\d{1,2}){1,3})\Z"
+)
 _LEADERS = re.compile(r"\s*(?:\.\s?){4,}(?:[\divxlc]{1,6})?\Z")
 _DOTS = re.compile(r"\s*(?:\.\s?){2,}\Z")
 _NUMBER = re.compile(r"[-–+(]?[$€£]?\s?\d[\d.,\s]*%?\)?\Z")
@@ -62,7 +69,8 @@ def _table(lines: Sequence[Line], at: int) -> _Table | None:
     borders = _borders(rows) if len(rows) > 1 else []
     if not borders or len(rows) < (_FEWEST_ROWS if len(borders) == 1 else 2):
         return None
-    if len(rows) < (_DENSE if len(borders) == 1 else _LOOSE) * len(group) or _is_of_contents(rows):
+    dense = _DENSE[min(len(borders), len(_DENSE)) - 1]
+    if len(rows) < dense * len(group) or _is_of_contents(rows):
         return None
     if sum(map(_is_beside, rows)) > _MOST_BESIDE * len(rows):
         return None
@@ -104,7 +112,20 @@ def _group(lines: Sequence[Line], at: int) -> list[Line]:
         else:
             break
         last = line
-    return taken
+    return [*taken, *_rest(row, waiting)]
+
+
+def _rest(row: Line, waiting: Sequence[Line]) -> Iterator[Line]:
+    """The lines after the last row that go on in one of its columns, but the first, where text would."""
+    above = row
+    for line in waiting:
+        is_within = line.left >= row.cells[0].end and all(
+            line.right < b or line.left >= b for _, b in _gaps(row)
+        )
+        if not is_within or above.base - line.base > _LEADING * line.size:
+            return
+        yield line
+        above = line
 
 
 def _far(line: Line) -> float:
@@ -176,11 +197,36 @@ def _rows(table: _Table) -> list[Line]:
 
 
 def _in_columns(line: Line, borders: Sequence[tuple[float, float]]) -> list[str]:
+    told = line.cells or (Cell(line.text.strip(), line.left, line.right),)
+    places = [_place(cell, borders) for cell in told]
+    for at in range(len(told) - 1, 0, -1):
+        after = places[at + 1] if at + 1 < len(told) else len(borders) + 1
+        # Of two in one column, the right one stands in the next if that is free and not far.
+        if (
+            places[at] == places[at - 1]
+            and _may_be_next(told[at], borders, places[at])
+            and places[at] + 1 < after
+        ):
+            places[at] += 1
     cells = [""] * (len(borders) + 1)
-    for text, start, end in line.cells or [(line.text.strip(), line.left, line.right)]:
-        place = sum(start >= (a + b) / 2 or (start >= a and start + end >= 2 * b) for a, b in borders)
-        cells[place] = f"{cells[place]} {text}" if cells[place] else text
+    for place, cell in zip(places, told, strict=True):
+        cells[place] = f"{cells[place]} {cell.text}" if cells[place] else cell.text
     return cells
+
+
+def _place(cell: Cell, borders: Sequence[tuple[float, float]]) -> int:
+    """The number of the column in which a cell stands."""
+    return sum(
+        cell.start >= (a + b) / 2 or (cell.start >= a and cell.start + cell.end >= 2 * b) for a, b in borders
+    )
+
+
+def _may_be_next(cell: Cell, borders: Sequence[tuple[float, float]], place: int) -> bool:
+    """Whether a cell of one column begins in the white to its right and stands nearer to the next."""
+    if place >= len(borders):
+        return False
+    a, b = borders[place]
+    return cell.start >= a and cell.start + cell.end >= a + b
 
 
 def _is_rest(row: Sequence[str], cells: Sequence[str], step: float, size: float, usual: float) -> bool:

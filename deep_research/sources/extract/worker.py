@@ -15,6 +15,7 @@ import os
 import resource
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 from deep_research.sources.extract.frames import receive, send
@@ -41,6 +42,7 @@ def main(memory: int, cpu_seconds: int, seconds: float) -> None:
     questions, answers = _pipes()
     _leave_the_network()
     _limit(memory)
+    _load_native_code()
     gc.set_threshold(_OBJECTS)
     sys.addaudithook(_refuse)
     import json
@@ -90,6 +92,12 @@ def _leave_the_network() -> None:
         ctypes.CDLL(None).unshare(0x10000000 | 0x40000000)  # a user and a network namespace of its own
     except (AttributeError, OSError):
         return
+
+
+def _load_native_code() -> None:
+    """PDFium, which nothing can load from here on. Where it is missing, PDFs alone cannot be read."""
+    with suppress(ImportError, OSError):
+        import pypdfium2_raw.bindings  # noqa: F401
 
 
 def _limit(memory: int) -> None:

@@ -35,6 +35,7 @@ DOCUMENTS = [
     ),
     ("german.md", Document(title="Häuser", text="Die Häuser der Stadt sind alt und nicht für alle da.")),
     ("chinese.md", Document(title="量子", text="量子计算的优势是速度。")),
+    ("said to be Chinese.md", Document(title="潮汐", text="潮汐由月球引起。", language="zh")),
     ("mixed.md", Document(title="Mixed", text="The word 量子 is in the middle of an English sentence.")),
     ("empty.md", Document(title="Hollow", text=" \n ")),
     ("last.md", Document(title="Last", text="The harbour is a place that was built for ships.")),
@@ -56,6 +57,7 @@ def found(index: CorpusIndex, query: str) -> list[str]:
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "_BATCH", 3)
+    monkeypatch.setattr(writer, "_FIRST_BATCH", 3)
 
 
 @pytest.fixture
@@ -70,7 +72,7 @@ def one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Corp
     """The same documents, each added on its own, and no words read from rows."""
     made = CorpusIndex(tmp_path / "one-by-one.db")
     with monkeypatch.context() as direct:
-        direct.setattr(writer, "_BATCH", 1_000)
+        direct.setattr(writer, "_FIRST_BATCH", 1_000)
         direct.setattr(writer, "_SHORT", -1)
         for document in DOCUMENTS:
             made.add([document])
@@ -206,3 +208,12 @@ def test_of_a_new_index_the_words_are_in_one_part(index: CorpusIndex, tmp_path: 
     with closing(sqlite3.connect(tmp_path / "index.db")) as connection:
         (parts,) = connection.execute("SELECT count(DISTINCT segid) FROM words_idx").fetchone()
     assert parts == 1
+
+
+def test_once_an_index_is_made_its_parts_are_joined_as_they_gather(
+    index: CorpusIndex, tmp_path: Path
+) -> None:
+    index.add(DOCUMENTS)
+    with closing(sqlite3.connect(tmp_path / "index.db")) as connection:
+        said = connection.execute("SELECT v FROM words_config WHERE k = 'automerge'").fetchone()
+    assert said == (4,)

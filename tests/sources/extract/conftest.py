@@ -15,7 +15,7 @@ from deep_research.sources.extract import Extractor, child
 sys.path.insert(0, str(Path(__file__).parent))  # test files are imported by path and find no neighbours
 
 NAUGHTY = """
-import ctypes, os, socket, subprocess, sys, time
+import ctypes, os, signal, socket, subprocess, sys, time
 from deep_research.sources.extract import reading, worker
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.plaintext import UnreadableError
@@ -23,6 +23,8 @@ from deep_research.sources.extract.plaintext import UnreadableError
 def read(raw, media_type, name, max_text_bytes):
     what, _, rest = raw.decode().partition(" ")
     if what == "crash":
+        signal.raise_signal(signal.SIGSEGV)
+    if what == "abort":
         os.abort()
     if what == "leave":
         os._exit(0)

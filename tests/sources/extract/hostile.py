@@ -104,13 +104,32 @@ def _form_bomb() -> list[bytes]:
     return _one_page(stream(b"/X Do " * 10), resources, *forms, text)
 
 
+def _many_pages(drawn: bytes) -> list[bytes]:
+    """As many pages as there may be, each with all of it."""
+    return [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [%s] /Count 500 >>" % (b"3 0 R " * 500),
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 5 0 R "
+        b"/Resources << /Font << /F1 4 0 R >> >> >>",
+        FONT,
+        stream(*_packed(b"BT /F1 9 Tf " + drawn + b"ET")),
+    ]
+
+
 def _recursive() -> list[bytes]:
     return [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 1000000 >>"]
 
 
 PDF_CASES: dict[str, Callable[[], bytes]] = {
-    "a small one that takes long": lambda: pdf(
+    "a small one that takes long": lambda: pdf(_many_pages(b"1 0 0 1 3 700 Tm (word here) Tj " * 30_000)),
+    "a word drawn very often": lambda: pdf(
         _one_page(stream(*_packed(b"BT /F1 9 Tf " + b"(x) Tj " * 600_000 + b"ET")))
+    ),
+    "strokes by the million": lambda: pdf(
+        _one_page(stream(*_packed(b"BT /F1 9 Tf (Hello) Tj ET " + b"0 0 m 9 9 l S " * 3_000_000)))
+    ),
+    "more texts than there is memory": lambda: pdf(
+        _one_page(stream(*_packed(b"BT /F1 9 Tf " + b"(x ) Tj " * 900_000 + b"ET")))
     ),
     "drawings within drawings": lambda: pdf(_form_bomb()),
     "pages within themselves": lambda: pdf(_recursive()),

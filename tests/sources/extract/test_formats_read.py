@@ -227,4 +227,6 @@ def test_plain_texts_are_read_as_in_a_corpus(
 def test_the_language_is_told_when_it_is_clear(extractor: Extractor) -> None:
     german = "Die Mauer wurde im Winter gebaut und ist nach dem Sturm nicht mehr so hoch wie sie war. " * 3
     assert extractor.extract_now(german.encode(), media_type="text/plain").language == "de"
+    japanese = "灯台は1841年に建てられた。"
+    assert extractor.extract_now(japanese.encode(), media_type="text/plain").language == "ja"
     assert extractor.extract_now(b"4711 0815 ok", media_type="text/plain").language is None

@@ -22,6 +22,9 @@ BUSY = 0.5
 GROWTH = 64.0  # MB
 SLOW = {
     "a small one that takes long",
+    "a word drawn very often",
+    "more texts than there is memory",
+    "strokes by the million",
     "a hundred thousand attributes",
     "a stream that unpacks to 500 MB",
     "paragraphs just below the limit",

@@ -27,7 +27,8 @@ Children = Callable[[], list[int]]
 @pytest.mark.parametrize(
     ("what", "why", "limit"),
     [
-        ("crash", "crashed (SIGABRT)", None),
+        ("crash", "crashed (SIGSEGV)", None),
+        ("abort", "too much memory", "memory"),
         pytest.param("leave", "crashed", None, marks=pytest.mark.slow),
         ("hang", "longer than 2.5 s", "time"),
         ("memory", "too much memory", "memory"),

@@ -196,8 +196,84 @@ def test_widths_of_all_kinds_of_fonts_are_known() -> None:
 
 @pytest.mark.parametrize(
     "broken",
-    ["/F9 10 Tf", "(x) Td", "Tm", "1 2 cm", "Q Q Q", "[/Name (text)] TJ", "0 Tf", "Tj"],
+    ["/F9 10 Tf", "(x) Td", "Tm", "Q Q Q", "[/Name (text)] TJ", "0 Tf", "Tj"],
 )
 def test_a_damaged_step_loses_nothing_but_itself(broken: str) -> None:
     found = text_of(f"BT {broken} ET\n{prose(760)}")
     assert "quarries of Penryn." in found
+
+
+def test_the_last_row_keeps_what_goes_on_below_it() -> None:
+    rows = [("Mole", "outer basin", "312"), ("Penryn", "old quay by", "41"), ("Looe", "the inner wall", "97")]
+    lines = [
+        Line(x, 600 - 28 * n, cell) for n, row in enumerate(rows) for x, cell in zip(PLACES, row, strict=True)
+    ]
+    lines.append(Line(PLACES[1], 600 - 28 * 2 - 12, "and slip"))
+    found = read(
+        paged([[*column(50, 760, "\n".join(PROSE)), *lines, *column(50, 480, "\n".join(PROSE))]]),
+        "application/pdf",
+        "x.pdf",
+        10**6,
+    )
+    assert found.text.split("\n\n")[1].endswith("Looe | the inner wall and slip | 97")
+
+
+def text_of_page(*lines: Line) -> str:
+    return read(paged([lines]), "application/pdf", "x.pdf", 10**6).text
+
+
+def row(base: float, *cells: str, places: Sequence[float] = PLACES, size: float = 10) -> list[Line]:
+    return [Line(x, base, text, size) for x, text in zip(places, cells, strict=True)]
+
+
+def test_a_table_in_a_text_of_several_sizes_is_one() -> None:
+    """Of which none is the usual one, as in a short report with captions and notes."""
+    found = text_of_page(
+        Line(50, 760, "Ships of the eastern harbours", 16),
+        *column(50, 730, "\n".join(PROSE), size=12),
+        *(line for n, cells in enumerate(ROWS) for line in row(650 - 14 * n, *cells, size=9)),
+        *column(50, 560, "\n".join(PROSE)),
+        *column(
+            50, 480, "The counts are those of the harbour office.\nThey leave out fishing boats.", size=7
+        ),
+    )
+    assert f"\n\n{WRITTEN}\n\n" in found
+
+
+def test_in_a_text_in_which_each_line_has_its_own_size_a_larger_line_begins_no_paragraph() -> None:
+    """As in the text below pages that were scanned."""
+    drawn = column(50, 760, "\n".join(PROSE * 4))
+    found = text_of_page(*(line._replace(size=9 + 0.3 * (n * 5 % 12)) for n, line in enumerate(drawn)))
+    assert found == "\n\n".join([" ".join(PROSE)] * 4)
+
+
+def test_a_name_of_a_column_may_stand_to_the_left_of_its_numbers() -> None:
+    places = (50.0, 180.0, 250.0)
+    found = text_of_page(
+        *column(50, 760, "\n".join(PROSE)),
+        *row(620, "Harbour", "Ships", "Tonnage of all", places=(50.0, 180.0, 219.0)),
+        *(line for n, name in enumerate(("Mole", "Penryn", "Looe", "Fowey"))
+          for line in row(606 - 14 * n, name, f"31{n}", f"148,2{n}0", places=places)),
+    )  # fmt: skip
+    assert "\n\nHarbour | Ships | Tonnage of all\nMole | 310 | 148,200\n" in found
+
+
+def test_names_of_columns_may_come_again_over_numbers() -> None:
+    places = (50.0, 150.0, 250.0, 350.0, 450.0)
+    rows = (
+        ("", "Ships", "Change", "Tonnage", "Change"),
+        ("Mole", "312", "4.1%", "148,200", "2.0%"),
+        ("Penryn", "41", "0.3%", "19,870", "-1.2%"),
+    )
+    found = text_of_page(
+        *column(50, 760, "\n".join(PROSE)),
+        *(
+            line
+            for n, cells in enumerate(rows)
+            for line in row(620 - 14 * n, *cells, places=places)
+            if line.text
+        ),
+    )
+    assert found.endswith(
+        "\n\n| Ships | Change | Tonnage | Change\nMole | 312 | 4.1% | 148,200 | 2.0%\nPenryn | 41 | 0.3% | 19,870 | -1.2%"
+    )

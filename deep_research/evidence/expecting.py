@@ -1,0 +1,140 @@
+"""What an answer to a question should hold: a date, a sum, a reason, a name, a definition. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from deep_research.evidence.question import WHEN, QuestionKind, compared, kind_of
+from deep_research.evidence.text import DECADE
+
+# What an answer to each kind of question tends to hold.
+_ITEM = r"(?:[^\s.;:,]+ ){0,5}[^\s.;:,]+"
+_LIST = rf"{_ITEM}(?:, {_ITEM}){{1,12}},? and {_ITEM}"
+REASON = r"(?i:\b(?:because|since|due to|so that|owing to|cause[ds]?)\b)"
+_MONEY = r"[$£€¥]\s?\d|\d[\d,.]* (?:(?:thousand|million|billion) )?(?:pounds|dollars|euros|francs|marks|guineas|cents)\b"
+_SPELLED = (
+    r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred"
+)
+_DATE = r"\b1\d{3}\b|\b20\d\d\b|\bcentur(?:y|ies)\b|\b\d+ (?:BC|AD)\b|\bAD \d"
+_DURATION = (
+    rf"(?:\d[\s\u00a0-]?|\b(?i:{_SPELLED}|half an?|an?) )(?i:(?:centur(?:y|ies)|decades?|years?|months?|weeks?|days?"
+    r"|hours?|minutes?|seconds?)\b)"
+)
+# Since when something is: "built in 1703", "1703 (finished)", "Year: 1703".
+_BEGUN = (
+    r"(?i:\b(?:built|rebuilt|founded|established|since|dat(?:es?|ing) (?:from|back)|begun|began|finished|completed|lit"
+    r"|erected|opened|raised|created|born|constructed|released|aged|year|years old|centuries old)\b)"
+    rf"[^.;]{{0,60}}?(?:{_DATE})|(?:{_DATE})[^.;]{{0,40}}?\b(?i:built|founded|finished|completed|first lit|born|begun)\b"
+    r"|\d (?:years|centuries) old\b"
+)
+_COUNT = "two|three|four|five|six|seven|eight|nine|ten|several|\\d+"
+# What is asked with an auxiliary verb is answered by one of two words.
+_CLOSED = re.compile(
+    r"\s*(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|may|must)\s+(?!\w+ (?:or)\b)",
+    re.IGNORECASE,
+)
+_SETS_APART = (
+    r"(?is)(?=.*\b(?:than|unlike|whereas|while|instead|both|differ\w*|similar\w*|rather|same|but|contrast)\b)"
+)
+YES_OR_NO = re.compile(r"(?:Yes|No)\b(?=[.,:;!—–-])")
+_EXPECTED = tuple(
+    (re.compile(rf"\b(?:{asking})\b", re.IGNORECASE), re.compile(answer))
+    for asking, answer in (
+        (f"{WHEN}|which year|what year|what date", _DATE),
+        (r"how old|what age|what is the age of", _BEGUN),
+        (
+            r"how much\b.*\b(?:costs?|paid|pay|price)\b|what d(?:id|oes|o)\b.*\bcost\b|\b(?:price|expenses?|costs?) of",
+            _MONEY,
+        ),
+        (r"how long\b.*\b(?:takes?|took|lasts?|last(?:ed|ing))\b", _DURATION),
+        (
+            "how (?:tall|high|long|far|deep|wide)|height|length",
+            rf"(?:\d[\s\u00a0-]?|\b(?i:{_SPELLED}) )(?:m|km|cm|mm|ft|feet|foot|metres?|meters?|miles?"
+            r"|years?|months?|weeks?|days?|hours?|minutes?|seconds?)\b",
+        ),
+        ("how (?:many|much|old|fast|heavy)", r"\d"),
+        (
+            rf"(?:which|what) (?:{_COUNT})|(?:list|name) the|(?:which|what) (?:are|were) the",
+            _LIST,
+        ),
+        (
+            "(?:what|which) (?:kind|type|sort|name)|what \\w+ (?:is|are|was|were) called",
+            r"(?i:\b(?:called|named|known as|kinds?|types?|sorts?)\b)",
+        ),
+        ("why", REASON),
+        ("who(?:se|m)?", r"\b[A-Z][\w'’-]+ [A-Z][\w'’-]+"),
+    )
+)
+
+# What each of them is called; empty where the pattern finds too much or too little to say that nothing fits.
+_KINDS = ("date", "date", "sum of money", "length of time", "measure", "number", "", "", "", "")
+assert len(_KINDS) == len(_EXPECTED)
+
+EXPLAINED = re.compile(r"(?i:\bhow\b|\bworks?\b|\bworking\b|\bmechanism\b|\bprinciple\b|\bsteps\b)")
+# How a text tells with what something is done.
+TO_DO = re.compile(
+    r"(?i:\b(?:use|used (?:to|for)|call|provides?|implements?|allows?|lets?|supports?|returns?|creates?|enables?)\b)"
+)
+TELLS_HOW = (EXPLAINED, TO_DO)
+_DEFINITION = re.compile(
+    r"\s*(?:(?:what|who) (?:is|are|was|were)|define|what does)\s+(?:an? |the )?(?P<thing>[\w' -]{2,50}?)(?: mean)?\W*",
+    re.IGNORECASE,
+)
+_MOST_WORDS = 4  # of a thing that is to be defined
+_HOW = re.compile(r"\bhow (?:do|does|did|is|are|was|were|can|to)\b", re.IGNORECASE)
+
+
+def expected_answer(query: str) -> re.Pattern[str] | None:
+    """What an answer should hold: a date, a number, a reason, a name; None when nothing can be told."""
+    if decade := DECADE.search(query):
+        return re.compile(rf"\b{decade.group()[:3]}\d\b")
+    if sides := compared(query):
+        return re.compile(_SETS_APART + "".join(rf"(?=.*\b{re.escape(_root(side))})" for side in sides))
+    if kind_of(query) is QuestionKind.HOW_TO:
+        return TO_DO
+    found = next((answer for asking, answer in _EXPECTED if asking.search(query)), None)
+    if found is None and _CLOSED.match(query):
+        return YES_OR_NO
+    if found is None and (thing := defined(query)):
+        return definition(thing)
+    return EXPLAINED if found is None and _HOW.search(query) else found
+
+
+def defined(query: str) -> str:
+    """The thing of which a question asks what it is; empty when it asks something else."""
+    match = _DEFINITION.fullmatch(query)
+    return match["thing"] if match and len(match["thing"].split()) <= _MOST_WORDS else ""
+
+
+def definition(thing: str) -> re.Pattern[str]:
+    """How a sentence says what a thing is, in the singular or the plural."""
+    name = re.escape(thing.removesuffix("s"))
+    return re.compile(
+        rf"(?i)\A\W*(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?(?: \([^()]{{1,40}}\))?,?"
+        r" (?:is|are|was|were|means?|refers? to|denotes?|represents?)\b"
+    )
+
+
+def wanted(query: str) -> str:
+    """What kind of answer a question wants, in a word or two; empty when that cannot be told."""
+    if DECADE.search(query) or compared(query) or kind_of(query) is QuestionKind.HOW_TO:
+        return ""
+    return next((_KINDS[place] for place, (asking, _) in enumerate(_EXPECTED) if asking.search(query)), "")
+
+
+def _root(side: str) -> str:
+    """How all forms of a name in lower case begin."""
+    return side if side[:1].isupper() else side.removesuffix("s")
+
+
+def fits(expected: re.Pattern[str] | None, text: str) -> bool:
+    """Whether a text holds what is expected; "Yes" or "No" only where a sentence opens with it."""
+    if expected is YES_OR_NO:
+        return any(YES_OR_NO.match(text, place) for place in (0, text.find("? ") + 2, text.find("?\n") + 2))
+    return expected is not None and expected is not EXPLAINED and expected.search(text) is not None
+
+
+def stands_apart(expected: re.Pattern[str] | None) -> bool:
+    """Whether what is expected is often said in words of its own: a reason, a list, a sum of money."""
+    return expected is not None and expected.pattern in (_LIST, REASON, _MONEY)

@@ -1,0 +1,70 @@
+"""Sentences that lean on what stands before them: by a pronoun, or a word that points back. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from deep_research.evidence.dates import MONTHS
+from deep_research.evidence.text import STOP_WORDS
+
+NEAR = 8  # words in which a sentence says who or where is meant, if it does before it points to them
+_DAY = rf"(?:\d{{1,2}} )?(?:(?:{'|'.join(MONTHS)}) )?(?:\d{{1,2}}, )?(?:\d{{4}},? )?"
+# "It is often said that …" points at nothing, "It is used to …" does.
+_EMPTY_IT = (
+    r"(?: (?:is|was|may be|can be|has been)(?: often| also| \w+ly)?"
+    r" (?!used|meant|able|made|designed)\w+ (?:that|to)\b)"
+)
+_BACK = (
+    rf"it(?!{_EMPTY_IT})|he|she|they|his|her|its|their|this|these|that|those|such|the same|the (?:latter|former)"
+    r"|(?:one|two|three|some|most|all|both|each|neither|none) of (?:it|them|these|those)"
+)
+_BEFORE_BACK = (
+    rf"(?:in|on|at|by|from|since|until|after|before|for|of|because|if|when|while|as|although) (?:all )?{_DAY}"
+    # "On 24 May 1543 it …"
+)
+_OPENS_BACKWARD = re.compile(
+    rf"(?:(?:{_BEFORE_BACK})?(?:{_BACK})|however|also|but|and|so(?! that)|then|thus|therefore|otherwise|instead"
+    r"|another)\b",
+    re.IGNORECASE,
+)
+_PERSON = re.compile(r"\b(?:he|she|him|his|her)\b", re.IGNORECASE)
+# Not "there is a lamp".
+_PLACE = re.compile(
+    r"\bthere\b(?! (?:is|are|was|were|has been|have been|had been|will be|can be|may be|must be|seems?|remains?) "
+    r"(?:an?|no|not|also|only|one|two|three|some|any|many|several|much|more|little|enough|nothing|something|\d+)\b)"
+)
+_CLAUSE = re.compile(r"[,;:]")
+_NAMED_PLACE = re.compile(
+    rf"\b(?i:at|in|on|of|to|near|off|from|left|reached) (?:the )?(?!(?i:{'|'.join(MONTHS)})\b)[A-Z]"
+)
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_OF_A_COUNTRY = re.compile(r"[A-Z]\w+(?:ish|ch|ese|can|ian|man)\Z")
+
+
+def leans_back(sentence: str) -> bool:
+    """Whether a sentence points back to what stands before it: with its opening, or because its first clause speaks of
+    a person ("a ship carried him off") or a place ("the lamp there") and names none before."""
+    if _OPENS_BACKWARD.match(sentence):
+        return True
+    head = " ".join(_CLAUSE.split(sentence, maxsplit=1)[0].split()[:NEAR])
+    person, place = _PERSON.search(head), _PLACE.search(head)
+    if person and not _names_someone(head[: person.start()]):
+        return True
+    return place is not None and _NAMED_PLACE.search(head, 0, place.start()) is None
+
+
+def _names_someone(text: str) -> bool:
+    """Whether a capital in it stands for a name, and not for a beginning, a month or a people."""
+    return any(
+        word[0].isupper()
+        and word.casefold() not in STOP_WORDS
+        and word.casefold() not in MONTHS
+        and not _OF_A_COUNTRY.match(word)
+        and (place > 0 or _may_be_a_name(word))
+        for place, word in enumerate(_WORD.findall(text))
+    )
+
+
+def _may_be_a_name(word: str) -> bool:
+    """Whether a sentence's first word may be a name: what ends as plurals and verbs do is rather a common word."""
+    return not word.endswith(("s", "ed", "ing", "ly"))

@@ -1,0 +1,37 @@
+"""How a quote reads in a report: one line, a row with the headers of its columns, a term with its description. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from deep_research.evidence.defining import term_of
+from deep_research.evidence.fragments import ITEM_MARK
+from deep_research.evidence.rows import clauses
+
+
+def readable(text: str, start: int = 0, end: int | None = None) -> str:
+    """The quote ``text[start:end]`` as a sentence: one line, a row of a table with the headers of its columns (with
+    commas, where they are not known), a term with a colon."""
+    end = len(text) if end is None else end
+    if told := clauses(text, start, end):
+        return ". ".join((*(row.removesuffix(".") for row in told[:-1]), told[-1]))
+    text = text[start:end]
+    term, entry, description = text.partition("\n\n- ")
+    if entry and term[-1:] != ":":
+        text = f"{term}: {description}"
+    text = ITEM_MARK.sub(_inline, text)
+    return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
+
+
+def in_its_place(text: str, start: int, end: int) -> str:
+    """The quote as a sentence, after the name of what it helps to describe where that stands above it."""
+    term = term_of(text, start, end)
+    said = readable(text, start, end)
+    return f"{term}: {said}" if term and term.removesuffix("()") not in said else said
+
+
+def _inline(mark: re.Match[str]) -> str:
+    """What stands for the mark of an item in a running text."""
+    before = mark.string[: mark.start()][-1:]
+    between = " " if before in ",;:.!?" else "; "
+    return f"{between}({mark['number']}) " if mark["number"] else between

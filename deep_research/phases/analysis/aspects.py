@@ -1,0 +1,75 @@
+"""What is asked, part by part, and the sources that it is asked of. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from deep_research.evidence.names import asked_names
+from deep_research.evidence.question import asked_terms, is_own
+from deep_research.evidence.ranking import Passage, stems_of
+from deep_research.evidence.text import DECADE
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
+
+
+@dataclass(frozen=True, slots=True)
+class Aspect:
+    """Something that is asked: a sub-query, or a gap of an earlier iteration."""
+
+    id: str
+    query: str
+    weights: Mapping[str, float]
+    priority: int = 1
+    later: bool = False
+
+    @property
+    def names(self) -> list[set[str]]:
+        """The stems of each name of several words."""
+        return [
+            stems_of(name)
+            for name in asked_names(self.query)
+            if " " in name and not any(c.isdigit() for c in name)
+        ]
+
+
+def aspects_of(handoff: AnalyzerInput) -> list[Aspect]:
+    """The question, its parts, and what followed; not the searches that only widened the net."""
+    question = " ".join(handoff.original_query.split())
+    return [
+        Aspect(s.id, s.query, asked_terms(s.query), s.priority, later=s.iteration > 1)
+        for s in handoff.sub_queries
+        if s.query == question or s.iteration > 1 or not is_own(s.query, question)
+    ] or [Aspect("", question, asked_terms(question))]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What was scanned: the passages with wanted terms, the wanted terms of each title, and the question's
+    terms by weight and rarity."""
+
+    handoff: AnalyzerInput
+    found: list[Passage]
+    titles: list[set[str]]
+    question: Mapping[str, float]
+    phrases: frozenset[tuple[str, str]] = frozenset()
+    wants_lists: bool = False
+    under: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+
+
+def times(weights: Mapping[str, float], rarity: Mapping[str, float]) -> dict[str, float]:
+    return {term: weight * rarity[term] for term, weight in weights.items()}
+
+
+def decades(weights: Iterable[str], text: str) -> set[str]:
+    """Which of the decades that are asked about a text tells a year of."""
+    return {term for term in weights if DECADE.fullmatch(term) and re.search(rf"\b{term[:3]}\d\b", text)}
+
+
+def said_above(finding: AnalyzedFinding, batch: Batch) -> set[str]:
+    """What a finding need not say: its source's title, the heading or question it stands under, and the decade of its
+    years."""
+    places = {s.id: n for n, s in enumerate(batch.handoff.sources)}
+    quote = finding.quotes[0]
+    under = batch.under.get((quote.source_id, quote.start), frozenset())
+    return batch.titles[places[finding.source_ids[0]]] | under | decades(batch.question, finding.content)

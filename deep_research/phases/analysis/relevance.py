@@ -1,0 +1,79 @@
+"""How near a passage and the sentences that were drawn from it are to what is asked. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deep_research.evidence.defining import describes
+from deep_research.evidence.pairs import closeness
+from deep_research.evidence.question import action
+from deep_research.evidence.ranking import Passage, bm25, stems_of
+from deep_research.evidence.text import NEGATIONS, coverage, doings, identifiers, words
+from deep_research.phases.analysis.aspects import Aspect, Batch, decades
+
+UNCALLED = 0.15  # of relevance, for saying nothing of what the question calls as programs do
+UNDENIED = (
+    0.1  # of relevance, for denying nothing where the question does: "does not exist" is not "already exists"
+)
+ABOUT = 0.25  # of relevance, for a title that says what somebody wants to do: such sources are about it
+DESCRIBED = 0.15  # of relevance, for describing something under its name, and again for saying what it is
+DONE = 0.1  # of relevance, for saying what somebody wants to do, and not only that with which
+
+
+def promise(passage: Passage, weights: Mapping[str, float], batch: Batch) -> float:
+    """What a passage covers together with its title, and a little for saying it often."""
+    span = passage.span
+    dated = decades(weights, batch.handoff.sources[passage.source].content[span.start : span.end])
+    reach = coverage(weights, batch.titles[passage.source] | set(passage.terms) | dated)
+    return reach + 0.1 * bm25(passage, weights) / (sum(weights.values()) * 2.2)
+
+
+def relevance(
+    aspect: Aspect,
+    weights: Mapping[str, float],
+    held: set[str],
+    title: str,
+    text: str,
+    batch: Batch,
+    *,
+    described: bool,
+) -> float:
+    """How near a finding is to the question, up to .85, also by what it says itself of what its title does not say. What
+    was followed up is as near as it and the finding that led to it are together: many texts have the words of a
+    follow-up."""
+    said = stems_of(text)
+    close = 0.1 * closeness(f"{title}. {text}", batch.phrases)
+    called = identifiers(batch.handoff.original_query)
+    if called and not any(name in text or name in title for name in called):
+        close -= UNCALLED
+    close += _how_to(batch, title, text, described=described * coverage(batch.question, held))
+    if _denies(batch.handoff.original_query) and not _denies(text):
+        close -= UNDENIED
+    wanted = batch.question if aspect.later else weights
+    untold = {term: weight for term, weight in wanted.items() if term in said or term not in held}
+    itself = 0.1 * coverage(wanted, said) + 0.2 * (coverage(untold, said) if untold else 1.0)
+    if aspect.later:
+        return 0.45 * coverage(batch.question, held | _led_from(aspect, batch)) + itself + close
+    return 0.25 * coverage(weights, held) + 0.2 * coverage(batch.question, held) + itself + close
+
+
+def _denies(text: str) -> bool:
+    return any(word.casefold() in NEGATIONS for word in words(text))
+
+
+def _how_to(batch: Batch, title: str, text: str, *, described: float) -> float:
+    """What speaks for a text where somebody asks how to do something: a title that is about it, a description of what
+    does it (``described`` is how much of the question that has), and the doing itself ("read", or a reader)."""
+    doing = action(batch.handoff.original_query)
+    if not doing:
+        return 0.0
+    about = ABOUT * coverage(batch.question, doings(title))
+    return about + DESCRIBED * described * (1 + describes(text)) + DONE * (doing in doings(text))
+
+
+def _led_from(aspect: Aspect, batch: Batch) -> set[str]:
+    """The stems of the earlier finding that has the name which was followed, and most of the question."""
+    name = set(aspect.weights) - batch.question.keys()
+    told = (stems_of(finding.content) for finding in batch.handoff.findings)
+    naming = [stems for stems in told if name and name <= stems]
+    return max(naming, key=lambda stems: coverage(batch.question, stems), default=set())

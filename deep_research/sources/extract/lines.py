@@ -1,0 +1,199 @@
+"""The words of a page made lines with cells. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import pairwise, product
+from typing import NamedTuple
+
+from deep_research.evidence.plain import clean
+from deep_research.sources.extract.typeset import GAP, NEAR, Cell, Line
+
+_SAME_PLACE = 0.1  # of the size: so far apart at least a word may be drawn again, to look bolder or shaded
+_TOUCHING = 0.15  # of the size: less than any space
+_SAME_LINE = 0.8  # of the size: what is raised or lowered by less stands in the same line,
+_SAME_BASE = 0.2  # or by so little where PDFium says that another line begins, but for marks in smaller type
+_SMALLER = 0.85  # times the type beside it
+_BACK = 0.4  # of the size, by which what is drawn left of the word before may reach into it
+_SPACES = 3  # of a line, to know how wide they are
+_WIDER = 1.7  # times a space of the line
+_MOST_SPACES = 40  # in a row
+_EQUAL = 0.06  # of a gap, by which others may be wider
+_MONO_SHARE = 0.9  # of a line's characters: words of code stand in lines of prose
+RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_NO_LETTER = " \ufffd"
+
+
+class Type(NamedTuple):
+    """How a text is set that is drawn at one go: the ``size`` of its letters in points, the direction of its line,
+    ``across`` and ``up`` of a step of 1, how far its ``base`` is from the corner of the page, and its font."""
+
+    size: float
+    across: float
+    up: float
+    base: float
+    font: bytes
+
+
+class Word(NamedTuple):
+    text: str
+    start: float
+    end: float
+    type_: Type
+    ends_line: bool  # by what PDFium says
+    goes_on: bool  # whether no space is drawn before it
+
+
+def lines_of(words: Iterable[Word], mono: Container[bytes]) -> list[Line]:
+    """The lines in the order of the file; ``mono`` are the fonts whose letters are of one width."""
+    lines = (_line(_with_bullet(line), mono) for line in _in_lines(_whole(words)))
+    return [line for line in lines if line.text.strip(_NO_LETTER)]
+
+
+def _with_bullet(words: list[Word]) -> list[Word]:
+    """A sign without a letter that begins a line by itself is mostly a bullet."""
+    if len(words) > 1 and words[0].text == "\ufffd":
+        return [words[0]._replace(text="•"), *words[1:]]
+    return words
+
+
+def once(words: Iterable[Word]) -> Iterator[Word]:
+    """The words without those that have been drawn at the same place before."""
+    seen: dict[str, set[tuple[int, int]]] = {}
+    for word in words:
+        step = _SAME_PLACE * word.type_.size or 1.0
+        x, y = int(word.start // step), int(word.type_.base // step)
+        places = seen.setdefault(word.text, set())
+        if not places or places.isdisjoint(product((x - 1, x, x + 1), (y - 1, y, y + 1))):
+            yield word
+        places.add((x, y))
+
+
+def _whole(words: Iterable[Word]) -> Iterator[Word]:
+    """The words, those whole whose letters are spread out."""
+    last: Word | None = None
+    for word in words:
+        if last and _touches(last, word):
+            last = word._replace(text=last.text + word.text, start=last.start, type_=last.type_)
+            continue
+        if last:
+            yield last
+        last = word
+    if last:
+        yield last
+
+
+def _touches(before: Word, word: Word) -> bool:
+    """Whether they may be one word in capitals that are spread out."""
+    return (
+        word.goes_on
+        and min(len(before.text), len(word.text)) == 1
+        and (before.text + word.text).isupper()
+        and not before.ends_line
+        and before.type_.base == word.type_.base
+        and abs(word.start - before.end) < _TOUCHING * min(before.type_.size, word.type_.size)
+    )
+
+
+def _in_lines(words: Iterable[Word]) -> Iterator[list[Word]]:
+    line: list[Word] = []
+    for word in words:
+        if line and not _is_same_line(line[-1], word):
+            yield line
+            line = []
+        line.append(word)
+    if line:
+        yield line
+
+
+def _is_same_line(before: Word, word: Word) -> bool:
+    above, type_ = before.type_, word.type_
+    if above is type_:
+        return True
+    small, large = sorted((above.size, type_.size))
+    is_mark = small <= _SMALLER * large and word.start >= before.end - _BACK * large
+    may_rise = _SAME_LINE if is_mark or not before.ends_line else _SAME_BASE
+    return (
+        abs(above.base - type_.base) <= may_rise * large
+        and above.across == type_.across
+        and above.up == type_.up
+    )
+
+
+def _line(words: Sequence[Word], mono: Container[bytes]) -> Line:
+    sizes: Counter[float] = Counter()
+    for word in words:
+        sizes[word.type_.size] += len(word.text)
+    size = max(sizes, key=sizes.__getitem__)
+    base = next(word.type_.base for word in words if word.type_.size == size)
+    is_mono = sum(len(word.text) for word in words if word.type_.font in mono) >= _MONO_SHARE * sizes.total()
+    is_turned = any(RIGHT_TO_LEFT.search(word.text) for word in words)
+    cells = _cells(_runs(words, size, GAP * size if is_mono else _near(words, size), is_turned))
+    if is_mono:
+        text = _set(words)
+    elif is_turned or not cells:
+        text = _plain(words)
+    else:
+        text = " ".join(cell.text for cell in cells)
+    left, right = min(word.start for word in words), max(word.end for word in words)
+    return Line(text, size, left, base, is_mono, right, cells)
+
+
+def _near(words: Sequence[Word], size: float) -> float:
+    """What is farther apart than this may be two cells: it is more than the spaces of the line."""
+    gaps = [word.start - before.end for before, word in pairwise(words)]
+    spaces = sorted(gap for gap in gaps if 0.0 < gap <= GAP * size)
+    usual = spaces[len(spaces) // 2] if len(spaces) >= _SPACES else 0.0
+    return min(GAP * size, max(NEAR * size, _WIDER * usual))
+
+
+def _runs(words: Sequence[Word], size: float, gap: float, is_turned: bool) -> list[list[Word]]:
+    """The words in pieces that are farther apart than ``gap``."""
+    runs = [[words[0]]]
+    end = words[0].end
+    for before, word in pairwise(words):
+        if is_turned:
+            is_apart = max(word.start - before.end, before.start - word.end) > gap
+        else:
+            is_apart = word.start - end > gap or word.end < before.start + _BACK * size
+        if is_apart:
+            runs.append([])
+            end = word.end
+        runs[-1].append(word)
+        end = max(end, word.end)
+    return runs
+
+
+def _cells(runs: Sequence[Sequence[Word]]) -> tuple[Cell, ...]:
+    """The cells of a line from left to right, in whatever order they were drawn; none where it has but one."""
+    if len(runs) < 2:
+        return ()
+    cells = [
+        Cell(_plain(run), min(word.start for word in run), max(word.end for word in run)) for run in runs
+    ]
+    if _is_stretched(cells):
+        return ()
+    return tuple(sorted(cells, key=lambda cell: cell.start))
+
+
+def _is_stretched(cells: Sequence[Cell]) -> bool:
+    """Whether it is a line of prose that was made as wide as the others, whose words are equally far apart."""
+    gaps = [after.start - before.end for before, after in pairwise(cells)]
+    told = sum(cell.text.islower() for cell in cells)
+    return len(gaps) > 1 and max(gaps) - min(gaps) <= _EQUAL * min(map(abs, gaps)) and 3 * told >= len(cells)
+
+
+def _plain(words: Iterable[Word]) -> str:
+    return clean(" ".join(word.text for word in words))
+
+
+def _set(words: Sequence[Word]) -> str:
+    """The words of a line in letters of one width, with as many spaces between them as there is room for."""
+    longest = max(words, key=lambda word: len(word.text))
+    letter = (longest.end - longest.start) / len(longest.text) or 1.0
+    text = words[0].text
+    for before, word in pairwise(words):
+        text += " " * max(1, min(_MOST_SPACES, round((word.start - before.end) / letter))) + word.text
+    return clean(text)

@@ -1,0 +1,38 @@
+"""Sentences that lean on what stands before them."""
+
+import pytest
+
+from deep_research.evidence.leaning import leans_back
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "It is the oldest of all.",
+        "On 24 December 1898 it sent the first signal.",
+        "Because it is slow, the lamp goes out.",
+        "One of them heard the noise.",
+        "So the clay was what mattered.",
+        "For all this most kept to oil.",
+        "In 1697 a French ship carried him off.",
+        "In November 1703 he had his wish.",
+        "The lamp there was built anew in 1843.",
+        "Another difference is the price.",
+    ],
+)
+def test_a_sentence_leans_by_a_pronoun_a_person_or_a_place_that_it_does_not_name(sentence):
+    assert leans_back(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "John Mole built the tower and left it to his son.",
+        "It is often said that lamps are dear.",
+        "Long ago there was a lamp at Orrel.",
+        "In Orrel the lamp that stood there was dim.",
+        "Lamps need oil.",
+    ],
+)
+def test_a_sentence_that_names_what_it_means_does_not_lean(sentence):
+    assert not leans_back(sentence)
