@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import dropwhile
 
 from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, WORD, folded
@@ -119,9 +120,15 @@ def runs(text: str) -> Iterator[tuple[int, str]]:
     opens it is left out, and so is a single word that begins a sentence, a line or a cell: its capital is a rule."""
     for match in _RUN.finditer(text):
         for start, run in _in_one_row(text, match.start(), match.group()):
-            name = _without_opening(key(run))
+            name = _named_by(run) if len(run) <= MAX_CHARS else _without_opening(key(run))
             if telling(name) and (" " in name or not _OPENS.search(text, max(0, start - 4), start)):
                 yield start, name
+
+
+@lru_cache(maxsize=1 << 13)
+def _named_by(run: str) -> str:
+    """What is asked of each run of a text, which has mostly been asked of it before."""
+    return _without_opening(key(run))
 
 
 def _in_one_row(text: str, start: int, run: str) -> Iterator[tuple[int, str]]:

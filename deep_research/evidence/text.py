@@ -170,11 +170,18 @@ class StemFinder:
         self._begin = {two for key in self._wanted for two in (key[:2], *rows.get(key, ()))}
 
     def __call__(self, text: str) -> set[str]:
+        return self.among(distinct_words(text))
+
+    def among(self, found: Iterable[str]) -> set[str]:
+        """The same for the `distinct_words` of a text."""
         begin = self._begin
-        found = set(WORD.findall(text.lower()))
-        if not text.isascii():
-            found = {word if word.isascii() else folded(word) for word in found}
         return {stem(word) for word in found if word[:2] in begin} & self._wanted
+
+
+def distinct_words(text: str) -> frozenset[str]:
+    """The words of a text, folded, each once."""
+    found = frozenset(WORD.findall(text.lower()))
+    return found if text.isascii() else frozenset(w if w.isascii() else folded(w) for w in found)
 
 
 def words(text: str) -> list[str]:

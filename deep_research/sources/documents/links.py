@@ -6,6 +6,7 @@ Nothing is asked twice for that: who bears which name is in the index.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,36 +16,28 @@ from math import sqrt
 from deep_research.evidence.relations import related
 from deep_research.evidence.text import STOP_WORDS, StemFinder, stem, words
 from deep_research.sources.documents.hits import Hit
-from deep_research.sources.documents.lookup import look_up
-from deep_research.sources.documents.names import (
-    MAX_BEARERS,
-    Reading,
-    Spotted,
-    name_rarity,
-    spotted,
-    weighed,
-)
+from deep_research.sources.documents.lookup import titles_of_best
+from deep_research.sources.documents.names import MAX_BEARERS, Reading, Spotted, most_telling
 from deep_research.sources.documents.terms import query_terms
 from deep_research.state import FirstLook, Span
 
 LEADING = 5  # found documents whose names are followed
 MAX_CANDIDATES = 24
 MIN_VALUE = 0.02
-_LOOKED_AT = 6_000  # characters of a document that is named
 _SPOTTED_IN = 2_400  # characters of what was matched
 TITLES = 8  # of a first look
 
 
 def first_look(reading: Reading, question: str, *, exclude: frozenset[str]) -> FirstLook:
     """What the corpus says of a question. Raises `sqlite3.Error`."""
-    names = spotted(reading.connection, question, any_case=True)
+    names = reading.spotted(question, any_case=True)
     asked = dict.fromkeys(w.casefold() for w in words(question) if w.casefold() not in STOP_WORDS)
     terms = query_terms(question)
-    best = look_up(reading.connection, terms, TITLES, exclude=exclude) if terms else []
+    best = titles_of_best(reading.connection, terms, TITLES, exclude=exclude) if terms else []
     return FirstLook(
-        names=weighed(names, reading.total, reading.frequency),
+        names=most_telling(names),
         words={word: round(reading.rarity(word), 4) for word in asked},
-        titles=tuple(hit.title for hit in best),
+        titles=tuple(best),
         passages=reading.total,
     )
 
@@ -60,22 +53,24 @@ def with_links(
 ) -> list[Hit]:
     """The hits with their mentions, up to ``linked`` of the last ones replaced by documents that the others name.
     Raises `sqlite3.Error`."""
-    texts = [hit.matched for hit in found]
-    names = [reading.names(text[:_SPOTTED_IN]) for text in texts]
-    hits = [replace(hit, mentions=mentions) for hit, (_, mentions) in zip(found, names, strict=True)]
+    texts = [(hit.title, hit.matched) for hit in found[:LEADING]]
     leads = followed(
         reading,
-        [(hit.title, text, spots) for hit, text, (spots, _) in zip(found, texts, names, strict=True)],
+        [(title, text, reading.names(text[:_SPOTTED_IN]).spots) for title, text in texts],
         {stem(term): reading.rarity(term) for term in terms},
         known=_ids(reading.connection, {hit.path for hit in found} | exclude),
         limit=linked,
     )
-    return [*hits[: limit - len(leads)], *(_hit(reading, lead) for lead in leads)]
+    hits = [
+        replace(hit, mentions=reading.names(hit.matched[:_SPOTTED_IN]).mentions)
+        for hit in found[: limit - len(leads)]
+    ]
+    return [*hits, *(_hit(reading, lead) for lead in leads)]
 
 
 def _ids(connection: sqlite3.Connection, paths: Iterable[str]) -> frozenset[int]:
-    rows = (connection.execute("SELECT id FROM documents WHERE path = ?", (p,)).fetchone() for p in paths)
-    return frozenset(row[0] for row in rows if row)
+    every = "SELECT id FROM documents WHERE path IN (SELECT value FROM json_each(?))"
+    return frozenset(number for (number,) in connection.execute(every, (json.dumps(list(paths)),)))
 
 
 def _hit(reading: Reading, lead: Lead) -> Hit:
@@ -99,7 +94,7 @@ def _hit(reading: Reading, lead: Lead) -> Hit:
         passages=spans,
         score=0.0,
         relevance=min(1.0, lead.value),
-        mentions=reading.names(matched[:_SPOTTED_IN])[1],
+        mentions=reading.names(matched[:_SPOTTED_IN]).mentions,
         via=lead.via,
     )
 
@@ -130,17 +125,18 @@ def followed(
     leads: dict[int, Lead] = {}
     ways = {term: related(term) for term in wanted}
     finder = StemFinder(way for several in ways.values() for way in several)
-    openings: dict[int, set[str]] = {}
+    presents: dict[int, set[str]] = {}
     for title, text, names in list(found)[:LEADING]:
         held = finder(f"{title}\n{text}")
         lacking = {term: weight for term, weight in wanted.items() if term not in held}
         whole = sum(lacking.values())
         if not whole:
             continue
-        for strength, name, document in _candidates(names, known, reading):
-            if document not in openings:
-                openings[document] = finder(_opening(reading.connection, document))
-            present = openings[document]
+        candidates = _candidates(names, known)
+        openings = reading.openings(document for _, _, document in candidates if document not in presents)
+        presents |= {document: finder.among(words) for document, words in openings.items()}
+        for strength, name, document in candidates:
+            present = presents[document]
             got = sum(weight for term, weight in lacking.items() if not present.isdisjoint(ways[term]))
             value = strength * got / whole
             if value >= MIN_VALUE and (document not in leads or leads[document].value < value):
@@ -149,25 +145,12 @@ def followed(
     return ranked[:limit]
 
 
-def _candidates(
-    names: Iterable[Spotted], known: frozenset[int], reading: Reading
-) -> list[tuple[float, str, int]]:
+def _candidates(names: Iterable[Spotted], known: frozenset[int]) -> list[tuple[float, str, int]]:
     candidates = [
-        (
-            strength * name_rarity(name, len(bearers), reading.total, reading.frequency) / sqrt(len(bearers)),
-            name,
-            document,
-        )
-        for name, bearers in names
+        (strength * weight / sqrt(len(bearers)), name, document)
+        for name, bearers, weight in names
         if 0 < len(bearers) <= MAX_BEARERS
         for document, strength in bearers
         if document not in known
     ]
     return sorted(candidates, key=lambda c: (-c[0], c[1], c[2]))[:MAX_CANDIDATES]
-
-
-def _opening(connection: sqlite3.Connection, document: int) -> str:
-    title, text = connection.execute(
-        "SELECT title, substr(text, 1, ?) FROM documents WHERE id = ?", (_LOOKED_AT, document)
-    ).fetchone()
-    return f"{title}\n{text}"

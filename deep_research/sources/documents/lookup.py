@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 from deep_research.sources.documents.frequencies import Statistics, count, frequencies, languages_of
 from deep_research.sources.documents.hits import Hit
-from deep_research.sources.documents.terms import coverage, covered, match_expression, path_words, stem
+from deep_research.sources.documents.terms import Cover, match_expression, path_words, stem
 from deep_research.state import Span
 
 PASSAGES_PER_HIT = 4
@@ -59,6 +60,8 @@ JOIN documents AS d ON d.id = best.id
 JOIN passages AS p ON p.id = d.first_passage AND p.document = d.id
 ORDER BY best.score, d.path LIMIT ?
 """
+_TEXTS = "SELECT id, text FROM documents WHERE id IN (SELECT value FROM json_each(?))"
+_KEPT = "SELECT id, text, snapshot_hash, author, pages FROM documents WHERE id IN (SELECT value FROM json_each(?))"
 
 
 class _Found(NamedTuple):
@@ -72,11 +75,9 @@ class _Found(NamedTuple):
     heading: str
     score: float
 
-    def covers(self, weighted: Mapping[str, float], text: str) -> float:
-        """The share of the weight that the passage covers, with its headings and title; ``text`` is the
-        document's."""
-        passage = f"{self.title}\n{self.heading}\n{text[self.start : self.stop]}"
-        return coverage(weighted, passage, self.language)
+    def passage(self, text: str) -> str:
+        """The passage with its headings and title; ``text`` is the document's."""
+        return f"{self.title}\n{self.heading}\n{text[self.start : self.stop]}"
 
     def name(self) -> str:
         return path_words(self.path, _day(self.published))
@@ -99,20 +100,18 @@ def look_up(
     """
     languages = () if english else languages_of(connection)
     own = count(connection, terms, languages)
-    weighted = (pooled or own).weights(terms)
-    present = [term for term in terms if own.frequencies[term]]
-    look = _Look(connection, languages, weighted, exclude, own)
-    if own.total <= SMALL_CORPUS:
-        best = _best_by_coverage(look, present)[:limit]
-    else:
-        rare = own.rare(present)
-        best = _best_by_bm25(look, rare, limit)
-        if len(best) < limit and rare != present:
-            best = _best_by_bm25(look, present, limit)
-    hits = [_hit(connection, passages, weighted) for passages in best]
-    if len(best) < limit and look.paths_tell:
-        hits += _only_by_path(look, own.total, {passages[0].document for passages in best}, limit - len(best))
-    return hits
+    look = _Look(connection, languages, (pooled or own).weights(terms), exclude, own)
+    return _hits(look, _best(look, terms, limit))
+
+
+def titles_of_best(
+    connection: sqlite3.Connection, terms: Sequence[str], limit: int, *, exclude: frozenset[str] = frozenset()
+) -> list[str]:
+    """The titles of what `look_up` would find. Raises `sqlite3.Error`."""
+    languages = languages_of(connection)
+    own = count(connection, terms, languages)
+    look = _Look(connection, languages, own.weights(terms), exclude, own)
+    return [passages[0].title for passages in _best(look, terms, limit)]
 
 
 class _Look:
@@ -128,13 +127,25 @@ class _Look:
     ) -> None:
         self.connection = connection
         self._own = own
+        self.total = own.total
         self.weighted = weighted
+        self._cover = Cover(weighted)
         self.exclude = exclude
         self._languages = languages
         anything = "SELECT 1 FROM paths WHERE paths MATCH ? LIMIT 1"
         self.paths_tell = bool(connection.execute(anything, (match_expression(weighted),)).fetchone())
         # What every form of a word begins with, or nearly so: it spares most paths a closer look.
         self._openings = [stem(term.lower())[:-1] if term.isascii() else "" for term in weighted]
+
+    def present(self, terms: Sequence[str]) -> list[str]:
+        return [term for term in terms if self._own.frequencies[term]]
+
+    def rare(self, terms: Sequence[str]) -> list[str]:
+        return self._own.rare(terms)
+
+    def share(self, row: _Found, text: str) -> float:
+        """The share of the terms' weight that a passage covers; ``text`` is its document's."""
+        return self._cover.share(row.passage(text), row.language)
 
     def rows(self, terms: Sequence[str], width: int) -> list[_Found]:
         """The best ``width`` passages with one of ``terms``."""
@@ -186,29 +197,48 @@ class _Look:
         raised.sort(key=lambda row: (row.score, row.path, row.start))
         return raised
 
+    def said(self, text: str) -> float:
+        """The share of the terms' weight that a text in English covers."""
+        return self._cover.share(text)
+
     def _said_by_path(self, row: _Found) -> float:
         name, title = row.name().lower(), row.title.lower()
         if not any(opening in name and opening not in title for opening in self._openings):
             return 0.0
-        said = set(covered(self.weighted, name)).difference(covered(self.weighted, title))
+        said = set(self._cover.terms(name)).difference(self._cover.terms(title))
         return _NAME_WEIGHT * sum(self.weighted[term] for term in said)
 
 
-def _only_by_path(look: _Look, total: int, found: Set[int], limit: int) -> list[Hit]:
+def _best(look: _Look, terms: Sequence[str], limit: int) -> list[list[_Found]]:
+    """The passages of the best documents, at most ``limit``."""
+    present = look.present(terms)
+    if look.total <= SMALL_CORPUS:
+        best = _best_by_coverage(look, present)[:limit]
+    else:
+        rare = look.rare(present)
+        best = _best_by_bm25(look, rare, limit)
+        if len(best) < limit and rare != present:
+            best = _best_by_bm25(look, present, limit)
+    if len(best) < limit and look.paths_tell:
+        best += _only_by_path(look, {passages[0].document for passages in best}, limit - len(best))
+    return best
+
+
+def _only_by_path(look: _Look, found: Set[int], limit: int) -> list[list[_Found]]:
     """Documents that only their path or date speaks for. None of the query's weight is in their texts."""
     said_by = frequencies(look.connection, "paths", look.weighted, ())
     present = [term for term in look.weighted if said_by[term]]
-    terms = Statistics(total, said_by).rare(present) or present
+    terms = Statistics(look.total, said_by).rare(present) or present
     if not terms:
         return []
     rows = look.connection.execute(_NAMED, (match_expression(terms), limit + len(found) + len(look.exclude)))
-    hits = []
+    named = []
     for passages in look.by_document(_Found._make(row) for row in rows):
         if passages[0].document not in found:
-            said = coverage(look.weighted, passages[0].name())
-            hits.append(_hit(look.connection, [passages[0]._replace(score=1.0 - said)], look.weighted))
-    hits.sort(key=lambda hit: (-hit.score, hit.path))
-    return hits[:limit]
+            said = look.said(passages[0].name())
+            named.append([passages[0]._replace(score=1.0 - said)])
+    named.sort(key=lambda passages: (passages[0].score, passages[0].path))
+    return named[:limit]
 
 
 def _best_by_bm25(look: _Look, terms: Sequence[str], limit: int) -> list[list[_Found]]:
@@ -229,22 +259,23 @@ def _best_by_coverage(look: _Look, terms: Sequence[str]) -> list[list[_Found]]:
     """The same for few passages. There BM25 fails: SQLite gives no weight to a word that half of them have.
     So what decides first is the share of the terms' weight that a passage covers."""
     rows = look.with_paths(look.rows(terms, SMALL_CORPUS))
-    texts: dict[int, str] = {}
-    for row in rows:
-        if row.document not in texts:
-            (texts[row.document],) = look.connection.execute(
-                "SELECT text FROM documents WHERE id = ?", (row.document,)
-            ).fetchone()
-    share = {row: row.covers(look.weighted, texts[row.document]) for row in rows}
+    every = json.dumps(list({row.document for row in rows}))
+    texts = dict(look.connection.execute(_TEXTS, (every,)))
+    share = {row: look.share(row, texts[row.document]) for row in rows}
     rows.sort(key=lambda row: -share[row])
     return look.by_document(rows)
 
 
-def _hit(connection: sqlite3.Connection, found: list[_Found], weighted: Mapping[str, float]) -> Hit:
+def _hits(look: _Look, found: Sequence[list[_Found]]) -> list[Hit]:
+    """A hit of each document's passages."""
+    every = json.dumps([passages[0].document for passages in found])
+    kept = {number: kept for number, *kept in look.connection.execute(_KEPT, (every,))}
+    return [_hit(look, passages, kept[passages[0].document]) for passages in found]
+
+
+def _hit(look: _Look, found: list[_Found], kept: Sequence[str]) -> Hit:
     best = found[0]
-    text, snapshot_hash, author, pages = connection.execute(
-        "SELECT text, snapshot_hash, author, pages FROM documents WHERE id = ?", (best.document,)
-    ).fetchone()
+    text, snapshot_hash, author, pages = kept
     return Hit(
         path=best.path,
         title=best.title,
@@ -255,7 +286,7 @@ def _hit(connection: sqlite3.Connection, found: list[_Found], weighted: Mapping[
         pages=tuple(map(int, pages.split())) if pages else (),
         passages=tuple(Span(start=part.start, end=part.stop) for part in found),
         score=-best.score,
-        relevance=max(part.covers(weighted, text) for part in found),
+        relevance=max(look.share(part, text) for part in found),
     )
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import accumulate
 from math import log
 from typing import NamedTuple
 
 from deep_research.evidence.names import MAX_WORDS, key, runs, telling
-from deep_research.evidence.text import STOP_WORDS
-from deep_research.sources.documents.terms import match_expression
+from deep_research.evidence.text import STOP_WORDS, distinct_words
+from deep_research.sources.documents.frequencies import frequencies
 from deep_research.state import Mention
 
 MAX_MENTIONS = 16
@@ -22,17 +24,19 @@ _AT_ONCE = 384
 _STEP = 64
 _MAX_WORDS = 50_000  # remembered
 _MAX_TEXTS = 500
-_COUNT = "SELECT count(*) FROM words WHERE words MATCH ?"
+_OPENING = 6_000  # characters of a document that tell what it is about
+_OPENINGS = "SELECT id, title, substr(text, 1, ?) FROM documents WHERE id IN (SELECT value FROM json_each(?))"
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
 
 Bearers = dict[str, list[tuple[int, float]]]  # key -> (document, strength)
 
 
 class Spotted(NamedTuple):
-    """A name found in a text: its key, and the documents that bear it."""
+    """A name found in a text: its key, the documents that bear it, and how telling it is (0 to 1)."""
 
     name: str
     bearers: Sequence[tuple[int, float]]
+    weight: float
 
 
 def known(connection: sqlite3.Connection, names: Iterable[str]) -> Bearers:
@@ -67,50 +71,46 @@ def _looked_at(token: str) -> _Word:
     return _Word(word, capital, telling(word), word not in STOP_WORDS or word in ("the", "a", "an"))
 
 
-def spotted(connection: sqlite3.Connection, text: str, *, any_case: bool = False) -> list[Spotted]:
-    """The names in ``text`` in order, each once: those that documents bear, longest first where they overlap, and
-    runs of capitalised words that none bears. With ``any_case`` known names need no capitals, as in a question.
+def spotted(
+    connection: sqlite3.Connection, text: str, *, any_case: bool = False
+) -> list[tuple[str, Sequence[tuple[int, float]]]]:
+    """The names in ``text`` in order, each once, with the documents that bear them: those that some bear, longest
+    first where they overlap, and runs of capitalised words that none bears. With ``any_case`` known names need no
+    capitals, as in a question.
 
     Raises `sqlite3.Error`.
     """
     tokens = _WORD.findall(text)
-    keys: list[str] = []
-    closes: list[bool] = []
-    tells: list[bool] = []
-    starts: list[int] = []
-    for place, word in enumerate(map(_looked_at, tokens)):
-        may_close = any_case or word.capital
-        keys.append(word.key)
-        closes.append(may_close)
-        tells.append(word.tells)
-        if may_close and word.may_open:
-            starts.append(place)
+    looked = [_looked_at(token) for token in tokens]
+    keys = [word.key for word in looked]
+    told = [0, *accumulate(word.tells for word in looked)]
+    closing = [place for place, word in enumerate(looked) if any_case or word.capital]
     places: dict[tuple[int, int], str] = {}
-    for start in starts:
-        name, says = keys[start], tells[start]
-        if says and (not any_case or _capital(tokens, start)):
-            places[start, start + 1] = name
-        for end in range(start + 1, min(start + MAX_WORDS, len(tokens))):
-            name = f"{name} {keys[end]}"
-            says = says or tells[end]
-            if says and closes[end]:
-                places[start, end + 1] = name
+    for n, start in enumerate(closing):
+        if not looked[start].may_open:
+            continue
+        if looked[start].tells and (not any_case or _capital(tokens, start)):
+            places[start, start + 1] = keys[start]
+        for last in closing[n + 1 : n + MAX_WORDS]:
+            if last - start >= MAX_WORDS:
+                break
+            if told[last + 1] > told[start]:
+                places[start, last + 1] = " ".join(keys[start : last + 1])
     bearers = known(connection, places.values())
     borne = [(place, name) for place, name in places.items() if name in bearers]
     taken: set[int] = set()
-    found: list[tuple[int, Spotted]] = []
+    found: list[tuple[int, str]] = []
     for (start, end), name in sorted(borne, key=lambda item: (item[0][0] - item[0][1], item[0])):
         if taken.isdisjoint(range(start, end)):
             taken.update(range(start, end))
-            found.append((start, Spotted(name, bearers[name])))
-    ordered = [spot for _, spot in sorted(found, key=lambda item: item[0])]
+            found.append((start, name))
+    ordered = dict.fromkeys(name for _, name in sorted(found))
     if not any_case:
-        ordered += [Spotted(name, bearers.get(name, ())) for _, name in runs(text)]
-    found_names = {spot.name: spot for spot in ordered}
+        ordered |= dict.fromkeys(name for _, name in runs(text))
     return [
-        spot
-        for name, spot in found_names.items()
-        if name.removeprefix("the ") == name or (name.removeprefix("the ") not in found_names)
+        (name, bearers.get(name, ()))
+        for name in ordered
+        if not name.startswith("the ") or name[4:] not in ordered
     ]
 
 
@@ -119,40 +119,32 @@ def _capital(tokens: Sequence[str], place: int) -> bool:
     return tokens[place][:1].isdigit() or (place > 0 and tokens[place][:1].isupper())
 
 
-def weighed(
-    spots: Iterable[Spotted], total: int, frequency: Callable[[str], int], *, most: int = MAX_MENTIONS
-) -> tuple[Mention, ...]:
-    """The most telling of the names, best first. ``total`` is the number of passages, ``frequency`` tells how many
-    of them have a word."""
-    mentions = [
-        Mention(
-            name=spot.name,
-            weight=round(name_rarity(spot.name, len(spot.bearers), total, frequency), 4),
-            bearers=len(spot.bearers),
-        )
-        for spot in spots
-    ]
-    mentions.sort(key=lambda m: (-m.weight * (1.0 if m.bearers else UNKNOWN), m.name))
-    return tuple(mentions[:most])
+def most_telling(spots: Iterable[Spotted]) -> tuple[Mention, ...]:
+    """The most telling of the names, best first."""
+    rounded = ((round(spot.weight, 4), len(spot.bearers), spot.name) for spot in spots)
+    ranked = sorted(rounded, key=lambda spot: (-spot[0] * (1.0 if spot[1] else UNKNOWN), spot[2]))
+    return tuple(Mention(name=n, weight=weight, bearers=b) for weight, b, n in ranked[:MAX_MENTIONS])
 
 
-def name_rarity(name: str, bearers: int, total: int, frequency: Callable[[str], int]) -> float:
-    """How telling a name is, 0 to 1: by its rarest word, or, for one of several words, by how few bear it."""
-    scale = log(max(total, 2))
-    words = [word for word in name.split() if word not in STOP_WORDS] or name.split()
-    rarest = max(log(1 + (total - n + 0.5) / (n + 0.5)) for n in (min(frequency(w), total) for w in words))
-    by_words = rarest / scale
-    by_bearers = 1.0 - log(1 + bearers) / scale if bearers and " " in name else 0.0
-    return min(1.0, max(by_words, by_bearers))
+@dataclass(frozen=True, slots=True)
+class NamesOfText:
+    """The names in what was matched of a text, and the most telling of them."""
+
+    spots: list[Spotted]
+    mentions: tuple[Mention, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is remembered of one edition of an index."""
+    """What is remembered of one edition of an index. ``openings`` are the words documents begin with."""
 
     edition: int
     frequencies: dict[str, int] = field(default_factory=dict)
-    spotted: dict[str, tuple[list[Spotted], tuple[Mention, ...]]] = field(default_factory=dict)
+    names: dict[str, NamesOfText] = field(default_factory=dict)
+    openings: dict[int, frozenset[str]] = field(default_factory=dict)
+
+    def full(self) -> bool:
+        return len(self.names) > _MAX_TEXTS or len(self.openings) > _MAX_TEXTS
 
 
 class Register:
@@ -168,44 +160,79 @@ class Register:
         known = self._known  # read once: another thread may put that of another edition in its place
         if known.edition != edition or len(known.frequencies) > _MAX_WORDS:
             known = self._known = _Known(edition)
-        elif len(known.spotted) > _MAX_TEXTS:
+        elif known.full():
             known = self._known = _Known(edition, known.frequencies)
-        return Reading(connection, total, known.frequencies, known.spotted)
+        return Reading(connection, total, known)
 
 
 class Reading:
     """One state of the index. All methods raise `sqlite3.Error`. ``total`` is its number of passages."""
 
-    def __init__(
-        self,
-        connection: sqlite3.Connection,
-        total: int,
-        frequencies: dict[str, int],
-        spotted_in: dict[str, tuple[list[Spotted], tuple[Mention, ...]]],
-    ) -> None:
+    def __init__(self, connection: sqlite3.Connection, total: int, known: _Known) -> None:
         self.connection = connection
         self.total = total
-        self._frequencies = frequencies
-        self._spotted = spotted_in
+        self._known = known
 
     def frequency(self, word: str) -> int:
         """In how many passages a word occurs."""
-        found = self._frequencies.get(word)
-        if found is None:
-            (found,) = self.connection.execute(_COUNT, (match_expression((word,)),)).fetchone()
-            self._frequencies[word] = found
-        return found
+        return self._frequencies((word,))[word]
 
     def rarity(self, word: str) -> float:
         """How telling a word is, 0 to 1."""
-        held = min(self.frequency(word), self.total)
-        return min(1.0, log(1 + (self.total - held + 0.5) / (held + 0.5)) / log(max(self.total, 2)))
+        return min(1.0, self._rarity(self.frequency(word)))
 
-    def names(self, matched: str) -> tuple[list[Spotted], tuple[Mention, ...]]:
-        """The names in what was matched of a text, and the most telling of them."""
-        held = self._spotted.get(matched)
+    def spotted(self, text: str, *, any_case: bool = False) -> list[Spotted]:
+        """The names in a text; see `spotted`."""
+        named = [
+            (name, _telling_words(name), bearers)
+            for name, bearers in spotted(self.connection, text, any_case=any_case)
+        ]
+        held = self._frequencies(word for _, words, _ in named for word in words)
+        return [
+            Spotted(name, bearers, self._weight(min(held[w] for w in words), name, len(bearers)))
+            for name, words, bearers in named
+        ]
+
+    def names(self, matched: str) -> NamesOfText:
+        """The names in what was matched of a text."""
+        held = self._known.names.get(matched)
         if held is None:
-            spots = spotted(self.connection, matched)
-            held = spots, weighed(spots, self.total, self.frequency)
-            self._spotted[matched] = held
+            spots = self.spotted(matched)
+            held = self._known.names[matched] = NamesOfText(spots, most_telling(spots))
         return held
+
+    def openings(self, documents: Iterable[int]) -> dict[int, frozenset[str]]:
+        """The words of the titles and of the first some thousand characters of documents."""
+        held = self._known.openings
+        wanted = dict.fromkeys(documents)
+        missing = [document for document in wanted if document not in held]
+        if missing:
+            rows = self.connection.execute(_OPENINGS, (_OPENING, json.dumps(missing)))
+            for document, title, text in rows:
+                held[document] = distinct_words(f"{title}\n{text}")
+        return {document: held.get(document, frozenset()) for document in wanted}
+
+    def _frequencies(self, words: Iterable[str]) -> dict[str, int]:
+        """In how many passages each of the words occurs."""
+        held = self._known.frequencies
+        wanted = dict.fromkeys(words)
+        missing = [word for word in wanted if word not in held]
+        if missing:
+            held.update(frequencies(self.connection, "words", missing, ()))
+        return {word: held[word] for word in wanted}
+
+    def _rarity(self, frequency: int) -> float:
+        held = min(frequency, self.total)
+        return log(1 + (self.total - held + 0.5) / (held + 0.5)) / log(max(self.total, 2))
+
+    def _weight(self, rarest: int, name: str, bearers: int) -> float:
+        """How telling a name is, 0 to 1: by its rarest word, or, for one of several words, by how few bear it."""
+        by_words = self._rarity(rarest)
+        several = bearers and " " in name
+        by_bearers = 1.0 - log(1 + bearers) / log(max(self.total, 2)) if several else 0.0
+        return min(1.0, max(by_words, by_bearers))
+
+
+def _telling_words(name: str) -> list[str]:
+    words = name.split()
+    return [word for word in words if word not in STOP_WORDS] or words

@@ -121,38 +121,39 @@ def path_words(path: str, published: date | None) -> str:
     return text
 
 
-def coverage(weighted: Mapping[str, float], text: str, language: str = ENGLISH) -> float:
-    """The share (0 to 1) of the weight of the terms that occur in ``text``: single words by their stems,
-    others (``snake_case``, a pair of characters) as they are."""
-    whole = sum(weighted.values())
-    if not whole:
-        return 0.0
-    return min(1.0, sum(weighted[term] for term in covered(weighted, text, language)) / whole)
+class Cover:
+    """Which of some weighted terms occur in a text, looked for in many: single words by their stems, others
+    (``snake_case``, a pair of characters) as they are."""
 
+    def __init__(self, weighted: Mapping[str, float]) -> None:
+        self._weighted = weighted
+        self._whole = sum(weighted.values())
+        parts = {term: _folded(term) for term in weighted}
+        self._stems = {term: stem(words[0]) for term, words in parts.items() if len(words) == 1}
+        self._sequences = {term: f" {' '.join(words)} " for term, words in parts.items() if len(words) > 1}
+        # Stemming is slow and keeps the first letters, so only words that begin like a term are stemmed.
+        self._beginnings = {words[0][:2] for words in parts.values() if len(words) == 1}
 
-def covered(terms: Iterable[str], text: str, language: str = ENGLISH) -> list[str]:
-    """Which of the terms occur in ``text``."""
-    parts = {term: _parts(term) for term in terms}
-    present = _folded(text)
-    # Stemming is slow and keeps the first letters, so only words that begin like a term are stemmed.
-    beginnings = {words[0][:2] for words in parts.values() if len(words) == 1}
-    stems = {stem(word) for word in set(present) if word[:2] in beginnings}
-    sequence = f" {' '.join(present)} " if any(len(words) > 1 for words in parts.values()) else ""
-    foreign = frozenset(stems_in(language, text)) if language != ENGLISH else frozenset()
+    def share(self, text: str, language: str = ENGLISH) -> float:
+        """The share (0 to 1) of the weight of the terms that occur in ``text``."""
+        if not self._whole:
+            return 0.0
+        return min(1.0, sum(self._weighted[term] for term in self.terms(text, language)) / self._whole)
 
-    def occurs(term: str, words: Sequence[str]) -> bool:
-        if len(words) == 1:
-            return stem(words[0]) in stems or (
-                bool(foreign) and not foreign.isdisjoint(stems_in(language, term))
-            )
-        return bool(words) and f" {' '.join(words)} " in sequence
+    def terms(self, text: str, language: str = ENGLISH) -> list[str]:
+        """The terms that occur in ``text``."""
+        present = _folded(text)
+        beginnings = self._beginnings
+        stems = {stem(word) for word in set(present) if word[:2] in beginnings}
+        sequence = f" {' '.join(present)} " if self._sequences else ""
+        foreign = frozenset(stems_in(language, text)) if language != ENGLISH else frozenset()
 
-    return [term for term, words in parts.items() if occurs(term, words)]
+        def occurs(term: str) -> bool:
+            if own := self._stems.get(term):
+                return own in stems or (bool(foreign) and not foreign.isdisjoint(stems_in(language, term)))
+            return term in self._sequences and self._sequences[term] in sequence
 
-
-@lru_cache(maxsize=1 << 10)
-def _parts(term: str) -> tuple[str, ...]:
-    return tuple(_folded(term))
+        return [term for term in self._weighted if occurs(term)]
 
 
 @lru_cache(maxsize=1 << 16)

@@ -20,7 +20,7 @@ from deep_research.sources.documents.readers import Document
 from deep_research.sources.documents.terms import (
     MAX_REPEATS,
     MAX_TERMS,
-    coverage,
+    Cover,
     match_expression,
     query_terms,
     stem,
@@ -259,14 +259,14 @@ class TestRelevance:
 
     def test_coverage_compares_stems_and_whole_words(self) -> None:
         weighted = {"running": 1.0, "Cafés": 1.0, "absent": 2.0}
-        assert coverage(weighted, "He runs a CAFE") == pytest.approx(0.5)
-        assert coverage({"cat": 1.0}, "concatenate category") == 0
-        assert coverage({}, "anything") == 0
+        assert Cover(weighted).share("He runs a CAFE") == pytest.approx(0.5)
+        assert Cover({"cat": 1.0}).share("concatenate category") == 0
+        assert Cover({}).share("anything") == 0
 
     @given(st.dictionaries(st.text(max_size=8), st.floats(0, 10), max_size=6), st.text(max_size=60))
     @settings(deadline=None)
     def test_coverage_is_a_share(self, weighted: dict[str, float], text: str) -> None:
-        assert 0 <= coverage(weighted, text) <= 1
+        assert 0 <= Cover(weighted).share(text) <= 1
 
     @pytest.mark.parametrize(
         "words", ["genealogy genealogical", "possible possibly", "relation relational relate"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deep_research.evidence.passages import passages
 from deep_research.sources.documents import CorpusIndex, Document
-from deep_research.sources.documents.terms import coverage, fields, match_expression, query_terms
+from deep_research.sources.documents.terms import Cover, fields, match_expression, query_terms
 from deep_research.sources.documents.unspaced import occur_in, pairs
 from deep_research.sources.documents.writer import _passages
 
@@ -116,8 +116,8 @@ class TestInflection:
         assert all(not stem.isalpha() for stem in stems.split())
 
     def test_coverage_compares_stems_of_the_texts_language(self) -> None:
-        assert coverage({"Häuser": 1.0}, GERMAN, "de") == 1
-        assert coverage({"Häuser": 1.0}, GERMAN) == 0
+        assert Cover({"Häuser": 1.0}).share(GERMAN, "de") == 1
+        assert Cover({"Häuser": 1.0}).share(GERMAN) == 0
 
 
 class TestUnspacedScripts:
