@@ -14,6 +14,7 @@ from deep_research.evidence.expecting import (
     TELLS_HOW,
     TO_DO,
     YES_OR_NO,
+    expected_answer,
     fits,
     stands_apart,
 )
@@ -21,6 +22,7 @@ from deep_research.evidence.fragments import ITEM_MARK, flows, follows, is_enoug
 from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.passages import Block, BlockKind, blocks, sentences
 from deep_research.evidence.ranking import Passage, stems_of
+from deep_research.evidence.relations import related
 from deep_research.evidence.rows import headers
 from deep_research.evidence.text import content_words, stem
 from deep_research.state import Span
@@ -44,13 +46,15 @@ LONGER = 0.03  # what a further sentence of a quote costs
 
 class Quoted(NamedTuple):
     """``text[start:end]``, and the stems of the heading or question that it stands under: what that asks, it answers
-    without saying it again. ``brought`` sentences are in it for what it points back to; ``leans``: not all of that is."""
+    without saying it again. ``brought`` sentences are in it for what it points back to; ``leans``: not all of that is.
+    ``announced``: what it stands under asks what was asked."""
 
     start: int
     end: int
     under: frozenset[str]
     leans: bool = False
     brought: int = 0
+    announced: bool = False
 
 
 def best_quote(
@@ -77,35 +81,39 @@ def best_quote(
         start = told.asked[start]  # "No." says nothing without its question
     good = is_enough(text[start:end]) and not is_scrap(text, told.spans[first], told.spans[last])
     brought = max(0, chosen_first - first)
-    return Quoted(start, end, told.under[first], told.leans(first), brought) if good else None
+    under, announced = told.under[first], told.announced[first]
+    return Quoted(start, end, under, told.leans(first), brought, announced) if good else None
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What a passage says: ``spans`` are its sentences, ``under`` the stems of what each stands under, ``asked`` where
-    the question begins that the sentence at a place is the first to answer."""
+    """What a passage says: ``spans`` are its sentences, ``under`` the stems of what each stands under, ``announced``
+    whether that asks what was asked, ``asked`` where the question begins that the sentence at a place is the first to
+    answer."""
 
     text: str
     spans: list[Span]
     under: list[frozenset[str]]
+    announced: list[bool]
     asked: dict[int, int]
 
     @classmethod
     def of(
         cls, text: str, span: Span, weights: Mapping[str, float], expected: re.Pattern[str] | None
     ) -> _Told:
-        told = cls(text, [], [], {})
-        above: frozenset[str] = frozenset()
+        told = cls(text, [], [], [], {})
+        above, announced = frozenset[str](), False
         question = -1
         for unit in _units(text, span):
             if text[unit.start] == "#" or text[unit.end - 1] == "?":
-                above = _above(text[unit.start : unit.end], weights, expected)
+                above, announced = _above(text[unit.start : unit.end], weights, expected)
                 question = unit.start if text[unit.start] != "#" else -1
                 continue
             if question >= 0:
                 told.asked[unit.start] = question
                 question = -1
             told.spans.append(unit)
+            told.announced.append(announced)
             named = headers(text, unit.start, unit.end) if " | " in text[unit.start : unit.end] else ()
             told.under.append(above | stems_of(" ".join(named)) if named else above)
         return told
@@ -116,7 +124,8 @@ class _Told:
         """The first and the last sentence of the best run."""
         text, spans, under = self.text, self.spans, self.under
         held = [stems_of(text[s.start : s.end]) for s in spans]
-        answering = [self._answers(place, held[place], weights, expected) for place in range(len(spans))]
+        fitting = [self._fits(place, expected) for place in range(len(spans))]
+        apart = stands_apart(expected)
         total = sum(weights.values())
         reasons = expected is not None and expected.pattern == REASON
         best: tuple[float, int, int] | None = None
@@ -134,27 +143,23 @@ class _Told:
                 said = present | context | under[first]
                 itself = total if explains else weight_of(weights, present)
                 value = (weight_of(weights, said) + 0.2 * itself) / total - loose
+                own = present | under[first] if expected is YES_OR_NO else present
+                answers = any(fitting[first : last + 1]) and (apart or not own.isdisjoint(weights))
+                announced = self.announced[first]
                 # An explanation takes its time, and a reason stands beside what it is the reason of.
-                takes_time = under[first] >= weights.keys() or (
-                    reasons and not any(answering[first : last + 1])
-                )
+                takes_time = under[first] >= weights.keys() or announced or (reasons and not answers)
                 longer = LONGER if takes_time else -LONGER
                 value += longer * (last - first) - 0.0001 * length
-                value += ANSWERS * any(answering[first : last + 1])
+                value += ANSWERS * (answers or announced)
                 value -= SCRAP * is_scrap(text, spans[first], spans[last])
                 value -= SCRAP * (not is_enough(text[spans[first].start : spans[last].end]))
                 if best is None or value > best[0] + 1e-9:
                     best = value, first, last
         return best[1:] if best else None
 
-    def _answers(
-        self, place: int, held: set[str], weights: Mapping[str, float], expected: re.Pattern[str] | None
-    ) -> bool:
-        """Whether a sentence holds what is expected of an answer, and a word of what is asked where that is needed."""
+    def _fits(self, place: int, expected: re.Pattern[str] | None) -> bool:
+        """Whether a sentence holds what is expected of an answer."""
         span = self.spans[place]
-        own = held | self.under[place] if expected is YES_OR_NO else held
-        if not stands_apart(expected) and own.isdisjoint(weights):
-            return False
         described = expected is TO_DO and term_start(self.text, span.start) < span.start
         return described or fits(expected, self.text[span.start : span.end])
 
@@ -242,14 +247,24 @@ def _is_next_item(text: str, one: Span, other: Span) -> bool:
     )
 
 
-def _above(heading: str, weights: Mapping[str, float], expected: re.Pattern[str] | None) -> frozenset[str]:
-    """What a heading or question spares the sentences under it: its own words, and of a question that asks how
-    something goes all words, where it announces just that of nothing else."""
+def _above(
+    heading: str, weights: Mapping[str, float], expected: re.Pattern[str] | None
+) -> tuple[frozenset[str], bool]:
+    """What a heading or question spares the sentences under it, and whether it asks what was asked: its own words, and
+    of a question that asks how something goes all words, where it announces just that of nothing else. "Who designed
+    it" spares that somebody built it; "Why it was built" does not, where it was asked who did."""
     said = stems_of(heading)
     about = {stem(w) for w in content_words(heading)} - _WORKING
     if expected in TELLS_HOW and EXPLAINED.search(heading) and about and about <= weights.keys():
-        return frozenset(said | weights.keys())
-    return frozenset(said)
+        return frozenset(said | weights.keys()), True
+    asks = expected_answer(heading)
+    if asks is None or expected is None or not about:
+        return frozenset(said), False
+    meant = {term for term in weights if not about.isdisjoint(related(term))}
+    if asks is not expected:
+        return frozenset(said - {stem(w) for w in content_words(heading) if w.islower()}), False
+    announces = bool(meant) and about <= {other for term in meant for other in related(term)}
+    return frozenset(said | meant) if announces else frozenset(said), announces
 
 
 def _is_undated(text: str, first: Span, last: Span, years: set[str]) -> bool:

@@ -139,16 +139,26 @@ def _is_whole(text: str, start: int, end: int) -> bool:
 
 def _first_of_table(text: str, begin: int) -> str:
     """The first line of the run of rows that the line at ``begin`` stands in; empty when it is too far above."""
-    first, limit = begin, begin - FAR
-    while first > 0:
+    first, limit, known = begin, begin - FAR, _firsts(text)
+    while first > 0 and first not in known:
         above = text.rfind("\n", 0, first - 1) + 1
         if not is_row(text[above : first - 1]):
             break
         if above < limit:
+            known[begin] = -1
             return ""
         first = above
+    first = known[begin] = known.get(first, first)
+    if first < max(0, limit):
+        return ""
     stop = text.find("\n", first)
     return text[first : len(text) if stop < 0 else stop]
+
+
+@lru_cache(maxsize=1)
+def _firsts(text: str) -> dict[int, int]:  # noqa: ARG001 - it is what is remembered by
+    """Where the tables begin of rows that were looked at, by where these begin; -1 for too far above."""
+    return {}
 
 
 def _cells(row: str) -> list[str]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from deep_research.evidence.names import asked_names
 from deep_research.evidence.question import asked_terms, is_own
-from deep_research.evidence.ranking import Passage, stems_of
-from deep_research.evidence.text import DECADE
+from deep_research.evidence.ranking import Passage
+from deep_research.evidence.text import DECADE, STOP_WORDS, stem
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
 
 
@@ -25,12 +25,13 @@ class Aspect:
 
     @property
     def names(self) -> list[set[str]]:
-        """The stems of each name of several words."""
-        return [
-            stems_of(name)
+        """The stems of each name of several words, without the small ones: titles are not looked through for these."""
+        named = (
+            {stem(word) for word in name.split() if word not in STOP_WORDS}
             for name in asked_names(self.query)
-            if " " in name and not any(c.isdigit() for c in name)
-        ]
+            if not any(c.isdigit() for c in name)
+        )
+        return [name for name in named if len(name) > 1]
 
 
 def aspects_of(handoff: AnalyzerInput) -> list[Aspect]:
@@ -46,7 +47,7 @@ def aspects_of(handoff: AnalyzerInput) -> list[Aspect]:
 @dataclass(frozen=True, slots=True)
 class Batch:
     """What was scanned: the passages with wanted terms, the wanted terms of each title, and the question's
-    terms by weight and rarity."""
+    terms by weight and rarity; of what was drawn, what it stands ``under``, and whether that asks what was asked."""
 
     handoff: AnalyzerInput
     found: list[Passage]
@@ -55,6 +56,7 @@ class Batch:
     phrases: frozenset[tuple[str, str]] = frozenset()
     wants_lists: bool = False
     under: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+    announced: set[tuple[str, int]] = field(default_factory=set)
 
 
 def times(weights: Mapping[str, float], rarity: Mapping[str, float]) -> dict[str, float]:

@@ -70,6 +70,8 @@ def chained(
     if wanted(question) and not fits(expected_answer(question), found[-1].quotes[0].quote):
         return []  # where a date is asked for, what tells none is no end
     together = set[str]().union(*(_said(f, sources) for f in found))
+    if alone and not asked.words.keys() - asked.relations <= together:
+        return []  # a passage has the name, and what was drawn from it has not
     best = max((_said(f, sources) for f in others), key=asked.share, default=set[str]())
     if not (asked.words.keys() - asked.relations) & best <= together:
         return []  # another finding is nearer to what the question names

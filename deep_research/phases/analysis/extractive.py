@@ -72,6 +72,7 @@ BESIDES = 0.3  # of what the best finding says of the question besides its names
 LIST_PENALTY = 0.1  # a list has many words, and some of them by chance
 ROW_PENALTY = 0.1  # a row of a table reads worse than a sentence that says the same
 FITTING = 0.15  # of relevance, for holding what is expected of an answer
+ANNOUNCED = 0.2  # of relevance, for standing under what asks what was asked
 LEANING = 0.15  # of relevance, for pointing back to what is not in the quote
 BROUGHT = 0.01  # of relevance, for each sentence that only says what the others point back to
 FINDINGS_PER_ASPECT = 6
@@ -184,18 +185,26 @@ def _to_the_point(
 def _without_outdone(
     drawn: list[AnalyzedFinding], aspect: Aspect, weights: Mapping[str, float], batch: Batch
 ) -> list[AnalyzedFinding]:
-    """The best, and of the others those that are not `outdone` by it where the question has one answer."""
-    if not drawn or aspect.later or not is_narrow(aspect.query):
+    """The best, and of the others those that are not `outdone` by it where the question has one answer, or the best
+    stands under what asks the same."""
+
+    def announced(finding: AnalyzedFinding) -> bool:
+        quote = finding.quotes[0]
+        return (quote.source_id, quote.start) in batch.announced
+
+    if not drawn or aspect.later or not (is_narrow(aspect.query) or announced(drawn[0])):
         return drawn
     expected = expected_answer(aspect.query)
 
     def said(finding: AnalyzedFinding) -> Said:
         stems = stems_of(unlabelled(finding.content)) | said_above(finding, batch)
         return Said(
-            frozenset(stems & weights.keys()), fits(expected, finding.content), term_in(finding.content)
+            frozenset(stems & weights.keys()),
+            announced(finding) or (fits(expected, finding.content) and not announced(drawn[0])),
+            term_in(finding.content),
         )
 
-    best, by_value = said(drawn[0]), wants_a_value(aspect.query)
+    best, by_value = said(drawn[0]), wants_a_value(aspect.query) or announced(drawn[0])
     apart = stands_apart(expected)
 
     def stays(finding: AnalyzedFinding) -> bool:
@@ -215,13 +224,15 @@ def _draw(
     quote = best_quote(source.content, passage, weights, context, expected)
     if quote is None:
         return None
-    start, end, under, leans, brought = quote
+    start, end, under, leans, brought, announced = quote
     text = source.content[start:end]
     if is_debris(text) or (DECADE.search(aspect.query) and _is_of_another_time(expected, text)):
         return None
     said = stems_of(text)
     own = said | under | decades(weights, text)
     batch.under[source.id, start] = under
+    if announced:
+        batch.announced.add((source.id, start))
     reach = coverage(weights, own | context)
     named = {term: weight for term, weight in aspect.weights.items() if weight >= NAME_WEIGHT}
     if reach < MIN_SUPPORT or not own & weights.keys():
@@ -244,6 +255,7 @@ def _draw(
         relevance=round(
             relevance(aspect, weights, own | context, source.title, text, batch, described=described)
             + FITTING * (fits(expected, text) or (expected is TO_DO and described))
+            + ANNOUNCED * announced
             - ROW_PENALTY * (" | " in text)
             - LEANING * leans
             - BROUGHT * brought

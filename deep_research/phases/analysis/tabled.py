@@ -30,8 +30,9 @@ _SILENT = COMPARING | ASKING_WORDS | {"list", "table"}  # words that ask for it
 
 def with_rows(handoff: AnalyzerInput, findings: Sequence[AnalyzedFinding]) -> list[AnalyzedFinding]:
     """The findings, and where two things are compared, the rows of tables that have both; else the rows of tables with
-    columns for what is asked. A row that was found already is the row of its table."""
-    rows = list(_rows(handoff))
+    columns for what is asked, or of the table of which the best finding is one row among others that say the same. A
+    row that was found already is the row of its table."""
+    rows = list(_rows(handoff)) or list(_of_one_table(handoff, findings))
     contents = {row.content for row in rows}
     return [*(finding for finding in findings if finding.content not in contents), *rows]
 
@@ -44,6 +45,23 @@ def _rows(handoff: AnalyzerInput) -> Iterator[AnalyzedFinding]:
         )
         for start, end in spans:
             yield _finding(handoff, source, start, end, BESIDE if names else LISTED)
+
+
+def _of_one_table(handoff: AnalyzerInput, findings: Sequence[AnalyzedFinding]) -> Iterator[AnalyzedFinding]:
+    """The rows of the table that the best finding is a row of, where most of them say of the question what it says."""
+    best = findings[0] if findings else None
+    source = next((s for s in handoff.sources if best and s.id in best.source_ids), None)
+    if best is None or source is None or " | " not in best.quotes[0].quote:
+        return
+    start, end = best.quotes[0].start, best.quotes[0].start + len(best.quotes[0].quote)
+    wanted = question_terms(handoff.original_query).keys() - stems_of(source.title)
+    said = wanted & stems_of(source.content[start:end])
+    for _, rows in tables(source.content):
+        if said and any(first < end and start < last for first, last in rows) and len(rows) <= MOST_ROWS:
+            same = [row for row in rows if said <= stems_of(source.content[slice(*row)])]
+            if len(same) > 1 and 2 * len(same) > len(rows):
+                yield from (_finding(handoff, source, *row, LISTED) for row in rows)
+            return
 
 
 def _listed(question: str, source: SourceText) -> list[tuple[int, int]]:

@@ -69,6 +69,8 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     if 0 < len(rows) < len(told):
         told = [s for s in told if not any(s is row for row in rows)]
         tables, shown = [*tables, *whole], [*shown, *rows]
+    elif len(whole) == 2 and told is not withdrawn and not tables:
+        told, tables, shown = [], whole[1:], rows  # one table says it all, and needs no heading besides
     beside = (tables or _table(handoff, told)) + conflicts(
         handoff.contradictions, handoff.findings, handoff.sources
     )
