@@ -79,7 +79,7 @@ def best_quote(
     start, end = term_start(text, told.spans[first].start), told.spans[last].end
     if start in told.asked and YES_OR_NO.match(text, start):
         start = told.asked[start]  # "No." says nothing without its question
-    good = is_enough(text[start:end]) and not is_scrap(text, told.spans[first], told.spans[last])
+    good = _is_enough(text, start, end) and not is_scrap(text, told.spans[first], told.spans[last])
     brought = max(0, chosen_first - first)
     under, announced = told.under[first], told.announced[first]
     return Quoted(start, end, under, told.leans(first), brought, announced) if good else None
@@ -152,7 +152,7 @@ class _Told:
                 value += longer * (last - first) - 0.0001 * length
                 value += ANSWERS * (answers or announced)
                 value -= SCRAP * is_scrap(text, spans[first], spans[last])
-                value -= SCRAP * (not is_enough(text[spans[first].start : spans[last].end]))
+                value -= SCRAP * (not _is_enough(text, spans[first].start, spans[last].end))
                 if best is None or value > best[0] + 1e-9:
                     best = value, first, last
         return best[1:] if best else None
@@ -245,6 +245,12 @@ def _is_next_item(text: str, one: Span, other: Span) -> bool:
     return ITEM_MARK.fullmatch(text[one.end : other.start].lstrip(" ")) is not None or (
         text[one.end - 1] != ":" and flows(text, one, other)
     )
+
+
+def _is_enough(text: str, start: int, end: int) -> bool:
+    """Whether a quote says something by itself, a row of a table with the names of its cells."""
+    piece = text[start:end]
+    return is_enough(piece) or (" | " in piece and is_enough(" ".join((*headers(text, start, end), piece))))
 
 
 def _above(

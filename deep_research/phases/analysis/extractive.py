@@ -72,12 +72,17 @@ BESIDES = 0.3  # of what the best finding says of the question besides its names
 LIST_PENALTY = 0.1  # a list has many words, and some of them by chance
 ROW_PENALTY = 0.1  # a row of a table reads worse than a sentence that says the same
 FITTING = 0.15  # of relevance, for holding what is expected of an answer
+ONLY_DATED = 0.3  # of relevance, for a date and a name and no more, where no date is asked for
 ANNOUNCED = 0.2  # of relevance, for standing under what asks what was asked
 LEANING = 0.15  # of relevance, for pointing back to what is not in the quote
 BROUGHT = 0.01  # of relevance, for each sentence that only says what the others point back to
 FINDINGS_PER_ASPECT = 6
 FINDINGS_PER_SOURCE = 3
 CANDIDATES = 24
+# "1971 — The Flannan Isles, Outer Hebrides."
+_DATED_NAME = re.compile(
+    r"\W*(?:\d{1,2} )?(?:[A-Z]\w+ )?\d{4}\W+(?:(?:[A-Z][\w'’-]*|an?|and|at|in|of|off|on|the)(?:[\s,.]+|\Z)){1,12}"
+)
 
 
 class ExtractiveAnalyzer:
@@ -259,6 +264,7 @@ def _draw(
             - ROW_PENALTY * (" | " in text)
             - LEANING * leans
             - BROUGHT * brought
+            - ONLY_DATED * (expected is None and _DATED_NAME.fullmatch(text) is not None)
             - LIST_PENALTY * (is_list(text) and not batch.wants_lists),
             6,
         ),

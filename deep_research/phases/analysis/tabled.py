@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
+from deep_research.evidence.expecting import EXPLAINED, expected_answer
 from deep_research.evidence.names import key
 from deep_research.evidence.question import COMPARING, QuestionKind, compared, kind_of
 from deep_research.evidence.ranking import stems_of
@@ -25,6 +27,8 @@ LISTED = 0.8  # the same of a table whose columns are what is asked
 ALL_ASKED = 0.8  # of what is asked, that such columns name, with the title
 MOST_ROWS = 8
 MOST_LISTED = 24  # rows of such a table
+_WORK = stem("work")
+_TELLS_HOW = re.compile(r"\Ahow\b", re.IGNORECASE)
 _SILENT = COMPARING | ASKING_WORDS | {"list", "table"}  # words that ask for it
 
 
@@ -66,11 +70,18 @@ def _of_one_table(handoff: AnalyzerInput, findings: Sequence[AnalyzedFinding]) -
 
 def _listed(question: str, source: SourceText) -> list[tuple[int, int]]:
     """The rows of the first table of which two columns or more are named in the question, and which has with its title
-    nearly all that is asked: a list of heights for the heights of towers. A question for something by its name asks
-    for no list."""
+    nearly all that is asked: a list of heights for the heights of towers. For how a thing works it is a table about it
+    with a column for that. A question for something by its name asks for no list."""
     telling = {stem(word) for word in content_words(question) if word.casefold() not in _SILENT}
     wanted = {term: weight for term, weight in question_terms(question).items() if term in telling}
     title = stems_of(source.title)
+    if (
+        expected_answer(question) is EXPLAINED
+        and coverage({t: w for t, w in wanted.items() if t != _WORK}, title) >= ALL_ASKED
+    ):
+        for header, rows in tables(source.content):
+            if any(_TELLS_HOW.search(name) for name in header):
+                return rows[:MOST_LISTED]
     if kind_of(question) in (QuestionKind.HOW_TO, QuestionKind.CAUSE, QuestionKind.SURVEY) or any(
         weight >= NAME_WEIGHT and term not in title for term, weight in wanted.items()
     ):
