@@ -30,7 +30,7 @@ TITLES = 8  # of a first look
 
 def first_look(reading: Reading, question: str, *, exclude: frozenset[str]) -> FirstLook:
     """What the corpus says of a question. Raises `sqlite3.Error`."""
-    names = reading.spotted(question, any_case=True)
+    (names,) = reading.spotted([question], any_case=True)
     asked = dict.fromkeys(w.casefold() for w in words(question) if w.casefold() not in STOP_WORDS)
     terms = query_terms(question)
     best = titles_of_best(reading.connection, terms, TITLES, exclude=exclude) if terms else []
@@ -53,19 +53,27 @@ def with_links(
 ) -> list[Hit]:
     """The hits with their mentions, up to ``linked`` of the last ones replaced by documents that the others name.
     Raises `sqlite3.Error`."""
-    texts = [(hit.title, hit.matched) for hit in found[:LEADING]]
+    matched = [hit.matched for hit in found]
+    shown = [text[:_SPOTTED_IN] for text in matched]
+    leading = zip(found, matched, reading.names(shown[:LEADING]), strict=False)
     leads = followed(
         reading,
-        [(title, text, reading.names(text[:_SPOTTED_IN]).spots) for title, text in texts],
+        [(hit.title, text, named.spots) for hit, text, named in leading],
         {stem(term): reading.rarity(term) for term in terms},
         known=_ids(reading.connection, {hit.path for hit in found} | exclude),
         limit=linked,
     )
+    kept = max(0, limit - len(leads))
     hits = [
-        replace(hit, mentions=reading.names(hit.matched[:_SPOTTED_IN]).mentions)
-        for hit in found[: limit - len(leads)]
+        replace(hit, mentions=named.mentions)
+        for hit, named in zip(found, reading.names(shown[:kept]), strict=False)
     ]
-    return [*hits, *(_hit(reading, lead) for lead in leads)]
+    named_ones = [_hit(reading, lead) for lead in leads]
+    openings = reading.names([hit.matched[:_SPOTTED_IN] for hit in named_ones])
+    return [
+        *hits,
+        *(replace(hit, mentions=o.mentions) for hit, o in zip(named_ones, openings, strict=True)),
+    ]
 
 
 def _ids(connection: sqlite3.Connection, paths: Iterable[str]) -> frozenset[int]:
@@ -84,7 +92,6 @@ def _hit(reading: Reading, lead: Lead) -> Hit:
         "SELECT start, stop FROM passages WHERE id = ? AND document = ?", (first, lead.document)
     )
     spans = tuple(Span(start=start, end=stop) for start, stop in rows)
-    matched = "\n".join(text[span.start : span.end] for span in spans)
     return Hit(
         path=path,
         title=title,
@@ -94,7 +101,6 @@ def _hit(reading: Reading, lead: Lead) -> Hit:
         passages=spans,
         score=0.0,
         relevance=min(1.0, lead.value),
-        mentions=reading.names(matched[:_SPOTTED_IN]).mentions,
         via=lead.via,
     )
 

@@ -71,21 +71,17 @@ def _looked_at(token: str) -> _Word:
     return _Word(word, capital, telling(word), word not in STOP_WORDS or word in ("the", "a", "an"))
 
 
-def spotted(
-    connection: sqlite3.Connection, text: str, *, any_case: bool = False
-) -> list[tuple[str, Sequence[tuple[int, float]]]]:
-    """The names in ``text`` in order, each once, with the documents that bear them: those that some bear, longest
-    first where they overlap, and runs of capitalised words that none bears. With ``any_case`` known names need no
-    capitals, as in a question.
+Places = dict[tuple[int, int], str]  # the words of a text, from and to, that may be a name -> its key
 
-    Raises `sqlite3.Error`.
-    """
+
+def _places(text: str, *, any_case: bool) -> Places:
+    """What in a text may be a name that documents bear. With ``any_case`` it needs no capitals, as in a question."""
     tokens = _WORD.findall(text)
     looked = [_looked_at(token) for token in tokens]
     keys = [word.key for word in looked]
     told = [0, *accumulate(word.tells for word in looked)]
     closing = [place for place, word in enumerate(looked) if any_case or word.capital]
-    places: dict[tuple[int, int], str] = {}
+    places: Places = {}
     for n, start in enumerate(closing):
         if not looked[start].may_open:
             continue
@@ -96,7 +92,14 @@ def spotted(
                 break
             if told[last + 1] > told[start]:
                 places[start, last + 1] = " ".join(keys[start : last + 1])
-    bearers = known(connection, places.values())
+    return places
+
+
+def _named(
+    text: str, places: Places, bearers: Bearers, *, any_case: bool
+) -> list[tuple[str, Sequence[tuple[int, float]]]]:
+    """The names in a text in order, each once, with the documents that bear them: those that some bear, longest first
+    where they overlap, and, but for ``any_case``, runs of capitalised words that none bears."""
     borne = [(place, name) for place, name in places.items() if name in bearers]
     taken: set[int] = set()
     found: list[tuple[int, str]] = []
@@ -181,25 +184,28 @@ class Reading:
         """How telling a word is, 0 to 1."""
         return min(1.0, self._rarity(self.frequency(word)))
 
-    def spotted(self, text: str, *, any_case: bool = False) -> list[Spotted]:
-        """The names in a text; see `spotted`."""
+    def spotted(self, texts: Sequence[str], *, any_case: bool = False) -> list[list[Spotted]]:
+        """The names in each text, looked up for all of them at once."""
+        places = [_places(text, any_case=any_case) for text in texts]
+        bearers = known(self.connection, (name for held in places for name in held.values()))
         named = [
-            (name, _telling_words(name), bearers)
-            for name, bearers in spotted(self.connection, text, any_case=any_case)
+            _named(text, held, bearers, any_case=any_case) for text, held in zip(texts, places, strict=True)
         ]
-        held = self._frequencies(word for _, words, _ in named for word in words)
+        words = {name: _telling_words(name) for names in named for name, _ in names}
+        held = self._frequencies(word for several in words.values() for word in several)
+        rarest = {name: min(held[word] for word in several) for name, several in words.items()}
         return [
-            Spotted(name, bearers, self._weight(min(held[w] for w in words), name, len(bearers)))
-            for name, words, bearers in named
+            [Spotted(name, by, self._weight(rarest[name], name, len(by))) for name, by in names]
+            for names in named
         ]
 
-    def names(self, matched: str) -> NamesOfText:
-        """The names in what was matched of a text."""
-        held = self._known.names.get(matched)
-        if held is None:
-            spots = self.spotted(matched)
-            held = self._known.names[matched] = NamesOfText(spots, most_telling(spots))
-        return held
+    def names(self, matched: Sequence[str]) -> list[NamesOfText]:
+        """The names in what was matched of each text."""
+        held = self._known.names
+        missing = [text for text in dict.fromkeys(matched) if text not in held]
+        for text, spots in zip(missing, self.spotted(missing), strict=True):
+            held[text] = NamesOfText(spots, most_telling(spots))
+        return [held[text] for text in matched]
 
     def openings(self, documents: Iterable[int]) -> dict[int, frozenset[str]]:
         """The words of the titles and of the first some thousand characters of documents."""
