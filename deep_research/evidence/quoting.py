@@ -39,6 +39,7 @@ EXPLAINING_SENTENCES = 6  # of a quote that explains
 MOST_BEFORE = 2  # sentences that a quote takes along for what it points back to
 ANSWERS = 0.15  # for holding what is expected of an answer, beside a word of the question
 _WORKING = frozenset(stem(w) for w in ["work", "working", "mechanism", "principle", "steps"])
+MAX_HEADING = 200  # characters of one that asks something
 LEANS = 0.15  # what it costs to point back to what cannot be taken along
 SCRAP = 0.3  # what it costs to be a heading, a fragment, a name and no more
 LONGER = 0.03  # what a further sentence of a quote costs
@@ -263,7 +264,8 @@ def _above(
     about = {stem(w) for w in content_words(heading)} - _WORKING
     if expected in TELLS_HOW and EXPLAINED.search(heading) and about and about <= weights.keys():
         return frozenset(said | weights.keys()), True
-    asks = expected_answer(heading)
+    # A title counts as such: a page is no better for being called like the question.
+    asks = None if heading.startswith("# ") or len(heading) > MAX_HEADING else expected_answer(heading)
     if asks is None or expected is None or not about:
         return frozenset(said), False
     meant = {term for term in weights if not about.isdisjoint(related(term))}

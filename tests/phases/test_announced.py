@@ -36,6 +36,14 @@ def test_a_heading_that_asks_something_else_lends_its_words_to_that_alone(analyz
     )
 
 
+def test_a_page_is_no_better_for_being_called_like_the_question(analyzed):
+    question = "Who designed the Orrel light?"
+    told = "In the end Ann Mole designed the Orrel light for the town."
+    found = analyzed(question, ("A", f"# {question}\n\n{told}\n"), ("A", f"# On the light\n\n{told}\n"))
+    assert len(found) == 2
+    assert found[0].relevance == found[1].relevance
+
+
 def test_what_stands_under_the_same_question_about_another_thing_is_no_answer(analyzed):
     found = analyzed("Who built the Penryn mill?", ("The Orrel light", BUILT))
     assert not any("Ann Mole" in finding.content for finding in found)

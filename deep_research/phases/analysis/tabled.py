@@ -28,7 +28,7 @@ ALL_ASKED = 0.8  # of what is asked, that such columns name, with the title
 MOST_ROWS = 8
 MOST_LISTED = 24  # rows of such a table
 _WORK = stem("work")
-_TELLS_HOW = re.compile(r"\Ahow\b", re.IGNORECASE)
+_TELLS_HOW = re.compile(r"\bhow\b.{0,30}\bworks?\b|\b(?:working|mechanism|principle)\b", re.IGNORECASE)
 _SILENT = COMPARING | ASKING_WORDS | {"list", "table"}  # words that ask for it
 
 
