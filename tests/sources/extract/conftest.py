@@ -131,6 +131,4 @@ def running() -> list[int]:
 
 @pytest.fixture
 def children() -> Callable[[], list[int]]:
-    """Those that were not there before the test: one of another test may be idle still."""
-    before = set(running())
-    return lambda: [child for child in running() if child not in before]
+    return running
