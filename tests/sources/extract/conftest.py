@@ -115,7 +115,8 @@ def naughty(
 
 
 def running() -> list[int]:
-    """The children of this process that read documents, those that ended unnoticed among them."""
+    """The children of this process that read documents, those among them that are just ending, or ended unnoticed:
+    these have no command line any more."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdecimal():
@@ -124,7 +125,7 @@ def running() -> list[int]:
                 line = Path(f"/proc/{name}/cmdline").read_bytes()
             except OSError:
                 continue
-            if int(status[1]) == os.getpid() and (status[0] == "Z" or b"worker" in line):
+            if int(status[1]) == os.getpid() and (not line or b"worker" in line):
                 found.append(int(name))
     return found
 
