@@ -28,7 +28,7 @@ ALL_ASKED = 0.8  # of what is asked, that such columns name, with the title
 MOST_ROWS = 8
 MOST_LISTED = 24  # rows of such a table
 _WORK = stem("work")
-_TELLS_HOW = re.compile(r"\bhow\b.{0,30}\bworks?\b|\b(?:working|mechanism|principle)\b", re.IGNORECASE)
+_HOW_IT_WORKS = re.compile(r"\bhow\b.{0,30}\bworks?\b|\b(?:working|mechanism|principle)\b", re.IGNORECASE)
 _SILENT = COMPARING | ASKING_WORDS | {"list", "table"}  # words that ask for it
 
 
@@ -80,7 +80,7 @@ def _listed(question: str, source: SourceText) -> list[tuple[int, int]]:
         and coverage({t: w for t, w in wanted.items() if t != _WORK}, title) >= ALL_ASKED
     ):
         for header, rows in tables(source.content):
-            if any(_TELLS_HOW.search(name) for name in header):
+            if any(_HOW_IT_WORKS.search(name) for name in header):
                 return rows[:MOST_LISTED]
     if kind_of(question) in (QuestionKind.HOW_TO, QuestionKind.CAUSE, QuestionKind.SURVEY) or any(
         weight >= NAME_WEIGHT and term not in title for term, weight in wanted.items()
