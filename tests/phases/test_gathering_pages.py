@@ -109,6 +109,24 @@ def one(journal):
     return source
 
 
+class Watched(MemoryJournal):
+    recorded = ()
+
+    async def record(self, *events, contents=()):
+        self.recorded += events
+        await super().record(*events, contents=contents)
+
+
+def test_what_is_to_be_known_of_a_provider_is_said_once_for_all_searches():
+    provider = Found(page(1))
+    provider.notes = ("2 files were not read: a.pdf (a damaged PDF) and b.txt (no readable text in it).",)
+    sub_queries = tuple(SubQuery(id=f"subq-{n}", query=f"Bell Rock {n}") for n in range(3))
+    journal = Watched(DeepResearchState(query="q", sub_queries=sub_queries))
+    asyncio.run(GatheringPhase(SearchGatherer([provider])).run(journal.state, journal))
+    limits = [event.limit for event in journal.recorded if event.name == "limit.reached"]
+    assert limits == [Limit(name="sources", message=provider.notes[0])]
+
+
 def test_a_page_that_was_found_is_read_and_kept_with_its_snapshot():
     journal = gathered(Found(page(1, snippet="A tower.")), Site({at(1): TEXT}))
     source = one(journal)

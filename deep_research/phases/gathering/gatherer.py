@@ -115,7 +115,7 @@ class SearchGatherer:
         return GathererOutput(
             sources=tuple(sources),
             stats=GatherStats(queries_executed=1, sources_collected=len(sources)),
-            notes=(*self._notes, *found.failures),
+            notes=(*self._notes, *found.failures, *found.notes),
             unread=tuple(unread),
             wordings=tuple(tried),
             fetches=fetching.made,
@@ -131,7 +131,7 @@ class SearchGatherer:
         own = [result for result in found.results if result.kind is SourceKind.DOCUMENT]
         match = _match(request.query, found.results)
         tried: list[str] = []
-        failures = list(found.failures)
+        failures, notes = list(found.failures), list(found.notes)
         while match in (Match.EMPTY, Match.OFF_TOPIC) and len(tried) < most:
             # One word alone finds something where nothing was found, and seldom something to the point.
             others = wordings(request.query, tried, least=1 if match is Match.EMPTY else 2)
@@ -144,10 +144,11 @@ class SearchGatherer:
                 failures.append(error.problem)
                 break
             failures += again.failures
+            notes += again.notes
             verdict = _match(request.query, again.results)
             if verdict is Match.GOOD or (match is Match.EMPTY and verdict is not Match.EMPTY):
                 found, match = Found(tuple(fused([own, again.results]))), verdict
-        return Found(found.results, tuple(dict.fromkeys(failures))), tried
+        return Found(found.results, tuple(dict.fromkeys(failures)), tuple(dict.fromkeys(notes))), tried
 
 
 def _match(query: str, results: Sequence[SearchResult]) -> Match:

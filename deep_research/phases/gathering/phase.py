@@ -42,9 +42,12 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         earlier = {i for s in state.sub_queries if s.iteration < state.iteration for i in s.source_ids}
         known = frozenset(canonical_url(s.url) for s in state.sources if s.url and s.id in earlier)
         unmade: list[tuple[SubQuery, BudgetError]] = []
+        told = {limit.message for limit in state.limits}  # several sub-queries have the same to say
         await together(
             (
-                partial(self._unit, self.handoff(each, state, known), each, state, journal, models, unmade)
+                partial(
+                    self._unit, self.handoff(each, state, known), each, state, journal, models, unmade, told
+                )
                 for each in pending
             ),
             at_once=self.limits.max_concurrent,
@@ -69,8 +72,10 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         journal: Journal,
         models: RunModels | None,
         unmade: list[tuple[SubQuery, BudgetError]],
+        told: set[str],
     ) -> None:
-        """Searches, unless a budget that is shared with other runs does not allow it: that joins ``unmade``."""
+        """Searches, unless a budget that is shared with other runs does not allow it: that joins ``unmade``. What the
+        notes say is said once: ``told`` is what was."""
         purse = _purse(models)
         refusal = purse.take("max_searches")
         if refusal is not None:
@@ -101,7 +106,9 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
                 fetches=answer.fetches,
             )
         ]
-        events += [LimitReached(limit=Limit(name="sources", message=note)) for note in notes]
+        new = [note for note in dict.fromkeys(notes) if note not in told]
+        told.update(new)
+        events += [LimitReached(limit=Limit(name="sources", message=note)) for note in new]
         events += _unread(answer, state.options.budget.max_fetches)
         await journal.record(*events, contents=contents)
 

@@ -25,10 +25,13 @@ from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.plaintext import one_line
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
+from deep_research.sources.search.pool import listed
 from deep_research.state import FirstLook, Mention, SourceKind, SourceQuality
 from deep_research.state.identity import sha256_hex
 
 SNIPPET_LENGTH = 300
+NAMED = 5  # files that a note names
+SHOWN = 80  # characters of a name there
 LINKED = 0.4  # at most so much of the results are documents that the others name
 
 _HEADING_MARK = re.compile(r"^#{1,6} ", re.MULTILINE)
@@ -103,6 +106,7 @@ class LocalCorpus(SearchProvider):
                 self._roots = self._roots or self._found()
                 self._prepared_at = time.monotonic()
                 self._report = _summed([self._refresh(root) for root in self._roots])
+                self.notes = _of_skipped(self._report.skipped)
             return self._report
 
     def _found(self) -> list[Root]:
@@ -241,6 +245,18 @@ def _prefixes(paths: Sequence[str]) -> list[str]:
         taken.add(unique)
         prefixes.append(f"{unique}/")
     return prefixes
+
+
+def _of_skipped(skipped: Sequence[Skipped]) -> tuple[str, ...]:
+    if not skipped:
+        return ()
+    named = [
+        f"{one_line(file.path, SHOWN)} ({file.why})"
+        for file in sorted(skipped, key=lambda file: file.path)[:NAMED]
+    ]
+    more = len(skipped) - len(named)
+    files = listed([*named, f"{more} more"] if more else named)
+    return (f"{'A file was' if len(skipped) == 1 else f'{len(skipped)} files were'} not read: {files}.",)
 
 
 def _summed(reports: Sequence[IndexReport]) -> IndexReport:

@@ -138,6 +138,10 @@ class Service:
         return bool(getattr(self.provider, "local", False))
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(map(str, getattr(self.provider, "notes", ())))
+
+    @property
     def types(self) -> frozenset[str]:
         return frozenset(getattr(self.provider, "types", SearchProvider.types))
 

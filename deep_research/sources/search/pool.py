@@ -15,15 +15,18 @@ from deep_research.sources.search.policy import Service
 from deep_research.state import FirstLook
 
 _T = TypeVar("_T")
-_Lane = tuple[list[list[SearchResult]], list[tuple[str, SearchError]]]  # answers, and by name who failed how
+_Answers = list[tuple[Service, list[SearchResult]]]
+_Lane = tuple[_Answers, list[tuple[str, SearchError]]]  # the latter: by name who failed how
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found, best first, each thing once. ``failures`` say who did not answer."""
+    """What a search found, best first, each thing once. ``failures`` say who did not answer, ``notes`` what is to be
+    known of those who did."""
 
     results: tuple[SearchResult, ...]
     failures: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +48,7 @@ class SearchPool:
         if corpus and self.corpus is not None:
             lanes.insert(0, self._documents(self.corpus, request))
         answers = await _together(lanes)
-        lists = [results for found, _ in answers for results in found]
+        lists = [results for found, _ in answers for _, results in found]
         errors = [named for _, failed in answers for named in failed]
         failures = tuple(dict.fromkeys(error.problem for _, error in errors))
         if not lists:
@@ -58,7 +61,8 @@ class SearchPool:
                 " ".join(failures) or "There is no search provider.",
                 hint="Resume the run when the service is back.",
             )
-        return Found(tuple(fused(lists)), failures)
+        notes = dict.fromkeys(note for found, _ in answers for service, _ in found for note in service.notes)
+        return Found(tuple(fused(lists)), failures, tuple(notes))
 
     async def look(self, question: str) -> FirstLook | None:
         """What the documents say of a question before it is researched: of the corpus, else of the first provider
@@ -94,7 +98,7 @@ class SearchPool:
 
     async def _documents(self, corpus: Service, request: SearchRequest) -> _Lane:
         try:
-            return [await corpus.search(request, last=True)], []
+            return [(corpus, await corpus.search(request, last=True))], []
         except SearchError as error:
             return [], [(corpus.name, error)]
 
@@ -102,9 +106,9 @@ class SearchPool:
         waiting = self._order(kind)
         if kind is not None:
             request = replace(request, source_types=(kind,))
-        answers: list[list[SearchResult]] = []
+        answers: _Answers = []
         failures: list[tuple[str, SearchError]] = []
-        while waiting and (needed := self.fanout - sum(map(bool, answers))) > 0:
+        while waiting and (needed := self.fanout - sum(bool(found) for _, found in answers)) > 0:
             # Who rests is asked when nobody else has answered.
             ready = [service for service in waiting if not service.health.rest]
             asked = ready[:needed] or ([] if answers else waiting[:1])
@@ -118,7 +122,7 @@ class SearchPool:
                 if isinstance(answer, SearchError):
                     failures.append((service.name, answer))
                 else:
-                    answers.append(answer)
+                    answers.append((service, answer))
         return answers, failures
 
     def _order(self, kind: str | None) -> list[Service]:

@@ -40,6 +40,19 @@ def test_the_report_goes_to_stdout_and_all_else_to_stderr(cli: Cli) -> None:
     assert "Completed: 3 sources" in done.err
 
 
+def test_files_that_could_not_be_read_are_named_while_it_runs_and_in_the_report(
+    plain: Cli, tmp_path: Path
+) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "good.md").write_text("# Bell Rock\n\nThe Bell Rock lighthouse is 35 metres tall.\n")
+    (folder / "bad.pdf").write_bytes(b"%PDF-1.7 and no more")
+    done = plain("run", "How tall is the Bell Rock lighthouse?", "--corpus", str(folder))
+    said = "A file was not read: bad.pdf (a damaged PDF)."
+    assert (done.code, done.err.count(said), done.out.count(said)) == (0, 1, 1)
+    assert "35 metres" in done.out
+
+
 def test_the_last_line_counts_what_there_is_and_says_how_to_show_it_again(cli: Cli) -> None:
     done = cli("run", QUESTION)
     last = done.err.splitlines()[-1]

@@ -112,6 +112,38 @@ def test_what_could_not_be_read_is_listed_with_its_reason(
         Skipped("long.txt", "more than 100 bytes of text"),
         Skipped("pipe.md", "not a regular file"),
     )
+    assert corpus.notes == (
+        "5 files were not read: empty.html (no readable text in it), image.txt (binary data, not text), link.md (a"
+        " symbolic link; links are not followed), long.txt (more than 100 bytes of text) and pipe.md (not a regular"
+        " file).",
+    )
+
+
+def test_of_many_files_that_could_not_be_read_a_few_are_named(
+    root: Path, data: Path, corpora: list[LocalCorpus]
+) -> None:
+    (root / "good.md").write_text("walrus")
+    for number in range(1_000):
+        (root / f"{number:03}{'x' * 200}.md").write_bytes(b"\0\0")
+    corpora.append(corpus := LocalCorpus(root, data_dir=data))
+    assert corpus.notes == ()
+    corpus.prepare()
+    (note,) = corpus.notes
+    assert (note[:29], note[-30:]) == (
+        "1000 files were not read: 000",
+        "ary data, not text) and 995 more."[-30:],
+    )
+    assert len(note) < 700
+
+
+def test_all_files_were_read_and_there_is_nothing_to_note(
+    root: Path, data: Path, corpora: list[LocalCorpus]
+) -> None:
+    (root / "good.md").write_text("walrus")
+    (root / "picture.png").write_bytes(b"\0\0")
+    corpora.append(corpus := LocalCorpus(root, data_dir=data))
+    corpus.prepare()
+    assert corpus.notes == ()
 
 
 def test_a_whole_run_opens_nothing_outside_the_root_and_the_data(

@@ -291,6 +291,23 @@ def test_several_are_asked_at_once_and_make_one_list(service):
     assert titles(found(pool_of(*services, fanout=2))) == ["one", "two"]
 
 
+def test_what_is_to_be_known_of_a_service_comes_with_its_answers_alone(service):
+    class Noted(Told):
+        def __init__(self, answer, note, **more):
+            super().__init__(answer, **more)
+            self.notes = (note, "Both say so.")
+
+    one, two, three = (
+        Noted(BUSY, "Busy."),
+        Noted(pages("two"), "Ends in 2020."),
+        Noted(pages("three"), "Not asked."),
+    )
+    assert found(pool_of(*map(service, (one, two, three)))).notes == ("Ends in 2020.", "Both say so.")
+    documents = service(Noted([], "A file was not read."))
+    outcome = found(pool_of(service(two), corpus=documents))
+    assert outcome.notes == ("A file was not read.", "Both say so.", "Ends in 2020.")
+
+
 def test_when_one_of_several_fails_another_takes_its_place(service):
     services = [service(Told(answer)) for answer in (BUSY, pages("two"), pages("three"))]
     assert titles(found(pool_of(*services, fanout=2))) == ["two", "three"]
