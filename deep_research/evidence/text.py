@@ -153,29 +153,45 @@ def _standing_for() -> dict[str, tuple[str, ...]]:
 
 @cache
 def _openings() -> dict[str, frozenset[str]]:
-    """For each stem of a row, the two letters its words may begin with."""
+    """For each stem of a row, what its words may begin with."""
     found: dict[str, set[str]] = {}
     for word in _VARIANTS:
-        found.setdefault(stem(word), set()).add(word[:2])
+        found.setdefault(stem(word), set()).add(word[:3])
     return {key: frozenset(openings) for key, openings in found.items()}
 
 
+def beginning(stem: str) -> str:
+    """What every word of a stem begins with, two or three letters: stemming changes the end and keeps what is before."""
+    return stem[:3] if len(stem) > 3 else stem[:2]
+
+
 class StemFinder:
-    """Which of the wanted stems a text has. Stemming is slow and keeps a word's first letters, so only words that
-    begin like a wanted stem are stemmed."""
+    """Which of the wanted stems a text has. Stemming is slow, so only words that begin like a wanted stem are stemmed."""
 
     def __init__(self, wanted: Iterable[str]) -> None:
         self._wanted = frozenset(wanted)
         rows = _openings()
-        self._begin = {two for key in self._wanted for two in (key[:2], *rows.get(key, ()))}
+        self._begin = {each for key in self._wanted for each in (beginning(key), *rows.get(key, ()))}
+        self._letters = {each[:2] for each in self._begin}
 
     def __call__(self, text: str) -> set[str]:
-        return self.among(distinct_words(text))
+        return self._among(distinct_words(text))
 
-    def among(self, found: Iterable[str]) -> set[str]:
-        """The same for the `distinct_words` of a text."""
+    def among(self, filed: Mapping[str, Sequence[str]]) -> set[str]:
+        """The same for the words of a text by their first two letters, see `filed_words`."""
+        return self._among(word for letters in self._letters for word in filed.get(letters, ()))
+
+    def _among(self, found: Iterable[str]) -> set[str]:
         begin = self._begin
-        return {stem(word) for word in found if word[:2] in begin} & self._wanted
+        return {stem(word) for word in found if word[:3] in begin or word[:2] in begin} & self._wanted
+
+
+def filed_words(text: str) -> dict[str, list[str]]:
+    """The `distinct_words` of a text by their first two letters: for a text in which stems are looked for many times."""
+    filed: dict[str, list[str]] = {}
+    for word in distinct_words(text):
+        filed.setdefault(word[:2], []).append(word)
+    return filed
 
 
 def distinct_words(text: str) -> frozenset[str]:

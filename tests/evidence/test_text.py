@@ -1,11 +1,22 @@
 """Words, stems, weights, coverage."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.evidence.ranking import TermScanner, bm25, rarities, scan
-from deep_research.evidence.text import content_words, coverage, question_terms, stem
+from deep_research.evidence.text import (
+    StemFinder,
+    beginning,
+    content_words,
+    coverage,
+    distinct_words,
+    filed_words,
+    question_terms,
+    stem,
+)
 
 
 @pytest.mark.parametrize(
@@ -14,6 +25,33 @@ from deep_research.evidence.text import content_words, coverage, question_terms,
 )
 def test_forms_of_a_word_have_one_stem(one, other):
     assert stem(one) == stem(other)
+
+
+SAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "corpus"
+
+
+def test_every_word_begins_as_its_stem_says():
+    words = {word for file in SAMPLE.iterdir() for word in distinct_words(file.read_text(encoding="utf-8"))}
+    assert len(words) > 2_000
+    # What stands for another word, such as "lit" for "light", is looked for by itself.
+    odd = {word for word in words if not word.startswith(beginning(stem(word)))}
+    assert {word for word in odd if StemFinder([stem(word)])(word) != {stem(word)}} <= {
+        "lying",
+        "dying",
+        "tying",
+    }
+
+
+@given(
+    st.lists(
+        st.sampled_from(["light", "lit", "lamps", "lamp", "died", "tower", "Île", "île", "a"]), max_size=9
+    ),
+    st.text(max_size=99),
+)
+def test_stems_are_found_in_filed_words_as_in_the_text(words, more):
+    text = f"{' '.join(words)} {more}"
+    finder = StemFinder(map(stem, ("lit", "lamp", "death", "ile", "towers", "a")))
+    assert finder.among(filed_words(text)) == finder(text)
 
 
 def test_stop_words_are_left_out_unless_there_is_nothing_else():

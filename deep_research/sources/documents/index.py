@@ -112,10 +112,10 @@ class CorpusIndex:
         english = language_of(query, default="") == ENGLISH
         try:
             with self._state() as connection:
-                found = look_up(connection, terms, limit, english=english, exclude=exclude, pooled=statistics)
+                reading = self._register.open(connection)
+                found = look_up(reading, terms, limit, english=english, exclude=exclude, pooled=statistics)
                 if linked < 1:
                     return found
-                reading = self._register.open(connection)
                 return with_links(reading, found, terms, limit=limit, linked=linked, exclude=exclude)
         except sqlite3.Error as error:
             raise _search_error(error) from error

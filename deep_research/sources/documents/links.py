@@ -33,7 +33,7 @@ def first_look(reading: Reading, question: str, *, exclude: frozenset[str]) -> F
     (names,) = reading.spotted([question], any_case=True)
     asked = dict.fromkeys(w.casefold() for w in words(question) if w.casefold() not in STOP_WORDS)
     terms = query_terms(question)
-    best = titles_of_best(reading.connection, terms, TITLES, exclude=exclude) if terms else []
+    best = titles_of_best(reading, terms, TITLES, exclude=exclude) if terms else []
     return FirstLook(
         names=most_telling(names),
         words={word: round(reading.rarity(word), 4) for word in asked},

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import date
 from typing import NamedTuple
 
-from deep_research.sources.documents.frequencies import Statistics, count, frequencies, languages_of
+from deep_research.sources.documents.frequencies import Statistics, frequencies
 from deep_research.sources.documents.hits import Hit
+from deep_research.sources.documents.names import Reading
 from deep_research.sources.documents.terms import Cover, match_expression, path_words, stem
 from deep_research.state import Span
 
@@ -84,7 +84,7 @@ class _Found(NamedTuple):
 
 
 def look_up(
-    connection: sqlite3.Connection,
+    reading: Reading,
     terms: Sequence[str],
     limit: int,
     *,
@@ -98,19 +98,18 @@ def look_up(
     An ``english`` query is not looked for by the stems of other languages. ``pooled`` replaces the index's own
     statistics in the relevance. Raises `sqlite3.Error`.
     """
-    languages = () if english else languages_of(connection)
-    own = count(connection, terms, languages)
-    look = _Look(connection, languages, (pooled or own).weights(terms), exclude, own)
+    languages = () if english else reading.languages
+    own = reading.count(terms, languages)
+    look = _Look(reading, languages, (pooled or own).weights(terms), exclude, own)
     return _hits(look, _best(look, terms, limit))
 
 
 def titles_of_best(
-    connection: sqlite3.Connection, terms: Sequence[str], limit: int, *, exclude: frozenset[str] = frozenset()
+    reading: Reading, terms: Sequence[str], limit: int, *, exclude: frozenset[str] = frozenset()
 ) -> list[str]:
     """The titles of what `look_up` would find. Raises `sqlite3.Error`."""
-    languages = languages_of(connection)
-    own = count(connection, terms, languages)
-    look = _Look(connection, languages, own.weights(terms), exclude, own)
+    own = reading.count(terms, reading.languages)
+    look = _Look(reading, reading.languages, own.weights(terms), exclude, own)
     return [passages[0].title for passages in _best(look, terms, limit)]
 
 
@@ -119,13 +118,14 @@ class _Look:
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
+        reading: Reading,
         languages: Sequence[str],
         weighted: Mapping[str, float],
         exclude: frozenset[str],
         own: Statistics,
     ) -> None:
-        self.connection = connection
+        self.connection = reading.connection
+        self._matched_before = reading.matched
         self._own = own
         self.total = own.total
         self.weighted = weighted
@@ -133,7 +133,7 @@ class _Look:
         self.exclude = exclude
         self._languages = languages
         anything = "SELECT 1 FROM paths WHERE paths MATCH ? LIMIT 1"
-        self.paths_tell = bool(connection.execute(anything, (match_expression(weighted),)).fetchone())
+        self.paths_tell = bool(self.connection.execute(anything, (match_expression(weighted),)).fetchone())
         # What every form of a word begins with, or nearly so: it spares most paths a closer look.
         self._openings = [stem(term.lower())[:-1] if term.isascii() else "" for term in weighted]
 
@@ -156,11 +156,22 @@ class _Look:
         if common:
             first = match_expression(telling)
             both = f"({first}) AND ({match_expression(common)})"
-            found = self.connection.execute(_BEST_IN_PARTS, (first, width, both, width, width)).fetchall()
-            rows = [_Found._make(row) for row in found]
+            rows = self._matched(width, _BEST_IN_PARTS, first, both)
             if len(rows) == width and -rows[-1].score > most:
                 return rows
-        return [_Found._make(row) for row in self.connection.execute(_BEST, (everything, width))]
+        return self._matched(width, _BEST, everything)
+
+    def _matched(self, width: int, statement: str, *expressions: str) -> list[_Found]:
+        """The best ``width`` rows. Those of the last expressions are remembered: a run looks at what its question
+        matches, and then searches for it."""
+        held, rows = self._matched_before.get(expressions, (0, []))
+        if held < width:
+            values = [value for expression in expressions for value in (expression, width)]
+            if len(expressions) > 1:
+                values.append(width)
+            rows = [_Found._make(row) for row in self.connection.execute(statement, values)]
+            self._matched_before[expressions] = width, rows
+        return rows[:width]
 
     def _parts(self, terms: Sequence[str]) -> tuple[list[str], list[str], float]:
         """The terms that tell most, the common rest, and the most that this rest can add to a score. There is no

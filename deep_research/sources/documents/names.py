@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 from math import log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from deep_research.evidence.names import MAX_WORDS, key, runs, telling
-from deep_research.evidence.text import STOP_WORDS, distinct_words
-from deep_research.sources.documents.frequencies import frequencies
+from deep_research.evidence.text import STOP_WORDS, filed_words
+from deep_research.sources.documents.frequencies import Statistics, count, frequencies, languages_of
 from deep_research.state import Mention
 
 MAX_MENTIONS = 16
@@ -24,6 +24,7 @@ _AT_ONCE = 384
 _STEP = 64
 _MAX_WORDS = 50_000  # remembered
 _MAX_TEXTS = 500
+_MAX_MATCHED = 16
 _OPENING = 6_000  # characters of a document that tell what it is about
 _OPENINGS = "SELECT id, title, substr(text, 1, ?) FROM documents WHERE id IN (SELECT value FROM json_each(?))"
 _WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
@@ -139,12 +140,15 @@ class NamesOfText:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is remembered of one edition of an index. ``openings`` are the words documents begin with."""
+    """What is remembered of one edition of an index. ``openings`` are the words documents begin with; ``matched``
+    the best rows of expressions, and how many were asked for."""
 
     edition: int
+    languages: tuple[str, ...]
     frequencies: dict[str, int] = field(default_factory=dict)
     names: dict[str, NamesOfText] = field(default_factory=dict)
-    openings: dict[int, frozenset[str]] = field(default_factory=dict)
+    openings: dict[int, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    matched: dict[tuple[str, ...], tuple[int, list[Any]]] = field(default_factory=dict)
 
     def full(self) -> bool:
         return len(self.names) > _MAX_TEXTS or len(self.openings) > _MAX_TEXTS
@@ -155,16 +159,18 @@ class Register:
     up again and again in the searches of one run."""
 
     def __init__(self) -> None:
-        self._known = _Known(edition=-1)
+        self._known = _Known(-1, ())
 
     def open(self, connection: sqlite3.Connection) -> Reading:
         """For use with one connection. Raises `sqlite3.Error`."""
         total, edition = connection.execute("SELECT passages, edition FROM totals").fetchone()
         known = self._known  # read once: another thread may put that of another edition in its place
         if known.edition != edition or len(known.frequencies) > _MAX_WORDS:
-            known = self._known = _Known(edition)
+            known = self._known = _Known(edition, languages_of(connection))
         elif known.full():
-            known = self._known = _Known(edition, known.frequencies)
+            known = self._known = _Known(edition, known.languages, known.frequencies)
+        if len(known.matched) > _MAX_MATCHED:
+            known.matched.clear()
         return Reading(connection, total, known)
 
 
@@ -175,6 +181,22 @@ class Reading:
         self.connection = connection
         self.total = total
         self._known = known
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """Those of the documents, besides English."""
+        return self._known.languages
+
+    @property
+    def matched(self) -> dict[tuple[str, ...], tuple[int, list[Any]]]:
+        """The best rows of the last expressions, for `look_up`."""
+        return self._known.matched
+
+    def count(self, terms: Iterable[str], languages: Sequence[str]) -> Statistics:
+        """How often the terms occur, stems of the languages counted too."""
+        if languages:
+            return count(self.connection, terms, languages)
+        return Statistics(self.total, self._frequencies(terms))
 
     def frequency(self, word: str) -> int:
         """In how many passages a word occurs."""
@@ -207,16 +229,16 @@ class Reading:
             held[text] = NamesOfText(spots, most_telling(spots))
         return [held[text] for text in matched]
 
-    def openings(self, documents: Iterable[int]) -> dict[int, frozenset[str]]:
-        """The words of the titles and of the first some thousand characters of documents."""
+    def openings(self, documents: Iterable[int]) -> dict[int, Mapping[str, Sequence[str]]]:
+        """The `filed_words` of the titles and of the first some thousand characters of documents."""
         held = self._known.openings
         wanted = dict.fromkeys(documents)
         missing = [document for document in wanted if document not in held]
         if missing:
             rows = self.connection.execute(_OPENINGS, (_OPENING, json.dumps(missing)))
             for document, title, text in rows:
-                held[document] = distinct_words(f"{title}\n{text}")
-        return {document: held.get(document, frozenset()) for document in wanted}
+                held[document] = filed_words(f"{title}\n{text}")
+        return {document: held.get(document, {}) for document in wanted}
 
     def _frequencies(self, words: Iterable[str]) -> dict[str, int]:
         """In how many passages each of the words occurs."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from deep_research.evidence.language import ENGLISH, STEMMED, stems_in
 from deep_research.evidence.plain import clean
+from deep_research.evidence.text import beginning
 from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.files import SUFFIXES
 from deep_research.sources.extract.plaintext import words
@@ -131,8 +132,8 @@ class Cover:
         parts = {term: _folded(term) for term in weighted}
         self._stems = {term: stem(words[0]) for term, words in parts.items() if len(words) == 1}
         self._sequences = {term: f" {' '.join(words)} " for term, words in parts.items() if len(words) > 1}
-        # Stemming is slow and keeps the first letters, so only words that begin like a term are stemmed.
-        self._beginnings = {words[0][:2] for words in parts.values() if len(words) == 1}
+        # Stemming is slow, so only words that begin like a term are stemmed.
+        self._beginnings = set(map(beginning, self._stems.values()))
 
     def share(self, text: str, language: str = ENGLISH) -> float:
         """The share (0 to 1) of the weight of the terms that occur in ``text``."""
@@ -144,7 +145,7 @@ class Cover:
         """The terms that occur in ``text``."""
         present = _folded(text)
         beginnings = self._beginnings
-        stems = {stem(word) for word in set(present) if word[:2] in beginnings}
+        stems = {stem(word) for word in set(present) if word[:3] in beginnings or word[:2] in beginnings}
         sequence = f" {' '.join(present)} " if self._sequences else ""
         foreign = frozenset(stems_in(language, text)) if language != ENGLISH else frozenset()
 

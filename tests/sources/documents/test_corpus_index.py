@@ -223,6 +223,17 @@ class TestFinding:
 
         assert found(0) == found(10**9)
 
+    def test_what_is_asked_again_is_answered_alike_however_many_are_wanted(
+        self, index: CorpusIndex, tmp_path: Path
+    ) -> None:
+        index.add([(f"{n:03}.md", plain(f"walrus {'ice ' * (n % 7)}")) for n in range(300)])
+        widest = index.search("walrus ice", 30)
+        other = CorpusIndex(tmp_path / "data" / "index.db")
+        assert [other.search("walrus ice", n) for n in (3, 30, 9)] == [widest[:3], widest, widest[:9]]
+        other.close()
+        index.add([("new.md", plain("walrus ice ice ice"))])
+        assert "new.md" in [hit.path for hit in index.search("walrus ice", 300)]
+
     def test_a_document_without_text_is_held_and_replaced(self, index: CorpusIndex) -> None:
         index.add([("a.md", plain("walrus"))])
         assert index.add([("empty.md", plain(""))]).documents == 2
