@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from deep_research.evidence.question import WHEN, QuestionKind, compared, kind_of
-from deep_research.evidence.text import DECADE
+from deep_research.evidence.text import DECADE, stem
 
 # What an answer to each kind of question tends to hold.
 _ITEM = r"(?:[^\s.;:,]+ ){0,5}[^\s.;:,]+"
@@ -72,6 +72,8 @@ _KINDS = ("date", "date", "sum of money", "length of time", "measure", "number",
 assert len(_KINDS) == len(_EXPECTED)
 
 EXPLAINED = re.compile(r"(?i:\bhow\b|\bworks?\b|\bworking\b|\bmechanism\b|\bprinciple\b|\bsteps\b)")
+HOW_IT_WORKS = re.compile(r"\bhow\b.{0,30}\bworks?\b|\b(?:working|mechanism|principle)\b", re.IGNORECASE)
+WORKING = frozenset(stem(word) for word in ("work", "working", "mechanism", "principle", "steps"))
 # How a text tells with what something is done.
 TO_DO = re.compile(
     r"(?i:\b(?:use|used (?:to|for)|call|provides?|implements?|allows?|lets?|supports?|returns?|creates?|enables?)\b)"

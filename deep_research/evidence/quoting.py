@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from deep_research.evidence.defining import term_start
 from deep_research.evidence.expecting import (
     EXPLAINED,
+    HOW_IT_WORKS,
     REASON,
     TELLS_HOW,
     TO_DO,
+    WORKING,
     YES_OR_NO,
     expected_answer,
     fits,
@@ -38,7 +40,6 @@ _YEAR = re.compile(r"\b1\d{3}\b|\b20\d\d\b")
 EXPLAINING_SENTENCES = 6  # of a quote that explains
 MOST_BEFORE = 2  # sentences that a quote takes along for what it points back to
 ANSWERS = 0.15  # for holding what is expected of an answer, beside a word of the question
-_WORKING = frozenset(stem(w) for w in ["work", "working", "mechanism", "principle", "steps"])
 MAX_HEADING = 200  # characters of one that asks something
 LEANS = 0.15  # what it costs to point back to what cannot be taken along
 SCRAP = 0.3  # what it costs to be a heading, a fragment, a name and no more
@@ -77,6 +78,8 @@ def best_quote(
     first = told.with_what_it_leans_on(first, last, dated)
     if expected is TO_DO:
         first = told.whole_description(first, last)
+    if expected is EXPLAINED and not WORKING.isdisjoint(weights):
+        last = told.whole_explanation(first, last, weights.keys() - WORKING)
     start, end = term_start(text, told.spans[first].start), told.spans[last].end
     if start in told.asked and YES_OR_NO.match(text, start):
         start = told.asked[start]  # "No." says nothing without its question
@@ -114,8 +117,9 @@ class _Told:
                 told.asked[unit.start] = question
                 question = -1
             told.spans.append(unit)
-            told.announced.append(announced)
             named = headers(text, unit.start, unit.end) if " | " in text[unit.start : unit.end] else ()
+            explained = expected is EXPLAINED and any(map(HOW_IT_WORKS.search, named))
+            told.announced.append(announced or explained)
             told.under.append(above | stems_of(" ".join(named)) if named else above)
         return told
 
@@ -186,6 +190,16 @@ class _Told:
                 break
             first = before
         return first
+
+    def whole_explanation(self, first: int, last: int, wanted: Set[str]) -> int:
+        """Where the explanation of a thing ends that names it: with its paragraph, if that is near."""
+        if wanted - stems_of(self.text[self.spans[first].start : self.spans[last].end]):
+            return last
+        for place in range(last + 1, min(first + EXPLAINING_SENTENCES, len(self.spans))):
+            if not self._goes_on(first, place):
+                break
+            last = place
+        return last
 
     def whole_description(self, first: int, last: int) -> int:
         """Where the description of a term begins that a quote is of, if that is near: what something does is said
@@ -261,7 +275,7 @@ def _above(
     of a question that asks how something goes all words, where it announces just that of nothing else. "Who designed
     it" spares that somebody built it; "Why it was built" does not, where it was asked who did."""
     said = stems_of(heading)
-    about = {stem(w) for w in content_words(heading)} - _WORKING
+    about = {stem(w) for w in content_words(heading)} - WORKING
     if expected in TELLS_HOW and EXPLAINED.search(heading) and about and about <= weights.keys():
         return frozenset(said | weights.keys()), True
     # A title counts as such: a page is no better for being called like the question.

@@ -37,7 +37,7 @@ def clauses(text: str, start: int, end: int) -> list[str]:
         header = headers(text, begin, begin + len(line))
         if not header:
             return []
-        told.append(_labelled(header, _cells(line)))
+        told.append(_labelled(header, split_cells(line)))
     return list(filter(None, told))
 
 
@@ -47,7 +47,7 @@ def headers(text: str, start: int, end: int) -> list[str]:
     if not is_row(line) or not _is_whole(text, start, end):
         return []
     first = _first_of_table(text, text.rfind("\n", 0, start) + 1)
-    named, cells = _cells(first), _cells(line)
+    named, cells = split_cells(first), split_cells(line)
     if named == cells or len(named) != len(cells) or not _name_columns(named):
         return []
     return [] if bisect(_fences(text), start) % 2 else named  # in code a bar is no border
@@ -94,7 +94,7 @@ def beside(text: str, names: Sequence[str]) -> list[tuple[int, int]]:
     for _, rows in tables(text):
         named: dict[str, tuple[int, int]] = {}
         for begin, end in rows:
-            first = f" {key(_cells(text[begin:end])[0])} "
+            first = f" {key(split_cells(text[begin:end])[0])} "
             for name in names:
                 if f" {name} " in first:
                     named.setdefault(name, (begin, end))
@@ -115,9 +115,11 @@ def tables(text: str) -> Iterator[tuple[list[str], list[tuple[int, int]]]]:
             header, rows = None, []
         elif header is None:
             header = (
-                _cells(line) if _name_columns(_cells(line)) and not bisect(_fences(text), begin) % 2 else []
+                split_cells(line)
+                if _name_columns(split_cells(line)) and not bisect(_fences(text), begin) % 2
+                else []
             )
-        elif header and len(_cells(line)) == len(header):
+        elif header and len(split_cells(line)) == len(header):
             rows.append((begin, begin + len(line)))
 
 
@@ -161,7 +163,8 @@ def _firsts(text: str) -> dict[int, int]:  # noqa: ARG001 - it is what is rememb
     return {}
 
 
-def _cells(row: str) -> list[str]:
+def split_cells(row: str) -> list[str]:
+    """The cells of a row, in order."""
     return [" ".join(cell.replace("¶", "").split()) for cell in _BAR.split(row)]
 
 

@@ -34,6 +34,10 @@ ASKING_WORDS = frozenset(
         types way ways woman work works year years"""
     )
 )
+# What somebody does with numbers: "How many cases did Germany report?" is answered by a table of cases.
+_COUNTING = frozenset(
+    WORD.findall("report reported record recorded register registered count counted list listed")
+)
 # Forms and near-synonyms that a stemmer does not bring together. The first word stands for its row.
 _ROWS = """
     build built builder builders building construct constructed construction erect erected
@@ -61,8 +65,33 @@ _ROWS = """
     default defaults
     argument arguments parameter parameters
     automatic automatically automation automated automate automates
+    england english
+    scotland scottish
+    wales welsh
+    ireland irish
+    britain british
+    france french
+    germany german
+    italy italian
+    spain spanish
+    portugal portuguese
+    greece greek
+    netherlands dutch
+    belgium belgian
+    sweden swedish
+    norway norwegian
+    denmark danish
+    finland finnish
+    iceland icelandic
+    russia russian
+    japan japanese
+    egypt egyptian
+    america american
+    canada canadian
+    australia australian
 """
 _VARIANTS = {word: row.split()[0] for row in _ROWS.strip().splitlines() for word in row.split()}
+ASKING_WEIGHT = 0.25  # of a word that only asks
 NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word
 # What programs call something: "asyncio.run", "int()", "max_size".
 _IDENTIFIER = re.compile(r"\b[a-z_]\w{2,}(?:\.\w+)+|\b[^\W\d]\w*\(\)|\b[^\W\d_]+(?:_\w+)+")
@@ -248,17 +277,23 @@ def question_terms(question: str) -> dict[str, float]:
     word is capitalised by rule, not by meaning."""
     weights: dict[str, float] = {}
     every = asked_words(question)
+    counted = _asks_how_many(every)
     coded = {word for match in _IDENTIFIER.finditer(question) for word in words(match.group())}
     for place, word in enumerate(every):
         if word.casefold() in STOP_WORDS or _is_scrap(word):
             continue
         named = is_name_like(word) and (place > 0 or word[:1].isdigit())
         weight = NAME_WEIGHT if named or word in coded else 1.0
-        if word.casefold() in ASKING_WORDS or _asks_age(every[max(0, place - 1) : place + 1]):
-            weight = 0.25
+        asks = word.casefold() in ASKING_WORDS or (counted and word.casefold() in _COUNTING)
+        if asks or _asks_age(every[max(0, place - 1) : place + 1]):
+            weight = ASKING_WEIGHT
         key = stem(word)
         weights[key] = max(weight, weights.get(key, 0.0))
     return weights or {stem(w): 1.0 for w in every}
+
+
+def _asks_how_many(every: Sequence[str]) -> bool:
+    return [word.casefold() for word in every[:2]] in (["how", "many"], ["how", "much"])
 
 
 def _asks_age(pair: Sequence[str]) -> bool:

@@ -19,7 +19,7 @@ from deep_research.evidence.agreement import filled
 from deep_research.evidence.dates import date_of
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.defining import describes, term_of
-from deep_research.evidence.expecting import TO_DO, expected_answer, fits, stands_apart
+from deep_research.evidence.expecting import EXPLAINED, TO_DO, WORKING, expected_answer, fits, stands_apart
 from deep_research.evidence.fragments import is_list
 from deep_research.evidence.pairs import phrases
 from deep_research.evidence.question import (
@@ -59,7 +59,7 @@ from deep_research.phases.analysis.outdone import Said, is_narrow, outdone, term
 from deep_research.phases.analysis.overview import overview_findings
 from deep_research.phases.analysis.relevance import promise, relevance
 from deep_research.phases.analysis.survey import survey
-from deep_research.phases.analysis.tabled import with_rows
+from deep_research.phases.analysis.tabled import looked_up, with_rows
 from deep_research.state import ConfidenceLevel
 
 MIN_COVERAGE = 0.6  # of what is asked, for a passage that answers
@@ -138,8 +138,10 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
     findings = _spread(
         finding for aspect in aspects for finding in _answers(aspect, times(aspect.weights, rarity), batch)
     )
+    told = looked_up(handoff)
+    findings = [*findings, *(row for row in told if all(row.content != f.content for f in findings))]
     findings = with_rows(handoff, findings)
-    if not _asks_something(handoff.original_query) or not _answered(findings, batch):
+    if not _asks_something(handoff.original_query) or not (told or _answered(findings, batch)):
         findings = []
     return AnalyzerOutput(
         findings=tuple(findings),
@@ -176,7 +178,8 @@ def _to_the_point(
     drawn: list[AnalyzedFinding], aspect: Aspect, weights: Mapping[str, float], batch: Batch
 ) -> list[AnalyzedFinding]:
     """Without the findings that have the right names and hardly a word of what is asked besides, where the best has
-    more; what is expected of an answer may stand for those words."""
+    more; what is expected of an answer may stand for those words. Where somebody asks how a thing works,
+    sources that are not about it only mention it, if there are some that are."""
     besides = {term: weight for term, weight in weights.items() if aspect.weights[term] < NAME_WEIGHT}
     expected = expected_answer(aspect.query)
 
@@ -184,6 +187,9 @@ def _to_the_point(
         return weight_of(besides, stems_of(unlabelled(finding.content)) | said_above(finding, batch))
 
     least = BESIDES * says(drawn[0]) if drawn else 0.0
+    thing = weights.keys() - WORKING
+    if expected is EXPLAINED and thing:
+        drawn = [f for f in drawn if thing <= _title_of(f, batch)] or drawn
     return [f for f in drawn if says(f) >= least or (stands_apart(expected) and fits(expected, f.content))]
 
 
@@ -274,6 +280,15 @@ def _draw(
 def _is_of_another_time(expected: re.Pattern[str] | None, text: str) -> bool:
     """Whether a text tells a date, but none of the time that is asked about."""
     return date_of(text) is not None and not fits(expected, text)
+
+
+def _title_of(finding: AnalyzedFinding, batch: Batch) -> set[str]:
+    """The wanted stems in the title of its source."""
+    return next(
+        held
+        for held, s in zip(batch.titles, batch.handoff.sources, strict=True)
+        if s.id in finding.source_ids
+    )
 
 
 def _reach(finding: AnalyzedFinding, weights: Mapping[str, float], batch: Batch) -> float:

@@ -10,7 +10,7 @@ from deep_research.evidence.question import COMPARING, is_own, spelled
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.relations import related
 from deep_research.evidence.text import (
-    ASKING_WORDS,
+    ASKING_WEIGHT,
     content_words,
     coverage,
     question_terms,
@@ -48,9 +48,10 @@ def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:
     if coverage(rare(handoff.original_query), together) < 1.0 - MIN_MISSING:
         return (_gap(handoff.original_query, 1, said),)
     found: list[AnalyzedGap] = []
+    asking = _asking(handoff.original_query)
     for name, lacking in trails.unmet:
         unsaid = [
-            word for word in lacking if word not in ASKING_WORDS and together.isdisjoint(related(stem(word)))
+            word for word in lacking if stem(word) not in asking and together.isdisjoint(related(stem(word)))
         ]
         if unsaid:
             of = f" of {spelled(handoff.original_query, name)[0]}" if name else ""
@@ -103,15 +104,21 @@ class _Asked:
 
 def _gap(query: str, priority: int, said: Sequence[set[str]]) -> AnalyzedGap:
     present: set[str] = set().union(*said) if said else set()
+    silent = present | _asking(query)
     missing = [
         w
         for w in dict.fromkeys(content_words(query))
-        if stem(w) not in present and w.casefold() not in ASKING_WORDS | COMPARING
+        if stem(w) not in silent and w.casefold() not in COMPARING
     ]
     if not said or not missing:
         return AnalyzedGap(description=f"{PREFIX}{query}", priority=priority)
     end = "" if query[-1:] in ".?!" else "."
     return AnalyzedGap(description=f"{PREFIX}{query}{end} {NOTHING}{_either(missing)}.", priority=priority)
+
+
+def _asking(query: str) -> set[str]:
+    """The stems that only ask: nothing was looked for by them."""
+    return {term for term, weight in question_terms(query).items() if weight <= ASKING_WEIGHT}
 
 
 def _either(words: Sequence[str]) -> str:
