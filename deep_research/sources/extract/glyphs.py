@@ -7,15 +7,16 @@ is drawn at one go.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from ctypes import byref, c_char, c_double, c_float, c_ushort
-from itertools import groupby
+from itertools import chain, groupby, pairwise
 from math import hypot, isfinite
+from statistics import median_low
 from typing import Any
 
 from deep_research.sources.extract.lines import RIGHT_TO_LEFT, Type, Word, lines_of, once
 from deep_research.sources.extract.pdfium import library
-from deep_research.sources.extract.typeset import Line
+from deep_research.sources.extract.typeset import GAP, Line
 
 _MONO_NAME = re.compile(
     r"mono(?!type)|nimbusmon|courier|consol|menlo|typewriter|inconsolata|[a-z]tt\d|txtt|(?<!uni)(?<!bar)code",
@@ -28,6 +29,9 @@ _UNREADABLE = {code: "\ufffd" for code in range(32) if code not in b"\t\r\n"} | 
 _LAM_ALEF = ("\u0644\u0627", "\u0644\u0623", "\u0644\u0625", "\u0644\u0622")
 _HYPHEN = "\ufffe"  # PDFium's sign for one at the end of a line
 _HYPHEN_OR_NONE = re.compile(f"[{_HYPHEN}\2]")  # one of the two says either, by how it is asked
+_FAR = 1.5  # of the size: no letters of a word are spread so far, nor figures of a number by ``GAP``
+_OPEN, _SPREAD = 0.45, 3.0  # of the size, and times the usual room between its letters: what parts a word
+_TELLING = 4  # letters, from which on the room between them is known
 _ENDS = "\r\n"
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(rf"[^\s{_HYPHEN}]+{_HYPHEN}?|{_HYPHEN}")
@@ -50,7 +54,9 @@ class Glyphs:
     def lines(self) -> list[Line]:
         """The lines in the order of the file."""
         text = self._text() + "\n"
-        words = list(once(self._word(found, text[found.end()]) for found in _WORD.finditer(text)))
+        words = list(
+            once(chain.from_iterable(self._words(found, text[found.end()]) for found in _WORD.finditer(text)))
+        )
         return lines_of(words, self._mono_fonts(words))
 
     def _text(self) -> str:
@@ -67,23 +73,35 @@ class Glyphs:
     def _hyphen(self, found: re.Match[str]) -> str:
         return _HYPHEN if self._pdfium.FPDFText_IsHyphen(self._handle, found.start()) == 1 else "\ufffd"
 
-    def _word(self, found: re.Match[str], after: str) -> Word:
-        text, first, last = found[0], found.start(), found.end() - 1
+    def _words(self, found: re.Match[str], after: str) -> Iterator[Word]:
+        """What PDFium takes for one word, in pieces where room is left within it: of two numbers that are drawn at one
+        go it takes the room between them for that of spread letters."""
+        text, first = found[0], found.start()
         letter = _LETTER.search(text)  # signs may come from a font of signs, and marks be smaller
         type_ = self._type(first + letter.start() if letter else first)
-        start, end = self._place(first, type_)
-        if last > first:
-            begins, ends = self._place(last, type_)
-            start, end = min(start, begins), max(end, ends)
+        places = [self._place(at, type_) for at in range(first, found.end())]
+        ends = [*_openings(text, places, type_.size), len(text)]
+        for begin, end in pairwise([0, *ends]):
+            is_last = end == len(text)
+            word = self._word(text[begin:end], places[begin:end], type_)
+            yield word._replace(
+                ends_line=is_last and (after in _ENDS or text[-1] == _HYPHEN),
+                goes_on=not begin
+                and text.isupper()
+                and self._pdfium.FPDFText_IsGenerated(self._handle, first - 1) == 1,
+            )
+
+    def _word(self, text: str, places: Sequence[tuple[float, float]], type_: Type) -> Word:
+        (start, end), (begins, ends) = places[0], places[-1]
         if RIGHT_TO_LEFT.search(text):
-            text = self._turned(text, first, type_)
+            text = _turned(text, places)
         return Word(
             text.replace(_HYPHEN, "-"),
-            round(start, 1),
-            round(end, 1),
+            round(min(start, begins), 1),
+            round(max(end, ends), 1),
             type_,
-            ends_line=after in _ENDS or text[-1] == _HYPHEN,
-            goes_on=text.isupper() and self._pdfium.FPDFText_IsGenerated(self._handle, first - 1) == 1,
+            ends_line=False,
+            goes_on=False,
         )
 
     def _place(self, at: int, type_: Type) -> tuple[float, float]:
@@ -94,14 +112,6 @@ class Glyphs:
             return _sane(box.left), _sane(box.right)
         ends = [x * type_.across + y * type_.up for x in (box.left, box.right) for y in (box.bottom, box.top)]
         return _sane(min(ends)), _sane(max(ends))
-
-    def _turned(self, text: str, first: int, type_: Type) -> str:
-        """A word from right to left with the letters of what is drawn as one sign in the order in which they are read:
-        PDFium turns such words around letter by letter, but for the lam-alef that is a sign of Unicode too."""
-        places = [self._place(first + at, type_) for at in range(len(text))]
-        signs = groupby(zip(places, text, strict=True), key=lambda pair: pair[0])
-        told = ("".join(letter for _, letter in sign) for _, sign in signs)
-        return "".join(sign if sign in _LAM_ALEF else sign[::-1] for sign in told)
 
     def _type(self, at: int) -> Type:
         text_object = self._pdfium.FPDFText_GetTextObject(self._handle, at)
@@ -129,6 +139,25 @@ class Glyphs:
         for word in words:
             letters[word.type_.font].update(word.text)
         return {key for key, font in self._fonts.items() if font and _is_mono(font, letters[key])}
+
+
+def _openings(text: str, places: Sequence[tuple[float, float]], size: float) -> list[int]:
+    """Where in a word there is clearly more room before a letter than its letters have between them."""
+    if len(text) < 2 or (RIGHT_TO_LEFT.search(text) and not text.isdecimal()):
+        return []  # what is turned around does not stand in the order in which it is read
+    gaps = [max(b[0] - a[1], a[0] - b[1]) for a, b in pairwise(places)]
+    most = (_FAR if _LETTER.search(text) else GAP) * size
+    if len(text) >= _TELLING:
+        most = min(most, max(_OPEN * size, _SPREAD * median_low(gaps)))
+    return [at for at, gap in enumerate(gaps, 1) if gap > most]
+
+
+def _turned(text: str, places: Sequence[tuple[float, float]]) -> str:
+    """A word from right to left with the letters of what is drawn as one sign in the order in which they are read:
+    PDFium turns such words around letter by letter, but for the lam-alef that is a sign of Unicode too."""
+    signs = groupby(zip(places, text, strict=True), key=lambda pair: pair[0])
+    told = ("".join(letter for _, letter in sign) for _, sign in signs)
+    return "".join(sign if sign in _LAM_ALEF else sign[::-1] for sign in told)
 
 
 def _is_mono(font: Any, letters: set[str]) -> bool:

@@ -60,6 +60,33 @@ def test_words_without_a_space_between_them_are_parted_by_the_room_there() -> No
     assert text_of(f"{prose()}\n{drawn}").endswith("Low water at noon")
 
 
+@pytest.mark.parametrize(
+    ("drawn", "text"),
+    [
+        ("24 Tc (30)", "3 0"),  # PDFium takes it for a number whose figures are spread
+        ("24 Tc (309)", "3 0 9"),
+        ("30 Tc (AB)", "A B"),
+        ("[(5,31) -4000 (0)]", "5,31 0"),
+        ("5 Tc (1,938)", "1,938"),
+        ("5 Tc (HARBOUR)", "HARBOUR"),
+        ("10 Tc (THE)", "THE"),
+        ("[(A) 80 (V) 80 (AST)]", "AVAST"),
+    ],
+)
+def test_a_word_ends_where_more_room_is_left_than_between_its_letters(drawn: str, text: str) -> None:
+    drawn = f"BT /F1 10 Tf 50 640 Td {drawn} {'TJ' if drawn[0] == '[' else 'Tj'} ET"
+    assert text_of(f"{prose()}\n{drawn}").endswith(f"\n\n{text}")
+
+
+def test_cells_of_one_figure_that_are_drawn_at_one_go_are_no_number() -> None:
+    rows = [("Mole", "30"), ("Penryn", "21"), ("Ellery", "90")]
+    drawn = "\n".join(
+        f"BT /F1 10 Tf 50 {600 - 14 * n} Td 0 Tc ({name}) Tj 100 0 Td 24 Tc ({figures}) Tj ET"
+        for n, (name, figures) in enumerate(rows)
+    )
+    assert text_of(f"{prose()}\n{drawn}").endswith("Mole | 3 | 0\nPenryn | 2 | 1\nEllery | 9 | 0")
+
+
 def test_cells_hardly_farther_apart_than_words_are_parted_where_the_rows_have_white_there() -> None:
     rows = [("Mole outer", "1-0173", "CR 3-601", "Felony"), ("Penryn quay", "1-0322", "CR 3-602", "Misd."),
             ("Ellery", "2-1138", "CR 3-604", "Felony"), ("Looe", "1-0466", "CR 3-605", "Misd.")]  # fmt: skip
