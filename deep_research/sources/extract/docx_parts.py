@@ -9,6 +9,8 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
+from deep_research.sources.extract import docx_formulas
+
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _UNSAID = {f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "txbxContent", "instrText")} | {
@@ -22,6 +24,8 @@ _STRICT = (
      b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"),
     (b"http://purl.oclc.org/ooxml/wordprocessingml/main",
      b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"),
+    (b"http://purl.oclc.org/ooxml/officeDocument/math",
+     b"http://schemas.openxmlformats.org/officeDocument/2006/math"),
     (b"http://purl.oclc.org/ooxml/drawingml/main", b"http://schemas.openxmlformats.org/drawingml/2006/main"),
 )  # fmt: skip
 
@@ -38,6 +42,8 @@ def _said(element: Any) -> Iterator[str]:
             yield child.text or ""
         elif tag in _SIGNS:
             yield _SIGNS[tag]
+        elif tag in docx_formulas.FORMULAS:
+            yield docx_formulas.written(child)
         elif tag not in _UNSAID:
             yield from _said(child)
 
