@@ -6,7 +6,7 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from deep_research.evidence.plain import clean
@@ -16,13 +16,17 @@ from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.tables import written
+from deep_research.sources.extract.texts import parse_date
+from deep_research.sources.extract.titling import sane_author, sane_title
 
 _HEADING = re.compile(r"heading (\d)\Z", re.IGNORECASE)
 _NUMBERED = re.compile(r"List Number(?: \d)?\Z")
 _LIST = re.compile(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.IGNORECASE)
 _CONTENTS = re.compile(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECASE)
-_NOT_AN_AUTHOR = re.compile(r"python-docx|^(?:user|admin\w*|author|unknown|owner|\W*)$|\\|@", re.IGNORECASE)
 _MOST_DEPTH = 5  # tables in tables
+_MOST_ABOVE = 3  # blocks above the heading that is the title
+_FIRST = 2_000  # characters, in which a text says of what day it is
+_MOST_LINES = 30
 
 
 def read(raw: bytes, asked: Asked) -> Document:
@@ -36,18 +40,18 @@ def read(raw: bytes, asked: Asked) -> Document:
         opened = docx.Document(io.BytesIO(docx_parts.usual(raw)))
         blocks = list(_Reader(opened).blocks(opened.element.body, 0))
         said = opened.core_properties
-        title, author, day = said.title or "", said.author or "", said.modified or said.created
-        created = said.created or day
+        title, author = sane_title(said.title or ""), sane_author(said.author or "")
+        days = {day.date() for day in (said.created, said.modified) if day is not None}
     except (OpcError, LxmlError, zipfile.BadZipFile, KeyError, ValueError, AttributeError, OSError) as error:
         raise UnreadableError("a damaged Word document") from error
     text = clean("".join(_spaced(blocks))).strip()
     return finished(
         raw,
         asked.name,
-        title=title or next((block.lstrip("# ") for kind, block in blocks if kind == "heading"), ""),
+        title=title or _heading(blocks),
         text=text,
-        published=_sane(created),
-        author="" if _NOT_AN_AUTHOR.search(author) else author,
+        published=_said_again(days, text),
+        author=author,
         max_text_bytes=asked.max_text_bytes,
     )
 
@@ -62,11 +66,16 @@ def _check(raw: bytes) -> None:
                     raise UnreadableError("a Word document with entities of its own")
 
 
-def _sane(day: datetime | None) -> date | None:
-    # The template that many programs start from is of 2013.
-    if day is None or not 1990 <= day.year <= 2100 or (day.year, day.month, day.day) == (2013, 12, 23):
-        return None
-    return day.date()
+def _heading(blocks: list[tuple[str, str]]) -> str:
+    above = [block for block in blocks[: _MOST_ABOVE + 1] if block[0] == "heading"]
+    return sane_title(above[0][1].lstrip("# ")) if above else ""
+
+
+def _said_again(days: set[date], text: str) -> date | None:
+    """The day on which the file was made or saved, if its first lines say the same: of an old report that was made
+    into a file again it says nothing, and no day is better than a wrong one."""
+    lines = text[:_FIRST].splitlines()[:_MOST_LINES]
+    return next((day for day in map(parse_date, lines) if day in days), None)
 
 
 class _Reader:
