@@ -15,7 +15,7 @@ from statistics import median_low
 from typing import Any
 
 from deep_research.sources.extract.lines import RIGHT_TO_LEFT, Type, Word, lines_of, once
-from deep_research.sources.extract.pdfium import library
+from deep_research.sources.extract.pdfium import Box, library
 from deep_research.sources.extract.typeset import GAP, Line
 
 _MONO_NAME = re.compile(
@@ -31,17 +31,22 @@ _HYPHEN = "\ufffe"  # PDFium's sign for one at the end of a line
 _HYPHEN_OR_NONE = re.compile(f"[{_HYPHEN}\2]")  # one of the two says either, by how it is asked
 _FAR = 1.5  # of the size: no letters of a word are spread so far, nor figures of a number by ``GAP``
 _OPEN, _SPREAD = 0.45, 3.0  # of the size, and times the usual room between its letters: what parts a word
+_TIGHT = 0.55  # of the size for each letter: most words have less
+_TELLING_SIGNS = re.compile(rf"\d|[.,:;!?]\w|{RIGHT_TO_LEFT.pattern}")
 _TELLING = 4  # letters, from which on the room between them is known
+_MIDDLE = 0.3  # of the size, above the line on which the letters stand
+_SLACK = 1.0  # points
 _ENDS = "\r\n"
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(rf"[^\s{_HYPHEN}]+{_HYPHEN}?|{_HYPHEN}")
 
 
 class Glyphs:
-    """The characters of a page; ``handle`` is PDFium's text of it."""
+    """The characters of a page; ``handle`` is PDFium's text of it, ``shown`` the part of the page that is shown."""
 
-    def __init__(self, handle: Any) -> None:
+    def __init__(self, handle: Any, shown: Box) -> None:
         self._handle = handle
+        self._shown = shown
         self._pdfium = library()
         self._count = max(0, self._pdfium.FPDFText_CountChars(handle)) if handle else 0
         self._types: dict[bytes, Type] = {}
@@ -52,11 +57,10 @@ class Glyphs:
         return self._count
 
     def lines(self) -> list[Line]:
-        """The lines in the order of the file."""
+        """The lines in the order of the file, without what printers leave beside the page."""
         text = self._text() + "\n"
-        words = list(
-            once(chain.from_iterable(self._words(found, text[found.end()]) for found in _WORD.finditer(text)))
-        )
+        found = chain.from_iterable(self._words(found, text[found.end()]) for found in _WORD.finditer(text))
+        words = list(once(filter(self._is_shown, found)))
         return lines_of(words, self._mono_fonts(words))
 
     def _text(self) -> str:
@@ -79,30 +83,34 @@ class Glyphs:
         text, first = found[0], found.start()
         letter = _LETTER.search(text)  # signs may come from a font of signs, and marks be smaller
         type_ = self._type(first + letter.start() if letter else first)
-        places = [self._place(at, type_) for at in range(first, found.end())]
-        ends = [*_openings(text, places, type_.size), len(text)]
-        for begin, end in pairwise([0, *ends]):
+        goes_on = text.isupper() and self._pdfium.FPDFText_IsGenerated(self._handle, first - 1) == 1
+        ends_line = after in _ENDS or text[-1] == _HYPHEN
+        places = self._places(text, first, type_)
+        openings = _openings(text, places, type_.size)
+        if not openings:
+            yield _word(text, places, type_, ends_line, goes_on)
+            return
+        for begin, end in pairwise([0, *openings, len(text)]):
             is_last = end == len(text)
-            word = self._word(text[begin:end], places[begin:end], type_)
-            yield word._replace(
-                ends_line=is_last and (after in _ENDS or text[-1] == _HYPHEN),
-                goes_on=not begin
-                and text.isupper()
-                and self._pdfium.FPDFText_IsGenerated(self._handle, first - 1) == 1,
+            yield _word(
+                text[begin:end], places[begin:end], type_, ends_line and is_last, goes_on and not begin
             )
 
-    def _word(self, text: str, places: Sequence[tuple[float, float]], type_: Type) -> Word:
-        (start, end), (begins, ends) = places[0], places[-1]
-        if RIGHT_TO_LEFT.search(text):
-            text = _turned(text, places)
-        return Word(
-            text.replace(_HYPHEN, "-"),
-            round(min(start, begins), 1),
-            round(max(end, ends), 1),
-            type_,
-            ends_line=False,
-            goes_on=False,
-        )
+    def _places(self, text: str, first: int, type_: Type) -> list[tuple[float, float]]:
+        """Where the letters of a word stand; where no room is likely between them, of the first and the last alone."""
+        last = first + len(text) - 1
+        begin, end = self._place(first, type_), self._place(last, type_)
+        is_plain = max(begin[1], end[1]) - min(begin[0], end[0]) < _TIGHT * type_.size * len(text)
+        if len(text) < 3 or (is_plain and not _TELLING_SIGNS.search(text)):
+            return [begin, end][: len(text)]
+        return [begin, *(self._place(at, type_) for at in range(first + 1, last)), end]
+
+    def _is_shown(self, word: Word) -> bool:
+        """Whether the middle of a word is within what is shown of the page."""
+        type_, box = word.type_, self._shown
+        along, above = (word.start + word.end) / 2, type_.base + _MIDDLE * type_.size
+        x, y = along * type_.across - above * type_.up, along * type_.up + above * type_.across
+        return box.left - _SLACK <= x <= box.right + _SLACK and box.bottom - _SLACK <= y <= box.top + _SLACK
 
     def _place(self, at: int, type_: Type) -> tuple[float, float]:
         """From where to where along its line a character stands."""
@@ -141,9 +149,25 @@ class Glyphs:
         return {key for key, font in self._fonts.items() if font and _is_mono(font, letters[key])}
 
 
+def _word(
+    text: str, places: Sequence[tuple[float, float]], type_: Type, ends_line: bool, goes_on: bool
+) -> Word:
+    (start, end), (begins, ends) = places[0], places[-1]
+    if RIGHT_TO_LEFT.search(text):
+        text = _turned(text, places)
+    return Word(
+        text.replace(_HYPHEN, "-"),
+        round(min(start, begins), 1),
+        round(max(end, ends), 1),
+        type_,
+        ends_line,
+        goes_on,
+    )
+
+
 def _openings(text: str, places: Sequence[tuple[float, float]], size: float) -> list[int]:
     """Where in a word there is clearly more room before a letter than its letters have between them."""
-    if len(text) < 2 or (RIGHT_TO_LEFT.search(text) and not text.isdecimal()):
+    if len(text) < 2 or len(places) < len(text) or (RIGHT_TO_LEFT.search(text) and not text.isdecimal()):
         return []  # what is turned around does not stand in the order in which it is read
     gaps = [max(b[0] - a[1], a[0] - b[1]) for a, b in pairwise(places)]
     most = (_FAR if _LETTER.search(text) else GAP) * size

@@ -63,8 +63,8 @@ def _pages(file: File, max_text_bytes: int) -> Iterator[list[Line]]:
     """The lines of each page in the order of the file. Where that gives each cell of a table and each number of a list
     a line of its own, as they lie on the page."""
     left = _MOST * max_text_bytes
-    for text in file.texts():
-        glyphs = Glyphs(text)
+    for text, shown in file.texts():
+        glyphs = Glyphs(text, shown)
         left -= len(glyphs)
         if left < 0:
             raise TooLongError(f"more than {max_text_bytes:,} bytes of text")

@@ -250,3 +250,20 @@ def test_columns_that_are_drawn_row_by_row_are_read_one_after_the_other() -> Non
     page = [Line(50, 740, "Two harbours and what became of them"), *(line for row in rows for line in row)]
     found = read(paged([page]), "application/pdf", "x.pdf", 10**6).text
     assert found.endswith(" ".join(f"{LEFT}{RIGHT}".split()))
+
+
+def test_what_stands_beside_the_part_of_the_page_that_is_shown_is_not_read() -> None:
+    beside = (
+        "BT /F1 10 Tf 20 700 Td (1) Tj 0 -12 Td (2) Tj 0 -12 Td (3) Tj ET "
+        "BT /F1 10 Tf 50 780 Td (mole.qxd 2/10/04) Tj ET BT /F1 10 Tf 450 700 Td (crop mark) Tj ET"
+    )
+    assert text_of(f"{prose()}\n{beside}", page=b"/CropBox [40 100 420 740]") == " ".join(PROSE)
+    assert "mole.qxd" in text_of(f"{prose()}\n{beside}")
+
+
+def test_what_stands_beside_a_page_that_is_turned_is_not_read() -> None:
+    drawn = "\n".join(
+        f"BT /F1 10 Tf 0 1 -1 0 {100 + 12 * n} 50 Tm ({line}) Tj ET" for n, line in enumerate(PROSE)
+    )
+    beside = "BT /F1 10 Tf 0 1 -1 0 60 50 Tm (mole.qxd 2/10/04) Tj ET"
+    assert text_of(f"{drawn}\n{beside}", page=b"/Rotate 90 /CropBox [80 20 600 800]") == " ".join(PROSE)
