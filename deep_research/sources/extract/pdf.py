@@ -40,10 +40,13 @@ def read(raw: bytes, asked: Asked) -> Document:
         pages = list(_pages(file, asked.max_text_bytes))
         # The day it says is that on which the file was made, which of an old report says nothing.
         title, author = sane_title(file.said("Title")), sane_author(file.said("Author"))
-        read_ = sum(sum(map(str.isalnum, line.text)) for page in pages for line in page)
+        read_ = sum(map(_letters, pages))
         # A short text may still be the whole of it.
         if read_ < _TOO_LITTLE * min(file.count, 3) and (not read_ or file.has_pictures(3)):
             raise UnreadableError("no text layer: its pages are pictures; run it through text recognition")
+    if sum(map(_marks, pages)) > read_:
+        raise UnreadableError("its fonts do not say which letters they show; run it through text recognition")
+    pages = [[] if _marks(page) > _letters(page) else page for page in pages]
     pages = list(map(without_contents, typed(without_margins(pages))))
     every = [line for page in pages for line in page]
     usual, tell = usual_size(every), sizes_tell(every)
@@ -69,6 +72,15 @@ def _pages(file: File, max_text_bytes: int) -> Iterator[list[Line]]:
         if left < 0:
             raise TooLongError(f"more than {max_text_bytes:,} bytes of text")
         yield _in_order(glyphs.lines())
+
+
+def _letters(page: list[Line]) -> int:
+    return sum(sum(map(str.isalnum, line.text)) for line in page)
+
+
+def _marks(page: list[Line]) -> int:
+    """How many letters on a page nobody can read, as the font does not say which they are."""
+    return sum(line.text.count("\ufffd") for line in page)
 
 
 def _in_order(lines: list[Line]) -> list[Line]:

@@ -267,3 +267,39 @@ def test_what_stands_beside_a_page_that_is_turned_is_not_read() -> None:
     )
     beside = "BT /F1 10 Tf 0 1 -1 0 60 50 Tm (mole.qxd 2/10/04) Tj ET"
     assert text_of(f"{drawn}\n{beside}", page=b"/Rotate 90 /CropBox [80 20 600 800]") == " ".join(PROSE)
+
+
+def of_pages(*drawn: str) -> str:
+    """What is read of pages whose font has no letters for capitals."""
+    font, (told,) = mapped(
+        {chr(code): "\0" if code < 97 else chr(code) for code in (*range(65, 91), *range(97, 123))}
+    )
+    kids = b" ".join(b"%d 0 R" % (7 + 2 * number) for number in range(len(drawn)))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(drawn)),
+        font,
+        b"<< >>",
+        b"<< >>",
+        told,
+    ]
+    for number, page in enumerate(drawn):
+        objects += [
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents %d 0 R "
+            b"/Resources << /Font << /F1 3 0 R >> >> >>" % (8 + 2 * number),
+            stream(page.encode("cp1252")),
+        ]
+    return read(pdf(objects), "application/pdf", "mole.pdf", 10**6).text
+
+
+def test_a_page_of_letters_that_nobody_can_read_is_left_out() -> None:
+    unread = prose().upper().replace("TJ", "Tj").replace("TD", "Td").replace("TF", "Tf")
+    found = of_pages(prose(), unread, "BT /F1 10 Tf 50 700 Td (the wall has stood since then.) Tj ET")
+    assert found.startswith("�he harbour of �ole was dredged in 1931")
+    assert found.endswith("from the quarries of �enryn.\n\nthe wall has stood since then.")
+
+
+def test_a_document_of_letters_that_nobody_can_read_is_none() -> None:
+    unread = prose().upper().replace("TJ", "Tj").replace("TD", "Td").replace("TF", "Tf")
+    with pytest.raises(UnreadableError, match="fonts do not say which letters"):
+        of_pages(prose(), unread, unread)
