@@ -15,7 +15,7 @@ from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.tables import written
+from deep_research.sources.extract.tables import is_figure, written
 from deep_research.sources.extract.texts import parse_date
 from deep_research.sources.extract.titling import sane_author, sane_title
 
@@ -23,6 +23,8 @@ _HEADING = re.compile(r"heading (\d)\Z", re.IGNORECASE)
 _NUMBERED = re.compile(r"List Number(?: \d)?\Z")
 _LIST = re.compile(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.IGNORECASE)
 _CONTENTS = re.compile(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECASE)
+_EAST_ASIAN = "\u2e80"  # from which letters on a word may be broken anywhere
+_CLOSING = ")]%”’\"'"  # what a paragraph without a stop may end in
 _MOST_DEPTH = 5  # tables in tables
 _MOST_ABOVE = 3  # blocks above the heading that is the title
 _FIRST = 2_000  # characters, in which a text says of what day it is
@@ -131,13 +133,46 @@ class _Reader:
                 for cell in row:
                     yield from self.blocks(cell, depth + 1)
             return
-        told: dict[Any, str] = {}
+        told: dict[Any, list[str]] = {}
         for cell in (cell for row in rows for cell in row if cell is not None):
             if cell not in told:
-                told[cell] = " ".join(" ".join(docx_parts.words_of(cell)).split())
-        texts = [["" if cell is None else told[cell] for cell in row] for row in rows]
+                told[cell] = list(docx_parts.words_of(cell))
+        texts = [
+            line for row in rows for line in _lines([told[cell] if cell is not None else [] for cell in row])
+        ]
         yield "table", "\n".join(written([row for row in texts if any(row)]))
         yield from self._notes_of(table)
+
+
+def _lines(row: list[list[str]]) -> list[list[str]]:
+    """A row of cells of paragraphs, as several where labels and figures stand beside each other line by line."""
+    cells = [_broken(paragraphs) for paragraphs in row]
+    longest = max(map(len, cells), default=0)
+    long = [cell for cell in cells if len(cell) > 1]
+    if len(long) > 1 and all(len(cell) == longest for cell in long) and any(map(_is_of_figures, long)):
+        return [[cell[at] if at < len(cell) else "" for cell in cells] for at in range(longest)]
+    return [[_in_one(paragraphs) for paragraphs in row]]
+
+
+def _broken(paragraphs: list[str]) -> list[str]:
+    """The lines of a cell; empty ones at its end stand beside nothing."""
+    lines = [line for paragraph in paragraphs for line in paragraph.split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _is_of_figures(lines: list[str]) -> bool:
+    return 2 * sum(map(is_figure, lines)) > len(lines)
+
+
+def _in_one(paragraphs: list[str]) -> str:
+    """The paragraphs of a cell in a line, told apart."""
+    text = ""
+    for paragraph in filter(None, (" ".join(paragraph.split()) for paragraph in paragraphs)):
+        is_open = text[-1:].isalnum() or text[-1:] in _CLOSING
+        text += ("; " if text and is_open and text[-1] < _EAST_ASIAN else " ") + paragraph
+    return text.strip()
 
 
 def _level(paragraph: Any, style: str) -> int | None:

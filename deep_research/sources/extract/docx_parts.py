@@ -19,6 +19,12 @@ _UNSAID = {f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "txbxConte
 _SIGNS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-", f"{W}ptab": "\t"}
 _NOTE_MARKS = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes"}
 _NO_NOTES = ("separator", "continuationSeparator", "continuationNotice")
+_KINDS = "[Content_Types].xml"
+_USUAL_KIND = b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+_OTHER_KIND = re.compile(
+    rb"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml\.template"
+    rb"|ms-word\.(?:document|template)\.macroEnabled(?:Template)?)\.main\+xml"
+)
 _STRICT = (
     (b"http://purl.oclc.org/ooxml/officeDocument/relationships",
      b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"),
@@ -110,15 +116,20 @@ def notes(document: Any) -> dict[tuple[str, str], str]:
 
 
 def usual(raw: bytes) -> bytes:
-    """The document with the usual names, if it is one of the strict kind, which gives other names to the same."""
+    """The document with the usual names, if it is one of the strict kind, which gives other names to the same, or a
+    template or one with macros, which says that it is another kind."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        if _STRICT[0][0] not in archive.read("_rels/.rels"):
+        is_strict = _STRICT[0][0] in archive.read("_rels/.rels")
+        kinds = archive.read(_KINDS)
+        if not is_strict and not _OTHER_KIND.search(kinds):
             return raw
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w") as copy:
             for entry in archive.infolist():
                 data = archive.read(entry)
-                if entry.filename.endswith((".xml", ".rels")):
+                if entry.filename == _KINDS:
+                    data = _OTHER_KIND.sub(_USUAL_KIND, data)
+                elif is_strict and entry.filename.endswith((".xml", ".rels")):
                     for strict, other in _STRICT:
                         data = data.replace(strict, other)
                 copy.writestr(entry.filename, data)

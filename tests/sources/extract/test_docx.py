@@ -120,3 +120,50 @@ def test_a_document_of_the_strict_kind_is_read_as_any_other() -> None:
             )
             other.writestr(entry.filename, data)
     assert read(strict.getvalue(), "", "wall.docx", 1_000_000).text == "The wall is old."
+
+
+def of_lines(*lines: str, breaks: bool = False) -> str:
+    """A cell of paragraphs, or of one with breaks."""
+    if breaks:
+        return cell(f"<w:p><w:r>{'<w:br/>'.join(f'<w:t>{line}</w:t>' for line in lines)}</w:r></w:p>")
+    return cell("".join(map(paragraph, lines)))
+
+
+def table(*rows: str) -> str:
+    return "<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in rows) + "</w:tbl>"
+
+
+def test_labels_and_figures_that_stand_beside_each_other_in_two_cells_are_rows() -> None:
+    head = cell("") + cell("2006") + cell("2007")
+    labels = of_lines("", "Income", "Tax due", "Share")
+    figures = of_lines("€", "17,542", "388", "4.7%", breaks=True) + of_lines("€", "17,542", "0", "0%", "")
+    assert text_of(made(table(head, labels + figures))) == (
+        "| | |\n| 2006 | 2007\n| € | €\nIncome | 17,542 | 17,542\nTax due | 388 | 0\nShare | 4.7% | 0%"
+    )
+
+
+def test_paragraphs_of_a_cell_that_stand_beside_nothing_are_told_apart() -> None:
+    words = of_lines("Work shops", "2 sheds", "A crane.", "It is old") + of_lines("12", "3")
+    head = of_lines("Kind of", "work", breaks=True) + of_lines("Number", "of them", breaks=True)
+    assert text_of(made(table(head, words))) == (
+        "Kind of work | Number of them\nWork shops; 2 sheds; A crane. It is old | 12; 3"
+    )
+
+
+def test_a_template_and_a_document_with_macros_are_read_as_any_other() -> None:
+    out = io.BytesIO()
+    made(paragraph("The wall is old.")).save(out)
+    for kind in (
+        b"openxmlformats-officedocument.wordprocessingml.template",
+        b"ms-word.document.macroEnabled",
+    ):
+        other = io.BytesIO()
+        with zipfile.ZipFile(out) as archive, zipfile.ZipFile(other, "w") as copy:
+            for entry in archive.infolist():
+                data = archive.read(entry)
+                if entry.filename == "[Content_Types].xml":
+                    data = data.replace(
+                        b"openxmlformats-officedocument.wordprocessingml.document.main", kind + b".main"
+                    )
+                copy.writestr(entry.filename, data)
+        assert read(other.getvalue(), "", "wall.docx", 10**6).text == "The wall is old."
