@@ -86,13 +86,16 @@ def cells(table: Any) -> list[list[Any]]:
 
 
 def words_of(container: Any) -> Iterator[str]:
-    """What all paragraphs of a cell or note say, those of tables within it too."""
+    """What all paragraphs of a cell or note say, and the rows of tables within it."""
     for block in blocks(container):
         if block.tag == f"{W}p":
             yield says(block)
         else:
-            for cell in dict.fromkeys(cell for row in cells(block) for cell in row if cell is not None):
-                yield from words_of(cell)
+            seen: set[Any] = set()
+            for row in cells(block):
+                new = [cell for cell in row if cell is not None and cell not in seen]
+                seen.update(new)
+                yield " ".join(filter(None, (text for cell in new for text in words_of(cell))))
 
 
 def notes_of(paragraph: Any) -> Iterator[tuple[str, str]]:

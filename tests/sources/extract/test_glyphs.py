@@ -269,6 +269,15 @@ def test_what_stands_beside_a_page_that_is_turned_is_not_read() -> None:
     assert text_of(f"{drawn}\n{beside}", page=b"/Rotate 90 /CropBox [80 20 600 800]") == " ".join(PROSE)
 
 
+@pytest.mark.parametrize("sign", ["\uf0b7", "\uf0a7", "\uf0d8"])
+def test_bullets_from_fonts_of_signs_begin_items(sign: str) -> None:
+    font, more = mapped({"A": sign})
+    items = "\n".join(
+        f"BT /F1 10 Tf 50 {640 - 14 * n} Td (A {item}) Tj ET" for n, item in enumerate(("granite", "timber"))
+    )
+    assert text_of(f"{prose()}\n{items}", font=font, more=more).endswith("\n\n- granite\n- timber")
+
+
 def of_pages(*drawn: str) -> str:
     """What is read of pages whose font has no letters for capitals."""
     font, (told,) = mapped(
