@@ -12,6 +12,7 @@ from typing import Any
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract import docx_parts, zips
 from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.docx_numbers import Numbers
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
@@ -86,6 +87,7 @@ class _Reader:
     def __init__(self, document: Any) -> None:
         self._document = document
         self._notes = docx_parts.notes(document)
+        self._items = Numbers(document)
         self._numbers: dict[
             tuple[str, str], int
         ] = {}  # of the notes, in the order in which they are referred to
@@ -113,7 +115,8 @@ class _Reader:
         elif style == "Title":
             yield "heading", f"# {' '.join(text.split())}"
         elif (level := _level(paragraph, style)) is not None:
-            label = "#." if _NUMBERED.match(style) else "-"
+            number = self._items.of(_list_of(paragraph), level)
+            label = f"{number}." if number is not None else "#." if _NUMBERED.match(style) else "-"
             yield "item", f"{'  ' * min(level, 5)}{label} {' '.join(text.split())}"
         else:
             yield "", text
@@ -185,6 +188,13 @@ def _level(paragraph: Any, style: str) -> int | None:
     if named:
         return int(named[1] or 1) - 1
     return 0 if numbered else None
+
+
+def _list_of(paragraph: Any) -> str:
+    """The name of the list that an item says it belongs to."""
+    properties = paragraph._p.pPr
+    number = None if properties is None or properties.numPr is None else properties.numPr.numId
+    return "" if number is None else str(number.val)
 
 
 def _spaced(blocks: list[tuple[str, str]]) -> Iterator[str]:

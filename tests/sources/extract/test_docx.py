@@ -167,3 +167,52 @@ def test_a_template_and_a_document_with_macros_are_read_as_any_other() -> None:
                     )
                 copy.writestr(entry.filename, data)
         assert read(other.getvalue(), "", "wall.docx", 10**6).text == "The wall is old."
+
+
+def item(text: str, number: int, level: int = 0) -> str:
+    return (
+        f'<w:p><w:pPr><w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr></w:pPr>'
+        f"<w:r><w:t>{text}</w:t></w:r></w:p>"
+    )
+
+
+def numbered(*levels: tuple[str, str], nums: str) -> bytes:
+    said = "".join(
+        f'<w:lvl w:ilvl="{at}"><w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/></w:lvl>'
+        for at, (form, text) in enumerate(levels)
+    )
+    kinds = f'<w:abstractNum w:abstractNumId="7">{said}</w:abstractNum>'
+    return f"<w:numbering {_NAMES}>{kinds}{nums}</w:numbering>".encode()
+
+
+def num(name: int, anew: int = 0) -> str:
+    start = f'<w:lvlOverride w:ilvl="0"><w:startOverride w:val="{anew}"/></w:lvlOverride>' if anew else ""
+    return f'<w:num w:numId="{name}"><w:abstractNumId w:val="7"/>{start}</w:num>'
+
+
+def of_list(numbering: bytes, *items: str) -> str:
+    out = io.BytesIO()
+    made(*items).save(out)
+    copy = io.BytesIO()
+    with zipfile.ZipFile(out) as archive, zipfile.ZipFile(copy, "w") as other:
+        for entry in archive.infolist():
+            data = numbering if entry.filename == "word/numbering.xml" else archive.read(entry)
+            other.writestr(entry.filename, data)
+    return read(copy.getvalue(), "", "wall.docx", 10**6).text
+
+
+def test_items_have_the_numbers_that_are_seen_before_them() -> None:
+    numbering = numbered(("decimal", "%1."), ("decimal", "(%2)"), nums=num(3) + num(4) + num(5, anew=1))
+    items = [item("Walk", 3), item("at noon", 3, 1), item("at low water", 3, 1), item("Count", 3), item("by eye", 3, 1),
+             paragraph("Then:"), item("Write", 4), paragraph("Anew:"), item("Rest", 5)]  # fmt: skip
+    assert of_list(numbering, *items) == (
+        "1. Walk\n  1. at noon\n  2. at low water\n2. Count\n  1. by eye\n\nThen:\n\n3. Write\n\nAnew:\n\n1. Rest"
+    )
+
+
+def test_items_with_letters_bullets_and_unknown_lists_have_no_number() -> None:
+    numbering = numbered(("lowerLetter", "%1)"), ("bullet", "·"), nums=num(3))
+    assert (
+        of_list(numbering, item("Walk", 3), item("slowly", 3, 1), item("Count", 9))
+        == "- Walk\n  - slowly\n- Count"
+    )
