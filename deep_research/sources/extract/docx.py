@@ -6,23 +6,30 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract import docx_parts, zips
 from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.docx_numbers import Numbers
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.tables import written
+from deep_research.sources.extract.tables import is_figure, written
+from deep_research.sources.extract.texts import parse_date
+from deep_research.sources.extract.titling import sane_author, sane_title
 
 _HEADING = re.compile(r"heading (\d)\Z", re.IGNORECASE)
 _NUMBERED = re.compile(r"List Number(?: \d)?\Z")
 _LIST = re.compile(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.IGNORECASE)
 _CONTENTS = re.compile(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECASE)
-_NOT_AN_AUTHOR = re.compile(r"python-docx|^(?:user|admin\w*|author|unknown|owner|\W*)$|\\|@", re.IGNORECASE)
+_EAST_ASIAN = "\u2e80"  # from which letters on a word may be broken anywhere
+_CLOSING = ")]%”’\"'"  # what a paragraph without a stop may end in
 _MOST_DEPTH = 5  # tables in tables
+_MOST_ABOVE = 3  # blocks above the heading that is the title
+_FIRST = 2_000  # characters, in which a text says of what day it is
+_MOST_LINES = 30
 
 
 def read(raw: bytes, asked: Asked) -> Document:
@@ -36,18 +43,18 @@ def read(raw: bytes, asked: Asked) -> Document:
         opened = docx.Document(io.BytesIO(docx_parts.usual(raw)))
         blocks = list(_Reader(opened).blocks(opened.element.body, 0))
         said = opened.core_properties
-        title, author, day = said.title or "", said.author or "", said.modified or said.created
-        created = said.created or day
+        title, author = sane_title(said.title or ""), sane_author(said.author or "")
+        days = {day.date() for day in (said.created, said.modified) if day is not None}
     except (OpcError, LxmlError, zipfile.BadZipFile, KeyError, ValueError, AttributeError, OSError) as error:
         raise UnreadableError("a damaged Word document") from error
     text = clean("".join(_spaced(blocks))).strip()
     return finished(
         raw,
         asked.name,
-        title=title or next((block.lstrip("# ") for kind, block in blocks if kind == "heading"), ""),
+        title=title or _heading(blocks),
         text=text,
-        published=_sane(created),
-        author="" if _NOT_AN_AUTHOR.search(author) else author,
+        published=_said_again(days, text),
+        author=author,
         max_text_bytes=asked.max_text_bytes,
     )
 
@@ -62,11 +69,16 @@ def _check(raw: bytes) -> None:
                     raise UnreadableError("a Word document with entities of its own")
 
 
-def _sane(day: datetime | None) -> date | None:
-    # The template that many programs start from is of 2013.
-    if day is None or not 1990 <= day.year <= 2100 or (day.year, day.month, day.day) == (2013, 12, 23):
-        return None
-    return day.date()
+def _heading(blocks: list[tuple[str, str]]) -> str:
+    above = [block for block in blocks[: _MOST_ABOVE + 1] if block[0] == "heading"]
+    return sane_title(above[0][1].lstrip("# ")) if above else ""
+
+
+def _said_again(days: set[date], text: str) -> date | None:
+    """The day on which the file was made or saved, if its first lines say the same: of an old report that was made
+    into a file again it says nothing, and no day is better than a wrong one."""
+    lines = text[:_FIRST].splitlines()[:_MOST_LINES]
+    return next((day for day in map(parse_date, lines) if day in days), None)
 
 
 class _Reader:
@@ -75,6 +87,7 @@ class _Reader:
     def __init__(self, document: Any) -> None:
         self._document = document
         self._notes = docx_parts.notes(document)
+        self._items = Numbers(document)
         self._numbers: dict[
             tuple[str, str], int
         ] = {}  # of the notes, in the order in which they are referred to
@@ -102,7 +115,8 @@ class _Reader:
         elif style == "Title":
             yield "heading", f"# {' '.join(text.split())}"
         elif (level := _level(paragraph, style)) is not None:
-            label = "#." if _NUMBERED.match(style) else "-"
+            number = self._items.of(_list_of(paragraph), level)
+            label = f"{number}." if number is not None else "#." if _NUMBERED.match(style) else "-"
             yield "item", f"{'  ' * min(level, 5)}{label} {' '.join(text.split())}"
         else:
             yield "", text
@@ -122,13 +136,46 @@ class _Reader:
                 for cell in row:
                     yield from self.blocks(cell, depth + 1)
             return
-        told: dict[Any, str] = {}
+        told: dict[Any, list[str]] = {}
         for cell in (cell for row in rows for cell in row if cell is not None):
             if cell not in told:
-                told[cell] = " ".join(" ".join(docx_parts.words_of(cell)).split())
-        texts = [["" if cell is None else told[cell] for cell in row] for row in rows]
+                told[cell] = list(docx_parts.words_of(cell))
+        texts = [
+            line for row in rows for line in _lines([told[cell] if cell is not None else [] for cell in row])
+        ]
         yield "table", "\n".join(written([row for row in texts if any(row)]))
         yield from self._notes_of(table)
+
+
+def _lines(row: list[list[str]]) -> list[list[str]]:
+    """A row of cells of paragraphs, as several where labels and figures stand beside each other line by line."""
+    cells = [_broken(paragraphs) for paragraphs in row]
+    longest = max(map(len, cells), default=0)
+    long = [cell for cell in cells if len(cell) > 1]
+    if len(long) > 1 and all(len(cell) == longest for cell in long) and any(map(_is_of_figures, long)):
+        return [[cell[at] if at < len(cell) else "" for cell in cells] for at in range(longest)]
+    return [[_in_one(paragraphs) for paragraphs in row]]
+
+
+def _broken(paragraphs: list[str]) -> list[str]:
+    """The lines of a cell; empty ones at its end stand beside nothing."""
+    lines = [line for paragraph in paragraphs for line in paragraph.split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _is_of_figures(lines: list[str]) -> bool:
+    return 2 * sum(map(is_figure, lines)) > len(lines)
+
+
+def _in_one(paragraphs: list[str]) -> str:
+    """The paragraphs of a cell in a line, told apart."""
+    text = ""
+    for paragraph in filter(None, (" ".join(paragraph.split()) for paragraph in paragraphs)):
+        is_open = text[-1:].isalnum() or text[-1:] in _CLOSING
+        text += ("; " if text and is_open and text[-1] < _EAST_ASIAN else " ") + paragraph
+    return text.strip()
 
 
 def _level(paragraph: Any, style: str) -> int | None:
@@ -141,6 +188,13 @@ def _level(paragraph: Any, style: str) -> int | None:
     if named:
         return int(named[1] or 1) - 1
     return 0 if numbered else None
+
+
+def _list_of(paragraph: Any) -> str:
+    """The name of the list that an item says it belongs to."""
+    properties = paragraph._p.pPr
+    number = None if properties is None or properties.numPr is None else properties.numPr.numId
+    return "" if number is None else str(number.val)
 
 
 def _spaced(blocks: list[tuple[str, str]]) -> Iterator[str]:

@@ -9,6 +9,8 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
+from deep_research.sources.extract import docx_formulas
+
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _UNSAID = {f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "txbxContent", "instrText")} | {
@@ -17,11 +19,19 @@ _UNSAID = {f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "txbxConte
 _SIGNS = {f"{W}tab": "\t", f"{W}br": "\n", f"{W}cr": "\n", f"{W}noBreakHyphen": "-", f"{W}ptab": "\t"}
 _NOTE_MARKS = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "endnotes"}
 _NO_NOTES = ("separator", "continuationSeparator", "continuationNotice")
+_KINDS = "[Content_Types].xml"
+_USUAL_KIND = b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
+_OTHER_KIND = re.compile(
+    rb"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml\.template"
+    rb"|ms-word\.(?:document|template)\.macroEnabled(?:Template)?)\.main\+xml"
+)
 _STRICT = (
     (b"http://purl.oclc.org/ooxml/officeDocument/relationships",
      b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"),
     (b"http://purl.oclc.org/ooxml/wordprocessingml/main",
      b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"),
+    (b"http://purl.oclc.org/ooxml/officeDocument/math",
+     b"http://schemas.openxmlformats.org/officeDocument/2006/math"),
     (b"http://purl.oclc.org/ooxml/drawingml/main", b"http://schemas.openxmlformats.org/drawingml/2006/main"),
 )  # fmt: skip
 
@@ -38,6 +48,8 @@ def _said(element: Any) -> Iterator[str]:
             yield child.text or ""
         elif tag in _SIGNS:
             yield _SIGNS[tag]
+        elif tag in docx_formulas.FORMULAS:
+            yield docx_formulas.written(child)
         elif tag not in _UNSAID:
             yield from _said(child)
 
@@ -74,13 +86,16 @@ def cells(table: Any) -> list[list[Any]]:
 
 
 def words_of(container: Any) -> Iterator[str]:
-    """What all paragraphs of a cell or note say, those of tables within it too."""
+    """What all paragraphs of a cell or note say, and the rows of tables within it."""
     for block in blocks(container):
         if block.tag == f"{W}p":
             yield says(block)
         else:
-            for cell in dict.fromkeys(cell for row in cells(block) for cell in row if cell is not None):
-                yield from words_of(cell)
+            seen: set[Any] = set()
+            for row in cells(block):
+                new = [cell for cell in row if cell is not None and cell not in seen]
+                seen.update(new)
+                yield " ".join(filter(None, (text for cell in new for text in words_of(cell))))
 
 
 def notes_of(paragraph: Any) -> Iterator[tuple[str, str]]:
@@ -104,15 +119,20 @@ def notes(document: Any) -> dict[tuple[str, str], str]:
 
 
 def usual(raw: bytes) -> bytes:
-    """The document with the usual names, if it is one of the strict kind, which gives other names to the same."""
+    """The document with the usual names, if it is one of the strict kind, which gives other names to the same, or a
+    template or one with macros, which says that it is another kind."""
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
-        if _STRICT[0][0] not in archive.read("_rels/.rels"):
+        is_strict = _STRICT[0][0] in archive.read("_rels/.rels")
+        kinds = archive.read(_KINDS)
+        if not is_strict and not _OTHER_KIND.search(kinds):
             return raw
         out = io.BytesIO()
         with zipfile.ZipFile(out, "w") as copy:
             for entry in archive.infolist():
                 data = archive.read(entry)
-                if entry.filename.endswith((".xml", ".rels")):
+                if entry.filename == _KINDS:
+                    data = _OTHER_KIND.sub(_USUAL_KIND, data)
+                elif is_strict and entry.filename.endswith((".xml", ".rels")):
                     for strict, other in _STRICT:
                         data = data.replace(strict, other)
                 copy.writestr(entry.filename, data)

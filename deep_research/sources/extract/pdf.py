@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -22,22 +21,13 @@ from deep_research.sources.extract.paragraphs import flowing, setting_of
 from deep_research.sources.extract.pdfium import File, opened
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.tabular import with_rows
+from deep_research.sources.extract.titling import sane_author, sane_title, title_on
 from deep_research.sources.extract.typeset import Line, as_prose, sizes_tell, typed, usual_size
 
 MAX_BYTES = 50_000_000
 MAX_PAGES = 500
 _TOO_LITTLE = 20  # characters a page, below which it is a picture of a page with a stamp on it
 _MOST = 2  # characters for each byte of text there may be, as of drawn spaces and margins nothing stays
-_NAMELESS = r"^\(?(?:anonymous|unspecified|none)\)?$"
-_NOT_A_TITLE = re.compile(
-    rf"{_NAMELESS}|untitled|microsoft word|powerpoint"
-    r"|\.(?:docx?|indd|tex|pdf|qx[dp]|pptx?|dvi|exe|wpd|rtf|xlsx?|p65|ps|txt|html?)\b|^\W*$"
-    r"|^(?:title|document\d*|slide \d+)$|https?://",
-    re.IGNORECASE,
-)
-_NOT_AN_AUTHOR = re.compile(
-    rf"{_NAMELESS}|^(?:user|admin\w*|author|unknown|owner|root|\W*)$|\\|@|https?://", re.IGNORECASE
-)
 
 
 def read(raw: bytes, asked: Asked) -> Document:
@@ -48,11 +38,15 @@ def read(raw: bytes, asked: Asked) -> Document:
         if file.count > MAX_PAGES:
             raise UnreadableError(f"a PDF of more than {MAX_PAGES} pages", limit="size")
         pages = list(_pages(file, asked.max_text_bytes))
-        title, author = _metadata(file.said("Title"), file.said("Author"))
-        read_ = sum(sum(map(str.isalnum, line.text)) for page in pages for line in page)
+        # The day it says is that on which the file was made, which of an old report says nothing.
+        title, author = sane_title(file.said("Title")), sane_author(file.said("Author"))
+        read_ = sum(map(_letters, pages))
         # A short text may still be the whole of it.
         if read_ < _TOO_LITTLE * min(file.count, 3) and (not read_ or file.has_pictures(3)):
             raise UnreadableError("no text layer: its pages are pictures; run it through text recognition")
+    if sum(map(_marks, pages)) > read_:
+        raise UnreadableError("its fonts do not say which letters they show; run it through text recognition")
+    pages = [[] if _marks(page) > _letters(page) else page for page in pages]
     pages = list(map(without_contents, typed(without_margins(pages))))
     every = [line for page in pages for line in page]
     usual, tell = usual_size(every), sizes_tell(every)
@@ -60,7 +54,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     return finished(
         raw,
         asked.name,
-        title=title or _first_line(text),
+        title=title or title_on(next(filter(None, pages), []), usual, text),
         text=text,
         author=author,
         pages=starts,
@@ -72,12 +66,21 @@ def _pages(file: File, max_text_bytes: int) -> Iterator[list[Line]]:
     """The lines of each page in the order of the file. Where that gives each cell of a table and each number of a list
     a line of its own, as they lie on the page."""
     left = _MOST * max_text_bytes
-    for text in file.texts():
-        glyphs = Glyphs(text)
+    for text, shown in file.texts():
+        glyphs = Glyphs(text, shown)
         left -= len(glyphs)
         if left < 0:
             raise TooLongError(f"more than {max_text_bytes:,} bytes of text")
         yield _in_order(glyphs.lines())
+
+
+def _letters(page: list[Line]) -> int:
+    return sum(sum(map(str.isalnum, line.text)) for line in page)
+
+
+def _marks(page: list[Line]) -> int:
+    """How many letters on a page nobody can read, as the font does not say which they are."""
+    return sum(line.text.count("\ufffd") for line in page)
 
 
 def _in_order(lines: list[Line]) -> list[Line]:
@@ -100,17 +103,3 @@ def _page(lines: list[Line], usual: float, sizes_tell: bool) -> Page:
     for is_code, run in parted(told, setting.step):
         paragraphs += [listing(run)] if is_code else flowing(list(map(as_prose, run)), setting)
     return Page(tuple(map(clean, paragraphs)), tuple(map(clean, notes)))
-
-
-def _metadata(title: str, author: str) -> tuple[str, str]:
-    """The title and author that the file says, where they are sane: programs fill them with names of files and of
-    themselves. The day it says is that on which the file was made, which of an old report says nothing."""
-    title, author = " ".join(title.split()), " ".join(author.split())
-    if _NOT_A_TITLE.search(title) or not 3 < len(title) < 300:
-        title = ""
-    return title, "" if _NOT_AN_AUTHOR.search(author) else author
-
-
-def _first_line(text: str) -> str:
-    first = text.lstrip().partition("\n")[0].strip("# ")
-    return first if 3 < len(first) <= 150 else ""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import byref, c_ushort, memmove
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from deep_research.sources.extract.box_font import box_font
 from deep_research.sources.extract.plaintext import UnreadableError
@@ -54,6 +54,15 @@ def _fonts(found: Any) -> Any:
     return found.FPDF_SYSFONTINFO(version=1, **told)
 
 
+class Box(NamedTuple):
+    """A part of a page, in points."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+
 class File:
     """An open PDF of ``count`` pages."""
 
@@ -69,13 +78,14 @@ class File:
             return ""
         return bytes(told)[: size - 2].decode("utf-16-le", "replace")
 
-    def texts(self) -> Iterator[Any]:
-        """PDFium's text of each page, None for one that cannot be read. Each holds until the next is asked for."""
+    def texts(self) -> Iterator[tuple[Any, Box]]:
+        """PDFium's text of each page, None for one that cannot be read, and what of the page is shown. Each holds until
+        the next is asked for."""
         for number in range(self.count):
             with self._page(number) as page:
                 text = page and library().FPDFText_LoadPage(page)
                 try:
-                    yield text or None
+                    yield text or None, _shown(page)
                 finally:
                     if text:
                         library().FPDFText_ClosePage(text)
@@ -112,6 +122,13 @@ def opened(raw: bytes) -> Iterator[File]:
         yield File(handle)
     finally:
         library().FPDF_CloseDocument(handle)
+
+
+def _shown(page: Any) -> Box:
+    found = library().FS_RECTF()
+    if page:
+        library().FPDF_GetPageBoundingBox(page, byref(found))
+    return Box(found.left, found.bottom, found.right, found.top)
 
 
 def _has_picture(holder: Any, count: Any, get: Any, deep: int) -> bool:

@@ -14,6 +14,10 @@ from deep_research.sources.extract.rst_tables import Table, directive, listed, s
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*\Z")
 _DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|\n]{1,100}\|[ \t]+)?([A-Za-z][\w:+.-]{0,60})::[ \t]*([^\n]*)\Z")
 _OPTION = re.compile(r":[\w-]{1,60}:(?:[ \t]|\Z)")
+_HEAD_FIELD = re.compile(r"([A-Z][A-Za-z-]{1,30}):(?:[ \t]+(\S[^\n]*)|[ \t]*\Z)")
+_HYPHENED_DAY = re.compile(r"\b(\d{1,2})-([A-Z][a-z]{2})-(\d{4})\b")
+_LONGEST_HEAD = 8_000  # characters
+_FEWEST_FIELDS = 3
 _INFO_FIELD = re.compile(r"^:(\w[\w -]{0,40}):[ \t]+(\S[^\n]*)$", re.MULTILINE)
 
 # Directives whose words are for the reader; the body of any other is left out.
@@ -49,6 +53,27 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 def info_fields(text: str) -> dict[str, str]:
     """The ``:name: value`` fields near the top, with lower-case names."""
     return {name.lower(): value.strip() for name, value in _INFO_FIELD.findall(text[:4000])}
+
+
+def head(text: str) -> dict[str, str]:
+    """The fields (``Title: …``), with lower-case names, of a head as letters have it, with which Python's proposals
+    begin. Empty, where a text does not begin with one."""
+    fields: dict[str, str] = {}
+    name = ""
+    for line in text[:_LONGEST_HEAD].lstrip("\n").split("\n"):
+        if not line.strip():
+            break
+        found = _HEAD_FIELD.match(line)
+        if found:
+            name = found[1].lower()
+            fields[name] = (found[2] or "").strip()
+        elif name and line[0].isspace():
+            fields[name] = f"{fields[name]} {line.strip()}".strip()
+        else:
+            return {}
+    if "title" not in fields or len(fields) < _FEWEST_FIELDS:
+        return {}
+    return {name: _HYPHENED_DAY.sub(r"\1 \2 \3", value) for name, value in fields.items()}
 
 
 def readable(text: str) -> str:

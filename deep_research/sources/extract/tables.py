@@ -62,6 +62,10 @@ def is_header(rows: list[list[str]]) -> bool:
     return len(set(first)) == len(first) or (len(rows) > 1 and _is_of_numbers(rows[1]))
 
 
+def is_figure(cell: str) -> bool:
+    return bool(_NUMBER.match(cell))
+
+
 def _is_of_numbers(row: list[str]) -> bool:
     """Whether all but the first cell, which says of what, are numbers."""
     told = [cell.strip() for cell in row[1:]]

@@ -53,18 +53,19 @@ def with_rows(lines: Sequence[Line]) -> list[Line]:
     found: list[Line] = []
     at = 0
     while at < len(lines):
-        table = _table(lines, at) if lines[at].cells and not lines[at].is_mono else None
+        table = _table(_group(lines, at)) if lines[at].cells and not lines[at].is_mono else None
         if table is None:
             found.append(lines[at])
             at += 1
         else:
-            found += _rows(table)
+            for number, part in enumerate(_parted(table)):
+                rows = _rows(part)
+                found += [replace(rows[0], row=f"\n{rows[0].row}"), *rows[1:]] if number else rows
             at += len(table.lines)
     return found
 
 
-def _table(lines: Sequence[Line], at: int) -> _Table | None:
-    group = _group(lines, at)
+def _table(group: Sequence[Line]) -> _Table | None:
     rows = [line for line in group if line.cells]
     borders = _borders(rows) if len(rows) > 1 else []
     if not borders or len(rows) < (_FEWEST_ROWS if len(borders) == 1 else 2):
@@ -78,6 +79,33 @@ def _table(lines: Sequence[Line], at: int) -> _Table | None:
     if len(borders) == 1 and labels > _MOST_LABELS * len(rows):
         return None
     return _Table(group, borders)
+
+
+def _parted(table: _Table) -> list[_Table]:
+    """The tables of which it consists, where rows below each other have columns of their own: in those of the others
+    they would have two cells in one."""
+    runs: list[tuple[bool, list[Line]]] = []
+    for line in table.lines:
+        is_odd = _has_joint(line, table.borders) if line.cells or not runs else runs[-1][0]
+        if not runs or runs[-1][0] != is_odd:
+            runs.append((is_odd, []))
+        runs[-1][1].append(line)
+    if len(runs) < 2 or not all(_may_be_table(lines) for is_odd, lines in runs if is_odd):
+        return [table]
+    parts = [_table(lines) for _, lines in runs]
+    told = [part for part in parts if part and not any(_has_joint(line, part.borders) for line in part.lines)]
+    return told if len(told) == len(runs) else [table]
+
+
+def _may_be_table(lines: Sequence[Line]) -> bool:
+    """Whether there are names of columns and figures, and not only heads that stand over several columns."""
+    rows = [line.cells for line in lines if len(line.cells) > 2]
+    return len(rows) > 1 and sum(any(_NUMBER.match(cell.text) for cell in row) for row in rows) > 1
+
+
+def _has_joint(line: Line, borders: Sequence[tuple[float, float]]) -> bool:
+    """Whether two of its cells stand in one column."""
+    return sum(map(bool, _in_columns(line, borders))) < len(line.cells)
 
 
 def _is_beside(row: Line) -> bool:
@@ -165,7 +193,7 @@ def _borders(rows: Sequence[Line]) -> list[tuple[float, float]]:
 def _rows(table: _Table) -> list[Line]:
     """A line of text for each row of the table."""
     lines = table.lines
-    joint = sum(sum(map(bool, _in_columns(line, table.borders))) < len(line.cells) for line in lines)
+    joint = sum(_has_joint(line, table.borders) for line in lines)
     if joint > _MOST_JOINED * sum(bool(line.cells) for line in lines):
         return [
             replace(
@@ -188,12 +216,39 @@ def _rows(table: _Table) -> list[Line]:
             rows.append(cells)
             begins.append(line)
         above = line
+    _put_under_names(rows)
     told = list(tables.written([[_DOTS.sub("", cell) for cell in row] for row in rows]))
     extra = len(told) - len(rows)  # a row that says that the first is none of names
     return [
         replace(line, row=row, cells=())
         for line, row in zip([*begins[:1] * extra, *begins], told, strict=True)
     ]
+
+
+def _put_under_names(rows: Sequence[list[str]]) -> None:
+    """Makes one column of two beside each other, one of names without figures and one of figures without a name: the
+    figures stand at the edge of a column in whose middle the name does."""
+    at = 1
+    while rows and at < len(rows[0]):
+        left, right = ([row[place] for row in rows] for place in (at - 1, at))
+        if _are_name_and_figures(left, right) or _are_name_and_figures(right, left):
+            for row in rows:
+                row[at - 1 : at + 1] = [row[at - 1] or row[at]]
+        else:
+            at += 1
+
+
+def _are_name_and_figures(names: Sequence[str], figures: Sequence[str]) -> bool:
+    """Whether all cells of the one column stand above all of the other, and only those are figures."""
+    begin = next((at for at, cell in enumerate(figures) if cell), 0)
+    told = [cell for cell in figures if cell]
+    return (
+        len(told) > 1
+        and any(names[:begin])
+        and not any(names[begin:])
+        and all(map(_NUMBER.match, told))
+        and not any(map(_NUMBER.match, names[:begin]))
+    )
 
 
 def _in_columns(line: Line, borders: Sequence[tuple[float, float]]) -> list[str]:

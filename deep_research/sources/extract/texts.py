@@ -25,6 +25,7 @@ _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _NAMED_DATE = re.compile(
     rf"\b(?:{_DAY}\.?\s+)?({'|'.join(_MONTHS)})[a-z]*\.?\s+(?:{_DAY},?\s+)?(\d{{4}})\b", re.IGNORECASE
 )
+_ADDRESS = re.compile(r"\s{0,9}<[^<>]{1,200}>")  # for letters, behind a name
 _DATE_FIELDS = (
     "date",
     "published",
@@ -47,15 +48,18 @@ def read_document(
     ``max_text_bytes`` (UTF-8 bytes of readable text).
     """
     suffix = PurePosixPath(name).suffix.lower()
+    author = ""
     if suffix in (".html", ".htm"):
         title, text, published = _read_html(raw, charset)
     elif suffix in (".md", ".markdown"):
         title, text, published = _read_markdown(clean(decode(raw, declared=charset or None)))
     elif suffix == ".rst":
-        title, text, published = _read_rst(clean(decode(raw, declared=charset or None)))
+        title, author, text, published = _read_rst(clean(decode(raw, declared=charset or None)))
     else:
         title, text, published = _read_text(clean(decode(raw, declared=charset or None)))
-    return finished(raw, name, title=title, text=text, published=published, max_text_bytes=max_text_bytes)
+    return finished(
+        raw, name, title=title, text=text, published=published, author=author, max_text_bytes=max_text_bytes
+    )
 
 
 def parse_date(value: str) -> date | None:
@@ -87,9 +91,12 @@ def _read_markdown(text: str) -> tuple[str, str, date | None]:
     return fields.get("title") or _first_heading(readable), readable, _first_date(fields)
 
 
-def _read_rst(text: str) -> tuple[str, str, date | None]:
+def _read_rst(text: str) -> tuple[str, str, str, date | None]:
     readable = rst.readable(text)
-    return _first_heading(readable), readable, _first_date(rst.info_fields(text))
+    head = rst.head(text)
+    fields = head or rst.info_fields(text)
+    author = _ADDRESS.sub("", fields.get("author", "")).strip(" ,")
+    return head.get("title") or _first_heading(readable), author, readable, _first_date(fields)
 
 
 def _read_html(raw: bytes, charset: str) -> tuple[str, str, date | None]:

@@ -259,6 +259,23 @@ class TestReStructuredText:
             2023, 1, 2
         )
 
+    def test_the_head_of_a_proposal_says_its_title_authors_and_day(self) -> None:
+        source = (
+            "PEP: 621\nTitle: Storing metadata: where\n  and how\nAuthor: Ines Okafor <ines@x.example>,\n"
+            "        Tom Marsh <tom at x.example>,\nStatus: Final\nCreated: 22-Jun-2020\nPost-History:\n\n"
+            "Abstract\n========\n\n:Title: No\n\nIt is short.\n"
+        )
+        found = read(source, "pep.rst")
+        assert (found.title, found.author) == ("Storing metadata: where and how", "Ines Okafor, Tom Marsh")
+        assert found.published == date(2020, 6, 22)
+        assert found.text.startswith("PEP: 621\nTitle: Storing metadata")
+
+    def test_prose_with_colons_is_no_head(self) -> None:
+        found = read(
+            "Note: this is old.\nTitle: it has none.\nSee: below\nand so on.\n\nWall\n====\n\nx", "a.rst"
+        )
+        assert (found.title, found.author) == ("Wall", "")
+
 
 class TestHtml:
     def test_structure_becomes_light_marks(self) -> None:

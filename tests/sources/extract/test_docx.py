@@ -96,7 +96,7 @@ def test_a_table_with_merged_cells_keeps_its_columns_and_one_within_a_cell_its_w
         cell("", "<w:vMerge/>") + cell("80 m") + cell(inner + paragraph("found")),
     )
     table = "<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in rows) + "</w:tbl>"
-    assert text_of(made(table)) == "Section | Size |\nEast | 120 m | old\nEast | 80 m | cracks 12 found"
+    assert text_of(made(table)) == "Section | Size |\nEast | 120 m | old\nEast | 80 m | cracks 12; found"
 
 
 def test_merged_cells_that_do_not_fit_each_other_do_no_harm() -> None:
@@ -120,3 +120,99 @@ def test_a_document_of_the_strict_kind_is_read_as_any_other() -> None:
             )
             other.writestr(entry.filename, data)
     assert read(strict.getvalue(), "", "wall.docx", 1_000_000).text == "The wall is old."
+
+
+def of_lines(*lines: str, breaks: bool = False) -> str:
+    """A cell of paragraphs, or of one with breaks."""
+    if breaks:
+        return cell(f"<w:p><w:r>{'<w:br/>'.join(f'<w:t>{line}</w:t>' for line in lines)}</w:r></w:p>")
+    return cell("".join(map(paragraph, lines)))
+
+
+def table(*rows: str) -> str:
+    return "<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in rows) + "</w:tbl>"
+
+
+def test_labels_and_figures_that_stand_beside_each_other_in_two_cells_are_rows() -> None:
+    head = cell("") + cell("2006") + cell("2007")
+    labels = of_lines("", "Income", "Tax due", "Share")
+    figures = of_lines("€", "17,542", "388", "4.7%", breaks=True) + of_lines("€", "17,542", "0", "0%", "")
+    assert text_of(made(table(head, labels + figures))) == (
+        "| 2006 | 2007\n| € | €\nIncome | 17,542 | 17,542\nTax due | 388 | 0\nShare | 4.7% | 0%"
+    )
+
+
+def test_paragraphs_of_a_cell_that_stand_beside_nothing_are_told_apart() -> None:
+    words = of_lines("Work shops", "2 sheds", "A crane.", "It is old") + of_lines("12", "3")
+    head = of_lines("Kind of", "work", breaks=True) + of_lines("Number", "of them", breaks=True)
+    assert text_of(made(table(head, words))) == (
+        "Kind of work | Number of them\nWork shops; 2 sheds; A crane. It is old | 12; 3"
+    )
+
+
+def test_a_template_and_a_document_with_macros_are_read_as_any_other() -> None:
+    out = io.BytesIO()
+    made(paragraph("The wall is old.")).save(out)
+    for kind in (
+        b"openxmlformats-officedocument.wordprocessingml.template",
+        b"ms-word.document.macroEnabled",
+    ):
+        other = io.BytesIO()
+        with zipfile.ZipFile(out) as archive, zipfile.ZipFile(other, "w") as copy:
+            for entry in archive.infolist():
+                data = archive.read(entry)
+                if entry.filename == "[Content_Types].xml":
+                    data = data.replace(
+                        b"openxmlformats-officedocument.wordprocessingml.document.main", kind + b".main"
+                    )
+                copy.writestr(entry.filename, data)
+        assert read(other.getvalue(), "", "wall.docx", 10**6).text == "The wall is old."
+
+
+def item(text: str, number: int, level: int = 0) -> str:
+    return (
+        f'<w:p><w:pPr><w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr></w:pPr>'
+        f"<w:r><w:t>{text}</w:t></w:r></w:p>"
+    )
+
+
+def numbered(*levels: tuple[str, str], nums: str) -> bytes:
+    said = "".join(
+        f'<w:lvl w:ilvl="{at}"><w:start w:val="1"/><w:numFmt w:val="{form}"/><w:lvlText w:val="{text}"/></w:lvl>'
+        for at, (form, text) in enumerate(levels)
+    )
+    kinds = f'<w:abstractNum w:abstractNumId="7">{said}</w:abstractNum>'
+    return f"<w:numbering {_NAMES}>{kinds}{nums}</w:numbering>".encode()
+
+
+def num(name: int, anew: int = 0) -> str:
+    start = f'<w:lvlOverride w:ilvl="0"><w:startOverride w:val="{anew}"/></w:lvlOverride>' if anew else ""
+    return f'<w:num w:numId="{name}"><w:abstractNumId w:val="7"/>{start}</w:num>'
+
+
+def of_list(numbering: bytes, *items: str) -> str:
+    out = io.BytesIO()
+    made(*items).save(out)
+    copy = io.BytesIO()
+    with zipfile.ZipFile(out) as archive, zipfile.ZipFile(copy, "w") as other:
+        for entry in archive.infolist():
+            data = numbering if entry.filename == "word/numbering.xml" else archive.read(entry)
+            other.writestr(entry.filename, data)
+    return read(copy.getvalue(), "", "wall.docx", 10**6).text
+
+
+def test_items_have_the_numbers_that_are_seen_before_them() -> None:
+    numbering = numbered(("decimal", "%1."), ("decimal", "(%2)"), nums=num(3) + num(4) + num(5, anew=1))
+    items = [item("Walk", 3), item("at noon", 3, 1), item("at low water", 3, 1), item("Count", 3), item("by eye", 3, 1),
+             paragraph("Then:"), item("Write", 4), paragraph("Anew:"), item("Rest", 5)]  # fmt: skip
+    assert of_list(numbering, *items) == (
+        "1. Walk\n  1. at noon\n  2. at low water\n2. Count\n  1. by eye\n\nThen:\n\n3. Write\n\nAnew:\n\n1. Rest"
+    )
+
+
+def test_items_with_letters_bullets_and_unknown_lists_have_no_number() -> None:
+    numbering = numbered(("lowerLetter", "%1)"), ("bullet", "·"), nums=num(3))
+    assert (
+        of_list(numbering, item("Walk", 3), item("slowly", 3, 1), item("Count", 9))
+        == "- Walk\n  - slowly\n- Count"
+    )

@@ -60,6 +60,33 @@ def test_words_without_a_space_between_them_are_parted_by_the_room_there() -> No
     assert text_of(f"{prose()}\n{drawn}").endswith("Low water at noon")
 
 
+@pytest.mark.parametrize(
+    ("drawn", "text"),
+    [
+        ("24 Tc (30)", "3 0"),  # PDFium takes it for a number whose figures are spread
+        ("24 Tc (309)", "3 0 9"),
+        ("30 Tc (AB)", "A B"),
+        ("[(5,31) -4000 (0)]", "5,31 0"),
+        ("5 Tc (1,938)", "1,938"),
+        ("5 Tc (HARBOUR)", "HARBOUR"),
+        ("10 Tc (THE)", "THE"),
+        ("[(A) 80 (V) 80 (AST)]", "AVAST"),
+    ],
+)
+def test_a_word_ends_where_more_room_is_left_than_between_its_letters(drawn: str, text: str) -> None:
+    drawn = f"BT /F1 10 Tf 50 640 Td {drawn} {'TJ' if drawn[0] == '[' else 'Tj'} ET"
+    assert text_of(f"{prose()}\n{drawn}").endswith(f"\n\n{text}")
+
+
+def test_cells_of_one_figure_that_are_drawn_at_one_go_are_no_number() -> None:
+    rows = [("Mole", "30"), ("Penryn", "21"), ("Ellery", "90")]
+    drawn = "\n".join(
+        f"BT /F1 10 Tf 50 {600 - 14 * n} Td 0 Tc ({name}) Tj 100 0 Td 24 Tc ({figures}) Tj ET"
+        for n, (name, figures) in enumerate(rows)
+    )
+    assert text_of(f"{prose()}\n{drawn}").endswith("Mole | 3 | 0\nPenryn | 2 | 1\nEllery | 9 | 0")
+
+
 def test_cells_hardly_farther_apart_than_words_are_parted_where_the_rows_have_white_there() -> None:
     rows = [("Mole outer", "1-0173", "CR 3-601", "Felony"), ("Penryn quay", "1-0322", "CR 3-602", "Misd."),
             ("Ellery", "2-1138", "CR 3-604", "Felony"), ("Looe", "1-0466", "CR 3-605", "Misd.")]  # fmt: skip
@@ -223,3 +250,65 @@ def test_columns_that_are_drawn_row_by_row_are_read_one_after_the_other() -> Non
     page = [Line(50, 740, "Two harbours and what became of them"), *(line for row in rows for line in row)]
     found = read(paged([page]), "application/pdf", "x.pdf", 10**6).text
     assert found.endswith(" ".join(f"{LEFT}{RIGHT}".split()))
+
+
+def test_what_stands_beside_the_part_of_the_page_that_is_shown_is_not_read() -> None:
+    beside = (
+        "BT /F1 10 Tf 20 700 Td (1) Tj 0 -12 Td (2) Tj 0 -12 Td (3) Tj ET "
+        "BT /F1 10 Tf 50 780 Td (mole.qxd 2/10/04) Tj ET BT /F1 10 Tf 450 700 Td (crop mark) Tj ET"
+    )
+    assert text_of(f"{prose()}\n{beside}", page=b"/CropBox [40 100 420 740]") == " ".join(PROSE)
+    assert "mole.qxd" in text_of(f"{prose()}\n{beside}")
+
+
+def test_what_stands_beside_a_page_that_is_turned_is_not_read() -> None:
+    drawn = "\n".join(
+        f"BT /F1 10 Tf 0 1 -1 0 {100 + 12 * n} 50 Tm ({line}) Tj ET" for n, line in enumerate(PROSE)
+    )
+    beside = "BT /F1 10 Tf 0 1 -1 0 60 50 Tm (mole.qxd 2/10/04) Tj ET"
+    assert text_of(f"{drawn}\n{beside}", page=b"/Rotate 90 /CropBox [80 20 600 800]") == " ".join(PROSE)
+
+
+@pytest.mark.parametrize("sign", ["\uf0b7", "\uf0a7", "\uf0d8"])
+def test_bullets_from_fonts_of_signs_begin_items(sign: str) -> None:
+    font, more = mapped({"A": sign})
+    items = "\n".join(
+        f"BT /F1 10 Tf 50 {640 - 14 * n} Td (A {item}) Tj ET" for n, item in enumerate(("granite", "timber"))
+    )
+    assert text_of(f"{prose()}\n{items}", font=font, more=more).endswith("\n\n- granite\n- timber")
+
+
+def of_pages(*drawn: str) -> str:
+    """What is read of pages whose font has no letters for capitals."""
+    font, (told,) = mapped(
+        {chr(code): "\0" if code < 97 else chr(code) for code in (*range(65, 91), *range(97, 123))}
+    )
+    kids = b" ".join(b"%d 0 R" % (7 + 2 * number) for number in range(len(drawn)))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(drawn)),
+        font,
+        b"<< >>",
+        b"<< >>",
+        told,
+    ]
+    for number, page in enumerate(drawn):
+        objects += [
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents %d 0 R "
+            b"/Resources << /Font << /F1 3 0 R >> >> >>" % (8 + 2 * number),
+            stream(page.encode("cp1252")),
+        ]
+    return read(pdf(objects), "application/pdf", "mole.pdf", 10**6).text
+
+
+def test_a_page_of_letters_that_nobody_can_read_is_left_out() -> None:
+    unread = prose().upper().replace("TJ", "Tj").replace("TD", "Td").replace("TF", "Tf")
+    found = of_pages(prose(), unread, "BT /F1 10 Tf 50 700 Td (the wall has stood since then.) Tj ET")
+    assert found.startswith("�he harbour of �ole was dredged in 1931")
+    assert found.endswith("from the quarries of �enryn.\n\nthe wall has stood since then.")
+
+
+def test_a_document_of_letters_that_nobody_can_read_is_none() -> None:
+    unread = prose().upper().replace("TJ", "Tj").replace("TD", "Td").replace("TF", "Tf")
+    with pytest.raises(UnreadableError, match="fonts do not say which letters"):
+        of_pages(prose(), unread, unread)

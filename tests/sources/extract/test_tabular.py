@@ -277,3 +277,67 @@ def test_names_of_columns_may_come_again_over_numbers() -> None:
     assert found.endswith(
         "\n\n| Ships | Change | Tonnage | Change\nMole | 312 | 4.1% | 148,200 | 2.0%\nPenryn | 41 | 0.3% | 19,870 | -1.2%"
     )
+
+
+DATED = [
+    (f"0{n}/08/2016", f"1{n}/11/2016", "Harbour works", "Mole", f"{n}93", "Closure") for n in range(1, 7)
+]
+DATED_PLACES = (30, 97, 234, 431, 523, 555)
+SUMMED = [("Month", "Notices", "Workers", "For good", "For now", "Unknown", "Closed"), ("July 2015", "71", "8,574",
+          "30", "2", "13", "25"), ("August 2015", "69", "5,890", "28", "2", "7", "31")]  # fmt: skip
+SUMMED_PLACES = (30, 136, 192, 258, 331, 410, 497)
+FIGURES_PLACES = (30, 160, 215, 300, 385, 478, 520)
+
+
+def of_two_tables(below: Sequence[Sequence[str]]) -> str:
+    above = [
+        Line(x, 700 - 14 * n, cell)
+        for n, row in enumerate(DATED)
+        for x, cell in zip(DATED_PLACES, row, strict=True)
+    ]
+    sums = [
+        Line(x, 600 - 14 * n, cell)
+        for n, row in enumerate(below)
+        for x, cell in zip(FIGURES_PLACES if n else SUMMED_PLACES, row, strict=True)
+    ]
+    return read(paged([[*above, *sums]]), "application/pdf", "x.pdf", 10**6).text
+
+
+def test_of_two_tables_below_each_other_each_has_its_own_columns() -> None:
+    above, below = of_two_tables(SUMMED).split("\n\n")
+    assert above.endswith("06/08/2016 | 16/11/2016 | Harbour works | Mole | 693 | Closure")
+    assert below == "\n".join(" | ".join(row) for row in SUMMED)
+
+
+def test_figures_at_the_edge_of_a_column_stand_under_its_name_in_the_middle() -> None:
+    rows = [
+        ("Port", "Ships", "Tonnage"),
+        ("Mole", "312", "148"),
+        ("Penryn", "418", "198"),
+        ("Looe", "9", "1"),
+    ]
+    lines = [
+        Line(x, 600 - 14 * n, cell)
+        for n, row in enumerate(rows)
+        for x, cell in zip((50, 200, 300) if not n else (50, 250, 360), row, strict=True)
+    ]
+    found = read(paged([[*column(50, 760, "\n".join(PROSE)), *lines]]), "application/pdf", "x.pdf", 10**6)
+    assert found.text.endswith("\n\n" + "\n".join(" | ".join(row) for row in rows))
+
+
+def test_a_column_of_marks_beside_an_empty_one_keeps_its_place() -> None:
+    rows = [
+        ("Port", "Open", "Shut"),
+        ("Mole", "x", ""),
+        ("Penryn", "x", ""),
+        ("Looe", "", "x"),
+        ("Ellery", "", "x"),
+    ]
+    lines = [
+        Line(x, 600 - 14 * n, cell)
+        for n, row in enumerate(rows)
+        for x, cell in zip((50, 200, 300), row, strict=True)
+        if cell
+    ]
+    found = read(paged([[*column(50, 760, "\n".join(PROSE)), *lines]]), "application/pdf", "x.pdf", 10**6)
+    assert found.text.endswith("Port | Open | Shut\nMole | x |\nPenryn | x |\nLooe | | x\nEllery | | x")

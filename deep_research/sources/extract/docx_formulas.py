@@ -1,0 +1,124 @@
+"""Formulas of a Word document (Office Math) as they are written in a line: ``(a+b)/2``, ``x_1^2``, ``√(n)``. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+FORMULAS = frozenset((f"{M}oMath", f"{M}oMathPara"))
+_TEXTS = (f"{M}t", f"{_W}t")
+_RUNS = (f"{M}r", *_TEXTS)
+_UNSAID = (f"{_W}del", f"{_W}moveFrom", f"{_W}instrText")
+_ONE = re.compile(r"[-−+]?(?:[^\W_]+(?:[.,]\d+)?|[^\w\s])['′]*")
+_NO_MARK = "\u0302"  # the sign over a letter where none is said
+
+
+def written(element: Any) -> str:
+    """What a formula or a piece of one says."""
+    if element.tag in _TEXTS:
+        return element.text or ""
+    if not isinstance(element.tag, str) or element.tag.endswith("Pr") or element.tag in _UNSAID:
+        return ""
+    return _WRITTEN.get(element.tag.removeprefix(M), _inside)(element)
+
+
+def _inside(element: Any) -> str:
+    told, last = "", ""
+    for child in element:
+        text = written(child)
+        # What stands behind a power or below a line would else be read as a part of it.
+        is_apart = told[-1:].isalnum() and text[:1].isalnum() and last not in _RUNS
+        told += f" {text}" if is_apart else text
+        last = child.tag if text else last
+    return told
+
+
+def _part(element: Any, name: str) -> str:
+    found = element.find(f"{M}{name}")
+    return "" if found is None else _inside(found).strip()
+
+
+def _parts(element: Any, name: str) -> list[str]:
+    return [_inside(part).strip() for part in element.findall(f"{M}{name}")]
+
+
+def _set(element: Any, name: str, usual: str) -> str:
+    """What is set by this name, such as the sign of a sum."""
+    properties = element.find(f"{element.tag}Pr")
+    found = None if properties is None else properties.find(f"{M}{name}")
+    return usual if found is None else str(found.get(f"{M}val", ""))
+
+
+def _whole(text: str) -> str:
+    """A piece as others can stand beside it: in brackets, if it is more than one letter or number."""
+    return text if not text or _ONE.fullmatch(text) or _is_bracketed(text) else f"({text})"
+
+
+def _is_bracketed(text: str) -> bool:
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return at == len(text) - 1 and text[0] == "("
+    return False
+
+
+def _raised(element: Any) -> str:
+    low, high = (_part(element, name) for name in ("sub", "sup"))
+    return (f"_{_whole(low)}" if low else "") + (f"^{_whole(high)}" if high else "")
+
+
+def _fraction(element: Any) -> str:
+    above, below = _whole(_part(element, "num")), _whole(_part(element, "den"))
+    # Without a bar it is no fraction: so many out of so many.
+    return f"{above} over {below}" if _set(element, "type", "") == "noBar" else f"{above}/{below}"
+
+
+def _root(element: Any) -> str:
+    degree = _part(element, "deg")
+    return f"√{f'[{degree}]' if degree else ''}({_part(element, 'e')})"
+
+
+def _sum(element: Any) -> str:
+    return f"{_set(element, 'chr', '∫')}{_raised(element)} {_part(element, 'e')}"
+
+
+def _between(element: Any) -> str:
+    inside = _set(element, "sepChr", "|").join(_parts(element, "e"))
+    return f"{_set(element, 'begChr', '(')}{inside}{_set(element, 'endChr', ')')}"
+
+
+def _of(element: Any) -> str:
+    name, of = _part(element, "fName"), _part(element, "e")
+    return f"{name}{'' if of.startswith('(') else ' '}{of}"
+
+
+def _matrix(element: Any) -> str:
+    return f"[{'; '.join(', '.join(_parts(row, 'e')) for row in element.findall(f'{M}mr'))}]"
+
+
+def _marked(element: Any) -> str:
+    text, mark = _part(element, "e"), _set(element, "chr", _NO_MARK)
+    return text + mark if len(text) == 1 else text
+
+
+_WRITTEN: dict[str, Callable[[Any], str]] = {
+    "f": _fraction,
+    "sSup": lambda element: _whole(_part(element, "e")) + _raised(element),
+    "sSub": lambda element: _whole(_part(element, "e")) + _raised(element),
+    "sSubSup": lambda element: _whole(_part(element, "e")) + _raised(element),
+    "sPre": lambda element: _raised(element) + _whole(_part(element, "e")),
+    "rad": _root,
+    "nary": _sum,
+    "d": _between,
+    "func": _of,
+    "limLow": lambda element: f"{_part(element, 'e')}_{_whole(_part(element, 'lim'))}",
+    "limUpp": lambda element: f"{_part(element, 'e')}^{_whole(_part(element, 'lim'))}",
+    "m": _matrix,
+    "eqArr": lambda element: "; ".join(_parts(element, "e")),
+    "acc": _marked,
+    "oMathPara": lambda element: "\n".join(filter(None, (written(each).strip() for each in element))),
+}
