@@ -64,6 +64,10 @@ _ROWS = """
     stand stood
     default defaults
     argument arguments parameter parameters
+    application applications app apps
+    configuration config
+    documentation docs
+    directory directories folder folders
     automatic automatically automation automated automate automates
     england english
     scotland scottish

@@ -28,6 +28,13 @@ _SHOWN = words(
     "attribute exception module py:function py:method py:class py:data py:attribute py:exception option "
     "envvar describe tab tab-item dropdown card grid-item-card versionremoved todo"
 )
+# What these say before their argument, a version, when they are shown.
+_VERSIONS = {
+    "versionadded": "Added in version",
+    "versionchanged": "Changed in version",
+    "deprecated": "Deprecated since version",
+    "versionremoved": "Removed in version",
+}
 _TABLES = {"list-table": listed, "csv-table": separated}
 _CODE = words("code code-block sourcecode prompt console doctest testcode highlight-block literal")
 # Their argument is a sentence or a name worth reading; of the others it is a setting.
@@ -145,7 +152,10 @@ def _shown_directive(name: str, argument: str, body: list[str], depth: int) -> I
     if name in _CODE:
         yield from _fenced(inner)
     else:
-        if argument and name in _SHOWN_ARGUMENT:
+        if argument and name in _VERSIONS:
+            version, _, said = argument.partition(" ")
+            yield f"{_VERSIONS[name]} {version}{':' if said or any(inner) else '.'} {said}".rstrip()
+        elif argument and name in _SHOWN_ARGUMENT:
             yield argument
         yield from _without_markup(inner, depth + 1) if depth < _MAX_DEPTH else inner
     yield ""
@@ -222,4 +232,5 @@ def _plain(match: re.Match[str]) -> str:
         words = shown["shown"] if shown else words.removeprefix("!")
         if words.startswith("~"):
             words = words.rsplit(".", 1)[-1].lstrip("~")
+        words = words.removeprefix(".")  # where to look for the name
     return words

@@ -238,6 +238,10 @@ class TestReStructuredText:
             (".. _target: http://x.y\n\nEnd", "End"),
             (".. |sub| replace:: gone\n\nEnd", "End"),
             ("Note [1]_ here.\n\n.. [1] The note.", "Note  here.\n\nThe note."),
+            (".. versionchanged:: 2.3\n\n   Bound to it.", "Changed in version 2.3:\nBound to it."),
+            (".. versionadded:: 2.3 The switch.", "Added in version 2.3: The switch."),
+            (".. deprecated:: 2.3", "Deprecated since version 2.3."),
+            ("Use :data:`.current_app` and :attr:`~.Flask.config`.", "Use current_app and config."),
             (".. warning::\n\n   .. toctree::\n\n      x\n\n   Hot.", "Hot."),
         ],
     )
