@@ -44,6 +44,12 @@ _TOLD = re.compile(
     re.IGNORECASE,
 )
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+# Of what stands in a heading only this is none of its words, and only beside others.
+_HEADING_MARKS = re.compile(
+    r"(?:^|[\s_-])(?:headerlink|anchorjs|editsection|noprint|skip|jump|share|sharing|social|sr-only|visually-hidden|"
+    r"screen-reader-text)(?=$|[\s_-])",
+    re.IGNORECASE,
+)
 _NO_WORD = re.compile(r"[\W_]+")
 _BYLINE = 200  # characters
 _KEPT = frozenset(
@@ -62,7 +68,7 @@ def pruned(tree: HtmlElement) -> HtmlElement:
     for element in list(body.iter("*")):
         if element.getparent() is None or not isinstance(element.tag, str) or element is body:
             continue
-        if _is_of_the_site(element, whole) and not _is_in_a_listing(element):
+        if _is_of_the_site(element, whole) and not _is_in_a_listing(element) and not _is_headline(element):
             _drop(element)
     for mark in list(body.iter("sup", "a", "span")):
         if _is_mark(mark):
@@ -93,9 +99,7 @@ def _is_of_the_site(element: HtmlElement, whole: int) -> bool:
     tag = element.tag
     if tag in _TAGS:
         return "ld+json" not in (element.get("type") or "")
-    if element.get("hidden") is not None or hides(element.get("style") or ""):
-        return _is_small(element, whole)
-    if element.get("aria-hidden", "").lower() == "true":
+    if not _is_shown(element):
         return _is_small(element, whole)
     if tag in _KEPT:
         return tag == "table" and _is_named_so(element) and _is_small(element, whole)
@@ -110,6 +114,27 @@ def _is_of_the_site(element: HtmlElement, whole: int) -> bool:
 def _is_in_a_listing(element: HtmlElement) -> bool:
     """Whether it is a piece of code: what is called a comment there is part of it."""
     return element.tag not in _TAGS and any(True for _ in element.iterancestors("pre", "code"))
+
+
+def _is_headline(element: HtmlElement) -> bool:
+    """Whether it is words of a heading: the link to the table of contents that many manuals make of the whole of it,
+    the button that unfolds a section. A button is no such thing any more then, for those who read on."""
+    if element.tag in _HEADINGS:
+        return False
+    heading = next(element.iterancestors(*_HEADINGS), None)
+    if heading is None or not _is_shown(element):
+        return False
+    words = _NO_WORD.sub("", element.text_content())
+    alone = bool(words) and words == _NO_WORD.sub("", heading.text_content())
+    if element.tag == "button" and alone:
+        element.tag = "span"
+        return True
+    return element.tag not in _TAGS and (alone or not _HEADING_MARKS.search((element.get("class") or "")[:300]))
+
+
+def _is_shown(element: HtmlElement) -> bool:
+    hidden = element.get("hidden") is not None or element.get("aria-hidden", "").lower() == "true"
+    return not hidden and not hides(element.get("style") or "")
 
 
 def _is_named_so(element: HtmlElement) -> bool:
