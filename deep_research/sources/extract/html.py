@@ -20,7 +20,7 @@ from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.pruning import drop_told, pruned
+from deep_research.sources.extract.pruning import drop_told, pruned, unfold_headers
 from deep_research.sources.extract.texts import decode_page, parse_date
 from deep_research.sources.extract.unpadding import unpadded
 from deep_research.sources.extract.votes import main_part, mark_links
@@ -88,8 +88,10 @@ def _tree(page: str) -> HtmlElement | None:
 def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
     title = _title(tree)
     tree = pruned(tree)
-    heading = _heading(tree)
+    element = _heading(tree)
+    heading = "" if element is None else " ".join(element.text_content().split()).rstrip(" ¶#")
     about = metadata.about(tree)
+    unfold_headers(tree, element)
     drop_told(tree)
     votes = _main_part(tree)
     mark_links(tree)
@@ -104,12 +106,12 @@ def _title(tree: HtmlElement) -> str:
     return "" if head is None else webpage.extract(tostring(head, encoding="unicode")).title
 
 
-def _heading(tree: HtmlElement) -> str:
+def _heading(tree: HtmlElement) -> HtmlElement | None:
     """The first heading of the page, rather in its main part than in what stands above it."""
     found = tree.xpath("//main//h1 | //article//h1 | //*[@role='main']//h1")
     if not found and not tree.xpath("//main//h2 | //*[@role='main']//h2"):
         found = tree.xpath("//h1")
-    return " ".join(found[0].text_content().split()).rstrip(" ¶#") if found else ""
+    return found[0] if found else None
 
 
 def _main_part(tree: HtmlElement) -> str:

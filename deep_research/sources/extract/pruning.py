@@ -7,6 +7,7 @@ import re
 from lxml.html import HtmlElement
 
 from deep_research.sources.extract.hiding import hides
+from deep_research.sources.extract.votes import is_prose
 
 _TAGS = ("script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "audio", "video",
          "nav", "dialog", "button", "select", "textarea", "input", "datalist")  # fmt: skip
@@ -78,6 +79,28 @@ def pruned(tree: HtmlElement) -> HtmlElement:
     return tree
 
 
+def unfold_headers(tree: HtmlElement, heading: HtmlElement | None) -> None:
+    """Of the headers of articles leaves the headings and what is prose: else a standfirst would go with the buttons."""
+    of_heading = heading.iterancestors("header") if heading is not None else ()
+    for header in [*tree.xpath("//article//header | //main//header"), *of_heading]:
+        kept = [each for each in header.iter("p", "div", *_HEADINGS) if _is_of_a_header(each)]
+        header.tag = "div"
+        header.text = None
+        for child in list(header):
+            header.remove(child)
+        for each in kept:
+            each.tail = None
+            header.append(each)
+
+
+def _is_of_a_header(element: HtmlElement) -> bool:
+    if element.tag == "h1":
+        return True
+    if next(element.iterdescendants("p", "div", *_HEADINGS), None) is not None:
+        return False
+    return is_prose(" ".join(element.text_content().split()))
+
+
 def drop_told(tree: HtmlElement) -> None:
     """Takes out what the metadata tell already: who wrote it, on which day."""
     for element in list(tree.iter("script", "time", "div", "p", "span", "address")):
@@ -103,6 +126,8 @@ def _is_of_the_site(element: HtmlElement, whole: int) -> bool:
         return _is_small(element, whole)
     if tag in _KEPT:
         return tag == "table" and _is_named_so(element) and _is_small(element, whole)
+    if tag == "header" and next(element.iterancestors("article", "main"), None) is not None:
+        return False  # see `unfold_headers`
     if tag in _HOLDS_LINKS:
         # In an article they may hold its title, its notes or a box that belongs to it.
         return not any(True for _ in element.iter("h1")) and _is_small(element, whole)

@@ -19,6 +19,10 @@ _MOSTLY = 0.8  # of a block's text, in links
 _FAR_LESS = 0.5
 _ENOUGH = 400  # characters
 _SURE = 60  # letters and digits, which two lines do not share by accident
+_LEAD = 8  # blocks that may stand between a title and the text
+_SENTENCE = 60  # characters; of letters that are not Latin a third says as much
+_ENDS = re.compile(r"[.!?…。！？][\"'”’»“)\]]{0,3}\Z")
+_INVITES = re.compile(r"\b(?:newsletters?|subscribe|sign up|cookies?|javascript|browser)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 
 
@@ -30,24 +34,24 @@ def mark_links(tree: HtmlElement) -> None:
         while block is not None and block.tag not in _BLOCKS:
             block = block.getparent()
         if block is not None and block.tag in ("li", "p", "dd", "div"):
-            linked[block] += len(link.text_content().strip())
+            linked[block] += len(_key(link.text_content()))
+    for block, size in [each for each in linked.items() if each[0].tag == "li"]:
+        for outer in block.iterancestors("li"):  # an item of a table of contents holds those below it
+            if outer in linked:
+                linked[outer] += size
     for block, size in linked.items():
-        if size >= _MOSTLY * len(block.text_content().strip()):
-            block.text = f"{_LINK}{block.text or ''}"
+        text = block.text_content()
+        if size >= _MOSTLY * len(_key(text)) and not text.isspace():
+            block.text = f"{_LINK}{(block.text or '').lstrip()}"
 
 
 def main_part(whole: str, found: str) -> str:
     """``whole`` is all there is, in blocks; ``found`` what the other reader took of it."""
     blocks = _blocks(whole)
-    lines = {_key(line) for line in found.split("\n")} - {""}
-    ends = {end for line in lines if len(line) >= _SURE for end in (line[:_SURE], line[-_SURE:])}
-    voted = [_is_voted(block, lines, ends) for block in blocks]
-    kept = [
-        _without_links(block, lines)
-        for place, block in enumerate(blocks)
-        if voted[place] or not _is_links(block)
-    ]
-    everything = "\n\n".join(filter(None, kept)).replace(_LINK, "").strip()
+    votes = _Votes(found)
+    voted = [votes.take(block) for block in blocks]
+    kept = [votes.without_links(block) for block in blocks]
+    everything = _joined(kept)
     if True not in voted:
         return everything
     first, last = voted.index(True), len(voted) - 1 - voted[::-1].index(True)
@@ -55,15 +59,68 @@ def main_part(whole: str, found: str) -> str:
         first -= 1
     while last + 1 < len(blocks) and _is_set(blocks[last + 1]):
         last += 1
-    chosen = [
-        _without_links(block, lines)
-        for place, block in enumerate(blocks[first : last + 1], first)
-        if voted[place] or not _is_links(block)
-    ]
-    text = "\n\n".join(filter(None, _headed(chosen))).replace(_LINK, "").strip()
+    text = _joined(_headed(_lead(kept, first) + kept[first : last + 1]))
     if len(text) < _FAR_LESS * len(everything) and len(everything) - len(text) > _ENOUGH:
         return everything
     return text
+
+
+def _joined(blocks: list[str]) -> str:
+    return "\n\n".join(filter(None, blocks)).replace(_LINK, "").strip()
+
+
+def _lead(blocks: list[str], first: int) -> list[str]:
+    """What stands between the title and the first block that was voted for, as far as it is prose: a standfirst. A
+    signature, a caption or buttons may stand there too."""
+    if _is_title(blocks[first]):
+        return []
+    lead: list[str] = []
+    for place in range(first - 1, max(first - _LEAD, 0) - 1, -1):
+        block = blocks[place]
+        if _is_title(block):
+            return lead[::-1]
+        if is_prose(block.lstrip("# ")):
+            lead.append(block)
+        elif _is_heading(block) or _is_set(block):
+            break
+    return []
+
+
+def is_prose(text: str) -> bool:
+    """Whether it is a sentence or more, and no invitation."""
+    enough = len(text) >= _SENTENCE or (len(text) >= _SENTENCE // 3 and not text.isascii())
+    return enough and _ENDS.search(text[-10:]) is not None and not _INVITES.search(text)
+
+
+class _Votes:
+    """What the other reader found, to compare lines with."""
+
+    def __init__(self, found: str) -> None:
+        lines = [(_is_heading(line), _key(line)) for line in found.split("\n")]
+        self._lines = {key for _, key in lines} - {""}
+        self._told = {key for is_heading, key in lines if not is_heading} - {""}  # a heading votes for no link to it
+        self._ends = {
+            end for line in self._lines if len(line) >= _SURE for end in (line[:_SURE], line[-_SURE:])
+        }
+
+    def take(self, block: str) -> bool:
+        """Whether a line of it was taken, or a long one with more before or behind it, such as a caption."""
+        for line in block.split("\n"):
+            key = _key(line)
+            if _LINK in line:
+                if key in self._told:
+                    return True
+            elif key in self._lines:
+                return True
+            if len(key) > _SURE and (key[:_SURE] in self._ends or key[-_SURE:] in self._ends):
+                return True
+        return False
+
+    def without_links(self, block: str) -> str:
+        """Of lines that are all links those that were taken."""
+        if not _is_links(block):
+            return block
+        return "\n".join(line for line in block.split("\n") if _key(line) in self._told)
 
 
 def _blocks(text: str) -> list[str]:
@@ -104,28 +161,16 @@ def _key(line: str) -> str:
     return "".join(_WORD.findall(line.lower()))
 
 
-def _is_voted(block: str, lines: set[str], ends: set[str]) -> bool:
-    """Whether the other reader took a line of it, or a long one with more before or behind it, such as a caption."""
-    for line in block.split("\n"):
-        key = _key(line)
-        if key in lines or (len(key) > _SURE and (key[:_SURE] in ends or key[-_SURE:] in ends)):
-            return True
-    return False
-
-
 def _is_links(block: str) -> bool:
     return all(line.lstrip(" -").startswith(_LINK) or not line.strip() for line in block.split("\n"))
 
 
-def _without_links(block: str, lines: set[str]) -> str:
-    """Of items that are all links those that the other reader kept."""
-    if _LINK not in block or not _is_links(block):
-        return block
-    return "\n".join(line for line in block.split("\n") if _key(line) in lines)
-
-
 def _is_heading(block: str) -> bool:
     return block.startswith("#") and "\n" not in block
+
+
+def _is_title(block: str) -> bool:
+    return block.startswith("# ") and "\n" not in block
 
 
 def _is_set(block: str) -> bool:
