@@ -54,7 +54,8 @@ _AFTER_NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class About:
-    title: str = ""
+    title: str = ""  # for those who link to it
+    site: str = ""
     author: str = ""
     published: date | None = None
 
@@ -68,13 +69,15 @@ def about(tree: HtmlElement) -> About:
     objects = list(_objects(tree))
     return About(
         title=_first(metas, ("og:title", "citation_title", "dc.title", "twitter:title")),
+        site=_first(metas, ("og:site_name", "application-name")),
         author=_author(objects, metas, tree),
         published=_published(objects, metas, tree),
     )
 
 
 def _first(metas: dict[str, list[str]], names: tuple[str, ...]) -> str:
-    return next((value for name in names for value in metas.get(name, ()) if value.strip()), "")
+    values = (" ".join(value.split()) for name in names for value in metas.get(name, ()))
+    return next(filter(None, values), "")
 
 
 def _published(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: HtmlElement) -> date | None:

@@ -84,6 +84,9 @@ def unfold_headers(tree: HtmlElement, heading: HtmlElement | None) -> None:
     of_heading = heading.iterancestors("header") if heading is not None else ()
     for header in [*tree.xpath("//article//header | //main//header"), *of_heading]:
         kept = [each for each in header.iter("p", "div", *_HEADINGS) if _is_of_a_header(each)]
+        if not kept and _is_of_a_header(header):
+            header.tag = "p"
+            continue
         header.tag = "div"
         header.text = None
         for child in list(header):
@@ -94,11 +97,9 @@ def unfold_headers(tree: HtmlElement, heading: HtmlElement | None) -> None:
 
 
 def _is_of_a_header(element: HtmlElement) -> bool:
-    if element.tag == "h1":
-        return True
     if next(element.iterdescendants("p", "div", *_HEADINGS), None) is not None:
         return False
-    return is_prose(" ".join(element.text_content().split()))
+    return element.tag == "h1" or is_prose(" ".join(element.text_content().split()))
 
 
 def drop_told(tree: HtmlElement) -> None:
@@ -154,7 +155,9 @@ def _is_headline(element: HtmlElement) -> bool:
     if element.tag == "button" and alone:
         element.tag = "span"
         return True
-    return element.tag not in _TAGS and (alone or not _HEADING_MARKS.search((element.get("class") or "")[:300]))
+    return element.tag not in _TAGS and (
+        alone or not _HEADING_MARKS.search((element.get("class") or "")[:300])
+    )
 
 
 def _is_shown(element: HtmlElement) -> bool:

@@ -55,7 +55,11 @@ def main_part(whole: str, found: str) -> str:
     if True not in voted:
         return everything
     first, last = voted.index(True), len(voted) - 1 - voted[::-1].index(True)
-    while first and (_is_heading(blocks[first - 1]) or _is_set(blocks[first - 1])):
+    while (
+        first
+        and not _is_title(blocks[first])
+        and (_is_heading(blocks[first - 1]) or _is_set(blocks[first - 1]))
+    ):
         first -= 1
     while last + 1 < len(blocks) and _is_set(blocks[last + 1]):
         last += 1
@@ -98,7 +102,9 @@ class _Votes:
     def __init__(self, found: str) -> None:
         lines = [(_is_heading(line), _key(line)) for line in found.split("\n")]
         self._lines = {key for _, key in lines} - {""}
-        self._told = {key for is_heading, key in lines if not is_heading} - {""}  # a heading votes for no link to it
+        self._told = {key for is_heading, key in lines if not is_heading} - {
+            ""
+        }  # a heading votes for no link to it
         self._ends = {
             end for line in self._lines if len(line) >= _SURE for end in (line[:_SURE], line[-_SURE:])
         }
