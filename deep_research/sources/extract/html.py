@@ -20,7 +20,7 @@ from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.pruning import drop_told, pruned, unfold_headers
+from deep_research.sources.extract.pruning import drop_told, prune, unfold_headers
 from deep_research.sources.extract.texts import decode_page, parse_date
 from deep_research.sources.extract.unpadding import unpadded
 from deep_research.sources.extract.votes import main_part, mark_links
@@ -86,13 +86,13 @@ def _tree(page: str) -> HtmlElement | None:
 
 
 def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
-    tree = pruned(tree)
+    telling = prune(tree)
     about = metadata.about(tree)
     head = titles.title_of_head(tree)
     element, is_title = titles.heading(tree, [about.title, head])
     heading = titles.text_of(element)
+    drop_told(tree, telling)
     unfold_headers(tree, element if is_title else None)
-    drop_told(tree)
     votes = _main_part(tree)
     mark_links(tree)
     text = main_part(webpage.extract(tostring(tree, encoding="unicode")).text, votes)

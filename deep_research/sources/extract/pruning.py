@@ -36,6 +36,8 @@ _NAMED = re.compile(
     r"(?=$|[\s_-])",
     re.IGNORECASE,
 )
+# Among them what tells of an article whose it is: read first, then dropped.
+_TELLING = re.compile(r"(?:^|[\s_-])(?:post-meta|article-meta|entry-meta)(?=$|[\s_-])", re.IGNORECASE)
 # The same of what may hold the rest of the text: an invitation is short.
 _NAMED_SHORT = re.compile(r"(?:^|[\s_-])(?:read-more|paywall)(?=$|[\s_-])", re.IGNORECASE)
 _INVITATION = 400  # characters
@@ -60,23 +62,36 @@ _MOST = 0.4  # of a page's text that something which is only named like debris m
 _HOLDS_LINKS = frozenset(("header", "footer", "aside"))
 
 
-def pruned(tree: HtmlElement) -> HtmlElement:
-    """The tree itself, with less in it. Metadata in its head stays, scripts too when they hold some."""
+def prune(tree: HtmlElement) -> list[HtmlElement]:
+    """Takes out of the tree what belongs to the site. Metadata in its head stay, scripts too when they hold some, and
+    what tells of the article: that is returned, for `drop_told` when it has been read."""
     body = tree.find("body")
     if body is None:
-        return tree
+        return []
     whole = len(body.text_content())
+    titled = {each for title in body.iter("h1") for each in title.iterancestors("article", "header", "main")}
+    telling: list[HtmlElement] = []
     for element in list(body.iter("*")):
         if element.getparent() is None or not isinstance(element.tag, str) or element is body:
             continue
         if _is_of_the_site(element, whole) and not _is_in_a_listing(element) and not _is_headline(element):
-            _drop(element)
+            if _tells_of_the_article(element, titled):
+                telling.append(element)
+            else:
+                _drop(element)
     for mark in list(body.iter("sup", "a", "span")):
         if _is_mark(mark):
             _drop(mark)
     for caption in list(body.iter("caption")):
         _before_its_table(caption)
-    return tree
+    return telling
+
+
+def _tells_of_the_article(element: HtmlElement, titled: set[HtmlElement]) -> bool:
+    """Whether it is the line with author and day of the article that has the title; not that of a teaser."""
+    if not _TELLING.search((element.get("class") or "")[:300]) or not _is_shown(element):
+        return False
+    return next(element.iterancestors("article", "header", "main"), None) in titled
 
 
 def unfold_headers(tree: HtmlElement, heading: HtmlElement | None) -> None:
@@ -102,8 +117,10 @@ def _is_of_a_header(element: HtmlElement) -> bool:
     return element.tag == "h1" or is_prose(" ".join(element.text_content().split()))
 
 
-def drop_told(tree: HtmlElement) -> None:
+def drop_told(tree: HtmlElement, telling: list[HtmlElement]) -> None:
     """Takes out what the metadata tell already: who wrote it, on which day."""
+    for element in telling:
+        _drop(element)
     for element in list(tree.iter("script", "time", "div", "p", "span", "address")):
         if element.getparent() is not None and _is_told(element):
             _drop(element)

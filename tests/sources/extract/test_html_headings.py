@@ -11,7 +11,8 @@ PROSE = "The harbour of Mole was dredged to nine metres in the year in which the
 
 def text_with(heading: str) -> str:
     part = f"{heading}{''.join(f'<p>{number}. {PROSE}</p>' for number in range(4))}"
-    html = f"<!doctype html><html><head><title>Mole</title></head><body><main><h1>Mole</h1>{part * 2}</main></body></html>"
+    body = f"<main><h1>Mole</h1>{part * 2}</main>"
+    html = f"<!doctype html><html><head><title>Mole</title></head><body>{body}</body></html>"
     return read(html.encode(), "text/html", "https://x.example/mole", 1_000_000).text
 
 

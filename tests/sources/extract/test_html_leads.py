@@ -54,9 +54,7 @@ def test_what_is_no_sentence_behind_the_title_is_left_out(before: str) -> None:
 )
 def test_a_header_of_an_article_keeps_its_standfirst_and_loses_its_buttons(header: str) -> None:
     found = text_of(f"<article>{header}{paragraphs()}</article>")
-    assert found.startswith(f"# The wall of Mole\n\n{LEAD}") or found.startswith(
-        f"# The wall of Mole\n\n## {LEAD}"
-    )
+    assert found.replace("## ", "").startswith(f"# The wall of Mole\n\n{LEAD}")
     assert "Share this" not in found
     assert "Okafor" not in found
 
