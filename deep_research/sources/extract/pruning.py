@@ -42,6 +42,7 @@ _TELLING = re.compile(r"(?:^|[\s_-])(?:post-meta|article-meta|entry-meta)(?=$|[\
 _NAMED_SHORT = re.compile(r"(?:^|[\s_-])(?:read-more|paywall)(?=$|[\s_-])", re.IGNORECASE)
 _INVITATION = 400  # characters
 _NOTE = re.compile(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
+_PAGES = re.compile(r":\s?(?:pp?\.\s?)?[\divxlc][\divxlc\s,–-]*\Z")
 _TOLD = re.compile(
     r"(?:^|[\s_-])(?:byline|dateline|pubdate|timestamp|date-published|published-date)(?=$|[\s_-])",
     re.IGNORECASE,
@@ -74,7 +75,10 @@ def prune(tree: HtmlElement) -> list[HtmlElement]:
     for element in list(body.iter("*")):
         if element.getparent() is None or not isinstance(element.tag, str) or element is body:
             continue
-        if _is_of_the_site(element, whole) and not _is_in_a_listing(element) and not _is_headline(element):
+        if element.tag == "div" and _is_in_the_line(element):
+            element.tag = "span"
+            _drop(element)
+        elif _is_of_the_site(element, whole) and not _is_in_a_listing(element) and not _is_headline(element):
             if _tells_of_the_article(element, titled):
                 telling.append(element)
             else:
@@ -85,6 +89,11 @@ def prune(tree: HtmlElement) -> list[HtmlElement]:
     for caption in list(body.iter("caption")):
         _before_its_table(caption)
     return telling
+
+
+def _is_in_the_line(element: HtmlElement) -> bool:
+    """Whether it is a sign without words that its style puts into the line: no end of a paragraph."""
+    return "inline" in (element.get("style") or "") and not element.text_content().strip()
 
 
 def _tells_of_the_article(element: HtmlElement, titled: set[HtmlElement]) -> bool:
@@ -213,6 +222,8 @@ def _is_mark(element: HtmlElement) -> bool:
         return False
     text = element.text_content()[:12].strip()
     if element.tag == "sup":
+        if text[:1] == ":":  # the page of the source to which the mark before it refers
+            return _PAGES.match(element.text_content().strip()[:60]) is not None
         return _NOTE.match(text) is not None and element.find(".//a") is not None
     return element.tag == "a" and text in ("¶", "#", "§", "🔗", "↑", "^")
 
