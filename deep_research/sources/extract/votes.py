@@ -10,6 +10,7 @@ from lxml.html import HtmlElement
 from deep_research.sources.extract.plaintext import words
 
 _LINK = "\ue000"  # stands before what is nothing but links; of private use, so no page means anything by it
+_HEADLINE = "\ue001"  # the same of a heading that leads to another page
 _BLOCKS = words(
     "address article blockquote body caption dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
     "header html li main ol p pre section summary table tbody td th tr ul"
@@ -17,12 +18,17 @@ _BLOCKS = words(
 _FENCES = ("```", "~~~")
 _MOSTLY = 0.8  # of a block's text, in links
 _FAR_LESS = 0.5
+_PARAGRAPHS = 5  # of an article, and
+_ARTICLE = 1_200  # characters in them
+_TEASERS = 4  # make a list of them
+_NEARLY_ALL = 0.9
 _ENOUGH = 400  # characters
 _SURE = 60  # letters and digits, which two lines do not share by accident
 _LEAD = 8  # blocks that may stand between a title and the text
 _SENTENCE = 60  # characters; of letters that are not Latin a third says as much
 _ENDS = re.compile(r"[.!?…。！？][\"'”’»“)\]]{0,3}\Z")
 _INVITES = re.compile(r"\b(?:newsletters?|subscribe|sign up|cookies?|javascript|browser)\b", re.IGNORECASE)
+_HOST = re.compile(r"(?:https?:)?//([^/?#]+)", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 
 
@@ -43,6 +49,30 @@ def mark_links(tree: HtmlElement) -> None:
         text = block.text_content()
         if size >= _MOSTLY * len(_key(text)) and not text.isspace():
             block.text = f"{_LINK}{(block.text or '').lstrip()}"
+    own = _own_host(tree)
+    for heading in tree.iter("h2", "h3", "h4", "h5", "h6"):
+        if _leads_on(heading, own):
+            heading.text = f"{_HEADLINE}{(heading.text or '').lstrip()}"
+
+
+def _own_host(tree: HtmlElement) -> str:
+    """The last two names of the host that the page says it is of; nothing when it does not."""
+    said = tree.xpath("//link[@rel='canonical']/@href | //meta[@property='og:url']/@content")
+    host = _HOST.match(said[0][:300]) if said else None
+    return ".".join(host[1].lower().split(".")[-2:]) if host else ""
+
+
+def _leads_on(heading: HtmlElement, own: str) -> bool:
+    """Whether it is the headline of another page of the site."""
+    linked = 0
+    for link in heading.iter("a"):
+        address = link.get("href") or "#"
+        host = _HOST.match(address[:300])
+        if address[0] != "#" and (host is None or (own and host[1].lower().endswith(own))):
+            linked += len(_key(link.text_content()))
+    if not linked or any(each.tag in _BLOCKS for each in heading.iterdescendants()):
+        return False
+    return linked > len(_key(heading.text_content())) / 2
 
 
 def main_part(whole: str, found: str) -> str:
@@ -63,14 +93,57 @@ def main_part(whole: str, found: str) -> str:
         first -= 1
     while last + 1 < len(blocks) and _is_set(blocks[last + 1]):
         last += 1
-    text = _joined(_headed(_lead(kept, first) + kept[first : last + 1]))
+    lead, run = _lead(kept, first), _without_teasers(kept[first : last + 1])
+    text = _joined(_headed(lead + run))
     if len(text) < _FAR_LESS * len(everything) and len(everything) - len(text) > _ENOUGH:
-        return everything
+        return text if _is_an_article(run) and _are_teasers(kept[:first] + kept[last + 1 :]) else everything
     return text
 
 
+def _is_an_article(blocks: list[str]) -> bool:
+    """Whether it is long prose by itself, with no headlines in it."""
+    prose = [block for block in blocks if is_prose(block) and not block.startswith(("- ", "#"))]
+    return (
+        len(prose) >= _PARAGRAPHS
+        and sum(map(len, prose)) >= _ARTICLE
+        and not any(_HEADLINE in each for each in blocks)
+    )
+
+
+def _are_teasers(blocks: list[str]) -> bool:
+    """Whether it is headlines of other pages with a block below each, and lines that say nothing."""
+    under = teased = headlines = 0
+    for block in filter(None, blocks):
+        if _is_heading(block):
+            under = _HEADLINE in block
+            headlines += under
+        elif not under and len(block) >= _SENTENCE:
+            continue
+        else:
+            under = 0
+        teased += len(block)
+    return headlines >= _TEASERS and teased >= _NEARLY_ALL * sum(map(len, blocks))
+
+
+def _without_teasers(blocks: list[str]) -> list[str]:
+    """Without the headlines of other pages at its end, where they are some and an article stands before them."""
+    end = len(blocks)
+    headlines = between = 0
+    for place in range(len(blocks) - 1, -1, -1):
+        block = blocks[place]
+        if _HEADLINE in block and _is_heading(block):
+            headlines += 1
+            between = 0
+            end = place
+        elif block:
+            between += 1
+            if between > 1 or _is_set(block):
+                break
+    return blocks[:end] if headlines >= _TEASERS and _is_an_article(blocks[:end]) else blocks
+
+
 def _joined(blocks: list[str]) -> str:
-    return "\n\n".join(filter(None, blocks)).replace(_LINK, "").strip()
+    return "\n\n".join(filter(None, blocks)).replace(_LINK, "").replace(_HEADLINE, "").strip()
 
 
 def _lead(blocks: list[str], first: int) -> list[str]:
