@@ -28,11 +28,12 @@ def heading(tree: HtmlElement, said: list[str]) -> tuple[HtmlElement | None, boo
     """The heading of the page, and whether it is one of the titles ``said`` in its head: else it is the first, rather
     in the main part than in what stands above it."""
     found = tree.xpath(_IN_THE_TEXT)
-    every = [*found, *(each for each in tree.iter("h1") if each not in found)]
-    titles = [key for key in map(_key, said) if key]
-    best = max(every, key=lambda each: _likeness(text_of(each), titles), default=None)
-    if best is not None and _likeness(text_of(best), titles):
-        return best, True
+    every = list(tree.iter("h1"))
+    titles = [title for title in said if title]
+    for among in (found, every):
+        best = max(among, key=lambda each: _likeness(text_of(each), titles), default=None)
+        if best is not None and _likeness(text_of(best), titles):
+            return best, True
     if found:
         return found[0], False
     under = tree.xpath("//main//h2 | //*[@role='main']//h2")
@@ -75,14 +76,23 @@ def _is_of_site(heading: str, head: str, site: str) -> bool:
 
 
 def _likeness(heading: str, titles: list[str]) -> float:
-    """How much of a title a heading is; more of one that begins with it, as sites put their names behind."""
-    key = _key(heading)
-    scores = [
-        len(key) / len(title) * (1.5 if title.startswith(key) else 1.0)
-        for title in titles
-        if key and key in title and len(key) >= _MUCH * len(title)
-    ]
-    return max(scores, default=0.0)
+    """How much of a title a heading is; more of one that begins with it, and nothing of one that ends with it as the
+    name of the site."""
+    return max((_share(heading, title) for title in titles), default=0.0)
+
+
+def _share(heading: str, title: str) -> float:
+    key, whole = _key(heading), _key(title)
+    if not key or key not in whole:
+        return 0.0
+    if key == whole:
+        return 2.0
+    if without_site(title, heading) == heading:
+        return 1.5
+    if title.endswith(heading) and _PARTS_BEHIND.search(title.removesuffix(heading)[-6:]):
+        return 0.0
+    share = len(key) / len(whole)
+    return share if share >= _MUCH else 0.0
 
 
 def _key(text: str) -> str:

@@ -50,3 +50,9 @@ def test_of_several_headings_the_one_that_the_title_names_heads_the_text() -> No
     found = page("The wall of Mole - Weekly", "Weekly", "The wall of Mole")
     assert found.title == "The wall of Mole"
     assert found.text.startswith("# The wall of Mole")
+
+
+def test_the_name_of_the_site_at_the_end_of_a_title_is_no_heading_of_the_text() -> None:
+    assert page("Walls - The Handbook of Harbours", "The Handbook of Harbours", "Walls").text.startswith(
+        "# Walls\n"
+    )
