@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from lxml.html import HtmlElement
 
@@ -54,6 +55,7 @@ _HEADING_MARKS = re.compile(
     r"screen-reader-text)(?=$|[\s_-])",
     re.IGNORECASE,
 )
+_ELEMENTS = 40  # one that holds so many is no heading
 _NO_WORD = re.compile(r"[\W_]+")
 _BYLINE = 200  # characters
 _KEPT = frozenset(
@@ -106,7 +108,9 @@ def _tells_of_the_article(element: HtmlElement, titled: set[HtmlElement]) -> boo
 def unfold_headers(tree: HtmlElement, heading: HtmlElement | None) -> None:
     """Of the headers of articles leaves the headings and what is prose: else a standfirst would go with the buttons."""
     of_heading = heading.iterancestors("header") if heading is not None else ()
-    for header in [*tree.xpath("//article//header | //main//header"), *of_heading]:
+    headers = [*tree.xpath("//article//header | //main//header"), *of_heading]
+    outer = [each for each in headers if next(each.iterancestors("header"), None) is None]
+    for header in outer:
         kept = [each for each in header.iter("p", "div", *_HEADINGS) if _is_of_a_header(each)]
         if not kept and _is_of_a_header(header):
             header.tag = "p"
@@ -171,10 +175,10 @@ def _is_in_a_listing(element: HtmlElement) -> bool:
 def _is_headline(element: HtmlElement) -> bool:
     """Whether it is words of a heading: the link to the table of contents that many manuals make of the whole of it,
     the button that unfolds a section. A button is no such thing any more then, for those who read on."""
-    if element.tag in _HEADINGS:
+    if element.tag in _HEADINGS or (element.tag in _TAGS and element.tag != "button"):
         return False
     heading = next(element.iterancestors(*_HEADINGS), None)
-    if heading is None or not _is_shown(element):
+    if heading is None or not _is_shown(element) or len(list(islice(heading.iter(), _ELEMENTS))) == _ELEMENTS:
         return False
     words = _NO_WORD.sub("", element.text_content())
     alone = bool(words) and words == _NO_WORD.sub("", heading.text_content())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from lxml.html import HtmlElement
 
@@ -12,6 +13,8 @@ _WORD = re.compile(r"\w+")
 _PARTS = re.compile(r"(?:\s[—–|·»-]{1,2}|\s?:{1,2})\s")
 _PARTS_BEHIND = re.compile(_PARTS.pattern + r"\Z")
 _MUCH = 0.4  # of a title that a heading must be, to be one and not the name of the site
+_MOST = 40  # headings that are looked at
+_LONGEST = 500  # characters of a title
 _LONG = 20  # characters; what is longer is no name of a site
 _IN_THE_TEXT = "//main//h1 | //article//h1 | //*[@role='main']//h1"
 
@@ -27,11 +30,11 @@ def title_of_head(tree: HtmlElement) -> str:
 def heading(tree: HtmlElement, said: list[str]) -> tuple[HtmlElement | None, bool]:
     """The heading of the page, and whether it is one of the titles ``said`` in its head: else it is the first, rather
     in the main part than in what stands above it."""
-    found = tree.xpath(_IN_THE_TEXT)
-    every = list(tree.iter("h1"))
-    titles = [title for title in said if title]
+    found = tree.xpath(_IN_THE_TEXT)[:_MOST]
+    every = list(islice(tree.iter("h1"), _MOST))
+    titles = [title[:_LONGEST] for title in said if title]
     for among in (found, every):
-        best = max(among, key=lambda each: _likeness(text_of(each), titles), default=None)
+        best = max(among, key=lambda each: _likeness(text_of(each)[:_LONGEST], titles), default=None)
         if best is not None and _likeness(text_of(best), titles):
             return best, True
     if found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from itertools import islice
 
 from lxml.html import HtmlElement
 
@@ -17,6 +18,7 @@ _BLOCKS = words(
 )
 _FENCES = ("```", "~~~")
 _MOSTLY = 0.8  # of a block's text, in links
+_LEVELS = 6  # of a table of contents
 _FAR_LESS = 0.5
 _PARAGRAPHS = 5  # of an article, and
 _ARTICLE = 1_200  # characters in them
@@ -42,24 +44,34 @@ def mark_links(tree: HtmlElement) -> None:
         if block is not None and block.tag in ("li", "p", "dd", "div"):
             linked[block] += len(_key(link.text_content()))
     for block, size in [each for each in linked.items() if each[0].tag == "li"]:
-        for outer in block.iterancestors("li"):  # an item of a table of contents holds those below it
+        for outer in islice(
+            block.iterancestors("li"), _LEVELS
+        ):  # an item of a table of contents holds those below it
             if outer in linked:
                 linked[outer] += size
     for block, size in linked.items():
         text = block.text_content()
         if size >= _MOSTLY * len(_key(text)) and not text.isspace():
             block.text = f"{_LINK}{(block.text or '').lstrip()}"
-    own = _own_host(tree)
-    for heading in tree.iter("h2", "h3", "h4", "h5", "h6"):
+    linked_headings = [each for each in tree.iter("h2", "h3", "h4", "h5", "h6") if _is_linked(each)]
+    own = _own_host(tree) if linked_headings else ""
+    for heading in linked_headings:
         if _leads_on(heading, own):
             heading.text = f"{_HEADLINE}{(heading.text or '').lstrip()}"
 
 
+def _is_linked(heading: HtmlElement) -> bool:
+    return (
+        next(heading.iterdescendants(*_BLOCKS), None) is None
+        and next(heading.iterdescendants("a"), None) is not None
+    )
+
+
 def _own_host(tree: HtmlElement) -> str:
-    """The last two names of the host that the page says it is of; nothing when it does not."""
+    """The host that the page says it is of; nothing when it does not."""
     said = tree.xpath("//link[@rel='canonical']/@href | //meta[@property='og:url']/@content")
     host = _HOST.match(said[0][:300]) if said else None
-    return ".".join(host[1].lower().split(".")[-2:]) if host else ""
+    return host[1].lower().removeprefix("www.") if host else ""
 
 
 def _leads_on(heading: HtmlElement, own: str) -> bool:
@@ -68,10 +80,8 @@ def _leads_on(heading: HtmlElement, own: str) -> bool:
     for link in heading.iter("a"):
         address = link.get("href") or "#"
         host = _HOST.match(address[:300])
-        if address[0] != "#" and (host is None or (own and host[1].lower().endswith(own))):
+        if address[0] != "#" and (host is None or (own and f".{host[1].lower()}".endswith(f".{own}"))):
             linked += len(_key(link.text_content()))
-    if not linked or any(each.tag in _BLOCKS for each in heading.iterdescendants()):
-        return False
     return linked > len(_key(heading.text_content())) / 2
 
 
