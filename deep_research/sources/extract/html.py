@@ -15,12 +15,12 @@ from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring, tostring
 
 from deep_research.evidence.plain import clean
-from deep_research.sources.extract import metadata, walls, webpage
+from deep_research.sources.extract import metadata, titles, walls, webpage
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.pruning import drop_told, pruned
+from deep_research.sources.extract.pruning import drop_told, prune, unfold_headers
 from deep_research.sources.extract.texts import decode_page, parse_date
 from deep_research.sources.extract.unpadding import unpadded
 from deep_research.sources.extract.votes import main_part, mark_links
@@ -86,30 +86,19 @@ def _tree(page: str) -> HtmlElement | None:
 
 
 def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
-    title = _title(tree)
-    tree = pruned(tree)
-    heading = _heading(tree)
+    telling = prune(tree)
     about = metadata.about(tree)
-    drop_told(tree)
+    head = titles.title_of_head(tree)
+    element, is_title = titles.heading(tree, [about.title, head])
+    heading = titles.text_of(element)
+    drop_told(tree, telling)
+    unfold_headers(tree, element if is_title else None)
     votes = _main_part(tree)
     mark_links(tree)
     text = main_part(webpage.extract(tostring(tree, encoding="unicode")).text, votes)
     if heading and text and heading not in text[: len(heading) + 1000]:
         text = f"# {heading}\n\n{text}"
-    return webpage.without_site(title, heading), text, about
-
-
-def _title(tree: HtmlElement) -> str:
-    head = tree.find("head")
-    return "" if head is None else webpage.extract(tostring(head, encoding="unicode")).title
-
-
-def _heading(tree: HtmlElement) -> str:
-    """The first heading of the page, rather in its main part than in what stands above it."""
-    found = tree.xpath("//main//h1 | //article//h1 | //*[@role='main']//h1")
-    if not found and not tree.xpath("//main//h2 | //*[@role='main']//h2"):
-        found = tree.xpath("//h1")
-    return " ".join(found[0].text_content().split()).rstrip(" ¶#") if found else ""
+    return titles.title(head, about.title, about.site, heading), text, about
 
 
 def _main_part(tree: HtmlElement) -> str:

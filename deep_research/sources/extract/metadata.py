@@ -12,37 +12,10 @@ from typing import Any
 
 from lxml.html import HtmlElement
 
-from deep_research.sources.extract.texts import parse_date
+from deep_research.sources.extract import days
 
 _MOST_JSON = 200_000  # characters
 _MOST_OBJECTS = 500
-_PUBLISHED = (
-    *(
-        "article:published_time",
-        "og:article:published_time",
-        "datepublished",
-        "dc.date.issued",
-        "dcterms.issued",
-    ),
-    *(
-        "citation_publication_date",
-        "citation_date",
-        "citation_online_date",
-        "publish-date",
-        "publish_date",
-        "pubdate",
-    ),
-    *(
-        "parsely-pub-date",
-        "sailthru.date",
-        "date",
-        "dc.date",
-        "dcterms.date",
-        "dcterms.created",
-        "dc.date.created",
-    ),
-)
-_CHANGED = ("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified")
 _AUTHORS = ("author", "article:author", "dc.creator", "dcterms.creator", "citation_author", "parsely-author")
 _ADDRESS = re.compile(r"https?://|www\.|@", re.IGNORECASE)
 _WRAPPED = re.compile(r"\A\s*(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?|(?://|/\*)?\s*\]\]>(?:\s*\*/)?\s*\Z")
@@ -54,7 +27,8 @@ _AFTER_NAME = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class About:
-    title: str = ""
+    title: str = ""  # for those who link to it
+    site: str = ""
     author: str = ""
     published: date | None = None
 
@@ -63,34 +37,23 @@ def about(tree: HtmlElement) -> About:
     """``tree`` is the page without what belongs to its site: a day or a name there is of something else."""
     metas: dict[str, list[str]] = {}
     for meta in tree.iter("meta"):
-        key = meta.get("property") or meta.get("name") or meta.get("itemprop") or ""
-        metas.setdefault(key.lower(), []).append((meta.get("content") or "")[:1000])
+        said = (meta.get("content") or "")[:1000]
+        for name in ("property", "name", "itemprop"):
+            for key in (meta.get(name) or "").lower().split()[:10]:
+                if (name, key) != ("itemprop", "datepublished"):  # that of whatever it stands in
+                    metas.setdefault(key, []).append(said)
     objects = list(_objects(tree))
     return About(
         title=_first(metas, ("og:title", "citation_title", "dc.title", "twitter:title")),
+        site=_first(metas, ("og:site_name", "application-name")),
         author=_author(objects, metas, tree),
-        published=_published(objects, metas, tree),
+        published=days.published(objects, metas, tree),
     )
 
 
 def _first(metas: dict[str, list[str]], names: tuple[str, ...]) -> str:
-    return next((value for name in names for value in metas.get(name, ()) if value.strip()), "")
-
-
-def _published(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: HtmlElement) -> date | None:
-    def said() -> Iterator[str]:
-        for name in ("datePublished", "uploadDate", "dateCreated"):
-            yield from (each[name] for each in objects if isinstance(each.get(name), str))
-        for name in _PUBLISHED:
-            yield from metas.get(name, ())
-        yield from (each["dateModified"] for each in objects if isinstance(each.get("dateModified"), str))
-        for name in _CHANGED:
-            yield from metas.get(name, ())
-        for element in tree.iter("time"):
-            yield element.get("datetime") or ""
-
-    days = (parse_date(value) for value in said())
-    return next((day for day in days if day and 1000 < day.year < 2100), None)
+    values = (" ".join(value.split()) for name in names for value in metas.get(name, ()))
+    return next(filter(None, values), "")
 
 
 def _author(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: HtmlElement) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from lxml.html import HtmlElement
 
 from deep_research.sources.extract.hiding import hides
+from deep_research.sources.extract.votes import is_prose
 
 _TAGS = ("script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "audio", "video",
          "nav", "dialog", "button", "select", "textarea", "input", "datalist")  # fmt: skip
@@ -35,15 +37,25 @@ _NAMED = re.compile(
     r"(?=$|[\s_-])",
     re.IGNORECASE,
 )
+# Among them what tells of an article whose it is: read first, then dropped.
+_TELLING = re.compile(r"(?:^|[\s_-])(?:post-meta|article-meta|entry-meta)(?=$|[\s_-])", re.IGNORECASE)
 # The same of what may hold the rest of the text: an invitation is short.
 _NAMED_SHORT = re.compile(r"(?:^|[\s_-])(?:read-more|paywall)(?=$|[\s_-])", re.IGNORECASE)
 _INVITATION = 400  # characters
 _NOTE = re.compile(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
+_PAGES = re.compile(r":\s?(?:pp?\.\s?)?[\divxlc][\divxlc\s,–-]*\Z")
 _TOLD = re.compile(
     r"(?:^|[\s_-])(?:byline|dateline|pubdate|timestamp|date-published|published-date)(?=$|[\s_-])",
     re.IGNORECASE,
 )
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+# Of what stands in a heading only this is none of its words, and only beside others.
+_HEADING_MARKS = re.compile(
+    r"(?:^|[\s_-])(?:headerlink|anchorjs|editsection|noprint|skip|jump|share|sharing|social|sr-only|visually-hidden|"
+    r"screen-reader-text)(?=$|[\s_-])",
+    re.IGNORECASE,
+)
+_ELEMENTS = 40  # one that holds so many is no heading
 _NO_WORD = re.compile(r"[\W_]+")
 _BYLINE = 200  # characters
 _KEPT = frozenset(
@@ -53,27 +65,75 @@ _MOST = 0.4  # of a page's text that something which is only named like debris m
 _HOLDS_LINKS = frozenset(("header", "footer", "aside"))
 
 
-def pruned(tree: HtmlElement) -> HtmlElement:
-    """The tree itself, with less in it. Metadata in its head stays, scripts too when they hold some."""
+def prune(tree: HtmlElement) -> list[HtmlElement]:
+    """Takes out of the tree what belongs to the site. Metadata in its head stay, scripts too when they hold some, and
+    what tells of the article: that is returned, for `drop_told` when it has been read."""
     body = tree.find("body")
     if body is None:
-        return tree
+        return []
     whole = len(body.text_content())
+    titled = {each for title in body.iter("h1") for each in title.iterancestors("article", "header", "main")}
+    telling: list[HtmlElement] = []
     for element in list(body.iter("*")):
         if element.getparent() is None or not isinstance(element.tag, str) or element is body:
             continue
-        if _is_of_the_site(element, whole) and not _is_in_a_listing(element):
+        if element.tag == "div" and _is_in_the_line(element):
+            element.tag = "span"
             _drop(element)
+        elif _is_of_the_site(element, whole) and not _is_in_a_listing(element) and not _is_headline(element):
+            if _tells_of_the_article(element, titled):
+                telling.append(element)
+            else:
+                _drop(element)
     for mark in list(body.iter("sup", "a", "span")):
         if _is_mark(mark):
             _drop(mark)
     for caption in list(body.iter("caption")):
         _before_its_table(caption)
-    return tree
+    return telling
 
 
-def drop_told(tree: HtmlElement) -> None:
+def _is_in_the_line(element: HtmlElement) -> bool:
+    """Whether it is a sign without words that its style puts into the line: no end of a paragraph."""
+    return "inline" in (element.get("style") or "") and not element.text_content().strip()
+
+
+def _tells_of_the_article(element: HtmlElement, titled: set[HtmlElement]) -> bool:
+    """Whether it is the line with author and day of the article that has the title; not that of a teaser."""
+    if not _TELLING.search((element.get("class") or "")[:300]) or not _is_shown(element):
+        return False
+    return next(element.iterancestors("article", "header", "main"), None) in titled
+
+
+def unfold_headers(tree: HtmlElement, heading: HtmlElement | None) -> None:
+    """Of the headers of articles leaves the headings and what is prose: else a standfirst would go with the buttons."""
+    of_heading = heading.iterancestors("header") if heading is not None else ()
+    headers = [*tree.xpath("//article//header | //main//header"), *of_heading]
+    outer = [each for each in headers if next(each.iterancestors("header"), None) is None]
+    for header in outer:
+        kept = [each for each in header.iter("p", "div", *_HEADINGS) if _is_of_a_header(each)]
+        if not kept and _is_of_a_header(header):
+            header.tag = "p"
+            continue
+        header.tag = "div"
+        header.text = None
+        for child in list(header):
+            header.remove(child)
+        for each in kept:
+            each.tail = None
+            header.append(each)
+
+
+def _is_of_a_header(element: HtmlElement) -> bool:
+    if next(element.iterdescendants("p", "div", *_HEADINGS), None) is not None:
+        return False
+    return element.tag == "h1" or is_prose(" ".join(element.text_content().split()))
+
+
+def drop_told(tree: HtmlElement, telling: list[HtmlElement]) -> None:
     """Takes out what the metadata tell already: who wrote it, on which day."""
+    for element in telling:
+        _drop(element)
     for element in list(tree.iter("script", "time", "div", "p", "span", "address")):
         if element.getparent() is not None and _is_told(element):
             _drop(element)
@@ -93,12 +153,12 @@ def _is_of_the_site(element: HtmlElement, whole: int) -> bool:
     tag = element.tag
     if tag in _TAGS:
         return "ld+json" not in (element.get("type") or "")
-    if element.get("hidden") is not None or hides(element.get("style") or ""):
-        return _is_small(element, whole)
-    if element.get("aria-hidden", "").lower() == "true":
+    if not _is_shown(element):
         return _is_small(element, whole)
     if tag in _KEPT:
         return tag == "table" and _is_named_so(element) and _is_small(element, whole)
+    if tag == "header" and next(element.iterancestors("article", "main"), None) is not None:
+        return False  # see `unfold_headers`
     if tag in _HOLDS_LINKS:
         # In an article they may hold its title, its notes or a box that belongs to it.
         return not any(True for _ in element.iter("h1")) and _is_small(element, whole)
@@ -110,6 +170,29 @@ def _is_of_the_site(element: HtmlElement, whole: int) -> bool:
 def _is_in_a_listing(element: HtmlElement) -> bool:
     """Whether it is a piece of code: what is called a comment there is part of it."""
     return element.tag not in _TAGS and any(True for _ in element.iterancestors("pre", "code"))
+
+
+def _is_headline(element: HtmlElement) -> bool:
+    """Whether it is words of a heading: the link to the table of contents that many manuals make of the whole of it,
+    the button that unfolds a section. A button is no such thing any more then, for those who read on."""
+    if element.tag in _HEADINGS or (element.tag in _TAGS and element.tag != "button"):
+        return False
+    heading = next(element.iterancestors(*_HEADINGS), None)
+    if heading is None or not _is_shown(element) or len(list(islice(heading.iter(), _ELEMENTS))) == _ELEMENTS:
+        return False
+    words = _NO_WORD.sub("", element.text_content())
+    alone = bool(words) and words == _NO_WORD.sub("", heading.text_content())
+    if element.tag == "button" and alone:
+        element.tag = "span"
+        return True
+    return element.tag not in _TAGS and (
+        alone or not _HEADING_MARKS.search((element.get("class") or "")[:300])
+    )
+
+
+def _is_shown(element: HtmlElement) -> bool:
+    hidden = element.get("hidden") is not None or element.get("aria-hidden", "").lower() == "true"
+    return not hidden and not hides(element.get("style") or "")
 
 
 def _is_named_so(element: HtmlElement) -> bool:
@@ -143,6 +226,8 @@ def _is_mark(element: HtmlElement) -> bool:
         return False
     text = element.text_content()[:12].strip()
     if element.tag == "sup":
+        if text[:1] == ":":  # the page of the source to which the mark before it refers
+            return _PAGES.match(element.text_content().strip()[:60]) is not None
         return _NOTE.match(text) is not None and element.find(".//a") is not None
     return element.tag == "a" and text in ("¶", "#", "§", "🔗", "↑", "^")
 

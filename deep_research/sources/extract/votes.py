@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from itertools import islice
 
 from lxml.html import HtmlElement
 
 from deep_research.sources.extract.plaintext import words
 
 _LINK = "\ue000"  # stands before what is nothing but links; of private use, so no page means anything by it
+_HEADLINE = "\ue001"  # the same of a heading that leads to another page
 _BLOCKS = words(
     "address article blockquote body caption dd div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 "
     "header html li main ol p pre section summary table tbody td th tr ul"
 )
 _FENCES = ("```", "~~~")
 _MOSTLY = 0.8  # of a block's text, in links
+_LEVELS = 6  # of a table of contents
 _FAR_LESS = 0.5
+_PARAGRAPHS = 5  # of an article, and
+_ARTICLE = 1_200  # characters in them
+_TEASERS = 4  # make a list of them
+_NEARLY_ALL = 0.9
 _ENOUGH = 400  # characters
 _SURE = 60  # letters and digits, which two lines do not share by accident
+_LEAD = 8  # blocks that may stand between a title and the text
+_SENTENCE = 60  # characters; of letters that are not Latin a third says as much
+_ENDS = re.compile(r"[.!?…。！？][\"'”’»“)\]]{0,3}\Z")
+_INVITES = re.compile(r"\b(?:newsletters?|subscribe|sign up|cookies?|javascript|browser)\b", re.IGNORECASE)
+_HOST = re.compile(r"(?:https?:)?//([^/?#]+)", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
 
 
@@ -30,40 +42,174 @@ def mark_links(tree: HtmlElement) -> None:
         while block is not None and block.tag not in _BLOCKS:
             block = block.getparent()
         if block is not None and block.tag in ("li", "p", "dd", "div"):
-            linked[block] += len(link.text_content().strip())
+            linked[block] += len(_key(link.text_content()))
+    for block, size in [each for each in linked.items() if each[0].tag == "li"]:
+        for outer in islice(
+            block.iterancestors("li"), _LEVELS
+        ):  # an item of a table of contents holds those below it
+            if outer in linked:
+                linked[outer] += size
     for block, size in linked.items():
-        if size >= _MOSTLY * len(block.text_content().strip()):
-            block.text = f"{_LINK}{block.text or ''}"
+        text = block.text_content()
+        if size >= _MOSTLY * len(_key(text)) and not text.isspace():
+            block.text = f"{_LINK}{(block.text or '').lstrip()}"
+    linked_headings = [each for each in tree.iter("h2", "h3", "h4", "h5", "h6") if _is_linked(each)]
+    own = _own_host(tree) if linked_headings else ""
+    for heading in linked_headings:
+        if _leads_on(heading, own):
+            heading.text = f"{_HEADLINE}{(heading.text or '').lstrip()}"
+
+
+def _is_linked(heading: HtmlElement) -> bool:
+    return (
+        next(heading.iterdescendants(*_BLOCKS), None) is None
+        and next(heading.iterdescendants("a"), None) is not None
+    )
+
+
+def _own_host(tree: HtmlElement) -> str:
+    """The host that the page says it is of; nothing when it does not."""
+    said = tree.xpath("//link[@rel='canonical']/@href | //meta[@property='og:url']/@content")
+    host = _HOST.match(said[0][:300]) if said else None
+    return host[1].lower().removeprefix("www.") if host else ""
+
+
+def _leads_on(heading: HtmlElement, own: str) -> bool:
+    """Whether it is the headline of another page of the site."""
+    linked = 0
+    for link in heading.iter("a"):
+        address = link.get("href") or "#"
+        host = _HOST.match(address[:300])
+        if address[0] != "#" and (host is None or (own and f".{host[1].lower()}".endswith(f".{own}"))):
+            linked += len(_key(link.text_content()))
+    return linked > len(_key(heading.text_content())) / 2
 
 
 def main_part(whole: str, found: str) -> str:
     """``whole`` is all there is, in blocks; ``found`` what the other reader took of it."""
     blocks = _blocks(whole)
-    lines = {_key(line) for line in found.split("\n")} - {""}
-    ends = {end for line in lines if len(line) >= _SURE for end in (line[:_SURE], line[-_SURE:])}
-    voted = [_is_voted(block, lines, ends) for block in blocks]
-    kept = [
-        _without_links(block, lines)
-        for place, block in enumerate(blocks)
-        if voted[place] or not _is_links(block)
-    ]
-    everything = "\n\n".join(filter(None, kept)).replace(_LINK, "").strip()
+    votes = _Votes(found)
+    voted = [votes.take(block) for block in blocks]
+    kept = [votes.without_links(block) for block in blocks]
+    everything = _joined(kept)
     if True not in voted:
         return everything
     first, last = voted.index(True), len(voted) - 1 - voted[::-1].index(True)
-    while first and (_is_heading(blocks[first - 1]) or _is_set(blocks[first - 1])):
+    while (
+        first
+        and not _is_title(blocks[first])
+        and (_is_heading(blocks[first - 1]) or _is_set(blocks[first - 1]))
+    ):
         first -= 1
     while last + 1 < len(blocks) and _is_set(blocks[last + 1]):
         last += 1
-    chosen = [
-        _without_links(block, lines)
-        for place, block in enumerate(blocks[first : last + 1], first)
-        if voted[place] or not _is_links(block)
-    ]
-    text = "\n\n".join(filter(None, _headed(chosen))).replace(_LINK, "").strip()
+    lead, run = _lead(kept, first), _without_teasers(kept[first : last + 1])
+    text = _joined(_headed(lead + run))
     if len(text) < _FAR_LESS * len(everything) and len(everything) - len(text) > _ENOUGH:
-        return everything
+        return text if _is_an_article(run) and _are_teasers(kept[:first] + kept[last + 1 :]) else everything
     return text
+
+
+def _is_an_article(blocks: list[str]) -> bool:
+    """Whether it is long prose by itself, with no headlines in it."""
+    prose = [block for block in blocks if is_prose(block) and not block.startswith(("- ", "#"))]
+    return (
+        len(prose) >= _PARAGRAPHS
+        and sum(map(len, prose)) >= _ARTICLE
+        and not any(_HEADLINE in each for each in blocks)
+    )
+
+
+def _are_teasers(blocks: list[str]) -> bool:
+    """Whether it is headlines of other pages with a block below each, and lines that say nothing."""
+    under = teased = headlines = 0
+    for block in filter(None, blocks):
+        if _is_heading(block):
+            under = _HEADLINE in block
+            headlines += under
+        elif not under and len(block) >= _SENTENCE:
+            continue
+        else:
+            under = 0
+        teased += len(block)
+    return headlines >= _TEASERS and teased >= _NEARLY_ALL * sum(map(len, blocks))
+
+
+def _without_teasers(blocks: list[str]) -> list[str]:
+    """Without the headlines of other pages at its end, where they are some and an article stands before them."""
+    end = len(blocks)
+    headlines = between = 0
+    for place in range(len(blocks) - 1, -1, -1):
+        block = blocks[place]
+        if _HEADLINE in block and _is_heading(block):
+            headlines += 1
+            between = 0
+            end = place
+        elif block:
+            between += 1
+            if between > 1 or _is_set(block):
+                break
+    return blocks[:end] if headlines >= _TEASERS and _is_an_article(blocks[:end]) else blocks
+
+
+def _joined(blocks: list[str]) -> str:
+    return "\n\n".join(filter(None, blocks)).replace(_LINK, "").replace(_HEADLINE, "").strip()
+
+
+def _lead(blocks: list[str], first: int) -> list[str]:
+    """What stands between the title and the first block that was voted for, as far as it is prose: a standfirst. A
+    signature, a caption or buttons may stand there too."""
+    if _is_title(blocks[first]):
+        return []
+    lead: list[str] = []
+    for place in range(first - 1, max(first - _LEAD, 0) - 1, -1):
+        block = blocks[place]
+        if _is_title(block):
+            return lead[::-1]
+        if is_prose(block.lstrip("# ")):
+            lead.append(block)
+        elif _is_heading(block) or _is_set(block):
+            break
+    return []
+
+
+def is_prose(text: str) -> bool:
+    """Whether it is a sentence or more, and no invitation."""
+    enough = len(text) >= _SENTENCE or (len(text) >= _SENTENCE // 3 and not text.isascii())
+    return enough and _ENDS.search(text[-10:]) is not None and not _INVITES.search(text)
+
+
+class _Votes:
+    """What the other reader found, to compare lines with."""
+
+    def __init__(self, found: str) -> None:
+        lines = [(_is_heading(line), _key(line)) for line in found.split("\n")]
+        self._lines = {key for _, key in lines} - {""}
+        self._told = {key for is_heading, key in lines if not is_heading} - {
+            ""
+        }  # a heading votes for no link to it
+        self._ends = {
+            end for line in self._lines if len(line) >= _SURE for end in (line[:_SURE], line[-_SURE:])
+        }
+
+    def take(self, block: str) -> bool:
+        """Whether a line of it was taken, or a long one with more before or behind it, such as a caption."""
+        for line in block.split("\n"):
+            key = _key(line)
+            if _LINK in line:
+                if key in self._told:
+                    return True
+            elif key in self._lines:
+                return True
+            if len(key) > _SURE and (key[:_SURE] in self._ends or key[-_SURE:] in self._ends):
+                return True
+        return False
+
+    def without_links(self, block: str) -> str:
+        """Of lines that are all links those that were taken."""
+        if not _is_links(block):
+            return block
+        return "\n".join(line for line in block.split("\n") if _key(line) in self._told)
 
 
 def _blocks(text: str) -> list[str]:
@@ -104,28 +250,16 @@ def _key(line: str) -> str:
     return "".join(_WORD.findall(line.lower()))
 
 
-def _is_voted(block: str, lines: set[str], ends: set[str]) -> bool:
-    """Whether the other reader took a line of it, or a long one with more before or behind it, such as a caption."""
-    for line in block.split("\n"):
-        key = _key(line)
-        if key in lines or (len(key) > _SURE and (key[:_SURE] in ends or key[-_SURE:] in ends)):
-            return True
-    return False
-
-
 def _is_links(block: str) -> bool:
     return all(line.lstrip(" -").startswith(_LINK) or not line.strip() for line in block.split("\n"))
 
 
-def _without_links(block: str, lines: set[str]) -> str:
-    """Of items that are all links those that the other reader kept."""
-    if _LINK not in block or not _is_links(block):
-        return block
-    return "\n".join(line for line in block.split("\n") if _key(line) in lines)
-
-
 def _is_heading(block: str) -> bool:
     return block.startswith("#") and "\n" not in block
+
+
+def _is_title(block: str) -> bool:
+    return block.startswith("# ") and "\n" not in block
 
 
 def _is_set(block: str) -> bool:

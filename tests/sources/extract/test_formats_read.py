@@ -34,7 +34,7 @@ def row(document: Document, line: str) -> list[str]:
     [
         ("news", "Ines Okafor", date(2025, 3, 14)),
         ("manual", "The Tidequeue authors", None),
-        ("encyclopedia", "Contributors to Openpedia", date(2006, 5, 2)),
+        ("encyclopedia", "Contributors to Openpedia", date(2024, 11, 30)),  # of the last change
         ("government", "Ministry of Waters", date(2025, 1, 20)),
         ("forum", "", date(2023, 7, 2)),
     ],

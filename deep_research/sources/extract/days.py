@@ -1,0 +1,163 @@
+"""The day on which a web page says it was published. That of a change is none, nor any that merely stands there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import date
+from itertools import chain
+from typing import Any
+
+from lxml.html import HtmlElement
+
+from deep_research.sources.extract.texts import parse_date
+
+_NAMES = (
+    *("article:published_time", "og:article:published_time", "article:published", "article:publicationdate"),
+    *("datepublished", "dc.date.issued", "dcterms.issued", "citation_publication_date", "citation_date"),
+    *("citation_online_date", "publish-date", "publish_date", "publishdate", "published_at", "pubdate"),
+    "parsely-pub-date",
+)
+_SIMPLY_DATES = ("date", "dc.date", "dcterms.date", "sailthru.date")
+_CREATED = ("dcterms.created", "dc.date.created", "datecreated")
+_IN_UTC = re.compile(r"\d[T ]\d\d:.*(?:Z|[+-]00:?00)\s*\Z")
+_WITH_ZONE = re.compile(r"\d[T ]\d\d:.*[+-]\d\d:?\d\d\s*\Z")
+_AS_UNIX = re.compile(r"\b([A-Z][a-z]{2}) +(\d{1,2}) \d\d:\d\d:\d\d [A-Z]{2,5} (\d{4})\b")
+_SLASHED = re.compile(r"\A\s*(\d\d?)/(\d\d?)/(\d{4})\b")
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_DATELINE = re.compile(
+    rf"(?:(?:first )?(?:published|posted)(?: on)?:? )?(?:{_MONTH} \d{{1,2}}, \d{{4}}|\d{{1,2}} {_MONTH} \d{{4}})",
+    re.IGNORECASE,
+)
+_MOST = 40  # elements that are looked at
+_LONGEST = 50  # characters of a dateline
+_PROSE = 120  # characters; behind a paragraph of so many stands no dateline
+_SAYS_SO = re.compile(
+    r"(?:^|[\s_-])(?:author\w{0,20}|byline|dateline|date|meta|posted|published|publication|pub|pubdate|timestamp)(?=$|[\s_-])",
+    re.IGNORECASE,
+)
+_CHANGE = re.compile(r"updat|modif|edit|changed", re.IGNORECASE)
+_OF_OTHERS = ("a", "li", "figcaption", "aside", "nav")  # teasers, mostly
+_OTHER_THINGS = re.compile(r"Video|Image|Audio|Comment|Event|Product", re.IGNORECASE)
+
+
+def published(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: HtmlElement) -> date | None:
+    """``objects`` is what the page describes in JSON-LD, ``metas`` what stands in its head, by name in small letters."""
+    if _is_wiki(metas, tree):  # its text is that of its last change, and its first day misleads
+        return _first(_told(objects, "dateModified"))
+    said = [
+        *_told(objects, "datePublished"),
+        *chain.from_iterable(metas.get(name, ()) for name in _NAMES),
+        *_marked(tree),
+        *chain.from_iterable(metas.get(name, ()) for name in _SIMPLY_DATES),
+    ]
+    shown = list(_shown(tree))
+    if (day := _first(said)) is not None:
+        return _local(day, said, shown)
+    created = [
+        *_told(objects, "uploadDate", "dateCreated"),
+        *chain.from_iterable(metas.get(n, ()) for n in _CREATED),
+    ]
+    return _first(shown) or _first(created)
+
+
+def _told(objects: list[dict[str, Any]], *names: str) -> Iterator[str]:
+    """A film or a picture that the page describes is what it is about only where there is nothing else."""
+    ordered = sorted(objects, key=lambda each: bool(_OTHER_THINGS.search(str(each.get("@type"))[:100])))
+    for name in names:
+        yield from (each[name] for each in ordered if isinstance(each.get(name), str))
+
+
+def _first(values: Iterable[str]) -> date | None:
+    return next(filter(None, map(_day, values)), None)
+
+
+def _day(value: str) -> date | None:
+    if found := _AS_UNIX.search(value[:100]):
+        value = f"{found[1]} {found[2]}, {found[3]}"
+    elif found := _SLASHED.match(value):
+        value = _ordered(int(found[1]), int(found[2]), found[3])
+    day = parse_date(value)
+    return day if day and 1000 < day.year < 2100 else None
+
+
+def _ordered(one: int, other: int, year: str) -> str:
+    """A day with its month first or second, where only one can be meant."""
+    if one > 12 or one == other:
+        return f"{year}-{other}-{one}"
+    return f"{year}-{one}-{other}" if other > 12 else ""
+
+
+def _local(day: date, said: list[str], shown: list[str]) -> date:
+    """The same day as the place of the page has it, where it tells that beside the one in Greenwich."""
+    first = next(value for value in said if _day(value) is not None)
+    if not _IN_UTC.search(first[:100]):
+        return day
+    zoned = [value for value in said if _WITH_ZONE.search(value[:100]) and not _IN_UTC.search(value[:100])]
+    near = (other for value in [*zoned, *shown] if (other := _day(value)) and abs((other - day).days) <= 1)
+    return next(near, day)
+
+
+def _is_wiki(metas: dict[str, list[str]], tree: HtmlElement) -> bool:
+    if any(value.startswith("MediaWiki") for value in metas.get("generator", ())):
+        return True
+    body = tree.find("body")
+    return body is not None and "mediawiki" in (body.get("class") or "").split()
+
+
+def _marked(tree: HtmlElement) -> Iterator[str]:
+    """What is marked as the day of publication in the page itself: not that of a film or a comment in it."""
+    for element in tree.xpath("//*[@itemprop='datePublished' or @pubdate]")[:_MOST]:
+        scope = next((each for each in element.iterancestors() if each.get("itemscope") is not None), None)
+        if scope is None or not _OTHER_THINGS.search(scope.get("itemtype") or ""):
+            yield from _values(element)
+
+
+def _values(element: HtmlElement) -> Iterator[str]:
+    """The day as it is shown goes first, as that of the place; unless it is quite another."""
+    exact = element.get("content") or element.get("datetime") or element.get("title") or ""
+    text = " ".join(element.text_content()[:200].split())
+    seen, meant = parse_date(text), _day(exact)
+    if seen and (meant is None or abs((seen - meant).days) <= 1):
+        yield text
+    yield exact
+
+
+def _shown(tree: HtmlElement) -> Iterator[str]:
+    """Days at the head of the text: marked as times and said to be of the page, or alone below its title."""
+    headers = {each for title in tree.iter("h1") for each in title.iterancestors("header")}
+    below = times = 0
+    for element in tree.iter("h1", "h2", "h3", "p", "div", "span", "em", "time"):
+        if element.tag in ("h1", "h2", "h3"):
+            below = _MOST if element.tag == "h1" else 0
+        elif element.tag == "time":
+            in_header = not headers.isdisjoint(element.iterancestors("header"))
+            if (below or in_header) and _is_of_the_page(element, in_header):
+                yield from _values(element)
+            times += 1
+            if times == _MOST:
+                return
+        elif below:
+            said = element.text_content() if element.tag == "p" else element.text or ""
+            text = " ".join(said[:1000].split())
+            below = 0 if len(text) > _PROSE else below - 1
+            if len(element) == 0 and len(text) < _LONGEST and _is_dateline(element, text):
+                yield text
+
+
+def _is_dateline(element: HtmlElement, text: str) -> bool:
+    if not _DATELINE.fullmatch(text):
+        return False
+    parent = element.getparent()
+    alone = element.tag in ("p", "div") or (len(parent) == 1 and not (parent.text or "").strip())
+    return alone and next(element.iterancestors(*_OF_OTHERS), None) is None
+
+
+def _is_of_the_page(time: HtmlElement, in_header: bool) -> bool:
+    around = [time, *list(time.iterancestors())[:3]]
+    names = " ".join(f"{each.get('class') or ''} {each.get('id') or ''}"[:300] for each in around)
+    if _CHANGE.search(f"{names} {time.get('itemprop') or ''} {time.text_content()[:50]}"):
+        return False
+    if in_header:
+        return True
+    return _SAYS_SO.search(names) is not None and next(time.iterancestors(*_OF_OTHERS), None) is None

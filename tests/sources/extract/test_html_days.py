@@ -1,0 +1,92 @@
+"""The day on which a page says it was published, as the place of the page has it; no day that is something else's."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.reading import read
+
+PROSE = "The harbour of Mole was dredged to nine metres in the year in which the outer wall was raised. "
+TEXT = "".join(f"<p>{number}. {PROSE * 2}</p>" for number in range(6))
+TITLE = "<h1>The wall of Mole</h1>"
+
+
+def page(body: str, head: str = "", kind: str = "") -> Document:
+    html = f"<!doctype html><html><head><title>Mole</title>{head}</head><body class='{kind}'>{body}</body></html>"
+    return read(html.encode(), "text/html", "https://x.example/mole", 1_000_000)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "<meta property='article:published_time' content='2017-02-23T17:18:13-08:00'>"
+        '<script type="application/ld+json">{"dateCreated": "2017-02-24T01:18:13Z"}</script>',
+        "<meta property='article:published_time' content='2017-02-24T01:18:13Z'>"
+        "<meta name='parsely-pub-date' content='2017-02-23T17:18:13-08:00'>",
+        "<meta property='article:published' itemprop='datePublished' content='2017-02-23T08:00'>",
+        "<meta name='publishdate' content='2017-02-23'>",
+        "<meta name='publishDate' content='02/23/2017 09:49:00'>",
+        "<meta name='article:publicationdate' content='Thu Feb 23 21:30:09 EST 2017'>",
+        "<meta property='x:time article:published_time' content='2017-02-23'>",
+    ],
+)
+def test_the_day_is_that_of_the_place(head: str) -> None:
+    assert page(f"{TITLE}{TEXT}", head).published == date(2017, 2, 23)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"<article><header>{TITLE}<section class='post-meta'><p class='byline'>Ines Okafor - "
+        f"<time datetime='2017-02-23T20:02:01+00:00'></time></p></section></header>{TEXT}</article>",
+        f"{TITLE}<p><em>February 23, 2017</em></p>{TEXT}",
+        f"{TITLE}<div>Published on 23 February 2017</div>{TEXT}",
+        f"{TITLE}<time class='date' datetime='2017-02-24T01:18:00Z'>February 23, 2017</time>{TEXT}",
+        f"{TITLE}<abbr itemprop='datePublished' title='2017-02-23T00:55:00-07:00'>12:55 AM</abbr>{TEXT}",
+        "<div itemscope itemtype='https://schema.org/VideoObject'><meta itemprop='datePublished' content='2017-02-25'>"
+        f"</div>{TITLE}<div itemscope itemtype='https://schema.org/Article'>"
+        f"<meta itemprop='datePublished' content='2017-02-23'>{TEXT}</div>",
+    ],
+)
+def test_a_day_at_the_head_of_the_text_is_read(body: str) -> None:
+    assert page(body).published == date(2017, 2, 23)
+
+
+def test_an_author_in_a_line_that_is_not_text_is_read_and_that_of_a_teaser_is_not() -> None:
+    line = "<div class='entry-meta'><span class='byline'>By {}</span></div>"
+    teaser = f"<article><h3>Another</h3>{line.format('Jonas Weber')}</article>"
+    own = page(f"<article>{TITLE}{line.format('Ines Okafor')}{TEXT}</article>{teaser}")
+    assert own.author == "Ines Okafor"
+    assert "Okafor" not in own.text
+    assert page(f"<article>{TITLE}{TEXT}</article>{teaser}").author == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "head"),
+    [
+        (f"{TITLE}{TEXT}<div class='comment'><time datetime='2019-03-10'>March 10</time></div>", ""),
+        (f"{TITLE}{TEXT}<div class='byline'><time datetime='2019-03-10'>March 10</time></div>", ""),
+        (f"{TITLE}<ul><li class='date'><time datetime='2019-03-10'>Another story</time></li></ul>{TEXT}", ""),
+        (
+            f"{TITLE}<p class='byline'>Updated <time class='updated' datetime='2019-03-10'></time></p>{TEXT}",
+            "",
+        ),
+        (f"{TITLE}{TEXT}<p>March 10, 2019</p>", ""),
+        (f"{TITLE}{TEXT}", '<script type="application/ld+json">{"dateModified": "2019-03-10"}</script>'),
+        (f"{TITLE}{TEXT}", "<meta property='article:modified_time' content='2019-03-10'>"),
+        (f"{TITLE}{TEXT}", "<meta name='publishdate' content='05/08/2014'>"),
+    ],
+)
+def test_a_day_of_something_else_is_none(body: str, head: str) -> None:
+    assert page(body, head).published is None
+
+
+def test_an_article_of_a_wiki_is_as_old_as_its_last_change() -> None:
+    said = '<script type="application/ld+json">{"datePublished": "2001-10-29"%s}</script>'
+    changed = said % ', "dateModified": "2019-09-26"'
+    assert page(f"{TITLE}{TEXT}", changed, "mediawiki").published == date(2019, 9, 26)
+    assert page(f"{TITLE}{TEXT}", said % "", "mediawiki").published is None
+    assert page(f"{TITLE}{TEXT}", changed).published == date(2001, 10, 29)
