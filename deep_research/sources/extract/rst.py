@@ -154,6 +154,8 @@ def _shown_directive(name: str, argument: str, body: list[str], depth: int) -> I
     else:
         if argument and name in _VERSIONS:
             version, _, said = argument.partition(" ")
+            while inner and not said and not inner[0]:
+                inner.pop(0)
             yield f"{_VERSIONS[name]} {version}{':' if said or any(inner) else '.'} {said}".rstrip()
         elif argument and name in _SHOWN_ARGUMENT:
             yield argument
