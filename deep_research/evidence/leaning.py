@@ -27,6 +27,8 @@ _OPENS_BACKWARD = re.compile(
     r"|another)\b",
     re.IGNORECASE,
 )
+# "A lime of this kind is …"
+_OF_THIS_KIND = re.compile(r"(?:\w+ ){1,3}(?:of|like) (?:this|that|these|those|such)\b", re.IGNORECASE)
 _PERSON = re.compile(r"\b(?:he|she|him|his|her)\b", re.IGNORECASE)
 # Not "there is a lamp".
 _PLACE = re.compile(
@@ -44,7 +46,7 @@ _OF_A_COUNTRY = re.compile(r"[A-Z]\w+(?:ish|ch|ese|can|ian|man)\Z")
 def leans_back(sentence: str) -> bool:
     """Whether a sentence points back to what stands before it: with its opening, or because its first clause speaks of
     a person ("a ship carried him off") or a place ("the lamp there") and names none before."""
-    if _OPENS_BACKWARD.match(sentence):
+    if _OPENS_BACKWARD.match(sentence) or _OF_THIS_KIND.match(sentence):
         return True
     head = " ".join(_CLAUSE.split(sentence, maxsplit=1)[0].split()[:NEAR])
     person, place = _PERSON.search(head), _PLACE.search(head)

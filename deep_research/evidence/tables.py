@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from deep_research.evidence.contradictions import APART, Side, sides
+from deep_research.evidence.contradictions import APART, Side, measures_of, sides
 from deep_research.evidence.names import asked_names, key
 from deep_research.evidence.question import spelled
 from deep_research.evidence.text import content_stems
@@ -71,7 +71,8 @@ def _compared(question: str, statements: Sequence[str], titles: Sequence[str]) -
             continue
         named = _named(things, side, titles[place])
         if len(named) == 1:
-            found[named[0]] += [(q, Cell(side.text[q.start : q.end], place)) for q in side.values]
+            own = [q for q in side.values if not (of := measures_of(side, q)) or of & wanted]
+            found[named[0]] += [(q, Cell(side.text[q.start : q.end], place)) for q in own]
     kinds = Counter(kind for values in found.values() for kind in {q.kind for q, _ in values})
     if wanted & {"height", "depth", "width", "length", "distance", "range"}:
         kinds = Counter({"length": kinds["length"]})
@@ -115,9 +116,13 @@ def _published(question: str, statements: Sequence[str], titles: Sequence[str]) 
     first: Quantity | None = None
     for place, side in _every(statements):
         about = f" {thing} " in f" {key(side.text)} " or f" {thing} " in f" {key(titles[place])} "
-        if not about or (side.measures and not side.measures & wanted):
+        if not about:
             continue
         for quantity in side.values:
+            of = measures_of(side, quantity)
+            # How far something is from anything is told in many ways, and of other things too.
+            if not of & wanted and (of or "distance" in wanted):
+                continue
             first = first or quantity
             if quantity.kind == first.kind and first.base / LIKELY <= quantity.base <= first.base * LIKELY:
                 cell = Cell(side.text[quantity.start : quantity.end], place)

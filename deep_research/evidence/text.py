@@ -68,6 +68,7 @@ _ROWS = """
     configuration config
     documentation docs
     directory directories folder folders
+    distance distances far
     automatic automatically automation automated automate automates
     england english
     scotland scottish

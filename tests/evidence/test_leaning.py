@@ -18,6 +18,8 @@ from deep_research.evidence.leaning import leans_back
         "In November 1703 he had his wish.",
         "The lamp there was built anew in 1843.",
         "Another difference is the price.",
+        "A lamp of this kind is now called a diaphane.",
+        "Lamps like these are dear.",
     ],
 )
 def test_a_sentence_leans_by_a_pronoun_a_person_or_a_place_that_it_does_not_name(sentence):
@@ -32,6 +34,7 @@ def test_a_sentence_leans_by_a_pronoun_a_person_or_a_place_that_it_does_not_name
         "Long ago there was a lamp at Orrel.",
         "In Orrel the lamp that stood there was dim.",
         "Lamps need oil.",
+        "A lamp of the first kind is dear.",
     ],
 )
 def test_a_sentence_that_names_what_it_means_does_not_lean(sentence):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from deep_research.evidence.contradictions import measures_of, sides
 from deep_research.evidence.debris import is_debris, standing_alone, without_marks
 from deep_research.evidence.quoting import best_quote
 from deep_research.evidence.ranking import TermScanner, scan
@@ -124,3 +125,31 @@ def test_a_row_of_a_long_table_is_judged_without_reading_all_rows_above_it(secon
             best_quote(text, passage, {"tower": 1.0}, set(), None)
 
     assert seconds(1, judged) < 1  # .02 s; several when each row looks at all above it
+
+
+@pytest.mark.parametrize(
+    ("content", "measures"),
+    [
+        ("The tower, called 208 feet high, was carried away on rails.", {"height"}),
+        ("The tower is 208 feet (63 metres) tall and stands far away.", {"height"}),
+        ("The tower stands 2,900 feet away from the sea.", {"distance"}),
+    ],
+)
+def test_a_value_is_the_measure_of_what_the_word_behind_it_says(content, measures):
+    (side,) = sides(content)
+    assert measures_of(side, side.values[0]) == measures
+
+
+def test_heights_are_no_distances():
+    statements = [
+        "The Orrel tower, called 208 feet high, was carried away.",
+        "The Orrel tower measures 198 feet.",
+    ]
+    assert table("How far was the Orrel tower moved?", statements, ["One", "Two"]) is None
+    moved = [
+        "The Orrel tower was moved a distance of 2,900 feet.",
+        "The distance of the Orrel tower is 2,870 feet.",
+    ]
+    told = table("How far was the Orrel tower moved?", moved, ["One", "Two"])
+    assert told is not None
+    assert told.header == ("Source", "Distance")

@@ -94,3 +94,15 @@ def test_a_table_with_columns_for_what_is_asked_is_found_whole(analyzed):
 def test_a_table_is_no_answer_to_a_question_for_one_thing_by_its_name(analyzed):
     contents = [f.content for f in analyzed("What is the height of the tower of Mole?", ("A list", TABLE))]
     assert not any("Stoat" in content for content in contents)
+
+
+def test_who_asks_which_is_taller_is_told_of_each_how_tall_it_is(draft_of):
+    statements = [
+        ("Hare Rock is a reef 11 miles from Orrel.", 0, 0.8),
+        ("The tower of Hare Rock is 35 metres tall.", 0, 0.7),
+        ("Mole is 48 metres tall.", 1, 0.7),
+    ]
+    report = draft_of("Which is taller, Hare Rock or Mole?", statements)
+    summary = report.partition("## Summary")[2].partition("##")[0]
+    assert "35 metres tall" in summary
+    assert "11 miles" not in summary

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from deep_research.evidence.contradictions import measures_of, sides
 from deep_research.evidence.names import key
 from deep_research.evidence.rows import cells
 from deep_research.evidence.units import measured
@@ -64,9 +65,16 @@ def introduction(thing: str, told: Sequence[Statement], titles: Mapping[str, str
     return min(own, key=lambda s: s.start) if own else told[0]
 
 
-def measure(own: Sequence[Statement]) -> Statement:
-    """The nearest statement about a thing that tells a measured value, by which it is chosen; else the nearest."""
-    return next((s for s in own if any(measured(s.finding.content))), own[0])
+def measure(question: str, own: Sequence[Statement]) -> Statement:
+    """The nearest statement about a thing that tells the value by which it is chosen; else any value; else the first."""
+    wanted = {measure for side in sides(question) for measure in side.measures}
+
+    def tells(statement: Statement) -> bool:
+        told = ((side, value) for side in sides(statement.finding.content) for value in side.values)
+        return any(measures_of(side, value) & wanted for side, value in told)
+
+    valued = next((s for s in own if any(measured(s.finding.content))), own[0])
+    return next(filter(tells, own), valued)
 
 
 def _speaks(text: str, thing: str) -> bool:

@@ -164,7 +164,8 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
     if _is_overview(handoff):
         first = {s.source: s for s in reversed(kept)}
         return [s for s in kept if first[s.source] is s][:SUMMARY_SOURCES]
-    if things := compared(handoff.original_query):
+    question = handoff.original_query
+    if things := compared(question):
         titles = {source.id: source.title for source in handoff.sources}
         groups, _ = by_side(things, kept, titles)
         if len(groups) > 1:
@@ -172,7 +173,7 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
                 groups[BOTH][:2]
                 if BOTH in groups
                 else [
-                    measure(own) if chooses(handoff.original_query) else introduction(thing, own, titles)
+                    measure(question, own) if chooses(question) else introduction(thing, own, titles)
                     for thing, own in groups.items()
                 ]
             )
@@ -267,7 +268,8 @@ def _sections(handoff: SynthesizerInput, rest: Sequence[Statement]) -> list[str]
             if len(own) > 1:
                 blocks += [f"## {escaped(heading(wording)).rstrip('?. ')}", *paragraphs(own)]
                 left = [s for s in left if s.finding.sub_query_id != part]
-    if things := compared(handoff.original_query):
+    question = handoff.original_query
+    if things := compared(question):
         titles = {source.id: source.title for source in handoff.sources}
         groups, left = by_side(things, left, titles)
         for thing, own in groups.items():
