@@ -19,7 +19,7 @@ _NAME_WEIGHT = 0.1  # of a word in the path or the date, against 1 in the text
 _MANY = 8_000  # passages that further terms would add to those to be scored
 _PART_SHARE = 0.2  # of the weight of all terms, that the common ones may have to be looked for apart
 _MOST = 2.2  # times its inverse document frequency is what a term can add to BM25, with SQLite's k1 of 1.2
-_FIRST_LOOK = 8  # passages looked at for each document wanted, before more are asked for
+_FIRST_LOOK = 4  # passages looked at for each document wanted, before more are asked for
 
 # The title counts twice. Smaller is better.
 _BEST = """
