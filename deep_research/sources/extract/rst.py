@@ -35,6 +35,7 @@ _VERSIONS = {
     "deprecated": "Deprecated since version",
     "versionremoved": "Removed in version",
 }
+_TERMS = words("function method class data attribute exception option envvar describe")
 _TABLES = {"list-table": listed, "csv-table": separated}
 _CODE = words("code code-block sourcecode prompt console doctest testcode highlight-block literal")
 # Their argument is a sentence or a name worth reading; of the others it is a setting.
@@ -159,8 +160,20 @@ def _shown_directive(name: str, argument: str, body: list[str], depth: int) -> I
             yield f"{_VERSIONS[name]} {version}{':' if said or any(inner) else '.'} {said}".rstrip()
         elif argument and name in _SHOWN_ARGUMENT:
             yield argument
-        yield from _without_markup(inner, depth + 1) if depth < _MAX_DEPTH else inner
+        told = list(_without_markup(inner, depth + 1)) if depth < _MAX_DEPTH else inner
+        yield from _described(told) if argument and name.removeprefix("py:") in _TERMS else told
     yield ""
+
+
+def _described(lines: list[str]) -> Iterator[str]:
+    """What stands under a term: its first paragraph as an item, by which a description is known."""
+    first = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
+    end = next((at for at in range(first, len(lines)) if not lines[at].strip()), len(lines))
+    paragraph = " ".join(line.strip() for line in lines[first:end])
+    if paragraph[:1].isalnum() or paragraph[:1] in "`:\"'":
+        yield from ("", f"- {paragraph}", *lines[end:])
+    else:  # a list, a table, code
+        yield from lines
 
 
 def _rows(table: Table, depth: int) -> Iterator[str]:

@@ -242,6 +242,10 @@ class TestReStructuredText:
             (".. versionadded:: 2.3 The switch.", "Added in version 2.3: The switch."),
             (".. deprecated:: 2.3", "Deprecated since version 2.3."),
             ("Use :data:`.current_app` and :attr:`~.Flask.config`.", "Use current_app and config."),
+            (
+                ".. py:data:: SIZE\n\n   How large\n   it is.\n\n   Default: 9\n\n   .. option:: -x\n\n      * one",
+                "SIZE\n\n- How large it is.\n\nDefault: 9\n\n-x\n\n* one",
+            ),
             (".. warning::\n\n   .. toctree::\n\n      x\n\n   Hot.", "Hot."),
         ],
     )
