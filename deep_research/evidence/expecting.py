@@ -72,6 +72,7 @@ _KINDS = ("date", "date", "sum of money", "length of time", "measure", "number",
 assert len(_KINDS) == len(_EXPECTED)
 
 EXPLAINED = re.compile(r"(?i:\bhow\b|\bworks?\b|\bworking\b|\bmechanism\b|\bprinciple\b|\bsteps\b)")
+HAPPENED = re.compile(r"\bwhat (?:happened|happens|occurred|took place)\b", re.IGNORECASE)
 HOW_IT_WORKS = re.compile(r"\bhow\b.{0,30}\bworks?\b|\b(?:working|mechanism|principle)\b", re.IGNORECASE)
 WORKING = frozenset(stem(word) for word in ("work", "working", "mechanism", "principle", "steps"))
 # How a text tells with what something is done.

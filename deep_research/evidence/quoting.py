@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from deep_research.evidence.dates import MONTHS
 from deep_research.evidence.defining import term_start
 from deep_research.evidence.expecting import (
     EXPLAINED,
+    HAPPENED,
     HOW_IT_WORKS,
     REASON,
     TELLS_HOW,
@@ -40,6 +42,8 @@ _YEAR = re.compile(r"\b1\d{3}\b|\b20\d\d\b")
 EXPLAINING_SENTENCES = 6  # of a quote that explains
 MOST_BEFORE = 2  # sentences that a quote takes along for what it points back to
 ANSWERS = 0.15  # for holding what is expected of an answer, beside a word of the question
+_HAPPEN = stem("happened")
+_MONTHS = frozenset(map(stem, MONTHS))  # of a day that is asked for by its year
 MAX_HEADING = 200  # characters of one that asks something
 LEANS = 0.15  # what it costs to point back to what cannot be taken along
 SCRAP = 0.3  # what it costs to be a heading, a fragment, a name and no more
@@ -78,8 +82,8 @@ def best_quote(
     first = told.with_what_it_leans_on(first, last, dated)
     if expected is TO_DO:
         first = told.whole_description(first, last)
-    if expected is EXPLAINED and not WORKING.isdisjoint(weights):
-        last = told.whole_explanation(first, last, weights.keys() - WORKING)
+    if (expected is EXPLAINED and not WORKING.isdisjoint(weights)) or _HAPPEN in weights:
+        last = told.whole_paragraph(first, last, weights.keys() - WORKING - {_HAPPEN})
     start, end = term_start(text, told.spans[first].start), told.spans[last].end
     if start in told.asked and YES_OR_NO.match(text, start):
         start = told.asked[start]  # "No." says nothing without its question
@@ -191,8 +195,9 @@ class _Told:
             first = before
         return first
 
-    def whole_explanation(self, first: int, last: int, wanted: Set[str]) -> int:
-        """Where the explanation of a thing ends that names it: with its paragraph, if that is near."""
+    def whole_paragraph(self, first: int, last: int, wanted: Set[str]) -> int:
+        """Where the account of a thing ends that names it, how it works or what happened: with its paragraph, if that is
+        near."""
         if wanted - stems_of(self.text[self.spans[first].start : self.spans[last].end]):
             return last
         for place in range(last + 1, min(first + EXPLAINING_SENTENCES, len(self.spans))):
@@ -278,6 +283,8 @@ def _above(
     about = {stem(w) for w in content_words(heading)} - WORKING
     if expected in TELLS_HOW and EXPLAINED.search(heading) and about and about <= weights.keys():
         return frozenset(said | weights.keys()), True
+    if HAPPENED.search(heading) and _HAPPEN in weights and (told := about - {_HAPPEN} - _MONTHS):
+        return frozenset(said), told <= weights.keys()
     # A title counts as such: a page is no better for being called like the question.
     asks = None if heading.startswith("# ") or len(heading) > MAX_HEADING else expected_answer(heading)
     if asks is None or expected is None or not about:

@@ -122,3 +122,26 @@ def test_a_date_and_a_name_answer_only_who_asks_for_a_date(analyzed, question, c
     )
     told = [finding.content for finding in analyzed(question, *texts)]
     assert told[0].startswith("1971") is comes
+
+
+ASKED = """# The Orrel light: questions of visitors
+
+**What happened in December 1900?**
+Three keepers vanished. They were Ann Mole, Tom Hare and a boy.
+
+**When was it noticed?**
+On 15 December 1900 a steamer passed, and the news was slow.
+"""
+
+
+def test_what_happened_in_a_year_stands_under_the_question_what_happened_in_a_month_of_it(analyzed):
+    first, *_ = analyzed("What happened at the Orrel light in 1900?", ("The Orrel light", ASKED))
+    assert first.content.startswith("Three keepers vanished.")
+    first, *_ = analyzed("What happened at the Orrel light in 1911?", ("The Orrel light", ASKED)) or [None]
+    assert first is None or not first.content.startswith("Three keepers")
+
+
+def test_what_happened_is_told_to_the_end_of_its_paragraph(analyzed):
+    text = "The Hester Grey left Penryn. Her boilers leaked. She struck a rock and broke in two.\n\nLater it rained.\n"
+    (found,) = analyzed("What happened to the Hester Grey?", ("Wrecks", text))
+    assert found.content == text.partition("\n")[0]
