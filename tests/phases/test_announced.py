@@ -126,10 +126,10 @@ def test_a_date_and_a_name_answer_only_who_asks_for_a_date(analyzed, question, c
 
 ASKED = """# The Orrel light: questions of visitors
 
-**What happened in December 1900?**
+What happened in December 1900?
 Three keepers vanished. They were Ann Mole, Tom Hare and a boy.
 
-**When was it noticed?**
+When was it noticed?
 On 15 December 1900 a steamer passed, and the news was slow.
 """
 
