@@ -53,6 +53,9 @@ _INLINE = re.compile(
     r"|(?<![\w|])\|(?P<substitution>[^|\s](?:[^|\n]{0,100}[^|\s])?)\|_{0,2}(?!\w)"
 )
 _ROLE_TARGET = re.compile(r"\A(?P<shown>[^<]{1,1000}?)[ \t\n]*<[^<>]{1,1000}>\Z")
+# What may be defined by the lines below it: no item, field, directive, comment, prompt, heading, row.
+_TERM = re.compile(r"[ \t]*(?![-*+•#>|:]|\.\. |\(?\w{1,3}[.)] )[^\n|]{1,120}\Z")
+_DASH = re.compile(r"(?<=\d)--(?=\d)|(?<=\w )---?(?= \w)|(?<=\w)---(?=\w)")
 _MAX_DEPTH = 20  # directives within directives; what is deeper is taken as it is
 _FENCE = "\x01"  # stands for a fence until the rest is done; no clean text holds it
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -89,8 +92,35 @@ def readable(text: str) -> str:
     pieces = "\n".join(_without_markup(text.expandtabs(8).split("\n"))).split(_FENCE)
     levels: dict[tuple[str, bool], int] = {}
     for at in range(0, len(pieces), 2):  # every second piece is code and stays as it is
-        pieces[at] = _BLANK_LINES.sub("\n\n", _inline("\n".join(_titled(pieces[at].split("\n"), levels))))
+        lines = _with_terms(list(_titled(pieces[at].split("\n"), levels)))
+        pieces[at] = _BLANK_LINES.sub("\n\n", _dashed(_inline("\n".join(lines))))
     return _BLANK_LINES.sub("\n\n", "```".join(pieces)).strip()
+
+
+def _with_terms(lines: list[str]) -> Iterator[str]:
+    """The lines with what is defined (a line with deeper ones right below it) apart from what defines it."""
+    at = 0
+    while at < len(lines):
+        line, end = lines[at], at + 1
+        indent = _indent(line)
+        begins = at == 0 or not lines[at - 1].strip() or _indent(lines[at - 1]) > indent
+        while begins and end < len(lines) and lines[end].strip() and _indent(lines[end]) > indent:
+            end += 1
+        if end > at + 1 and _TERM.match(line):
+            definition = " ".join(each.strip() for each in lines[at + 1 : end])
+            yield from ("", line, "", f"{line[:indent]}- {definition}", "")
+        else:
+            yield from lines[at:end]
+        at = end
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _dashed(text: str) -> str:
+    """With the dashes that two and three hyphens stand for, where no program's option can be meant."""
+    return _DASH.sub(lambda match: "–" if len(match[0]) == 2 else "—", text)
 
 
 def _without_markup(lines: list[str], depth: int = 0) -> Iterator[str]:

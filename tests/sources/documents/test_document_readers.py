@@ -246,6 +246,11 @@ class TestReStructuredText:
                 ".. py:data:: SIZE\n\n   How large\n   it is.\n\n   Default: 9\n\n   .. option:: -x\n\n      * one",
                 "SIZE\n\n- How large it is.\n\nDefault: 9\n\n-x\n\n* one",
             ),
+            (
+                "David (1815--1886)\n   Of\n   Leith.\n\n   More.\nAlan\n   The other --- the elder.\n\nUse --app.",
+                "David (1815–1886)\n\n- Of Leith.\n\n   More.\n\nAlan\n\n- The other — the elder.\n\nUse --app.",
+            ),
+            ("1. one\n   more\n\n- two\n  more", "1. one\n   more\n\n- two\n  more"),
             (".. warning::\n\n   .. toctree::\n\n      x\n\n   Hot.", "Hot."),
         ],
     )

@@ -165,7 +165,7 @@ def test_csv_that_breaks_its_own_rules_stays_as_it_was():
     [
         (
             "stevenson-family.rst",
-            "Name | Dates | Father\nDavid Alan Stevenson | 1854--1938 | David Stevenson\n",
+            "Name | Dates | Father\nDavid Alan Stevenson | 1854–1938 | David Stevenson\n",
         ),
         (
             "dalen-sun-valve.rst",
