@@ -28,7 +28,7 @@ _OPENS_BACKWARD = re.compile(
     re.IGNORECASE,
 )
 # "A lime of this kind is …"
-_OF_THIS_KIND = re.compile(r"(?:\w+ ){1,3}(?:of|like) (?:this|that|these|those|such)\b", re.IGNORECASE)
+_OF_THIS_KIND = re.compile(r"(?:\w+ ){1,3}(?:of|like) (?:this|these|such)\b", re.IGNORECASE)
 _PERSON = re.compile(r"\b(?:he|she|him|his|her)\b", re.IGNORECASE)
 # Not "there is a lamp".
 _PLACE = re.compile(

@@ -29,8 +29,8 @@ NEGATIONS = frozenset(
 # Words that say what kind of answer is wanted, not what it is about.
 ASKING_WORDS = frozenset(
     WORD.findall(
-        """answer compare compared comparison difference describe explain happen happened kind kinds long man many mean
-        name named names number person people place purpose reason several sort thing found missing things times type
+        """answer compare compared comparison difference describe explain far happen happened kind kinds long man many
+        mean name named names number person people place purpose reason several sort thing found missing things times type
         types way ways woman work works year years"""
     )
 )
@@ -195,7 +195,8 @@ def _openings() -> dict[str, frozenset[str]]:
 
 
 def beginning(stem: str) -> str:
-    """What every word of a stem begins with, two or three letters: stemming changes the end and keeps what is before."""
+    """What the words of a stem begin with, two or three letters: stemming changes the end and keeps what is before, but
+    for a few as short as "tying"."""
     return stem[:3] if len(stem) > 3 else stem[:2]
 
 

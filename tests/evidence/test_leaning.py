@@ -35,6 +35,7 @@ def test_a_sentence_leans_by_a_pronoun_a_person_or_a_place_that_it_does_not_name
         "In Orrel the lamp that stood there was dim.",
         "Lamps need oil.",
         "A lamp of the first kind is dear.",
+        "A surface like that of the Moon covers the plain.",
     ],
 )
 def test_a_sentence_that_names_what_it_means_does_not_lean(sentence):

@@ -99,3 +99,26 @@ def test_who_asks_for_the_people_is_told_of_the_country(analyzed):
     text = "26 November 1998 saw the end at North Foreland, in Kent, the last lighthouse in England to lose its keeper.\n"
     found = analyzed("Which English lighthouse was the last to have a keeper?", ("The keepers leave", text))
     assert [finding.content for finding in found] == [text.strip()]
+
+
+@pytest.mark.parametrize(
+    ("question", "title", "table"),
+    [
+        (
+            "Which countries have left the Orrel Union?",
+            "The Orrel Union",
+            "Country | Joined\nMole | 1958\nStoat | 2004",
+        ),
+        ("What fuel did Mole 11 use?", "Mole 11", "Fuel | Density\nPetrol | low\nCoal | high"),
+        ("Which lamps were destroyed in Orrel?", "Lamps of Orrel", "Lamp | Built\nOtter | 1900\nMole | 1911"),
+    ],
+)
+def test_a_table_that_does_not_say_what_is_asked_of_its_rows_is_not_told_whole(
+    analyzed, question, title, table
+):
+    assert len(analyzed(question, (title, f"{table}\n"))) < 2
+
+
+def test_a_number_beside_a_name_that_it_is_not_of_is_not_looked_up(analyzed):
+    table = "country | cases | note\nPoland | 300 | border with Germany\nSpain | 200 | none\n"
+    assert not analyzed("How many confirmed and certified cases did Germany report?", ("cases", table))

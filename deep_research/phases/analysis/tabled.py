@@ -26,6 +26,7 @@ BESIDE = 0.7  # relevance of a row that a table has for each of the things that 
 LISTED = 0.8  # the same of a table whose columns are what is asked
 ALL_ASKED = 0.8  # of what is asked, that such columns name, with the title
 MOST_ASKED = 0.6  # of it, that a table says whose rows are of the kind that is asked for
+HALF = 0.5  # of it but for the names and the kind: else the table is of these and of something else
 MOST_ROWS = 8
 MOST_LISTED = 24  # rows of such a table
 ABOVE = 400  # characters before the rows of a table, that say what it is of
@@ -76,17 +77,27 @@ def looked_up(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
                     if _tells_number(header, source.content[slice(*row)], names - title, counted)
                 ]
             elif asked and len(rows) > 1 and stems_of(header[0]) == {stem(asked["kind"])}:
-                above = source.content[max(0, rows[0][0] - ABOVE) : rows[0][0]]
-                told = rows if coverage(terms, title | stems_of(above)) >= MOST_ASKED else []
+                about = title | stems_of(source.content[max(0, rows[0][0] - ABOVE) : rows[0][0]])
+                besides = {term: terms[term] for term in counted - stems_of(header[0])}
+                is_told = coverage(terms, about) >= MOST_ASKED and coverage(besides, about) >= HALF
+                told = rows if is_told else []
             found += [_finding(handoff, source, *row, LISTED) for row in told]
     return found if len(found) <= MOST_ROWS else []
 
 
 def _tells_number(header: Sequence[str], row: str, names: Set[str], counted: Set[str]) -> bool:
-    if not names or not names <= stems_of(row):
-        return False
-    cells = zip(header, split_cells(row), strict=True)
-    return any(not counted.isdisjoint(stems_of(name)) and any(map(str.isdigit, cell)) for name, cell in cells)
+    """Whether a row has what is counted, behind the names that it is of."""
+    before: set[str] = set()
+    for name, cell in zip(header, split_cells(row), strict=True):
+        if (
+            names
+            and names <= before
+            and not counted.isdisjoint(stems_of(name))
+            and any(map(str.isdigit, cell))
+        ):
+            return True
+        before |= stems_of(cell)
+    return False
 
 
 def _of_one_table(handoff: AnalyzerInput, findings: Sequence[AnalyzedFinding]) -> Iterator[AnalyzedFinding]:

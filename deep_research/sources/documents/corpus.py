@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from deep_research.errors import CorpusError, SearchError
 from deep_research.sources.documents.dense import WIDER, DenseStage
-from deep_research.sources.documents.files import SUFFIXES, CorpusFolder, Skipped, printable, real_path
+from deep_research.sources.documents.files import LINK, SUFFIXES, CorpusFolder, Skipped, printable, real_path
 from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
 from deep_research.sources.documents.links import TITLES
@@ -247,7 +247,9 @@ def _prefixes(paths: Sequence[str]) -> list[str]:
     return prefixes
 
 
-def _of_skipped(skipped: Sequence[Skipped]) -> tuple[str, ...]:
+def _of_skipped(every: Sequence[Skipped]) -> tuple[str, ...]:
+    """What a reader should know of them: a link that is no document by its name is left to `doctor`."""
+    skipped = [file for file in every if file.why != LINK or file.path.lower().endswith(tuple(SUFFIXES))]
     if not skipped:
         return ()
     named = [

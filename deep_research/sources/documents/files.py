@@ -38,6 +38,9 @@ class Candidate:
     mtime_ns: int
 
 
+LINK = "a symbolic link; links are not followed"
+
+
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """A file that is not part of the corpus, and why."""
@@ -134,7 +137,7 @@ class CorpusFolder:
         if stat.S_ISDIR(status.st_mode):
             yield from self._enter(folder, names)
         elif stat.S_ISLNK(status.st_mode):
-            yield Skipped(path, "a symbolic link; links are not followed")
+            yield Skipped(path, LINK)
         elif not _is_document(names[-1]):
             return
         elif not stat.S_ISREG(status.st_mode):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import date
+from datetime import date, datetime, timedelta
 from itertools import chain
 from typing import Any
 
@@ -31,6 +31,8 @@ _DATELINE = re.compile(
 )
 _MOST = 40  # elements that are looked at
 _LONGEST = 50  # characters of a dateline
+_BELOW = 3  # blocks below the title, in which a day may stand by itself
+_WEB = 1993  # before it nothing was published as a page
 _PROSE = 120  # characters; behind a paragraph of so many stands no dateline
 _SAYS_SO = re.compile(
     r"(?:^|[\s_-])(?:author\w{0,20}|byline|dateline|date|meta|posted|published|publication|pub|pubdate|timestamp)(?=$|[\s_-])",
@@ -38,15 +40,22 @@ _SAYS_SO = re.compile(
 )
 _CHANGE = re.compile(r"updat|modif|edit|changed", re.IGNORECASE)
 _OF_OTHERS = ("a", "li", "figcaption", "aside", "nav")  # teasers, mostly
-_OTHER_THINGS = re.compile(r"Video|Image|Audio|Comment|Event|Product", re.IGNORECASE)
+_OTHER_THINGS = re.compile(
+    r"Video|Image|Audio|Comment|Event|Product|Person|Profile|Organization", re.IGNORECASE
+)
+_MAY_BE_ALL = re.compile(r"Video|Image|Audio", re.IGNORECASE)  # that a page is for
+_SAME = timedelta(minutes=10)
+_EARLIEST, _LATEST = 12, 14  # hours by which places are behind Greenwich and before it
 
 
 def published(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: HtmlElement) -> date | None:
     """``objects`` is what the page describes in JSON-LD, ``metas`` what stands in its head, by name in small letters."""
     if _is_wiki(metas, tree):  # its text is that of its last change, and its first day misleads
         return _first(_told(objects, "dateModified"))
+    main = [each for each in objects if not _OTHER_THINGS.search(_type(each))]
+    others = [each for each in objects if _MAY_BE_ALL.search(_type(each))]
     said = [
-        *_told(objects, "datePublished"),
+        *_told(main, "datePublished"),
         *chain.from_iterable(metas.get(name, ()) for name in _NAMES),
         *_marked(tree),
         *chain.from_iterable(metas.get(name, ()) for name in _SIMPLY_DATES),
@@ -55,17 +64,20 @@ def published(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: 
     if (day := _first(said)) is not None:
         return _local(day, said, shown)
     created = [
-        *_told(objects, "uploadDate", "dateCreated"),
+        *_told(others, "datePublished", "uploadDate"),
+        *_told([*main, *others], "dateCreated"),
         *chain.from_iterable(metas.get(n, ()) for n in _CREATED),
     ]
     return _first(shown) or _first(created)
 
 
 def _told(objects: list[dict[str, Any]], *names: str) -> Iterator[str]:
-    """A film or a picture that the page describes is what it is about only where there is nothing else."""
-    ordered = sorted(objects, key=lambda each: bool(_OTHER_THINGS.search(str(each.get("@type"))[:100])))
     for name in names:
-        yield from (each[name] for each in ordered if isinstance(each.get(name), str))
+        yield from (each[name] for each in objects if isinstance(each.get(name), str))
+
+
+def _type(described: dict[str, Any]) -> str:
+    return str(described.get("@type"))[:100]
 
 
 def _first(values: Iterable[str]) -> date | None:
@@ -89,13 +101,25 @@ def _ordered(one: int, other: int, year: str) -> str:
 
 
 def _local(day: date, said: list[str], shown: list[str]) -> date:
-    """The same day as the place of the page has it, where it tells that beside the one in Greenwich."""
+    """The same moment by the clock of its place, where the page tells that beside the one of Greenwich."""
     first = next(value for value in said if _day(value) is not None)
-    if not _IN_UTC.search(first[:100]):
+    moment = _moment(first) if _IN_UTC.search(first[:100]) else None
+    if moment is None:
         return day
-    zoned = [value for value in said if _WITH_ZONE.search(value[:100]) and not _IN_UTC.search(value[:100])]
-    near = (other for value in [*zoned, *shown] if (other := _day(value)) and abs((other - day).days) <= 1)
-    return next(near, day)
+    for value in said:
+        other = _moment(value) if _WITH_ZONE.search(value[:100]) and not _IN_UTC.search(value[:100]) else None
+        if other is not None and abs(other - moment) <= _SAME:
+            return other.date()
+    places = {(moment + timedelta(hours=hours)).date() for hours in (-_EARLIEST, 0, _LATEST)}
+    return next((seen for value in shown if (seen := _day(value)) is not None and seen in places), day)
+
+
+def _moment(value: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(value.strip()[:40])
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
 
 
 def _is_wiki(metas: dict[str, list[str]], tree: HtmlElement) -> bool:
@@ -126,10 +150,10 @@ def _values(element: HtmlElement) -> Iterator[str]:
 def _shown(tree: HtmlElement) -> Iterator[str]:
     """Days at the head of the text: marked as times and said to be of the page, or alone below its title."""
     headers = {each for title in tree.iter("h1") for each in title.iterancestors("header")}
-    below = times = 0
+    below = times = blocks = 0
     for element in tree.iter("h1", "h2", "h3", "p", "div", "span", "em", "time"):
         if element.tag in ("h1", "h2", "h3"):
-            below = _MOST if element.tag == "h1" else 0
+            below, blocks = (_MOST, 0) if element.tag == "h1" else (0, 0)
         elif element.tag == "time":
             in_header = not headers.isdisjoint(element.iterancestors("header"))
             if (below or in_header) and _is_of_the_page(element, in_header):
@@ -141,7 +165,9 @@ def _shown(tree: HtmlElement) -> Iterator[str]:
             said = element.text_content() if element.tag == "p" else element.text or ""
             text = " ".join(said[:1000].split())
             below = 0 if len(text) > _PROSE else below - 1
-            if len(element) == 0 and len(text) < _LONGEST and _is_dateline(element, text):
+            blocks += bool(text)
+            is_near = blocks <= _BELOW and len(element) == 0 and len(text) < _LONGEST
+            if is_near and _is_dateline(element, text) and (day := _day(text)) and day.year >= _WEB:
                 yield text
 
 

@@ -104,18 +104,20 @@ class _Reader:
         from docx.text.paragraph import Paragraph
 
         text = docx_parts.says(element)
-        if not text:
-            return
         paragraph = Paragraph(element, self._document._body)
         style = (paragraph.style.name if paragraph.style is not None else None) or ""
+        level = _level(paragraph, style)
+        # An empty one, or one of headings, counts all the same.
+        number = self._items.of(_list_of(paragraph), level) if level is not None else None
+        if not text:
+            return
         if _CONTENTS.match(style):
             return
         if heading := _HEADING.match(style):
             yield "heading", f"{'#' * min(6, int(heading[1]))} {' '.join(text.split())}"
         elif style == "Title":
             yield "heading", f"# {' '.join(text.split())}"
-        elif (level := _level(paragraph, style)) is not None:
-            number = self._items.of(_list_of(paragraph), level)
+        elif level is not None:
             label = f"{number}." if number is not None else "#." if _NUMBERED.match(style) else "-"
             yield "item", f"{'  ' * min(level, 5)}{label} {' '.join(text.split())}"
         else:

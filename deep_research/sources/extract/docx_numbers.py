@@ -46,7 +46,7 @@ class Numbers:
             found.counts |= {at: first - 1 for at, first in anew.items()}
         start = found.starts.get(level)
         found.counts = {at: count for at, count in found.counts.items() if at <= level}
-        found.counts[level] = found.counts.get(level, (start or 1) - 1) + 1
+        found.counts[level] = found.counts.get(level, (1 if start is None else start) - 1) + 1
         return None if start is None else found.counts[level]
 
     def _learn(self, raw: bytes) -> None:
@@ -56,7 +56,7 @@ class Numbers:
             if element.tag == f"{W}abstractNum":
                 levels = (_level(each) for each in element.findall(f"{W}lvl"))
                 self._lists[element.get(f"{W}abstractNumId", "")] = _List(dict(levels))
-            elif element.tag == f"{W}num":
+            elif element.tag == f"{W}num" and element.find(f"{W}lvlOverride/{W}lvl") is None:
                 anew = {
                     _number(each.get(f"{W}ilvl")): _number(_said(each, "startOverride"))
                     for each in element.findall(f"{W}lvlOverride")

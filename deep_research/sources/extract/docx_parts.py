@@ -50,8 +50,14 @@ def _said(element: Any) -> Iterator[str]:
             yield _SIGNS[tag]
         elif tag in docx_formulas.FORMULAS:
             yield docx_formulas.written(child)
-        elif tag not in _UNSAID:
+        elif tag not in _UNSAID and not (tag == f"{W}r" and _is_hidden(child)):
             yield from _said(child)
+
+
+def _is_hidden(run: Any) -> bool:
+    """Whether it is shown to nobody: a place for orders to programs."""
+    sign = run.find(f"{W}rPr/{W}vanish")
+    return sign is not None and sign.get(f"{W}val", "1") not in ("0", "false", "off")
 
 
 def blocks(container: Any) -> Iterator[Any]:

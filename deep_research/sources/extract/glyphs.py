@@ -26,9 +26,7 @@ _FIXED_PITCH = 1  # of a font's flags
 _NARROW, _WIDE, _LETTERS = "iljtf.,", "mwMWAHNO", 8  # letters that tell, and how many others do besides
 # What stands for no letter is seen on the page, so it is marked. Some programs draw bullets with the sign for "deleted".
 _UNREADABLE = {code: "\ufffd" for code in range(32) if code not in b"\t\r\n"} | {0x7F: "•"}
-_SIGNS = _UNREADABLE | dict.fromkeys(
-    (0xF0B7, 0xF0A7, 0xF0A8, 0xF0D8, 0xF076, 0xF06E, 0xF071), "•"
-)  # of fonts of signs
+_SIGNS = _UNREADABLE | dict.fromkeys((0xF0B7, 0xF0A7), "•")  # of fonts of signs
 _LAM_ALEF = ("\u0644\u0627", "\u0644\u0623", "\u0644\u0625", "\u0644\u0622")
 _HYPHEN = "\ufffe"  # PDFium's sign for one at the end of a line
 _HYPHEN_OR_NONE = re.compile(f"[{_HYPHEN}\2]")  # one of the two says either, by how it is asked

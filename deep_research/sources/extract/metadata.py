@@ -39,7 +39,8 @@ def about(tree: HtmlElement) -> About:
     for meta in tree.iter("meta"):
         said = (meta.get("content") or "")[:1000]
         for name in ("property", "name", "itemprop"):
-            for key in (meta.get(name) or "").lower().split()[:10]:
+            value = (meta.get(name) or "").lower().strip()
+            for key in [value] if name == "name" else value.split()[:10]:  # the others are lists
                 if (name, key) != ("itemprop", "datepublished"):  # that of whatever it stands in
                     metas.setdefault(key, []).append(said)
     objects = list(_objects(tree))

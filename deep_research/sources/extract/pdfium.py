@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import byref, c_ushort, memmove
 from functools import cache
+from math import inf
 from typing import Any, NamedTuple
 
 from deep_research.sources.extract.box_font import box_font
@@ -126,9 +127,9 @@ def opened(raw: bytes) -> Iterator[File]:
 
 def _shown(page: Any) -> Box:
     found = library().FS_RECTF()
-    if page:
-        library().FPDF_GetPageBoundingBox(page, byref(found))
-    return Box(found.left, found.bottom, found.right, found.top)
+    if page and library().FPDF_GetPageBoundingBox(page, byref(found)):
+        return Box(found.left, found.bottom, found.right, found.top)
+    return Box(-inf, -inf, inf, inf)  # nobody knows
 
 
 def _has_picture(holder: Any, count: Any, get: Any, deep: int) -> bool:

@@ -43,6 +43,7 @@ _TELLING = re.compile(r"(?:^|[\s_-])(?:post-meta|article-meta|entry-meta)(?=$|[\
 _NAMED_SHORT = re.compile(r"(?:^|[\s_-])(?:read-more|paywall)(?=$|[\s_-])", re.IGNORECASE)
 _INVITATION = 400  # characters
 _NOTE = re.compile(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
+_INLINE = re.compile(r"display\s*:\s*inline\s*(?:;|!|\Z)", re.IGNORECASE)
 _PAGES = re.compile(r":\s?(?:pp?\.\s?)?[\divxlc][\divxlc\s,–-]*\Z")
 _TOLD = re.compile(
     r"(?:^|[\s_-])(?:byline|dateline|pubdate|timestamp|date-published|published-date)(?=$|[\s_-])",
@@ -95,7 +96,9 @@ def prune(tree: HtmlElement) -> list[HtmlElement]:
 
 def _is_in_the_line(element: HtmlElement) -> bool:
     """Whether it is a sign without words that its style puts into the line: no end of a paragraph."""
-    return "inline" in (element.get("style") or "") and not element.text_content().strip()
+    if not _INLINE.search((element.get("style") or "")[:300]) or element.text_content().strip():
+        return False
+    return next(element.iterdescendants("meta"), None) is None  # which tells something
 
 
 def _tells_of_the_article(element: HtmlElement, titled: set[HtmlElement]) -> bool:
@@ -108,7 +111,10 @@ def _tells_of_the_article(element: HtmlElement, titled: set[HtmlElement]) -> boo
 def unfold_headers(tree: HtmlElement, heading: HtmlElement | None) -> None:
     """Of the headers of articles leaves the headings and what is prose: else a standfirst would go with the buttons."""
     of_heading = heading.iterancestors("header") if heading is not None else ()
-    headers = [*tree.xpath("//article//header | //main//header"), *of_heading]
+    every = (
+        each for each in tree.iter("header") if next(each.iterancestors("article", "main"), None) is not None
+    )
+    headers = [*every, *of_heading]
     outer = [each for each in headers if next(each.iterancestors("header"), None) is None]
     for header in outer:
         kept = [each for each in header.iter("p", "div", *_HEADINGS) if _is_of_a_header(each)]
@@ -127,7 +133,7 @@ def unfold_headers(tree: HtmlElement, heading: HtmlElement | None) -> None:
 def _is_of_a_header(element: HtmlElement) -> bool:
     if next(element.iterdescendants("p", "div", *_HEADINGS), None) is not None:
         return False
-    return element.tag == "h1" or is_prose(" ".join(element.text_content().split()))
+    return element.tag in _HEADINGS or is_prose(" ".join(element.text_content().split()))
 
 
 def drop_told(tree: HtmlElement, telling: list[HtmlElement]) -> None:

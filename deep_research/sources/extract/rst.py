@@ -35,6 +35,7 @@ _VERSIONS = {
     "deprecated": "Deprecated since version",
     "versionremoved": "Removed in version",
 }
+_OBJECTS = words("class func meth mod attr exc data obj const any")  # roles that name what programs call
 _TERMS = words("function method class data attribute exception option envvar describe")
 _TABLES = {"list-table": listed, "csv-table": separated}
 _CODE = words("code code-block sourcecode prompt console doctest testcode highlight-block literal")
@@ -43,7 +44,7 @@ _SHOWN_ARGUMENT = _SHOWN - frozenset(("container", "compound", "module"))
 
 _INLINE = re.compile(
     r"``(?P<literal>[^`\n]{1,1000})``"
-    r"|(?::[\w.+-]{1,40}){1,2}:`(?P<role>[^`]{1,1000})`"
+    r"|(?P<of>(?::[\w.+-]{1,40}){1,2}):`(?P<role>[^`]{1,1000})`"
     r"|`(?P<link>[^`<\n]{0,500}(?:\n[^`<\n]{1,500})?)[ \t\n]?<[^<>`]{1,2000}>`__?"
     r"|`(?P<named>[^`]{1,500})`_{0,2}(?!\w)"
     r"|(?<![\w*\\])\*\*(?=\S)(?P<strong>[^*\n]{1,1000})(?<=\S)\*\*(?![\w*])"
@@ -184,7 +185,7 @@ def _shown_directive(name: str, argument: str, body: list[str], depth: int) -> I
         yield from _fenced(inner)
     else:
         if argument and name in _VERSIONS:
-            version, _, said = argument.partition(" ")
+            version, _, said = (part.strip(",;: ") for part in argument.partition(" "))
             while inner and not said and not inner[0]:
                 inner.pop(0)
             yield f"{_VERSIONS[name]} {version}{':' if said or any(inner) else '.'} {said}".rstrip()
@@ -200,7 +201,7 @@ def _described(lines: list[str]) -> Iterator[str]:
     first = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
     end = next((at for at in range(first, len(lines)) if not lines[at].strip()), len(lines))
     paragraph = " ".join(line.strip() for line in lines[first:end])
-    if paragraph[:1].isalnum() or paragraph[:1] in "`:\"'":
+    if paragraph and (paragraph[0].isalnum() or paragraph[0] in "`:\"'"):
         yield from ("", f"- {paragraph}", *lines[end:])
     else:  # a list, a table, code
         yield from lines
@@ -277,5 +278,6 @@ def _plain(match: re.Match[str]) -> str:
         words = shown["shown"] if shown else words.removeprefix("!")
         if words.startswith("~"):
             words = words.rsplit(".", 1)[-1].lstrip("~")
-        words = words.removeprefix(".")  # where to look for the name
+        if match["of"].rpartition(":")[2] in _OBJECTS:
+            words = words.removeprefix(".")  # where to look for the name
     return words

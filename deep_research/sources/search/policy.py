@@ -139,7 +139,8 @@ class Service:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(map(str, getattr(self.provider, "notes", ())))
+        told = getattr(self.provider, "notes", None) or ()
+        return (told,) if isinstance(told, str) else tuple(map(str, told))
 
     @property
     def types(self) -> frozenset[str]:

@@ -241,6 +241,9 @@ class TestReStructuredText:
             (".. versionchanged:: 2.3\n\n   Bound to it.", "Changed in version 2.3:\nBound to it."),
             (".. versionadded:: 2.3 The switch.", "Added in version 2.3: The switch."),
             (".. deprecated:: 2.3", "Deprecated since version 2.3."),
+            (".. deprecated:: 3.9, removed in 3.13", "Deprecated since version 3.9: removed in 3.13"),
+            (".. function:: foo()\n\n.. function:: bar()", "foo()\n\nbar()"),
+            ("See :file:`.gitignore` and :command:`./configure`.", "See .gitignore and ./configure."),
             ("Use :data:`.current_app` and :attr:`~.Flask.config`.", "Use current_app and config."),
             (
                 ".. py:data:: SIZE\n\n   How large\n   it is.\n\n   Default: 9\n\n   .. option:: -x\n\n      * one",

@@ -141,6 +141,7 @@ def test_all_files_were_read_and_there_is_nothing_to_note(
 ) -> None:
     (root / "good.md").write_text("walrus")
     (root / "picture.png").write_bytes(b"\0\0")
+    (root / "logo.png").symlink_to(root / "picture.png")
     corpora.append(corpus := LocalCorpus(root, data_dir=data))
     corpus.prepare()
     assert corpus.notes == ()

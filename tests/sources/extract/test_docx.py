@@ -216,3 +216,18 @@ def test_items_with_letters_bullets_and_unknown_lists_have_no_number() -> None:
         of_list(numbering, item("Walk", 3), item("slowly", 3, 1), item("Count", 9))
         == "- Walk\n  - slowly\n- Count"
     )
+
+
+def test_what_is_hidden_is_not_read() -> None:
+    hidden = "<w:r><w:rPr><w:vanish/></w:rPr><w:t>An order to programs.</w:t></w:r>"
+    seen = '<w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t>Shown after all.</w:t></w:r>'
+    assert text_of(made(f"<w:p><w:r><w:t>Seen. </w:t></w:r>{hidden}{seen}</w:p>")) == "Seen. Shown after all."
+
+
+def test_an_empty_item_counts_and_a_list_may_begin_at_nothing() -> None:
+    plain = numbered(("decimal", "%1."), nums=num(1))
+    assert of_list(plain, item("One", 1), item("", 1), item("Three", 1)).split("\n") == ["1. One", "3. Three"]
+    from_nothing = numbered(("decimal", "%1."), nums=num(1)).replace(
+        b'w:start w:val="1"', b'w:start w:val="0"'
+    )
+    assert of_list(from_nothing, item("Zero", 1), item("One", 1)).split("\n") == ["0. Zero", "1. One"]

@@ -90,3 +90,56 @@ def test_an_article_of_a_wiki_is_as_old_as_its_last_change() -> None:
     assert page(f"{TITLE}{TEXT}", changed, "mediawiki").published == date(2019, 9, 26)
     assert page(f"{TITLE}{TEXT}", said % "", "mediawiki").published is None
     assert page(f"{TITLE}{TEXT}", changed).published == date(2001, 10, 29)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "<meta name='revision date' content='2023-05-05'>",
+        "<meta name='expiry date' content='2031-05-05'>",
+        "<meta name='date format' content='2001-01-01'>",
+        '<script type="application/ld+json">{"@type": "Comment", "datePublished": "2015-01-01"}</script>',
+        '<script type="application/ld+json">{"@type": "Person", "dateCreated": "2009-01-01"}</script>',
+    ],
+)
+def test_days_of_other_things_in_the_head_are_none_of_the_page(head: str) -> None:
+    assert page(f"{TITLE}{TEXT}", head).published is None
+
+
+@pytest.mark.parametrize(
+    "below",
+    [
+        "<p>July 4, 1776</p>",
+        "<div>Born</div><div>12 January 1899</div>",
+        "<p>One.</p><p>Two.</p><p>Three.</p><p>May 2, 2020</p>",
+    ],
+)
+def test_a_day_that_merely_stands_there_is_none_of_the_page(below: str) -> None:
+    assert page(f"{TITLE}{below}{TEXT}").published is None
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "<meta name='date' content='2020-05-02T08:00:00+02:00'>",
+        '<script type="application/ld+json">{"@type": "Comment", "datePublished": "2020-05-02T09:00:00+02:00"}</script>',
+    ],
+)
+def test_another_moment_does_not_move_the_day(more: str) -> None:
+    head = f"<meta property='article:published_time' content='2020-05-01T09:00:00Z'>{more}"
+    assert page(f"{TITLE}{TEXT}", head).published == date(2020, 5, 1)
+    assert page(f"{TITLE}<p>May 2, 2020</p>{TEXT}", head).published == date(2020, 5, 1)
+
+
+def test_a_film_has_the_day_of_the_page_only_where_nothing_else_has_one() -> None:
+    film = (
+        '<script type="application/ld+json">{"@type": "VideoObject", "datePublished": "2015-01-01"}</script>'
+    )
+    said = "<meta property='article:published_time' content='2020-03-04'>"
+    assert page(f"{TITLE}{TEXT}", film + said).published == date(2020, 3, 4)
+    assert page(f"{TITLE}{TEXT}", film).published == date(2015, 1, 1)
+
+
+def test_a_sign_that_tells_the_day_is_read_before_it_goes() -> None:
+    sign = "<div style='display: inline'><meta itemprop='datePublished' content='2020-02-03'></div>"
+    assert page(f"{TITLE}{sign}{TEXT}").published == date(2020, 2, 3)

@@ -303,6 +303,11 @@ def test_what_is_to_be_known_of_a_service_comes_with_its_answers_alone(service):
         Noted(pages("three"), "Not asked."),
     )
     assert found(pool_of(*map(service, (one, two, three)))).notes == ("Ends in 2020.", "Both say so.")
+    plain = Told(pages("two"))
+    for plain.notes in ("Ends in 2020.", ["Ends in 2020."]):
+        assert service(plain).notes == ("Ends in 2020.",)
+    plain.notes = None
+    assert service(plain).notes == ()
     documents = service(Noted([], "A file was not read."))
     outcome = found(pool_of(service(two), corpus=documents))
     assert outcome.notes == ("A file was not read.", "Both say so.", "Ends in 2020.")
