@@ -27,6 +27,8 @@ _NARROW, _WIDE, _LETTERS = "iljtf.,", "mwMWAHNO", 8  # letters that tell, and ho
 # What stands for no letter is seen on the page, so it is marked. Some programs draw bullets with the sign for "deleted".
 _UNREADABLE = {code: "\ufffd" for code in range(32) if code not in b"\t\r\n"} | {0x7F: "•"}
 _SIGNS = _UNREADABLE | dict.fromkeys((0xF0B7, 0xF0A7), "•")  # of fonts of signs
+# In other fonts these are letters: they are signs where a line begins with them.
+_FIRST_SIGN = re.compile("(?m)^[\uf0a8\uf0d8\uf076\uf06e\uf071](?= )")
 _LAM_ALEF = ("\u0644\u0627", "\u0644\u0623", "\u0644\u0625", "\u0644\u0622")
 _HYPHEN = "\ufffe"  # PDFium's sign for one at the end of a line
 _HYPHEN_OR_NONE = re.compile(f"[{_HYPHEN}\2]")  # one of the two says either, by how it is asked
@@ -73,7 +75,7 @@ class Glyphs:
             ask, handle = self._pdfium.FPDFText_GetUnicode, self._handle
             codes = [ask(handle, at) for at in range(self._count)]
             text = "".join(chr(code) if code < 0x110000 else _HYPHEN for code in codes)
-        return _HYPHEN_OR_NONE.sub(self._hyphen, text).translate(_SIGNS)
+        return _FIRST_SIGN.sub("•", _HYPHEN_OR_NONE.sub(self._hyphen, text).translate(_SIGNS))
 
     def _hyphen(self, found: re.Match[str]) -> str:
         return _HYPHEN if self._pdfium.FPDFText_IsHyphen(self._handle, found.start()) == 1 else "\ufffd"

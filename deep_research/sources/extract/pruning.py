@@ -43,7 +43,7 @@ _TELLING = re.compile(r"(?:^|[\s_-])(?:post-meta|article-meta|entry-meta)(?=$|[\
 _NAMED_SHORT = re.compile(r"(?:^|[\s_-])(?:read-more|paywall)(?=$|[\s_-])", re.IGNORECASE)
 _INVITATION = 400  # characters
 _NOTE = re.compile(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
-_INLINE = re.compile(r"display\s*:\s*inline\s*(?:;|!|\Z)", re.IGNORECASE)
+_INLINE = re.compile(r"display\s*:\s*inline(?:-block)?\s*(?:;|!|\Z)", re.IGNORECASE)
 _PAGES = re.compile(r":\s?(?:pp?\.\s?)?[\divxlc][\divxlc\s,–-]*\Z")
 _TOLD = re.compile(
     r"(?:^|[\s_-])(?:byline|dateline|pubdate|timestamp|date-published|published-date)(?=$|[\s_-])",
