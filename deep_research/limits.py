@@ -128,16 +128,18 @@ class Gate:
 
     def _leave(self, place: Place) -> None:
         with self._lock:
-            self._inside.discard(place)
-            for row in (self._waiting, self._line):
-                if place in row:
-                    row.remove(place)
+            if place in self._inside:
+                self._inside.remove(place)
+            elif place in self._waiting:
+                self._waiting.remove(place)
+            if place in self._line:
+                self._line.remove(place)
             self._admit()
 
     def _admit(self) -> None:
         """Calls in as many as there is room for. The lock is held."""
-        for gone in [place for place in self._inside if place.loop.is_closed()]:
-            self._inside.remove(gone)
+        if self._waiting and len(self._inside) >= self.at_once:
+            self._inside = {place for place in self._inside if not place.loop.is_closed()}
         while self._waiting and len(self._inside) < self.at_once:
             place = self._waiting.popleft()
             if place.call():
