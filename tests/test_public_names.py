@@ -60,7 +60,7 @@ def test_an_unknown_name_is_an_attribute_error():
 
 
 def test_importing_the_engine_loads_no_sdk_tokenizer_or_web_framework():
-    heavy = ("anthropic", "openai", "tavily", "tiktoken", "httpx", "structlog", "tenacity", "snowballstemmer")
+    heavy = ("anthropic", "openai", "tavily", "tiktoken", "httpx", "structlog", "tenacity", "Stemmer")
     code = f"import sys; from deep_research import DeepResearch; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

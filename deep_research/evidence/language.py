@@ -10,6 +10,8 @@ from collections import Counter
 from functools import lru_cache
 from itertools import chain
 
+from deep_research.evidence.stemming import stemmed
+
 ENGLISH = "en"
 
 _LOOKED_AT = 2_000  # characters
@@ -165,11 +167,7 @@ def language_by_script(text: str) -> str:
 @lru_cache(maxsize=1 << 16)
 def stem_in(language: str, word: str) -> str:
     """The stem of a word in lower case, in one of the `STEMMED` languages."""
-    import snowballstemmer  # here because only texts in other languages need it
-
-    # A stemmer keeps the word it works on, so threads must not share one; making one is cheap.
-    found: str = snowballstemmer.stemmer(_NAMES[language]).stemWord(word)
-    return found
+    return stemmed(_NAMES[language], word)
 
 
 def stems_in(language: str, text: str) -> list[str]:

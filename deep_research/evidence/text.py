@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from typing import Protocol, TypeVar
+from functools import cache, lru_cache
+from typing import TypeVar
+
+from deep_research.evidence.stemming import stemmed
 
 WORD = re.compile(r"\w+(?:['’]\w+)*")
 _MARKUP = re.compile(r"</?[A-Za-z!][^>]{0,200}>|\b(?:https?|ftp)://\S+|[*_`#\[\]()]{2,}")
@@ -123,36 +124,9 @@ class Known(dict[str, _Said]):
         return found
 
 
-class _Stemmer(Protocol):
-    def stemWord(self, word: str) -> str: ...  # noqa: N802 - the library's name
-
-
-class _Stems:
-    """A cache around the stemmer, which is neither fast nor safe between threads."""
-
-    def __init__(self) -> None:
-        self._gate = threading.Lock()
-        self._known: dict[str, str] = {}
-
-    def __call__(self, word: str) -> str:
-        found = self._known.get(word)
-        if found is None:
-            with self._gate:
-                if len(self._known) >= _MAX_CACHED:
-                    self._known = {}
-                found = self._known[word] = _english().stemWord(word)
-        return found
-
-
-@cache
-def _english() -> _Stemmer:
-    import snowballstemmer  # loaded when first used: importing the package must stay cheap
-
-    stemmer: _Stemmer = snowballstemmer.stemmer("english")
-    return stemmer
-
-
-_stems = _Stems()
+@lru_cache(maxsize=_MAX_CACHED)
+def _stem(word: str) -> str:
+    return stemmed("english", word)
 
 
 def folded(text: str) -> str:
@@ -168,7 +142,7 @@ def stem(word: str) -> str:
     if lower.endswith(("'s", "’s")):
         lower = lower[:-2]
     lower = _VARIANTS.get(lower, lower)
-    return _stems(lower if lower.isascii() else folded(lower))
+    return _stem(lower if lower.isascii() else folded(lower))
 
 
 def variants(word: str) -> list[str]:

@@ -45,6 +45,12 @@ class Root:
     prefix: str
     index: CorpusIndex
 
+    def paths(self, addresses: Iterable[str]) -> frozenset[str]:
+        """Those of the addresses that are here, as the index calls them."""
+        return frozenset(
+            address.removeprefix(self.prefix) for address in addresses if address.startswith(self.prefix)
+        )
+
 
 class _Ranked(NamedTuple):
     order: tuple[bool, float, float, str]
@@ -171,17 +177,15 @@ class LocalCorpus(SearchProvider):
             pooled = sum(others, start=first)
         ranked: list[_Ranked] = []
         for root in roots:
-            exclude = frozenset(
-                address.removeprefix(root.prefix)
-                for address in request.exclude
-                if address.startswith(root.prefix)
-            )
             hits = root.index.search(
                 request.query,
                 request.width * (WIDER if dense else 1),
-                exclude=exclude,
+                exclude=root.paths(request.exclude),
                 statistics=pooled,
                 linked=int(request.limit * LINKED),
+                # Which of them are new enough is not known before they are ordered anew.
+                new=None if dense else request.limit,
+                known=root.paths(request.known),
             )
             for place, hit in enumerate(hits):
                 address = root.prefix + hit.path

@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple, TypeVar
 
 from deep_research.state import Mention, Span
 from deep_research.state.identity import sha256_hex
+
+_T = TypeVar("_T")
+
+
+class Room(NamedTuple):
+    """How many documents a search may bring, and how many of them that are none of the ``known`` paths."""
+
+    limit: int
+    new: int
+    known: frozenset[str]
+
+    def fitting(self, found: Iterable[_T], path: Callable[[_T], str], *, kept_free: int = 0) -> list[_T]:
+        """What there is room for, in its order, when some places are kept free for new documents."""
+        left, new = self.limit - kept_free, self.new - kept_free
+        fitting = []
+        for each in found:
+            is_known = path(each) in self.known
+            if left > 0 and (is_known or new > 0):
+                fitting.append(each)
+                left -= 1
+                new -= not is_known
+        return fitting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from deep_research.sources.documents.database import CorpusDatabase, is_damage
 from deep_research.sources.documents.files import CorpusFolder, Skipped
 from deep_research.sources.documents.following import Follower
 from deep_research.sources.documents.frequencies import Statistics, count
-from deep_research.sources.documents.hits import Hit
+from deep_research.sources.documents.hits import Hit, Room
 from deep_research.sources.documents.links import first_look, with_links
 from deep_research.sources.documents.lookup import look_up
 from deep_research.sources.documents.names import Register
@@ -98,10 +98,12 @@ class CorpusIndex:
         exclude: frozenset[str] = frozenset(),
         statistics: Statistics | None = None,
         linked: int = 0,
+        new: int | None = None,
+        known: frozenset[str] = frozenset(),
     ) -> list[Hit]:
         """At most ``limit`` documents, best first, those of equal score by path; never one of the ``exclude``
-        paths. Up to ``linked`` of them, the last ones, were not matched but are named by those that were; only
-        then the hits tell the names in them.
+        paths. At most ``new`` of them are none of the ``known`` paths. Up to ``linked`` of them, the last ones, were
+        not matched but are named by those that were; only then the hits tell the names in them.
 
         ``statistics`` replaces the index's own in the relevance, for several indexes searched as one. Any
         string is a valid query. Raises `SearchError`.
@@ -113,10 +115,11 @@ class CorpusIndex:
         try:
             with self._state() as connection:
                 reading = self._register.open(connection)
-                found = look_up(reading, terms, limit, english=english, exclude=exclude, pooled=statistics)
+                room = Room(limit, limit if new is None else new, known)
+                found = look_up(reading, terms, room, english=english, exclude=exclude, pooled=statistics)
                 if linked < 1:
                     return found
-                return with_links(reading, found, terms, limit=limit, linked=linked, exclude=exclude)
+                return with_links(reading, found, terms, room=room, linked=linked, exclude=exclude)
         except sqlite3.Error as error:
             raise _search_error(error) from error
 

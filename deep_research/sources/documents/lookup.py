@@ -8,7 +8,7 @@ from datetime import date
 from typing import NamedTuple
 
 from deep_research.sources.documents.frequencies import Statistics, frequencies
-from deep_research.sources.documents.hits import Hit
+from deep_research.sources.documents.hits import Hit, Room
 from deep_research.sources.documents.names import Reading
 from deep_research.sources.documents.terms import Cover, match_expression, path_words, stem
 from deep_research.state import Span
@@ -86,14 +86,14 @@ class _Found(NamedTuple):
 def look_up(
     reading: Reading,
     terms: Sequence[str],
-    limit: int,
+    room: Room,
     *,
     english: bool = False,
     exclude: frozenset[str] = frozenset(),
     pooled: Statistics | None = None,
 ) -> list[Hit]:
-    """At most ``limit`` documents that have one of ``terms``, best first, equal ones by path; after those that have
-    one in their texts, those that have one in their path or date.
+    """As many documents as there is room for that have one of ``terms``, best first, equal ones by path; after those
+    that have one in their texts, those that have one in their path or date.
 
     An ``english`` query is not looked for by the stems of other languages. ``pooled`` replaces the index's own
     statistics in the relevance. Raises `sqlite3.Error`.
@@ -101,7 +101,8 @@ def look_up(
     languages = () if english else reading.languages
     own = reading.count(terms, languages)
     look = _Look(reading, languages, (pooled or own).weights(terms), exclude, own)
-    return _hits(look, _best(look, terms, limit))
+    best = _best(look, terms, room.limit)
+    return _hits(look, room.fitting(best, lambda passages: passages[0].path))
 
 
 def titles_of_best(

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from deep_research.evidence.language import ENGLISH, STEMMED, stems_in
 from deep_research.evidence.plain import clean
+from deep_research.evidence.stemming import stemmed
 from deep_research.evidence.text import beginning
 from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.files import SUFFIXES
@@ -162,10 +163,7 @@ def stem(word: str) -> str:
     """The stem of a folded word, as FTS5's ``porter`` makes it."""
     if len(word) < 3:
         return word
-    import snowballstemmer  # here because only a search needs it
-
-    # A stemmer keeps the word it works on, so threads must not share one; making one is cheap.
-    found: str = snowballstemmer.stemmer("porter").stemWord(word)
+    found = stemmed("porter", word)
     return found[:-1] if found.endswith(("logi", "bli")) else found
 
 
