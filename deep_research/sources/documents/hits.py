@@ -13,7 +13,7 @@ from deep_research.state.identity import sha256_hex
 _T = TypeVar("_T")
 
 
-class Room(NamedTuple):
+class Quota(NamedTuple):
     """How many documents a search may bring, and how many of them that are none of the ``known`` paths."""
 
     limit: int

@@ -14,7 +14,7 @@ from deep_research.sources.documents.database import CorpusDatabase, is_damage
 from deep_research.sources.documents.files import CorpusFolder, Skipped
 from deep_research.sources.documents.following import Follower
 from deep_research.sources.documents.frequencies import Statistics, count
-from deep_research.sources.documents.hits import Hit, Room
+from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.links import first_look, with_links
 from deep_research.sources.documents.lookup import look_up
 from deep_research.sources.documents.names import Register
@@ -115,11 +115,11 @@ class CorpusIndex:
         try:
             with self._state() as connection:
                 reading = self._register.open(connection)
-                room = Room(limit, limit if new is None else new, known)
-                found = look_up(reading, terms, room, english=english, exclude=exclude, pooled=statistics)
+                quota = Quota(limit, limit if new is None else new, known)
+                found = look_up(reading, terms, quota, english=english, exclude=exclude, pooled=statistics)
                 if linked < 1:
                     return found
-                return with_links(reading, found, terms, room=room, linked=linked, exclude=exclude)
+                return with_links(reading, found, terms, quota=quota, linked=linked, exclude=exclude)
         except sqlite3.Error as error:
             raise _search_error(error) from error
 

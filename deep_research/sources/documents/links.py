@@ -15,7 +15,7 @@ from math import sqrt
 
 from deep_research.evidence.relations import related
 from deep_research.evidence.text import STOP_WORDS, StemFinder, stem, words
-from deep_research.sources.documents.hits import Hit, Room
+from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.lookup import titles_of_best
 from deep_research.sources.documents.names import MAX_BEARERS, Reading, Spotted, most_telling
 from deep_research.sources.documents.terms import query_terms
@@ -47,7 +47,7 @@ def with_links(
     found: Sequence[Hit],
     terms: Iterable[str],
     *,
-    room: Room,
+    quota: Quota,
     linked: int,
     exclude: frozenset[str],
 ) -> list[Hit]:
@@ -63,7 +63,7 @@ def with_links(
         known=_ids(reading.connection, {hit.path for hit in found} | exclude),
         limit=linked,
     )
-    kept = room.fitting(zip(found, shown, strict=True), lambda each: each[0].path, kept_free=len(leads))
+    kept = quota.fitting(zip(found, shown, strict=True), lambda each: each[0].path, kept_free=len(leads))
     hits = [
         replace(hit, mentions=named.mentions)
         for (hit, _), named in zip(kept, reading.names([text for _, text in kept]), strict=True)

@@ -8,7 +8,7 @@ from datetime import date
 from typing import NamedTuple
 
 from deep_research.sources.documents.frequencies import Statistics, frequencies
-from deep_research.sources.documents.hits import Hit, Room
+from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.names import Reading
 from deep_research.sources.documents.terms import Cover, match_expression, path_words, stem
 from deep_research.state import Span
@@ -86,7 +86,7 @@ class _Found(NamedTuple):
 def look_up(
     reading: Reading,
     terms: Sequence[str],
-    room: Room,
+    quota: Quota,
     *,
     english: bool = False,
     exclude: frozenset[str] = frozenset(),
@@ -101,8 +101,8 @@ def look_up(
     languages = () if english else reading.languages
     own = reading.count(terms, languages)
     look = _Look(reading, languages, (pooled or own).weights(terms), exclude, own)
-    best = _best(look, terms, room.limit)
-    return _hits(look, room.fitting(best, lambda passages: passages[0].path))
+    best = _best(look, terms, quota.limit)
+    return _hits(look, quota.fitting(best, lambda passages: passages[0].path))
 
 
 def titles_of_best(
