@@ -36,9 +36,9 @@ def in_columns(lines: Sequence[Line]) -> list[list[Line]]:
 
 
 def _pieces(line: Line) -> list[Line]:
-    return [replace(line, text=text, left=start, right=end, cells=()) for text, start, end in line.cells] or [
-        line
-    ]
+    return [
+        replace(line, text=text, left=start, right=end, cells=()) for text, start, end, _ in line.cells
+    ] or [line]
 
 
 def _border(pieces: Sequence[Line]) -> float | None:
