@@ -37,6 +37,7 @@ CREATE TABLE documents (
     why TEXT,
     language TEXT NOT NULL,
     author TEXT NOT NULL,
+    unread TEXT NOT NULL,
     pages TEXT,
     text TEXT NOT NULL
 );
