@@ -56,7 +56,7 @@ _HEADING_MARKS = re.compile(
     r"screen-reader-text)(?=$|[\s_-])",
     re.IGNORECASE,
 )
-_ELEMENTS = 40  # one that holds so many is no heading
+_ELEMENTS = 40  # one that holds so many is no heading, and no frame around a day
 _NO_WORD = re.compile(r"[\W_]+")
 _BYLINE = 200  # characters
 _KEPT = frozenset(
@@ -150,8 +150,11 @@ def _is_told(element: HtmlElement) -> bool:
         return True
     if element.tag == "time":  # not one in a sentence
         parent = element.getparent()
-        alone = len(element.text_content().strip()) == len(parent.text_content().strip())
-        return alone or parent.tag in ("article", "section", "main", "header")
+        if parent.tag in ("article", "section", "main", "header"):
+            return True
+        # Else each of many would be compared with all of them.
+        few = next(islice(parent.iterchildren(), _ELEMENTS, None), None) is None
+        return few and len(element.text_content().strip()) == len(parent.text_content().strip())
     return bool(_TOLD.search((element.get("class") or "")[:300])) and len(element.text_content()) < _BYLINE
 
 
