@@ -11,6 +11,7 @@ from threading import Event
 from deep_research.evidence.language import ENGLISH, STEMMED, language_of
 from deep_research.evidence.names import borne
 from deep_research.evidence.passages import TARGET, passages
+from deep_research.evidence.plain import has_joiners
 from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.files import Skipped
 from deep_research.sources.documents.readers import Document
@@ -112,7 +113,9 @@ class IndexWriter:
             self.changed += replaced
             self.added += not replaced
         # Most texts have nothing for the last two columns, and need not be asked passage by passage.
-        usual = language == ENGLISH and not (unspaced.occur_in(text) or unspaced.occur_in(title))
+        usual = language == ENGLISH and not any(
+            unspaced.occur_in(said) or has_joiners(said) for said in (text, title)
+        )
         by_rows = usual and len(text) <= _SHORT and "\0" not in text  # `substr` would end there
         for start, end, heading in parts:
             self._places.append((at, number, start, end, heading))
