@@ -61,7 +61,7 @@ def _one_line(pieces: Sequence[Line]) -> Line:
         else:
             cells.append(cell)
     if len(pieces) == len(cells) == 1:
-        return main
+        return main if len(main.cells) > 1 else replace(main, cells=())
     text = with_label("   ".join(cell.text for cell in cells))
     return replace(
         main,
@@ -131,25 +131,29 @@ def _is_row(line: Line) -> bool:
 
 
 def _is_border(gap: tuple[Cell, Cell], line: Line, around: Sequence[Line]) -> bool:
-    """Whether enough rows have white there, and few lines text."""
-    start, end, text = gap[0].end, gap[1].start, gap[1].text
-    if not _is_row(line) or _NOTE.match(text):
+    """Whether enough rows have white there, and few lines text. Above the names of columns there may be prose: what lies
+    below is enough."""
+    if not _is_row(line) or _NOTE.match(gap[1].text):
         return False
     near = [
         other for other in around if other is not line and abs(other.base - line.base) < _AROUND * line.size
     ]
+    below = [other for other in near if other.base < line.base]
+    return any(_have_white(gap[0].end, gap[1].start, lines, line.size) for lines in (near, below))
+
+
+def _have_white(start: float, end: float, lines: Sequence[Line], size: float) -> bool:
     white = sum(
-        min(end, after.start) - max(start, before.end) > _WHITE * line.size
-        for other in filter(_is_row, near)
-        for before, after in pairwise(other.cells)
+        min(end, after.start) - max(start, before.end) > _WHITE * size
+        for line in filter(_is_row, lines)
+        for before, after in pairwise(line.cells)
     )
     middle = (start + end) / 2
     across = sum(
         any(
-            cell.start < middle < cell.end
-            for cell in other.cells or (Cell(other.text, other.left, other.right),)
+            cell.start < middle < cell.end for cell in line.cells or (Cell(line.text, line.left, line.right),)
         )
-        for other in near
+        for line in lines
     )
     return white >= _SUPPORT and white > across
 

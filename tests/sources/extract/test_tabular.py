@@ -392,3 +392,25 @@ def test_names_of_columns_that_stand_nearer_to_each_other_than_what_is_below_are
     assert found.split("\n\n")[1].startswith(
         "Harbour | Old fleet | New fleet | Notes\nMole | 9 | 2 | dredged in 1931\n"
     )
+
+
+def test_near_names_of_columns_are_cut_in_a_column_of_a_page_too() -> None:
+    lines = "\n".join(f"{n} the outer wall was raised by two courses" for n in range(20))
+    below = [
+        ("Mole", "9", "2", "dredged"),
+        ("Penryn", "4", "-", "in two"),
+        ("Looe", "7", "3", "dries"),
+        ("Rame", "1", "1", "deep"),
+    ]
+    table = [
+        *row(640, "Port", "Old fleet  New fleet", "Notes", places=(320, 370, 490)),
+        *(
+            line
+            for n, cells in enumerate(below)
+            for line in row(626 - 14 * n, *cells, places=(320, 388, 440, 490))
+        ),
+    ]
+    right = [line for line in column(320, 760, lines) if not 560 < line.y < 660]
+    drawn = sorted([*column(50, 760, lines), *right, *table], key=lambda line: (-line.y, line.x))
+    found = text_of_page(*drawn)
+    assert "Port | Old fleet | New fleet | Notes\nMole | 9 | 2 | dredged\n" in found
