@@ -12,7 +12,7 @@ from typing import Any
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract import docx_parts, zips
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.docx_numbers import Numbers
+from deep_research.sources.extract.docx_numbers import Numbers, numbering
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
@@ -132,9 +132,9 @@ class _Reader:
 
     def _before_heading(self, paragraph: Any) -> str:
         """The number of a heading as it is drawn, by what the paragraph says or else its style."""
-        own = _numbering(paragraph._p.pPr)
+        own = numbering(paragraph._p.pPr)
         style = paragraph.style
-        of_style = [found for found in map(_numbering, _properties_of(style)) if found]
+        of_style = [found for found in map(numbering, _properties_of(style)) if found]
         name = next((name for name, _ in filter(None, (own, *of_style)) if name), "")
         linked = self._items.level_of(name, style.style_id)
         levels = (own and own[1], linked, *(level for _, level in of_style), 0)
@@ -209,22 +209,13 @@ def _level(paragraph: Any, style: str) -> int | None:
     return 0 if numbered else None
 
 
-def _numbering(properties: Any) -> tuple[str, int | None] | None:
-    """The list, if it is named, and the level, if it is said, that properties of a paragraph or style tell."""
-    said = None if properties is None else properties.numPr
-    if said is None:
-        return None
-    name = "" if said.numId is None else str(said.numId.val)
-    return name, None if said.ilvl is None else int(said.ilvl.val)
-
-
 def _properties_of(style: Any) -> Iterator[Any]:
     """What a style says of its paragraphs, and what those say on which it is based."""
     for _ in range(_MOST_STYLES):
         if style is None:
             return
         yield style.element.pPr
-        style = style.base_style
+        style = getattr(style, "base_style", None)  # what is no style of paragraphs has none
 
 
 def _list_of(paragraph: Any) -> str:

@@ -14,6 +14,7 @@ _PLACE = re.compile(r"%([1-9])")
 _ROMAN = (("m", 1000), ("cm", 900), ("d", 500), ("cd", 400), ("c", 100), ("xc", 90), ("l", 50), ("xl", 40), ("x", 10),
           ("ix", 9), ("v", 5), ("iv", 4), ("i", 1))  # fmt: skip
 _SILENT = ("none", "bullet")  # of a level that has no number of its own
+_LEVELS = 9  # that a list may have
 _LONGEST = 60  # characters of what stands before a heading
 
 
@@ -74,7 +75,7 @@ class Numbers:
 
     def of(self, name: str, level: int) -> int | None:
         """The number of the next item of a list at a level; None where it has a bullet or a letter."""
-        found = self._list(name)
+        found = self._list(name, level)
         if found is None:
             return None
         count, said = found.count(level), found.levels.get(level)
@@ -82,7 +83,7 @@ class Numbers:
 
     def drawn(self, name: str, level: int) -> str:
         """What stands before the next heading of a list at a level; empty where that is a bullet, or nothing."""
-        found = self._list(name)
+        found = self._list(name, level)
         if found is None:
             return ""
         found.count(level)
@@ -105,9 +106,9 @@ class Numbers:
         levels = found.levels.items() if found and style else ()
         return next((at for at, level in levels if level.style == style), None)
 
-    def _list(self, name: str) -> _List | None:
-        """The list that counts for one of this name, begun anew where that is said."""
-        if name not in self._known:
+    def _list(self, name: str, level: int) -> _List | None:
+        """The list that counts for one of this name, begun anew where that is said; None where it has no such level."""
+        if name not in self._known or not 0 <= level < _LEVELS:
             return None
         counted_as, anew = self._known[name]
         found = self._lists.get(counted_as)
@@ -130,6 +131,15 @@ class Numbers:
                     if each.find(f"{W}startOverride") is not None
                 }
                 self._known[element.get(f"{W}numId", "")] = (_said(element, "abstractNumId"), anew)
+
+
+def numbering(properties: Any) -> tuple[str, int | None] | None:
+    """The list, if it is named, and the level, if it is said, that properties of a paragraph or style tell."""
+    said = None if properties is None else properties.find(f"{W}numPr")
+    if said is None:
+        return None
+    level = _said(said, "ilvl")
+    return _said(said, "numId"), _number(level) if level else None
 
 
 def _level(element: Any) -> tuple[int, _Level]:

@@ -297,3 +297,10 @@ def test_what_is_drawn_before_a_heading_may_be_legal_figures_or_go_on_over_chapt
 def test_a_heading_with_a_number_is_not_the_title_of_the_document() -> None:
     blocks = heading("Wall of Mole", 1, 3), paragraph("It stands.")
     assert with_numbering(made(*blocks), numbered(*OUTLINE, nums=num(3))).title == "survey of 1931"
+
+
+def test_headings_of_lists_and_levels_that_there_are_not_are_read_without_a_number() -> None:
+    blocks = [heading("Wall", 1, 9), heading("Depth", 1, 3, 999_999), heading("Tides", 1, 3, 5)]
+    blocks.append(heading("Sources", 1, 3).replace('<w:numId w:val="3"/>', "<w:numId/>"))
+    found = of_list(numbered(*OUTLINE, nums=num(3)), *blocks)
+    assert found == "# Wall\n\n# Depth\n\n# Tides\n\n# Sources"
