@@ -1,9 +1,10 @@
-"""Finding a quote in its text: exactly, or exactly but for white space and typographic marks. Pure."""
+"""Finding a quote in its text: exactly, or exactly but for white space, typographic marks and joiners. Pure."""
 
 from __future__ import annotations
 
 import re
 
+from deep_research.evidence.plain import has_joiners, unjoined
 from deep_research.state import Quote
 
 _MARKS = {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‐": "-", "…": "..."}
@@ -21,7 +22,7 @@ def locate(quote: str, text: str, *, source_id: str, content_hash: str, hint: in
     text's own wording.
     """
     wanted = quote.strip()
-    if not wanted:
+    if not unjoined(wanted):
         return None
     start = text.find(wanted, hint)
     if start < 0:
@@ -29,14 +30,15 @@ def locate(quote: str, text: str, *, source_id: str, content_hash: str, hint: in
     if start >= 0:
         end = start + len(wanted)
     else:
-        match = _tolerant(wanted).search(text)
+        match = _tolerant(unjoined(wanted), "[\u200c\u200d]?" if has_joiners(text) else "").search(text)
         if match is None:
             return None
         start, end = match.span()
     return Quote(source_id=source_id, quote=text[start:end], start=start, end=end, content_hash=content_hash)
 
 
-def _tolerant(quote: str) -> re.Pattern[str]:
+def _tolerant(quote: str, between: str) -> re.Pattern[str]:
+    """``between`` is what may stand between two characters of a word."""
     plain = "".join(_MARKS.get(c, c) for c in quote)
-    parts = ("".join(_CLASSES.get(c, re.escape(c)) for c in word) for word in plain.split())
+    parts = (between.join(_CLASSES.get(c, re.escape(c)) for c in word) for word in plain.split())
     return re.compile(r"\s+".join(parts))

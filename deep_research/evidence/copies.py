@@ -22,6 +22,8 @@ from heapq import nsmallest
 from itertools import islice
 from zlib import crc32
 
+from deep_research.evidence.plain import unjoined
+
 RUN = 5  # words in a row; of scripts that set no spaces, characters
 KEPT = 98  # of three bytes: 392 characters
 FEWEST = 40  # runs of a text, below which two may be alike by chance
@@ -64,7 +66,7 @@ def _tokens(text: str) -> list[bytes]:
     if text.isascii():
         tokens = _TOKEN_ASCII.findall(text.lower().encode())
     else:
-        plain = unicodedata.normalize("NFKC", text).casefold()
+        plain = unicodedata.normalize("NFKC", unjoined(text)).casefold()
         tokens = [token.encode("utf-8", "replace") for token in _TOKEN.findall(plain)]
     return tokens[:_MOST_WORDS]
 

@@ -7,11 +7,31 @@ import unicodedata
 from collections.abc import Iterator
 
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+# Marks that join letters or keep them apart, which some scripts cannot be written without. They stay where letters take
+# another form for them, one at a place: elsewhere, or in rows, nobody sees them, and they may hide something. Between
+# pictures (emoji) they say nothing that the pictures do not.
+_JOINERS = dict.fromkeys((0x200C, 0x200D))
+_JOINER_ROW = re.compile("([\u200c\u200d])[\u200c\u200d]+")
+_CURSIVE = (  # letters and their marks in Arabic, Syriac, N'Ko, Mandaic, Mongolian
+    "\u0620-\u065f\u066e-\u06d3\u06d5-\u06dc\u06df-\u06e8\u06ea-\u06ef\u06fa-\u06fc\u06ff\u0710-\u074a"
+    "\u074d-\u077f\u07ca-\u07f5\u0840-\u085b\u0860-\u086a\u0870-\u0887\u0889-\u088f\u0897-\u08e1\u08e3-\u08ff"
+    "\u1820-\u18aa\ufb50-\ufd3d\ufd50-\ufdfb\ufe70-\ufefc"
+)
+_INDIC = (  # of India and Sri Lanka, without figures and stops
+    "\u0900-\u0963\u0971-\u09e5\u09f0-\u0a65\u0a70-\u0ae5\u0af9-\u0b65\u0b71-\u0be5\u0c00-\u0c65\u0c80-\u0ce5"
+    "\u0d00-\u0d65\u0d7a-\u0de5\u0df2\u0df3"
+)
+_VIRAMA = "\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d3b\u0d3c\u0d4d\u0dca"  # without a vowel, says this mark
+_SEEN_JOINER = (
+    f"(?<=[{_CURSIVE}])\u200c(?=[{_CURSIVE}])|(?<=[{_VIRAMA}])\u200c(?=[{_INDIC}])|(?<=[{_VIRAMA}])\u200d"
+    f"|(?<=[{_INDIC}])\u200d(?=[{_VIRAMA}])"
+)
+_ANY_JOINER = re.compile(f"({_SEEN_JOINER})|[\u200c\u200d]")
 # What a reader cannot see but a program reads: controls, soft hyphen, zero-width and bidirectional marks,
 # blank letters, variation selectors, tags. Text meant for people loses nothing that a quotation needs.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a"
+    "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
 _UNSEEN_ASCII = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f]")
@@ -21,7 +41,8 @@ _MARKS_IN_A_ROW = 30  # the limit of Unicode's stream-safe format
 
 
 def clean(text: str) -> str:
-    """``text`` in NFC with ``\\n`` line ends and without unseen characters; tabs stay."""
+    """``text`` in NFC with ``\\n`` line ends and without unseen characters; tabs stay. Before it is searched or
+    compared it is to be `unjoined`, and so is what is looked for: many write without the joiners that it may have."""
     if text.isascii():
         # Deleting from bytes is far quicker than searching, and most texts have nothing to delete.
         body = text.encode()
@@ -29,6 +50,15 @@ def clean(text: str) -> str:
             return text
         return _UNSEEN_ASCII.sub("", _LINE_ENDS.sub("\n", text))
     return "".join(map(_clean_chunk, chunks(_LINE_ENDS.sub("\n", text))))
+
+
+def has_joiners(text: str) -> bool:
+    return "\u200c" in text or "\u200d" in text
+
+
+def unjoined(text: str) -> str:
+    """``text`` without the joiners that `clean` leaves."""
+    return text.translate(_JOINERS) if has_joiners(text) else text
 
 
 def chunks(text: str) -> Iterator[str]:
@@ -49,6 +79,8 @@ def chunks(text: str) -> Iterator[str]:
 
 def _clean_chunk(text: str) -> str:
     text = _UNSEEN.sub("", text).replace("\xa0", " ")
+    if has_joiners(text):
+        text = _ANY_JOINER.sub(r"\1", _JOINER_ROW.sub(r"\1", text))
     if marks := "".join(sorted(filter(unicodedata.combining, set(text)))):
         # Normalising takes quadratic time over a long row of combining marks, so rows are shortened before.
         mark = f"[{re.escape(marks)}]"

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.evidence.passages import passages
+from deep_research.evidence.plain import has_joiners, unjoined
 from deep_research.evidence.text import rarity, stem, variants, words
 from deep_research.state import Span
 
@@ -37,13 +38,16 @@ class TermScanner:
         for example in examples:
             self._stems.add(stem(example))
             for word in variants(example):
-                openings.add(_shared_opening(word.casefold(), stem(word)))
+                openings.add(_shared_opening(unjoined(word).casefold(), stem(word)))
         kept = sorted(openings, key=len, reverse=True)
         self._pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, kept))})\w*") if kept else None
 
     def hits(self, text: str) -> Iterator[tuple[int, str]]:
         """(offset, stem) of each wanted term, in order."""
         if self._pattern is None:
+            return
+        if has_joiners(text):
+            yield from self._hits_unjoined(text)
             return
         lower = text.lower()
         if len(lower) != len(text):  # a few letters change length in lower case; offsets must not move
@@ -56,6 +60,11 @@ class TermScanner:
                 if key in self._stems:
                     yield match.start(), key
             start = end
+
+    def _hits_unjoined(self, text: str) -> Iterator[tuple[int, str]]:
+        places = [place for place, character in enumerate(text) if not has_joiners(character)]
+        for place, key in self.hits(unjoined(text)):
+            yield places[place], key
 
     def present(self, text: str) -> set[str]:
         return {key for _, key in self.hits(text)}

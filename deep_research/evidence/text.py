@@ -11,7 +11,9 @@ from typing import TypeVar
 
 from deep_research.evidence.stemming import stemmed
 
-WORD = re.compile(r"\w+(?:['’]\w+)*")
+from deep_research.evidence.plain import unjoined
+
+WORD = re.compile(r"\w+(?:['’\u200c\u200d]\w+)*")  # joiners stand within words
 _MARKUP = re.compile(r"</?[A-Za-z!][^>]{0,200}>|\b(?:https?|ftp)://\S+|[*_`#\[\]()]{2,}")
 STOP_WORDS = frozenset(
     WORD.findall(
@@ -130,8 +132,8 @@ def _stem(word: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Lower case without accents, for matching only: offsets may differ from the original's."""
-    plain = unicodedata.normalize("NFKD", text.casefold())
+    """Lower case without accents and joiners, for matching only: offsets may differ from the original's."""
+    plain = unicodedata.normalize("NFKD", unjoined(text.casefold()))
     return "".join(c for c in plain if not unicodedata.combining(c))
 
 

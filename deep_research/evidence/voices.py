@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.copies import copied
+from deep_research.evidence.plain import unjoined
 from deep_research.evidence.text import WORD
 from deep_research.state import Quote, Source
 
@@ -20,7 +21,7 @@ def voices(sources: Iterable[Source], quotes: Sequence[Quote] = ()) -> list[list
         return [sources] if sources else []
     said: dict[str, set[tuple[str, ...]]] = {}
     for quote in quotes:
-        tokens = tuple(WORD.findall(quote.quote.lower()))
+        tokens = tuple(WORD.findall(unjoined(quote.quote).lower()))
         if len(tokens) >= ENOUGH:
             said.setdefault(quote.source_id, set()).add(tokens)
     groups: list[list[Source]] = []
@@ -49,5 +50,5 @@ def _copied(one: Source, other: Source) -> bool:
         return True
     if one.fingerprint and other.fingerprint:
         return False
-    a, b = set(WORD.findall(one.snippet.lower())), set(WORD.findall(other.snippet.lower()))
+    a, b = (set(WORD.findall(unjoined(source.snippet).lower())) for source in (one, other))
     return min(len(a), len(b)) >= ENOUGH and len(a & b) >= COPIED * len(a | b)

@@ -97,7 +97,7 @@ def _copies(numbered: Sequence[tuple[int, Source]]) -> Iterator[tuple[int, Sourc
 
 def reference(source: Source, cited: Sequence[int] = (), *, copy_of: int | None = None) -> str:
     """One line that names a source and where it is, and of a work its authors and where it appeared; of a document with
-    pages also on which ones the text is that begins at the offsets ``cited``."""
+    pages also on which ones the text is that begins at the offsets ``cited``, and which ones could not be read."""
     title = escaped(source.title).rstrip(".")
     if source.metadata.get("retracted"):
         title += " (retracted)"
@@ -113,6 +113,8 @@ def reference(source: Source, cited: Sequence[int] = (), *, copy_of: int | None 
     leaves = _leaves(source, cited)
     if source.metadata.get("read") == "abstract":
         leaves += ", abstract"
+    if unread := source.metadata.get("unread"):
+        leaves += f", {escaped(unread.partition(':')[0])} not read"
     if copy_of is not None:
         leaves += f", the same text as {copy_of}"
     named = f"{title}{published}"

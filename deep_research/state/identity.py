@@ -10,6 +10,7 @@ import hashlib
 import re
 import unicodedata
 
+_JOINERS = dict.fromkeys((0x200C, 0x200D))
 _SPACE = re.compile(r"\s+")
 RUN_ID = re.compile(r"\Adeepres-[0-9a-f]{12}\Z")
 
@@ -19,8 +20,9 @@ def sha256_hex(data: bytes) -> str:
 
 
 def normalised(text: str) -> str:
-    """NFKC, case-folded, white space collapsed: two spellings of one text become one."""
-    return _SPACE.sub(" ", unicodedata.normalize("NFKC", text)).strip().casefold()
+    """NFKC, case-folded, white space collapsed, without joiners: two spellings of one text become one."""
+    plain = unicodedata.normalize("NFKC", text.translate(_JOINERS))
+    return _SPACE.sub(" ", plain).strip().casefold()
 
 
 def _digest(text: str) -> str:

@@ -130,6 +130,11 @@ def test_a_reference_says_that_a_work_was_retracted():
     assert reference(source("a", metadata={"retracted": "yes"})) == "Title a (retracted)."
 
 
+def test_a_reference_says_which_pages_could_not_be_read():
+    told = source("a", url="a.pdf", metadata={"unread": "pages 3 to 5: its fonts do not say which letters"})
+    assert reference(told) == "Title a. a.pdf, pages 3 to 5 not read"
+
+
 def test_a_reference_to_a_work_names_its_authors_and_where_it_appeared():
     told = {"author": "A. Ahn, B. Boe", "venue": "Journal of Towers", "read": "abstract"}
     work = source("a", url="https://doi.org/10.1/x", published=date(2022, 2, 3), metadata=told)

@@ -194,6 +194,10 @@ def _corpus(settings: Settings) -> Iterator[Check]:
         yield Check("corpus", NOTE, f"skipped {file.path}: {file.why}")
     if len(skipped) > _MOST_SKIPPED:
         yield Check("corpus", NOTE, f"and {len(skipped) - _MOST_SKIPPED} more skipped")
+    for file in report.partly[:_MOST_SKIPPED]:
+        yield Check("corpus", NOTE, f"not read whole: {file.path}: {file.why}")
+    if len(report.partly) > _MOST_SKIPPED:
+        yield Check("corpus", NOTE, f"and {len(report.partly) - _MOST_SKIPPED} more not read whole")
 
 
 _LOOKS = {"data directory": _data_dir, "database": _database, "corpus": _corpus}

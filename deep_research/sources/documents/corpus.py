@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import inf
 from pathlib import Path
@@ -112,7 +112,7 @@ class LocalCorpus(SearchProvider):
                 self._roots = self._roots or self._found()
                 self._prepared_at = time.monotonic()
                 self._report = _summed([self._refresh(root) for root in self._roots])
-                self.notes = _of_skipped(self._report.skipped)
+                self.notes = _of_skipped(self._report.skipped) + _of_partly(self._report.partly)
             return self._report
 
     def _found(self) -> list[Root]:
@@ -222,15 +222,11 @@ class LocalCorpus(SearchProvider):
                 hint=f"Put files there that end in {', '.join(SUFFIXES)}, or name another folder.",
                 root=root.path,
             )
-        skipped = tuple(Skipped(root.prefix + entry.path, entry.why) for entry in report.skipped)
-        return IndexReport(
-            documents=report.documents,
-            passages=report.passages,
-            added=report.added,
-            changed=report.changed,
-            removed=report.removed,
-            skipped=skipped,
+        skipped, partly = (
+            tuple(Skipped(root.prefix + entry.path, entry.why) for entry in entries)
+            for entries in (report.skipped, report.partly)
         )
+        return replace(report, skipped=skipped, partly=partly)
 
 
 def _prefixes(paths: Sequence[str]) -> list[str]:
@@ -254,15 +250,25 @@ def _prefixes(paths: Sequence[str]) -> list[str]:
 def _of_skipped(every: Sequence[Skipped]) -> tuple[str, ...]:
     """What a reader should know of them: a link that is no document by its name is left to `doctor`."""
     skipped = [file for file in every if file.why != LINK or file.path.lower().endswith(tuple(SUFFIXES))]
-    if not skipped:
-        return ()
+    return (f"{_were(skipped)} not read: {_named(skipped)}.",) if skipped else ()
+
+
+def _of_partly(partly: Sequence[Skipped]) -> tuple[str, ...]:
+    return (f"{_were(partly)} not read whole: {_named(partly)}.",) if partly else ()
+
+
+def _were(files: Sequence[Skipped]) -> str:
+    return "A file was" if len(files) == 1 else f"{len(files)} files were"
+
+
+def _named(files: Sequence[Skipped]) -> str:
+    """The first of them by name, each with why."""
     named = [
         f"{one_line(file.path, SHOWN)} ({file.why})"
-        for file in sorted(skipped, key=lambda file: file.path)[:NAMED]
+        for file in sorted(files, key=lambda file: file.path)[:NAMED]
     ]
-    more = len(skipped) - len(named)
-    files = listed([*named, f"{more} more"] if more else named)
-    return (f"{'A file was' if len(skipped) == 1 else f'{len(skipped)} files were'} not read: {files}.",)
+    more = len(files) - len(named)
+    return listed([*named, f"{more} more"] if more else named)
 
 
 def _summed(reports: Sequence[IndexReport]) -> IndexReport:
@@ -273,6 +279,7 @@ def _summed(reports: Sequence[IndexReport]) -> IndexReport:
         changed=sum(report.changed for report in reports),
         removed=sum(report.removed for report in reports),
         skipped=tuple(entry for report in reports for entry in report.skipped),
+        partly=tuple(entry for report in reports for entry in report.partly),
     )
 
 

@@ -43,7 +43,7 @@ LINK = "a symbolic link; links are not followed"
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that is not part of the corpus, and why."""
+    """A file that is not part of the corpus, or not whole, and why."""
 
     path: str
     why: str

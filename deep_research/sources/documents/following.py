@@ -19,7 +19,7 @@ from deep_research.state.identity import sha256_hex
 @dataclass(frozen=True, slots=True)
 class _Known:
     """A file as the index knows it. With ``why`` it was skipped; ``text_bytes`` is then the limit it went
-    over, 0 when it would be skipped under any limit."""
+    over, 0 when it would be skipped under any limit. ``unread`` is what of a document was not read."""
 
     id: int
     size: int
@@ -27,6 +27,7 @@ class _Known:
     snapshot_hash: str
     text_bytes: int
     why: str | None
+    unread: str
 
     def holds(self, file: Candidate, max_text_bytes: int) -> bool:
         """Whether reading the file again would tell nothing new."""
@@ -77,7 +78,7 @@ class Follower:
         known = {
             row[0]: _Known(*row[1:])
             for row in self._writer.connection.execute(
-                "SELECT path, id, size, mtime_ns, snapshot_hash, text_bytes, why FROM documents"
+                "SELECT path, id, size, mtime_ns, snapshot_hash, text_bytes, why, unread FROM documents"
             )
         }
         try:
@@ -104,6 +105,8 @@ class Follower:
                 self._read(entry, before)
             elif before.why is not None:
                 self._writer.skipped.append(Skipped(entry.path, before.why))
+            elif before.unread:
+                self._writer.partly.append(Skipped(entry.path, before.unread))
         while self._under_way:
             _check(stopped)
             self._finish(self._under_way.popleft())
@@ -122,6 +125,8 @@ class Follower:
             self._writer.connection.execute(
                 "UPDATE documents SET size = ?, mtime_ns = ? WHERE id = ?", (size, mtime_ns, before.id)
             )
+            if before.unread:
+                self._writer.partly.append(Skipped(file.path, before.unread))
         elif is_read_apart(name):
             while len(self._under_way) > self._extractor.workers:
                 self._finish(self._under_way.popleft())

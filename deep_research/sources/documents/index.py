@@ -35,6 +35,7 @@ class IndexReport:
     changed: int = 0
     removed: int = 0
     skipped: tuple[Skipped, ...] = ()
+    partly: tuple[Skipped, ...] = ()  # documents of which something was not read
 
 
 class CorpusIndex:
@@ -174,6 +175,7 @@ class CorpusIndex:
             changed=writer.changed,
             removed=writer.removed,
             skipped=tuple(writer.skipped),
+            partly=tuple(writer.partly),
         )
 
 

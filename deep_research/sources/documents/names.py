@@ -13,6 +13,7 @@ from math import log
 from typing import Any, NamedTuple
 
 from deep_research.evidence.names import MAX_WORDS, key, runs, telling
+from deep_research.evidence.plain import unjoined
 from deep_research.evidence.text import STOP_WORDS, filed_words
 from deep_research.sources.documents.frequencies import Statistics, count, frequencies, languages_of
 from deep_research.state import Mention
@@ -77,7 +78,7 @@ Places = dict[tuple[int, int], str]  # the words of a text, from and to, that ma
 
 def _places(text: str, *, any_case: bool) -> Places:
     """What in a text may be a name that documents bear. With ``any_case`` it needs no capitals, as in a question."""
-    tokens = _WORD.findall(text)
+    tokens = _WORD.findall(unjoined(text))
     looked = [_looked_at(token) for token in tokens]
     keys = [word.key for word in looked]
     told = [0, *accumulate(word.tells for word in looked)]

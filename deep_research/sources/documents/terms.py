@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from deep_research.evidence.language import ENGLISH, STEMMED, stems_in
-from deep_research.evidence.plain import clean
+from deep_research.evidence.plain import clean, unjoined
 from deep_research.evidence.stemming import stemmed
 from deep_research.evidence.text import beginning
 from deep_research.sources.documents import unspaced
@@ -54,7 +54,7 @@ def query_terms(query: str) -> list[str]:
     Stop words are left out, unless there is nothing else. A run of an unspaced script gives its pairs of
     characters.
     """
-    found = [term for term in _terms(clean(query[:20_000])) if term.strip("_")]
+    found = [term for term in _terms(unjoined(clean(query[:20_000]))) if term.strip("_")]
     telling = [term for term in found if term.lower() not in STOP_WORDS]
     return list(islice(_few_of_each(telling or found), MAX_TERMS))
 
@@ -97,6 +97,7 @@ class Fields(NamedTuple):
 
 def fields(title: str, heading: str, body: str, language: str) -> Fields:
     """The same values for the same text always: the index has to be told them again to forget them."""
+    title, heading, body = map(unjoined, (title, heading, body))
     stems = pairs = None
     if language != ENGLISH:
         # The title counts twice, here too.
@@ -189,6 +190,7 @@ def _folded(text: str) -> list[str]:
     """The words of ``text`` in lower case and without accents, as the index has them before stemming."""
     if text.isascii():
         return _PART.findall(text.lower())
+    text = unjoined(text)
     text = _ACCENTS.sub("", unicodedata.normalize("NFD", unspaced.spaced(text)))
     part = _UNSPACED_PART if unspaced.HAS_STAND_IN.search(text) else _PART
     return part.findall(unicodedata.normalize("NFC", text).lower())

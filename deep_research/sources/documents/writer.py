@@ -11,6 +11,7 @@ from threading import Event
 from deep_research.evidence.language import ENGLISH, STEMMED, language_of
 from deep_research.evidence.names import borne
 from deep_research.evidence.passages import TARGET, passages
+from deep_research.evidence.plain import has_joiners
 from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.files import Skipped
 from deep_research.sources.documents.readers import Document
@@ -18,8 +19,8 @@ from deep_research.sources.documents.terms import fields, path_words
 
 _INTO_DOCUMENTS = """INTO documents (
     id, path, size, mtime_ns, title, published, snapshot_hash, text_bytes, first_passage, passages, why, language,
-    author, pages, text
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    author, unread, pages, text
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 # The words of texts that are short and in English, as most are: SQLite reads them from the rows it has been given. It is
 # one statement, which leaves the interpreter free from its beginning to its end.
 _WORDS_OF_ROWS = """INSERT INTO words (rowid, title, heading, body)
@@ -52,6 +53,7 @@ class IndexWriter:
         self._under_way: Future[object] | None = None
         self.added = self.changed = self.removed = 0
         self.skipped: list[Skipped] = []
+        self.partly: list[Skipped] = []  # documents of which something was not read
         (self._next_document,) = connection.execute(
             "SELECT coalesce(max(id), 0) + 1 FROM documents"
         ).fetchone()
@@ -98,7 +100,7 @@ class IndexWriter:
         day = published.isoformat() if published else None
         file = number, path, size, mtime_ns
         pages = " ".join(map(str, document.pages)) if document.pages else None
-        tail = (language, document.author, pages, text)
+        tail = (language, document.author, document.unread, pages, text)
         row = (*file, title, day, document.snapshot_hash, length, at, len(parts), None, *tail)
         if self._is_new(path):
             self._new.append(row)
@@ -111,7 +113,9 @@ class IndexWriter:
             self.changed += replaced
             self.added += not replaced
         # Most texts have nothing for the last two columns, and need not be asked passage by passage.
-        usual = language == ENGLISH and not (unspaced.occur_in(text) or unspaced.occur_in(title))
+        usual = language == ENGLISH and not any(
+            unspaced.occur_in(said) or has_joiners(said) for said in (text, title)
+        )
         by_rows = usual and len(text) <= _SHORT and "\0" not in text  # `substr` would end there
         for start, end, heading in parts:
             self._places.append((at, number, start, end, heading))
@@ -123,6 +127,8 @@ class IndexWriter:
                     else (at, *fields(title, heading, body, language))
                 )
             at += 1
+        if document.unread:
+            self.partly.append(Skipped(path, document.unread))
         self._path_words.append((number, path_words(path, published)))
         for name, surely in borne(title, text).items():
             self._names.append((name, number, surely))
@@ -138,7 +144,7 @@ class IndexWriter:
         """Holds a file that cannot be read, for the next look to pass it over; ``over`` is the limit of text that it
         went over, 0 if none."""
         self.insert(
-            (self._next_document, path, size, mtime_ns, "", None, "", over, 0, 0, why, "", "", None, "")
+            (self._next_document, path, size, mtime_ns, "", None, "", over, 0, 0, why, "", "", "", None, "")
         )
         self._next_document += 1
 

@@ -11,7 +11,7 @@ from deep_research.errors import ExtractionError
 from deep_research.evidence.copies import fingerprint
 from deep_research.sources.extract.document import Document
 
-_FINGERPRINT = 400  # characters at most
+_FINGERPRINT, _UNREAD = 400, 500  # characters at most
 
 
 def told(document: Document) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def document_of(answer: dict[str, Any]) -> Document:
         pages = tuple(answer["pages"])
         if not all(
             isinstance(answer[key], str)
-            for key in ("title", "text", "author", "snapshot_hash", "fingerprint")
+            for key in ("title", "text", "author", "unread", "snapshot_hash", "fingerprint")
         ):
             raise TypeError
         if not all(isinstance(page, int) and 0 <= page <= len(answer["text"]) for page in pages):
@@ -47,6 +47,7 @@ def document_of(answer: dict[str, Any]) -> Document:
             text=answer["text"],
             published=date.fromisoformat(day) if day else None,
             author=answer["author"],
+            unread=answer["unread"][:_UNREAD],
             language=str(language) if language else None,
             pages=pages,
             snapshot_hash=answer["snapshot_hash"],

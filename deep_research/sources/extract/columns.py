@@ -36,9 +36,11 @@ def in_columns(lines: Sequence[Line]) -> list[list[Line]]:
 
 
 def _pieces(line: Line) -> list[Line]:
-    return [replace(line, text=text, left=start, right=end, cells=()) for text, start, end in line.cells] or [
-        line
-    ]
+    """The cells of a line as lines. What has rooms stays a cell for now, as it may be two in a table of its column."""
+    return [
+        replace(line, text=cell.text, left=cell.start, right=cell.end, cells=(cell,) if cell.rooms else ())
+        for cell in line.cells
+    ] or [line]
 
 
 def _border(pieces: Sequence[Line]) -> float | None:

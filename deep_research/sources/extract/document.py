@@ -10,13 +10,15 @@ from datetime import date
 class Document:
     """A document that was read. ``text`` is NFC with ``\\n`` line ends, has no unseen characters and is never cut;
     ``pages`` are the code points of ``text`` at which its pages begin, empty for what has no pages; ``author`` is
-    empty when nobody says; ``language`` is an ISO 639-1 code, None when that is not clear; ``snapshot_hash`` is the
-    sha256 (hex) of the bytes it came from; ``fingerprint`` tells copies of its text, where an `Extractor` read it."""
+    empty when nobody says; ``unread`` tells what could not be read of it, and why, empty when it is whole; ``language``
+    is an ISO 639-1 code, None when that is not clear; ``snapshot_hash`` is the sha256 (hex) of the bytes it came from;
+    ``fingerprint`` tells copies of its text, where an `Extractor` read it."""
 
     title: str
     text: str
     published: date | None = None
     author: str = ""
+    unread: str = ""
     language: str | None = None
     pages: tuple[int, ...] = ()
     snapshot_hash: str = ""

@@ -12,7 +12,7 @@ from typing import Any
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract import docx_parts, zips
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.docx_numbers import Numbers
+from deep_research.sources.extract.docx_numbers import Numbers, numbering
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
@@ -27,6 +27,7 @@ _CONTENTS = re.compile(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECA
 _EAST_ASIAN = "\u2e80"  # from which letters on a word may be broken anywhere
 _CLOSING = ")]%”’\"'"  # what a paragraph without a stop may end in
 _MOST_DEPTH = 5  # tables in tables
+_MOST_STYLES = 10  # of which each is based on the next
 _MOST_ABOVE = 3  # blocks above the heading that is the title
 _FIRST = 2_000  # characters, in which a text says of what day it is
 _MOST_LINES = 30
@@ -70,7 +71,10 @@ def _check(raw: bytes) -> None:
 
 
 def _heading(blocks: list[tuple[str, str]]) -> str:
-    above = [block for block in blocks[: _MOST_ABOVE + 1] if block[0] == "heading"]
+    """The first heading, if it stands at the top; one with a number is one of several."""
+    above = [block for block in blocks[: _MOST_ABOVE + 1] if block[0] in ("heading", "part")][:1]
+    if above and above[0][0] == "part":
+        return ""
     return sane_title(above[0][1].lstrip("# ")) if above else ""
 
 
@@ -108,13 +112,16 @@ class _Reader:
         style = (paragraph.style.name if paragraph.style is not None else None) or ""
         level = _level(paragraph, style)
         # An empty one, or one of headings, counts all the same.
-        number = self._items.of(_list_of(paragraph), level) if level is not None else None
+        heading = _HEADING.match(style)
+        label = self._before_heading(paragraph) if heading else ""
+        number = self._items.of(_list_of(paragraph), level) if level is not None and not heading else None
         if not text:
             return
         if _CONTENTS.match(style):
             return
-        if heading := _HEADING.match(style):
-            yield "heading", f"{'#' * min(6, int(heading[1]))} {' '.join(text.split())}"
+        if heading:
+            marks, said = "#" * min(6, int(heading[1])), " ".join(text.split())
+            yield ("part", f"{marks} {label} {said}") if label else ("heading", f"{marks} {said}")
         elif style == "Title":
             yield "heading", f"# {' '.join(text.split())}"
         elif level is not None:
@@ -122,6 +129,16 @@ class _Reader:
             yield "item", f"{'  ' * min(level, 5)}{label} {' '.join(text.split())}"
         else:
             yield "", text
+
+    def _before_heading(self, paragraph: Any) -> str:
+        """The number of a heading as it is drawn, by what the paragraph says or else its style."""
+        own = numbering(paragraph._p.pPr)
+        style = paragraph.style
+        of_style = [found for found in map(numbering, _properties_of(style)) if found]
+        name = next((name for name, _ in filter(None, (own, *of_style)) if name), "")
+        linked = self._items.level_of(name, style.style_id)
+        levels = (own and own[1], linked, *(level for _, level in of_style), 0)
+        return self._items.drawn(name, next(level for level in levels if level is not None))
 
     def _notes_of(self, block: Any) -> Iterator[tuple[str, str]]:
         """The notes that a block refers to, behind it, as those of other paged texts."""
@@ -190,6 +207,15 @@ def _level(paragraph: Any, style: str) -> int | None:
     if named:
         return int(named[1] or 1) - 1
     return 0 if numbered else None
+
+
+def _properties_of(style: Any) -> Iterator[Any]:
+    """What a style says of its paragraphs, and what those say on which it is based."""
+    for _ in range(_MOST_STYLES):
+        if style is None:
+            return
+        yield style.element.pPr
+        style = getattr(style, "base_style", None)  # what is no style of paragraphs has none
 
 
 def _list_of(paragraph: Any) -> str:

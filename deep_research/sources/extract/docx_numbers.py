@@ -1,4 +1,4 @@
-"""The numbers that Word puts before the items of a list: they stand in no paragraph, but follow from a part of their
+"""The numbers that Word puts before items and headings: they stand in no paragraph, but follow from a part of their
 own."""
 
 from __future__ import annotations
@@ -10,18 +10,58 @@ from typing import Any
 from deep_research.sources.extract.docx_parts import W
 
 _PLAIN = re.compile(r"\(?%\d[.)]?")  # a number that stands alone
+_PLACE = re.compile(r"%([1-9])")
+_ROMAN = (("m", 1000), ("cm", 900), ("d", 500), ("cd", 400), ("c", 100), ("xc", 90), ("l", 50), ("xl", 40), ("x", 10),
+          ("ix", 9), ("v", 5), ("iv", 4), ("i", 1))  # fmt: skip
+_SILENT = ("none", "bullet")  # of a level that has no number of its own
+_LEVELS = 9  # that a list may have
+_LONGEST = 60  # characters of what stands before a heading
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """How a level is counted and drawn. ``text`` has ``%2`` for the number of the second level; ``after`` is the first
+    level over whose items it goes on counting, ``style`` that of the paragraphs that are of this level."""
+
+    start: int = 1
+    format: str = ""
+    text: str = ""
+    after: int = 0
+    is_decimal: bool = False
+    style: str = ""
 
 
 @dataclass(slots=True)
 class _List:
-    """Where each level begins to count, None for one of bullets or letters, and how far it has come."""
+    """The levels of a list, those that were told to begin anew from where, and how far each has come."""
 
-    starts: dict[int, int | None] = field(default_factory=dict)
+    levels: dict[int, _Level] = field(default_factory=dict)
+    anew: dict[int, int] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
+
+    def count(self, level: int) -> int:
+        """Word counts a level above that was left out as if it had been there."""
+        self.counts = {
+            at: count for at, count in self.counts.items() if at <= level or level >= self._level(at).after
+        }
+        for at in range(level):
+            self.counts.setdefault(at, self._start(at))
+        self.counts[level] = self.counts.get(level, self._start(level) - 1) + 1
+        return self.counts[level]
+
+    def begin_anew(self, starts: dict[int, int]) -> None:
+        self.anew |= starts
+        self.counts = {at: count for at, count in self.counts.items() if at not in starts}
+
+    def _start(self, at: int) -> int:
+        return self.anew.get(at, self._level(at).start)
+
+    def _level(self, at: int) -> _Level:
+        return self.levels.get(at) or _Level(after=at)
 
 
 class Numbers:
-    """Counts the items of a document, which are asked for in their order."""
+    """Counts the items and headings of a document, which are asked for in their order."""
 
     def __init__(self, document: Any) -> None:
         self._lists: dict[str, _List] = {}
@@ -35,19 +75,47 @@ class Numbers:
 
     def of(self, name: str, level: int) -> int | None:
         """The number of the next item of a list at a level; None where it has a bullet or a letter."""
-        if name not in self._known:
+        found = self._list(name, level)
+        if found is None:
+            return None
+        count, said = found.count(level), found.levels.get(level)
+        return count if said and said.format == "decimal" and _PLAIN.fullmatch(said.text) else None
+
+    def drawn(self, name: str, level: int) -> str:
+        """What stands before the next heading of a list at a level; empty where that is a bullet, or nothing."""
+        found = self._list(name, level)
+        if found is None:
+            return ""
+        found.count(level)
+        said = found.levels.get(level)
+        if said is None or said.format == "bullet":
+            return ""
+
+        def number(place: re.Match[str]) -> str:
+            at = int(place[1]) - 1
+            other = found.levels.get(at)
+            if other is None or other.format in _SILENT or at > level:
+                return ""
+            return _written(found.counts[at], "decimal" if said.is_decimal else other.format)
+
+        return " ".join(_PLACE.sub(number, said.text).split())[:_LONGEST]
+
+    def level_of(self, name: str, style: str) -> int | None:
+        """The level of a list that is that of all paragraphs of a style, if one is."""
+        found = self._lists.get(self._known.get(name, ("", {}))[0])
+        levels = found.levels.items() if found and style else ()
+        return next((at for at, level in levels if level.style == style), None)
+
+    def _list(self, name: str, level: int) -> _List | None:
+        """The list that counts for one of this name, begun anew where that is said; None where it has no such level."""
+        if name not in self._known or not 0 <= level < _LEVELS:
             return None
         counted_as, anew = self._known[name]
         found = self._lists.get(counted_as)
-        if found is None:
-            return None
-        if name not in self._begun:
+        if found is not None and name not in self._begun:
             self._begun.add(name)
-            found.counts |= {at: first - 1 for at, first in anew.items()}
-        start = found.starts.get(level)
-        found.counts = {at: count for at, count in found.counts.items() if at <= level}
-        found.counts[level] = found.counts.get(level, (1 if start is None else start) - 1) + 1
-        return None if start is None else found.counts[level]
+            found.begin_anew(anew)
+        return found
 
     def _learn(self, raw: bytes) -> None:
         from docx.oxml import parse_xml
@@ -65,9 +133,46 @@ class Numbers:
                 self._known[element.get(f"{W}numId", "")] = (_said(element, "abstractNumId"), anew)
 
 
-def _level(element: Any) -> tuple[int, int | None]:
-    is_number = _said(element, "numFmt") == "decimal" and _PLAIN.fullmatch(_said(element, "lvlText"))
-    return _number(element.get(f"{W}ilvl")), _number(_said(element, "start"), 1) if is_number else None
+def numbering(properties: Any) -> tuple[str, int | None] | None:
+    """The list, if it is named, and the level, if it is said, that properties of a paragraph or style tell."""
+    said = None if properties is None else properties.find(f"{W}numPr")
+    if said is None:
+        return None
+    level = _said(said, "ilvl")
+    return _said(said, "numId"), _number(level) if level else None
+
+
+def _level(element: Any) -> tuple[int, _Level]:
+    at = _number(element.get(f"{W}ilvl"))
+    return at, _Level(
+        start=_number(_said(element, "start"), 1),
+        format=_said(element, "numFmt"),
+        text=_said(element, "lvlText"),
+        after=_number(_said(element, "lvlRestart"), at),
+        is_decimal=element.find(f"{W}isLgl") is not None,
+        style=_said(element, "pStyle"),
+    )
+
+
+def _written(count: int, form: str) -> str:
+    """A number as Word draws it; in a form that is not known here, as a figure."""
+    if form in ("lowerRoman", "upperRoman") and 0 < count < 4000:
+        told = _roman(count)
+    elif form in ("lowerLetter", "upperLetter") and 0 < count <= 26 * 10:
+        told = chr(ord("a") + (count - 1) % 26) * ((count - 1) // 26 + 1)
+    elif form == "decimalZero":
+        told = f"{count:02}"
+    else:
+        told = str(count)
+    return told.upper() if form.startswith("upper") else told
+
+
+def _roman(count: int) -> str:
+    told = ""
+    for letters, worth in _ROMAN:
+        told += letters * (count // worth)
+        count %= worth
+    return told
 
 
 def _said(element: Any, name: str) -> str:

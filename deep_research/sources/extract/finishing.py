@@ -33,6 +33,7 @@ def finished(
     author: str = "",
     language: str | None = None,
     pages: tuple[int, ...] = (),
+    unread: str = "",
     max_text_bytes: int = MAX_TEXT_BYTES,
 ) -> Document:
     """The document of a ``text`` that is clean already. Raises `UnreadableError` when nothing in it can be read, and
@@ -51,6 +52,7 @@ def finished(
         text=text,
         published=published,
         author=one_line(clean(author), _AUTHOR_LENGTH),
+        unread=unread,
         language=language,
         pages=pages,
         snapshot_hash=hashlib.sha256(raw).hexdigest(),

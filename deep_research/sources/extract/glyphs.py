@@ -55,6 +55,7 @@ class Glyphs:
         self._types: dict[bytes, Type] = {}
         self._fonts: dict[bytes, Any] = {}
         self._box = self._pdfium.FS_RECTF()
+        self.unreadable = 0  # characters that stand for no letter, once the lines are known
 
     def __len__(self) -> int:
         return self._count
@@ -62,6 +63,7 @@ class Glyphs:
     def lines(self) -> list[Line]:
         """The lines in the order of the file, without what printers leave beside the page."""
         text = self._text() + "\n"
+        self.unreadable = text.count("\ufffd")
         found = chain.from_iterable(self._words(found, text[found.end()]) for found in _WORD.finditer(text))
         words = list(once(filter(self._is_shown, found)))
         return lines_of(words, self._mono_fonts(words))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from deep_research.sources.extract.typeset import GAP, NEAR, Cell, Line
+from deep_research.sources.extract.typeset import GAP, NEAR, Cell, Line, Room
 
 _SHORT = 3  # words
 _FEWEST = 6  # short lines, below which a page has headings and not tables
@@ -61,7 +61,7 @@ def _one_line(pieces: Sequence[Line]) -> Line:
         else:
             cells.append(cell)
     if len(pieces) == len(cells) == 1:
-        return main
+        return main if len(main.cells) > 1 else replace(main, cells=())
     text = with_label("   ".join(cell.text for cell in cells))
     return replace(
         main,
@@ -74,14 +74,22 @@ def _one_line(pieces: Sequence[Line]) -> Line:
 
 
 def _joined(before: Cell, cell: Cell) -> Cell:
-    return Cell(f"{before.text} {cell.text}", before.start, max(before.end, cell.end))
+    """Both as one cell, with room between them."""
+    words = before.text.count(" ") + 1
+    rooms = (
+        *before.rooms,
+        Room(words, before.end, cell.start),
+        *(room._replace(words=room.words + words) for room in cell.rooms),
+    )
+    return Cell(f"{before.text} {cell.text}", before.start, max(before.end, cell.end), rooms)
 
 
 def with_near_cells(lines: Sequence[Line]) -> list[Line]:
-    """The lines without the gaps that are hardly more than spaces, but where the lines around have white there too."""
+    """The lines with a gap wherever there is more room than a space and the lines around have white there too, and
+    without other gaps that are hardly more than spaces."""
     return [
-        _without_spaces(line, lines[max(0, at - _AROUND) : at + _AROUND + 1])
-        if any(_is_near(gap, line) for gap in pairwise(line.cells))
+        _cut_at_borders(line, lines[max(0, at - _AROUND) : at + _AROUND + 1])
+        if any(cell.rooms for cell in line.cells) or any(_is_near(gap, line) for gap in pairwise(line.cells))
         else line
         for at, line in enumerate(lines)
     ]
@@ -91,9 +99,10 @@ def _is_near(gap: tuple[Cell, Cell], line: Line) -> bool:
     return -_BACK * line.size < gap[1].start - gap[0].end <= GAP * line.size
 
 
-def _without_spaces(line: Line, around: Sequence[Line]) -> Line:
-    cells = [line.cells[0]]
-    for gap in pairwise(line.cells):
+def _cut_at_borders(line: Line, around: Sequence[Line]) -> Line:
+    every = [piece for cell in line.cells for piece in _cut(cell, line, around)]
+    cells = every[:1]
+    for gap in pairwise(every):
         if _is_near(gap, line) and not _is_border(gap, line, around):
             cells.append(_joined(cells.pop(), gap[1]))
         else:
@@ -101,30 +110,50 @@ def _without_spaces(line: Line, around: Sequence[Line]) -> Line:
     return replace(line, cells=tuple(cells) if len(cells) > 1 else ())
 
 
+def _cut(cell: Cell, line: Line, around: Sequence[Line]) -> list[Cell]:
+    """The cells that stand so near to each other that they were taken for one: the names of columns may, where what
+    stands below them is short."""
+    words = cell.text.split(" ")
+    pieces: list[Cell] = []
+    begun, start = 0, cell.start
+    for room in cell.rooms:
+        before = Cell(" ".join(words[begun : room.words]), start, room.start)
+        after = Cell(words[room.words], room.end, cell.end)
+        if _is_border((before, after), line, around):
+            pieces.append(before)
+            begun, start = room.words, room.end
+    rest = Cell(" ".join(words[begun:]), start, cell.end) if pieces else cell
+    return [*pieces, rest]
+
+
 def _is_row(line: Line) -> bool:
     return any(after.start - before.end > GAP * line.size for before, after in pairwise(line.cells))
 
 
 def _is_border(gap: tuple[Cell, Cell], line: Line, around: Sequence[Line]) -> bool:
-    """Whether enough rows have white there, and few lines text."""
-    start, end, text = gap[0].end, gap[1].start, gap[1].text
-    if not _is_row(line) or _NOTE.match(text):
+    """Whether enough rows have white there, and few lines text. Above the names of columns there may be prose: what lies
+    below is enough."""
+    if not _is_row(line) or _NOTE.match(gap[1].text):
         return False
     near = [
         other for other in around if other is not line and abs(other.base - line.base) < _AROUND * line.size
     ]
+    below = [other for other in near if other.base < line.base]
+    return any(_have_white(gap[0].end, gap[1].start, lines, line.size) for lines in (near, below))
+
+
+def _have_white(start: float, end: float, lines: Sequence[Line], size: float) -> bool:
     white = sum(
-        min(end, after.start) - max(start, before.end) > _WHITE * line.size
-        for other in filter(_is_row, near)
-        for before, after in pairwise(other.cells)
+        min(end, after.start) - max(start, before.end) > _WHITE * size
+        for line in filter(_is_row, lines)
+        for before, after in pairwise(line.cells)
     )
     middle = (start + end) / 2
     across = sum(
         any(
-            cell.start < middle < cell.end
-            for cell in other.cells or (Cell(other.text, other.left, other.right),)
+            cell.start < middle < cell.end for cell in line.cells or (Cell(line.text, line.left, line.right),)
         )
-        for other in near
+        for line in lines
     )
     return white >= _SUPPORT and white > across
 

@@ -9,7 +9,7 @@ from itertools import pairwise, product
 from typing import NamedTuple
 
 from deep_research.evidence.plain import clean
-from deep_research.sources.extract.typeset import GAP, NEAR, Cell, Line
+from deep_research.sources.extract.typeset import GAP, NEAR, Cell, Line, Room
 
 _SAME_PLACE = 0.1  # of the size: so far apart at least a word may be drawn again, to look bolder or shaded
 _TOUCHING = 0.15  # of the size: less than any space
@@ -19,6 +19,8 @@ _SMALLER = 0.85  # times the type beside it
 _BACK = 0.4  # of the size, by which what is drawn left of the word before may reach into it
 _SPACES = 3  # of a line, to know how wide they are
 _WIDER = 1.7  # times a space of the line
+_ROOM = 1.3  # times a space, from which on it is more than one
+_SPACE = 0.3  # of the size: how wide a space is where the line does not say
 _MOST_SPACES = 40  # in a row
 _EQUAL = 0.06  # of a gap, by which others may be wider
 _MONO_SHARE = 0.9  # of a line's characters: words of code stand in lines of prose
@@ -130,7 +132,10 @@ def _line(words: Sequence[Word], mono: Container[bytes]) -> Line:
     base = next(word.type_.base for word in words if word.type_.size == size)
     is_mono = sum(len(word.text) for word in words if word.type_.font in mono) >= _MONO_SHARE * sizes.total()
     is_turned = any(RIGHT_TO_LEFT.search(word.text) for word in words)
-    cells = _cells(_runs(words, size, GAP * size if is_mono else _near(words, size), is_turned))
+    usual = _usual_space(words, size)
+    near = min(GAP * size, max(NEAR * size, _WIDER * usual))
+    room = GAP * size if is_mono or is_turned else _ROOM * (usual or _SPACE * size)
+    cells = _cells(_runs(words, size, GAP * size if is_mono else near, is_turned), room)
     if is_mono:
         text = _set(words)
     elif is_turned or not cells:
@@ -141,12 +146,11 @@ def _line(words: Sequence[Word], mono: Container[bytes]) -> Line:
     return Line(text, size, left, base, is_mono, right, cells)
 
 
-def _near(words: Sequence[Word], size: float) -> float:
-    """What is farther apart than this may be two cells: it is more than the spaces of the line."""
+def _usual_space(words: Sequence[Word], size: float) -> float:
+    """How wide a space of the line is; 0 where there are too few to know."""
     gaps = [word.start - before.end for before, word in pairwise(words)]
     spaces = sorted(gap for gap in gaps if 0.0 < gap <= GAP * size)
-    usual = spaces[len(spaces) // 2] if len(spaces) >= _SPACES else 0.0
-    return min(GAP * size, max(NEAR * size, _WIDER * usual))
+    return spaces[len(spaces) // 2] if len(spaces) >= _SPACES else 0.0
 
 
 def _runs(words: Sequence[Word], size: float, gap: float, is_turned: bool) -> list[list[Word]]:
@@ -166,12 +170,23 @@ def _runs(words: Sequence[Word], size: float, gap: float, is_turned: bool) -> li
     return runs
 
 
-def _cells(runs: Sequence[Sequence[Word]]) -> tuple[Cell, ...]:
-    """The cells of a line from left to right, in whatever order they were drawn; none where it has but one."""
+def _cells(runs: Sequence[Sequence[Word]], room: float) -> tuple[Cell, ...]:
+    """The cells of a line from left to right, in whatever order they were drawn; none where it has but one. What is
+    wider than ``room`` within them is told."""
     if len(runs) < 2:
         return ()
     cells = [
-        Cell(_plain(run), min(word.start for word in run), max(word.end for word in run)) for run in runs
+        Cell(
+            _plain(run),
+            min(word.start for word in run),
+            max(word.end for word in run),
+            tuple(
+                Room(number, before.end, word.start)
+                for number, (before, word) in enumerate(pairwise(run), 1)
+                if word.start - before.end > room
+            ),
+        )
+        for run in runs
     ]
     if _is_stretched(cells):
         return ()

@@ -21,12 +21,15 @@ from deep_research.sources.extract.paragraphs import flowing, setting_of
 from deep_research.sources.extract.pdfium import File, opened
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.tabular import with_rows
-from deep_research.sources.extract.titling import sane_author, sane_title, title_on
+from deep_research.sources.extract.titling import sane_author, sane_title, title_of
 from deep_research.sources.extract.typeset import Line, as_prose, sizes_tell, typed, usual_size
+from deep_research.sources.extract.unread import unread_pages
 
 MAX_BYTES = 50_000_000
 MAX_PAGES = 500
 _TOO_LITTLE = 20  # characters a page, below which it is a picture of a page with a stamp on it
+_NO_TEXT = "no text layer: its pages are pictures; run it through text recognition"
+_NO_MAP = "its fonts do not say which letters they show; run it through text recognition"
 _MOST = 2  # characters for each byte of text there may be, as of drawn spaces and margins nothing stays
 
 
@@ -37,15 +40,17 @@ def read(raw: bytes, asked: Asked) -> Document:
     with opened(raw) as file:
         if file.count > MAX_PAGES:
             raise UnreadableError(f"a PDF of more than {MAX_PAGES} pages", limit="size")
-        pages = list(_pages(file, asked.max_text_bytes))
+        drawn = list(_pages(file, asked.max_text_bytes))
+        pages = [lines for lines, _ in drawn]
         # The day it says is that on which the file was made, which of an old report says nothing.
         title, author = sane_title(file.said("Title")), sane_author(file.said("Author"))
-        read_ = sum(map(_letters, pages))
+        read_, lost = sum(map(_letters, pages)), [_is_lost(*page) for page in drawn]
         # A short text may still be the whole of it.
         if read_ < _TOO_LITTLE * min(file.count, 3) and (not read_ or file.has_pictures(3)):
-            raise UnreadableError("no text layer: its pages are pictures; run it through text recognition")
+            raise UnreadableError(_NO_MAP if any(lost) else _NO_TEXT)
     if sum(map(_marks, pages)) > read_:
-        raise UnreadableError("its fonts do not say which letters they show; run it through text recognition")
+        raise UnreadableError(_NO_MAP)
+    unread = [number for number, is_lost in enumerate(lost, 1) if is_lost]
     pages = [[] if _marks(page) > _letters(page) else page for page in pages]
     pages = list(map(without_contents, typed(without_margins(pages))))
     every = [line for page in pages for line in page]
@@ -54,24 +59,26 @@ def read(raw: bytes, asked: Asked) -> Document:
     return finished(
         raw,
         asked.name,
-        title=title or title_on(next(filter(None, pages), []), usual, text),
+        title=title or title_of(pages, usual, tell, text),
         text=text,
         author=author,
         pages=starts,
+        unread=f"{unread_pages(unread, len(pages))}: {_NO_MAP}" if unread else "",
         max_text_bytes=asked.max_text_bytes,
     )
 
 
-def _pages(file: File, max_text_bytes: int) -> Iterator[list[Line]]:
-    """The lines of each page in the order of the file. Where that gives each cell of a table and each number of a list
-    a line of its own, as they lie on the page."""
+def _pages(file: File, max_text_bytes: int) -> Iterator[tuple[list[Line], int]]:
+    """The lines of each page in the order of the file, and how many letters there nobody can read. Where that gives
+    each cell of a table and each number of a list a line of its own, the lines are as they lie on the page."""
     left = _MOST * max_text_bytes
     for text, shown in file.texts():
         glyphs = Glyphs(text, shown)
         left -= len(glyphs)
         if left < 0:
             raise TooLongError(f"more than {max_text_bytes:,} bytes of text")
-        yield _in_order(glyphs.lines())
+        lines = glyphs.lines()
+        yield _in_order(lines), glyphs.unreadable
 
 
 def _letters(page: list[Line]) -> int:
@@ -79,8 +86,13 @@ def _letters(page: list[Line]) -> int:
 
 
 def _marks(page: list[Line]) -> int:
-    """How many letters on a page nobody can read, as the font does not say which they are."""
+    """How many letters in the lines of a page nobody can read, as the font does not say which they are."""
     return sum(line.text.count("\ufffd") for line in page)
+
+
+def _is_lost(page: list[Line], unreadable: int) -> bool:
+    """Whether nobody can read the most of a page. Lines without a letter are none; a few such signs are ornaments."""
+    return unreadable >= _TOO_LITTLE and unreadable > _letters(page)
 
 
 def _in_order(lines: list[Line]) -> list[Line]:

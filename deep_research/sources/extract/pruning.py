@@ -9,6 +9,7 @@ from lxml.html import HtmlElement
 
 from deep_research.sources.extract.hiding import hides
 from deep_research.sources.extract.votes import is_prose
+from deep_research.sources.extract.widgets import HEADINGS, drop_calls, drop_sign_ups
 
 _TAGS = ("script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "audio", "video",
          "nav", "dialog", "button", "select", "textarea", "input", "datalist")  # fmt: skip
@@ -49,14 +50,13 @@ _TOLD = re.compile(
     r"(?:^|[\s_-])(?:byline|dateline|pubdate|timestamp|date-published|published-date)(?=$|[\s_-])",
     re.IGNORECASE,
 )
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 # Of what stands in a heading only this is none of its words, and only beside others.
 _HEADING_MARKS = re.compile(
     r"(?:^|[\s_-])(?:headerlink|anchorjs|editsection|noprint|skip|jump|share|sharing|social|sr-only|visually-hidden|"
     r"screen-reader-text)(?=$|[\s_-])",
     re.IGNORECASE,
 )
-_ELEMENTS = 40  # one that holds so many is no heading
+_ELEMENTS = 40  # one that holds so many is no heading, and no frame around a day
 _NO_WORD = re.compile(r"[\W_]+")
 _BYLINE = 200  # characters
 _KEPT = frozenset(
@@ -73,6 +73,8 @@ def prune(tree: HtmlElement) -> list[HtmlElement]:
     if body is None:
         return []
     whole = len(body.text_content())
+    drop_sign_ups(body)
+    drop_calls(body)
     titled = {each for title in body.iter("h1") for each in title.iterancestors("article", "header", "main")}
     telling: list[HtmlElement] = []
     for element in list(body.iter("*")):
@@ -117,7 +119,7 @@ def unfold_headers(tree: HtmlElement, heading: HtmlElement | None) -> None:
     headers = [*every, *of_heading]
     outer = [each for each in headers if next(each.iterancestors("header"), None) is None]
     for header in outer:
-        kept = [each for each in header.iter("p", "div", *_HEADINGS) if _is_of_a_header(each)]
+        kept = [each for each in header.iter("p", "div", *HEADINGS) if _is_of_a_header(each)]
         if not kept and _is_of_a_header(header):
             header.tag = "p"
             continue
@@ -131,9 +133,9 @@ def unfold_headers(tree: HtmlElement, heading: HtmlElement | None) -> None:
 
 
 def _is_of_a_header(element: HtmlElement) -> bool:
-    if next(element.iterdescendants("p", "div", *_HEADINGS), None) is not None:
+    if next(element.iterdescendants("p", "div", *HEADINGS), None) is not None:
         return False
-    return element.tag in _HEADINGS or is_prose(" ".join(element.text_content().split()))
+    return element.tag in HEADINGS or is_prose(" ".join(element.text_content().split()))
 
 
 def drop_told(tree: HtmlElement, telling: list[HtmlElement]) -> None:
@@ -150,8 +152,11 @@ def _is_told(element: HtmlElement) -> bool:
         return True
     if element.tag == "time":  # not one in a sentence
         parent = element.getparent()
-        alone = len(element.text_content().strip()) == len(parent.text_content().strip())
-        return alone or parent.tag in ("article", "section", "main", "header")
+        if parent.tag in ("article", "section", "main", "header"):
+            return True
+        # Else each of many would be compared with all of them.
+        few = next(islice(parent.iterchildren(), _ELEMENTS, None), None) is None
+        return few and len(element.text_content().strip()) == len(parent.text_content().strip())
     return bool(_TOLD.search((element.get("class") or "")[:300])) and len(element.text_content()) < _BYLINE
 
 
@@ -181,9 +186,9 @@ def _is_in_a_listing(element: HtmlElement) -> bool:
 def _is_headline(element: HtmlElement) -> bool:
     """Whether it is words of a heading: the link to the table of contents that many manuals make of the whole of it,
     the button that unfolds a section. A button is no such thing any more then, for those who read on."""
-    if element.tag in _HEADINGS or (element.tag in _TAGS and element.tag != "button"):
+    if element.tag in HEADINGS or (element.tag in _TAGS and element.tag != "button"):
         return False
-    heading = next(element.iterancestors(*_HEADINGS), None)
+    heading = next(element.iterancestors(*HEADINGS), None)
     if heading is None or not _is_shown(element) or len(list(islice(heading.iter(), _ELEMENTS))) == _ELEMENTS:
         return False
     words = _NO_WORD.sub("", element.text_content())
@@ -212,7 +217,7 @@ def _is_named_so(element: HtmlElement) -> bool:
 
 def _is_section(element: HtmlElement, name: str) -> bool:
     """Whether it is named by its heading, as generators of manuals name sections: a text on sharing, say."""
-    heading = next(element.iter(*_HEADINGS), None)
+    heading = next(element.iter(*HEADINGS), None)
     if heading is None or _slug(heading.text_content()[:400]) != _slug(name):
         return False
     return _slug(name).count("-") > 1 or any(link.get("href") == f"#{name}" for link in heading.iter("a"))

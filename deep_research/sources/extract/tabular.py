@@ -9,6 +9,7 @@ from itertools import pairwise
 from statistics import median
 
 from deep_research.sources.extract import tables
+from deep_research.sources.extract.naming import NUMBER, put_under_names
 from deep_research.sources.extract.paragraphs import joined
 from deep_research.sources.extract.typeset import Cell, Line
 
@@ -37,7 +38,6 @@ _LABEL = re.compile(
 )
 _LEADERS = re.compile(r"\s*(?:\.\s?){4,}(?:[\divxlc]{1,6})?\Z")
 _DOTS = re.compile(r"\s*(?:\.\s?){2,}\Z")
-_NUMBER = re.compile(r"[-–+(]?[$€£]?\s?\d[\d.,\s]*%?\)?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def _parted(table: _Table) -> list[_Table]:
 def _may_be_table(lines: Sequence[Line]) -> bool:
     """Whether there are names of columns and figures, and not only heads that stand over several columns."""
     rows = [line.cells for line in lines if len(line.cells) > 2]
-    return len(rows) > 1 and sum(any(_NUMBER.match(cell.text) for cell in row) for row in rows) > 1
+    return len(rows) > 1 and sum(any(NUMBER.match(cell.text) for cell in row) for row in rows) > 1
 
 
 def _has_joint(line: Line, borders: Sequence[tuple[float, float]]) -> bool:
@@ -216,7 +216,11 @@ def _rows(table: _Table) -> list[Line]:
             rows.append(cells)
             begins.append(line)
         above = line
-    _put_under_names(rows)
+    columns: list[list[Cell]] = [[] for _ in range(len(table.borders) + 1)]
+    for line in lines:
+        for place, cell in _placed(line, table.borders):
+            columns[place].append(cell)
+    put_under_names(rows, columns, lines[0].size)
     told = list(tables.written([[_DOTS.sub("", cell) for cell in row] for row in rows]))
     extra = len(told) - len(rows)  # a row that says that the first is none of names
     return [
@@ -225,33 +229,15 @@ def _rows(table: _Table) -> list[Line]:
     ]
 
 
-def _put_under_names(rows: Sequence[list[str]]) -> None:
-    """Makes one column of two beside each other, one of names without figures and one of figures without a name: the
-    figures stand at the edge of a column in whose middle the name does."""
-    at = 1
-    while rows and at < len(rows[0]):
-        left, right = ([row[place] for row in rows] for place in (at - 1, at))
-        if _are_name_and_figures(left, right) or _are_name_and_figures(right, left):
-            for row in rows:
-                row[at - 1 : at + 1] = [row[at - 1] or row[at]]
-        else:
-            at += 1
-
-
-def _are_name_and_figures(names: Sequence[str], figures: Sequence[str]) -> bool:
-    """Whether all cells of the one column stand above all of the other, and only those are figures."""
-    begin = next((at for at, cell in enumerate(figures) if cell), 0)
-    told = [cell for cell in figures if cell]
-    return (
-        len(told) > 1
-        and any(names[:begin])
-        and not any(names[begin:])
-        and all(map(_NUMBER.match, told))
-        and not any(map(_NUMBER.match, names[:begin]))
-    )
-
-
 def _in_columns(line: Line, borders: Sequence[tuple[float, float]]) -> list[str]:
+    cells = [""] * (len(borders) + 1)
+    for place, cell in _placed(line, borders):
+        cells[place] = f"{cells[place]} {cell.text}" if cells[place] else cell.text
+    return cells
+
+
+def _placed(line: Line, borders: Sequence[tuple[float, float]]) -> Iterator[tuple[int, Cell]]:
+    """Its cells, each with the number of the column in which it stands."""
     told = line.cells or (Cell(line.text.strip(), line.left, line.right),)
     places = [_place(cell, borders) for cell in told]
     for at in range(len(told) - 1, 0, -1):
@@ -263,10 +249,7 @@ def _in_columns(line: Line, borders: Sequence[tuple[float, float]]) -> list[str]
             and places[at] + 1 < after
         ):
             places[at] += 1
-    cells = [""] * (len(borders) + 1)
-    for place, cell in zip(places, told, strict=True):
-        cells[place] = f"{cells[place]} {cell.text}" if cells[place] else cell.text
-    return cells
+    return zip(places, told, strict=True)
 
 
 def _place(cell: Cell, borders: Sequence[tuple[float, float]]) -> int:
@@ -286,7 +269,7 @@ def _may_be_next(cell: Cell, borders: Sequence[tuple[float, float]], place: int)
 
 def _is_rest(row: Sequence[str], cells: Sequence[str], step: float, size: float, usual: float) -> bool:
     """Whether a line is what did not fit into the row above."""
-    if any(b and _NUMBER.match(a) for a, b in zip(row, cells, strict=True)):
+    if any(b and NUMBER.match(a) for a, b in zip(row, cells, strict=True)):
         return False  # no number goes on in the next line
     if step > _LEADING * size:
         return False

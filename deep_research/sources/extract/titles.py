@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 
+from lxml import etree
 from lxml.html import HtmlElement
 
 from deep_research.sources.extract.webpage import without_site
@@ -16,7 +18,6 @@ _MUCH = 0.4  # of a title that a heading must be, to be one and not the name of 
 _MOST = 40  # headings that are looked at
 _LONGEST = 500  # characters of a title
 _LONG = 20  # characters; what is longer is no name of a site
-_IN_THE_TEXT = "//main//h1 | //article//h1 | //*[@role='main']//h1"
 
 
 def title_of_head(tree: HtmlElement) -> str:
@@ -30,7 +31,7 @@ def title_of_head(tree: HtmlElement) -> str:
 def heading(tree: HtmlElement, said: list[str]) -> tuple[HtmlElement | None, bool]:
     """The heading of the page, and whether it is one of the titles ``said`` in its head: else it is the first, rather
     in the main part than in what stands above it."""
-    found = tree.xpath(_IN_THE_TEXT)[:_MOST]
+    found = list(islice(_within(tree, ("main", "article"), "h1"), _MOST))
     every = list(islice(tree.iter("h1"), _MOST))
     titles = [title[:_LONGEST] for title in said if title]
     for among in (found, every):
@@ -39,8 +40,18 @@ def heading(tree: HtmlElement, said: list[str]) -> tuple[HtmlElement | None, boo
             return best, True
     if found:
         return found[0], False
-    under = tree.xpath("//main//h2 | //*[@role='main']//h2")
-    return (every[0] if every and not under else None), False
+    under = next(_within(tree, ("main",), "h2"), None)
+    return (every[0] if every and under is None else None), False
+
+
+def _within(tree: HtmlElement, outer: tuple[str, ...], tag: str) -> Iterator[HtmlElement]:
+    """The elements with a tag in the main part and in those with tags of ``outer``, each of which is gone through once:
+    articles stand in articles, and from each of them down it would take quadratic time."""
+    walk = etree.iterwalk(tree, events=("start",))
+    for _, element in walk:
+        if element.tag in outer or element.get("role") == "main":
+            yield from element.iterdescendants(tag)
+            walk.skip_subtree()
 
 
 def text_of(element: HtmlElement | None) -> str:

@@ -48,25 +48,37 @@ def sane_author(said: str) -> str:
     return "" if is_login or _NOT_AN_AUTHOR.search(said) else said
 
 
-def title_on(page: Sequence[Line], usual: float, text: str) -> str:
+def title_of(pages: Sequence[Sequence[Line]], usual: float, sizes_tell: bool, text: str) -> str:
     """The title on the first page of a ``text`` that is mostly set in the ``usual`` size: what stands there in the
-    largest type, else the first line, if that may be one."""
-    told = [line for line in page if line.text.strip()]
-    return sane_title(_largest(told, usual)) or _first(told, text)
+    largest type, else the first line, if that may be one. Behind a cover that cannot be read it is only what stands in
+    larger type than all of the text: other pages begin with a heading too, or in the midst of the text."""
+    told = [[line for line in page if line.text.strip()] for page in pages]
+    if told and told[0]:
+        return sane_title(_said(_largest(told[0], usual))) or _first(told[0], text)
+    title = _largest(next(filter(None, told), []), usual) if sizes_tell else []
+    as_large = sum(line.size >= title[0].size for page in told for line in page) if title else 0
+    return sane_title(_said(title)) if as_large == len(title) else ""
 
 
-def _largest(lines: Sequence[Line], usual: float) -> str:
+def _said(title: Sequence[Line]) -> str:
+    said = ""
+    for line in title:
+        said = joined(said, line.text.strip()) if said else line.text.strip()
+    return said if sum(map(str.isalpha, said)) >= _LEAST else ""
+
+
+def _largest(lines: Sequence[Line], usual: float) -> list[Line]:
+    """The lines at the head of a page that are set in its largest type."""
     top = sorted(lines, key=lambda line: -line.base)[:_TOP]
     largest = max(top, key=lambda line: line.size, default=Line(""))
     if not usual or largest.size < _LARGER * usual:
-        return ""
-    at = top.index(largest)
-    title = largest.text.strip()
-    for above, line in pairwise(top[at:]):
+        return []
+    title = [largest]
+    for above, line in pairwise(top[top.index(largest) :]):
         if line.size != largest.size or above.base - line.base > _STEP * line.size:
             break
-        title = joined(title, line.text.strip())
-    return title if sum(map(str.isalpha, title)) >= _LEAST else ""
+        title.append(line)
+    return title
 
 
 def _first(lines: Sequence[Line], text: str) -> str:

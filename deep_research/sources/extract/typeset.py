@@ -16,12 +16,22 @@ _USUAL_SHARE = 0.4  # of all characters, below which no size is the usual one
 _FEW, _FEW_SHARE = 6, 0.8  # sizes that most characters have; in scanned pages nearly each line has its own
 
 
+class Room(NamedTuple):
+    """What is wider than a space between two words of a cell: after how many of them, and from where to where."""
+
+    words: int
+    start: float
+    end: float
+
+
 class Cell(NamedTuple):
-    """A piece of a line between gaps, and where it begins and ends, in points."""
+    """A piece of a line between gaps, and where it begins and ends, in points. Its ``rooms`` are too narrow to say by
+    themselves that another cell begins there."""
 
     text: str
     start: float
     end: float
+    rooms: tuple[Room, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,6 +80,26 @@ def test_a_file_that_fails_is_skipped_with_its_reason_and_not_read_again(
     asyncio.run(corpus.aclose())
 
 
+def test_a_file_that_is_read_but_for_some_pages_is_noted_as_long_as_it_is_there(
+    root: Path, corpus: LocalCorpus
+) -> None:
+    page = "BT /F1 10 Tf 50 700 Td (%s) Tj ET"
+    told = [page % "the harbour was dredged to a depth of nine metres", page % "its wall is of granite"]
+    lost = [page % "THE LAMP WAS LIT AGAIN AT LAST", page % "IN THE SECOND YEAR OF THE STORM"]
+    (root / "x.pdf").write_bytes(made.without_capitals(told[0], *lost, told[1]))
+    (root / "y.pdf").write_bytes(made.report())
+    why = "pages 2 to 3: its fonts do not say which letters they show; run it through text recognition"
+    for _ in range(2):
+        assert corpus.prepare(max_age=-1).partly == (Skipped("x.pdf", why),)
+        assert corpus.notes == (f"A file was not read whole: x.pdf ({why}).",)
+    (root / "x.pdf").touch()
+    assert corpus.prepare(max_age=-1).partly == (Skipped("x.pdf", why),)
+    (root / "x.pdf").unlink()
+    corpus.prepare(max_age=-1)
+    assert corpus.notes == ()
+    asyncio.run(corpus.aclose())
+
+
 def test_many_files_keep_their_places(root: Path, corpus: LocalCorpus) -> None:
     for number in range(30):
         (root / f"t{number:02}.csv").write_text(f"name,level\nmarker{number:02},{number}\n")

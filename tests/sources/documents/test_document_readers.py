@@ -96,6 +96,16 @@ class TestAnyDocument:
     def test_characters_that_cannot_be_seen_are_removed(self, hidden: str, suffix: str) -> None:
         assert read(f"vis{hidden}ible words", f"a{suffix}").text == "visible words"
 
+    @pytest.mark.parametrize("suffix", SUFFIXES)
+    def test_joiners_that_a_script_needs_stay(self, suffix: str) -> None:
+        assert read("کشتی\u200cها در بندر", f"a{suffix}").text == "کشتی\u200cها در بندر"
+
+    def test_joiners_that_a_page_names_stay_where_a_script_needs_them(self) -> None:
+        assert (
+            read("<p>کشتی&zwnj;ها, har&zwnj;bours &#8203;here</p>", "a.html").text
+            == "کشتی\u200cها, harbours here"
+        )
+
     @pytest.mark.parametrize("end", ["\r\n", "\r", "\u2028", "\x0b", "\x85"])
     def test_line_ends_of_all_kinds_become_one(self, end: str) -> None:
         assert read(f"one{end}two", "a.txt").text == "one\ntwo"

@@ -61,6 +61,42 @@ def _escaped(text: str) -> str:
     return text.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
 
 
+def mapped(signs: dict[str, str]) -> tuple[bytes, tuple[bytes, ...]]:
+    """A font whose letters stand for others, and the map that says so."""
+    pairs = "\n".join(
+        f"<{ord(sign):02X}> <{letters.encode('utf-16-be').hex()}>" for sign, letters in signs.items()
+    )
+    told = (
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapType 2 def\n"
+        "1 begincodespacerange <00> <FF> endcodespacerange\n"
+        f"{len(signs)} beginbfchar {pairs} endbfchar endcmap end end"
+    )
+    return FONT.replace(b">>", b"/ToUnicode 6 0 R >>"), (stream(told.encode()),)
+
+
+def without_capitals(*drawn: str) -> bytes:
+    """A PDF of pages whose font does not say which letters its capitals are."""
+    font, (told,) = mapped(
+        {chr(code): "\0" if code < 97 else chr(code) for code in (*range(65, 91), *range(97, 123))}
+    )
+    kids = b" ".join(b"%d 0 R" % (7 + 2 * number) for number in range(len(drawn)))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(drawn)),
+        font,
+        b"<< >>",
+        b"<< >>",
+        told,
+    ]
+    for number, page in enumerate(drawn):
+        objects += [
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents %d 0 R "
+            b"/Resources << /Font << /F1 3 0 R >> >> >>" % (8 + 2 * number),
+            stream(page.encode("cp1252")),
+        ]
+    return pdf(objects)
+
+
 PAPER_LEFT = """
 1 Introduction
 Harbour walls age in ways that are seldom meas-

@@ -9,6 +9,7 @@ from typing import Any
 import docx
 from docx.oxml import parse_xml
 
+from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.reading import read
 
 _NAMES = (
@@ -191,14 +192,19 @@ def num(name: int, anew: int = 0) -> str:
 
 
 def of_list(numbering: bytes, *items: str) -> str:
+    return with_numbering(made(*items), numbering).text
+
+
+def with_numbering(document: Any, numbering: bytes) -> Document:
+    """What is read of a document with another part that says how its lists are numbered."""
     out = io.BytesIO()
-    made(*items).save(out)
+    document.save(out)
     copy = io.BytesIO()
     with zipfile.ZipFile(out) as archive, zipfile.ZipFile(copy, "w") as other:
         for entry in archive.infolist():
             data = numbering if entry.filename == "word/numbering.xml" else archive.read(entry)
             other.writestr(entry.filename, data)
-    return read(copy.getvalue(), "", "wall.docx", 10**6).text
+    return read(copy.getvalue(), "", "survey of 1931.docx", 10**6)
 
 
 def test_items_have_the_numbers_that_are_seen_before_them() -> None:
@@ -231,3 +237,70 @@ def test_an_empty_item_counts_and_a_list_may_begin_at_nothing() -> None:
         b'w:start w:val="1"', b'w:start w:val="0"'
     )
     assert of_list(from_nothing, item("Zero", 1), item("One", 1)).split("\n") == ["0. Zero", "1. One"]
+
+
+def heading(text: str, level: int, number: int | None = None, at: int = 0) -> str:
+    said = (
+        f'<w:numPr><w:ilvl w:val="{at}"/><w:numId w:val="{number}"/></w:numPr>' if number is not None else ""
+    )
+    return f'<w:p><w:pPr><w:pStyle w:val="Heading{level}"/>{said}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
+
+
+OUTLINE = (("decimal", "%1."), ("decimal", "%1.%2"), ("lowerLetter", "(%3)"))
+
+
+def test_headings_have_the_numbers_that_are_drawn_before_them() -> None:
+    blocks = [heading("Wall", 1, 3), heading("Scope", 2, 3, 1), heading("Depth", 2, 3, 1), heading("At noon", 3, 3, 2),
+              heading("Tides", 1, 3), heading("Scope", 2, 3, 1), heading("Sources", 1)]  # fmt: skip
+    assert of_list(numbered(*OUTLINE, nums=num(3)), *blocks).split("\n\n") == [
+        "# 1. Wall", "## 1.1 Scope", "## 1.2 Depth", "### (a) At noon", "# 2. Tides", "## 2.1 Scope", "# Sources"
+    ]  # fmt: skip
+
+
+def test_headings_are_numbered_by_their_styles_as_well() -> None:
+    """A style names the list, and the list which level is that of the style; in a paragraph 0 is no list."""
+    numbering = numbered(("upperRoman", "Part %1:"), ("decimal", "%1.%2."), nums=num(3))
+    for level in (1, 2):
+        lvl = f'<w:lvl w:ilvl="{level - 1}">'.encode()
+        numbering = numbering.replace(lvl, lvl + f'<w:pStyle w:val="Heading{level}"/>'.encode())
+    made_ = made(
+        *(heading(text, level) for text, level in (("Wall", 1), ("Depth", 2), ("Tides", 1))),
+        heading("Sources", 1, 0),
+    )
+    for name in ("Heading 1", "Heading 2"):
+        made_.styles[name].element.get_or_add_pPr().append(
+            parse_xml(f'<w:numPr {_NAMES}><w:numId w:val="3"/></w:numPr>')
+        )
+    assert with_numbering(made_, numbering).text.split("\n\n") == [
+        "# Part I: Wall", "## I.1. Depth", "# Part II: Tides", "# Sources"
+    ]  # fmt: skip
+
+
+def test_a_heading_below_one_that_was_left_out_counts_as_if_it_had_been_there() -> None:
+    blocks = [heading("Scope", 2, 3, 1), heading("Wall", 1, 3)]
+    found = of_list(numbered(*OUTLINE, nums=num(3)), *blocks)
+    assert found == "## 1.1 Scope\n\n# 2. Wall"
+
+
+def test_what_is_drawn_before_a_heading_may_be_legal_figures_or_go_on_over_chapters_or_be_nothing() -> None:
+    levels = (("upperRoman", "Article %1"), ("decimal", "%1.%2"), ("bullet", "\uf0b7"))
+    numbering = numbered(*levels, nums=num(3)).replace(
+        b'<w:lvlText w:val="%1.%2"/>', b'<w:lvlRestart w:val="0"/><w:isLgl/><w:lvlText w:val="%1.%2"/>'
+    )
+    blocks = [heading("Wall", 1, 3), heading("Scope", 2, 3, 1), heading("Tides", 1, 3), heading("Depth", 2, 3, 1),
+              heading("Seen", 3, 3, 2)]  # fmt: skip
+    assert of_list(numbering, *blocks).split("\n\n") == [
+        "# Article I Wall", "## 1.1 Scope", "# Article II Tides", "## 2.2 Depth", "### Seen"
+    ]  # fmt: skip
+
+
+def test_a_heading_with_a_number_is_not_the_title_of_the_document() -> None:
+    blocks = heading("Wall of Mole", 1, 3), paragraph("It stands.")
+    assert with_numbering(made(*blocks), numbered(*OUTLINE, nums=num(3))).title == "survey of 1931"
+
+
+def test_headings_of_lists_and_levels_that_there_are_not_are_read_without_a_number() -> None:
+    blocks = [heading("Wall", 1, 9), heading("Depth", 1, 3, 999_999), heading("Tides", 1, 3, 5)]
+    blocks.append(heading("Sources", 1, 3).replace('<w:numId w:val="3"/>', "<w:numId/>"))
+    found = of_list(numbered(*OUTLINE, nums=num(3)), *blocks)
+    assert found == "# Wall\n\n# Depth\n\n# Tides\n\n# Sources"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 from hostile import FONT, pdf, stream
-from made import Line, column, paged
+from made import Line, column, mapped, paged, without_capitals
 
+from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import TooLongError
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.unread import unread_pages
 
 PROSE = (
     "The harbour of Mole was dredged in 1931 to a depth of nine",
@@ -32,19 +34,6 @@ def text_of(drawn: str, *, font: bytes = FONT, page: bytes = b"", more: tuple[by
 
 def prose(top: float = 700, left: float = 50) -> str:
     return "\n".join(f"BT /F1 10 Tf {left} {top - 12 * n} Td ({line}) Tj ET" for n, line in enumerate(PROSE))
-
-
-def mapped(signs: dict[str, str]) -> tuple[bytes, tuple[bytes, ...]]:
-    """A font whose letters stand for others, and the map that says so."""
-    pairs = "\n".join(
-        f"<{ord(sign):02X}> <{letters.encode('utf-16-be').hex()}>" for sign, letters in signs.items()
-    )
-    told = (
-        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapType 2 def\n"
-        "1 begincodespacerange <00> <FF> endcodespacerange\n"
-        f"{len(signs)} beginbfchar {pairs} endbfchar endcmap end end"
-    )
-    return FONT.replace(b">>", b"/ToUnicode 6 0 R >>"), (stream(told.encode()),)
 
 
 def test_a_word_drawn_in_pieces_that_are_moved_together_or_apart_stays_whole() -> None:
@@ -278,34 +267,47 @@ def test_bullets_from_fonts_of_signs_begin_items(sign: str) -> None:
     assert text_of(f"{prose()}\n{items}", font=font, more=more).endswith("\n\n- granite\n- timber")
 
 
-def of_pages(*drawn: str) -> str:
-    """What is read of pages whose font has no letters for capitals."""
-    font, (told,) = mapped(
-        {chr(code): "\0" if code < 97 else chr(code) for code in (*range(65, 91), *range(97, 123))}
-    )
-    kids = b" ".join(b"%d 0 R" % (7 + 2 * number) for number in range(len(drawn)))
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(drawn)),
-        font,
-        b"<< >>",
-        b"<< >>",
-        told,
-    ]
-    for number, page in enumerate(drawn):
-        objects += [
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents %d 0 R "
-            b"/Resources << /Font << /F1 3 0 R >> >> >>" % (8 + 2 * number),
-            stream(page.encode("cp1252")),
-        ]
-    return read(pdf(objects), "application/pdf", "mole.pdf", 10**6).text
+def of_pages(*drawn: str) -> Document:
+    return read(without_capitals(*drawn), "application/pdf", "mole.pdf", 10**6)
 
 
 def test_a_page_of_letters_that_nobody_can_read_is_left_out() -> None:
     unread = prose().upper().replace("TJ", "Tj").replace("TD", "Td").replace("TF", "Tf")
     found = of_pages(prose(), unread, "BT /F1 10 Tf 50 700 Td (the wall has stood since then.) Tj ET")
-    assert found.startswith("�he harbour of �ole was dredged in 1931")
-    assert found.endswith("from the quarries of �enryn.\n\nthe wall has stood since then.")
+    assert found.text.startswith("�he harbour of �ole was dredged in 1931")
+    assert found.text.endswith("from the quarries of �enryn.\n\nthe wall has stood since then.")
+    assert (
+        found.unread
+        == "page 2: its fonts do not say which letters they show; run it through text recognition"
+    )
+
+
+def test_a_page_on_which_no_letter_at_all_can_be_read_is_said_to_be_unread() -> None:
+    unread = "BT /F1 10 Tf 50 700 Td (THE WALL HAS STOOD SINCE THEN) Tj ET"
+    assert of_pages(prose(), unread).unread.startswith("page 2: its fonts do not say")
+    with pytest.raises(UnreadableError, match="fonts do not say which letters"):
+        of_pages(unread)
+
+
+def test_ornaments_that_are_no_letters_are_not_missed() -> None:
+    assert of_pages(prose(), "BT /F1 10 Tf 50 700 Td (A B C) Tj ET").unread == ""
+
+
+def test_of_a_document_that_is_read_whole_nothing_is_said_to_be_unread() -> None:
+    assert of_pages(prose()).unread == ""
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ([3], "page 3"),
+        ([3, 4, 5], "pages 3 to 5"),
+        ([1, 3, 4, 9], "pages 1, 3 to 4 and 9"),
+        (list(range(1, 40, 2)), "20 of 60 pages"),
+    ],
+)
+def test_pages_that_were_not_read_are_named_if_they_are_few(numbers: list[int], said: str) -> None:
+    assert unread_pages(numbers, 60) == said
 
 
 def test_a_document_of_letters_that_nobody_can_read_is_none() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from time import process_time
 
+import pytest
+from lxml.html import document_fromstring
+
+from deep_research.sources.extract import pruning, titles
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.reading import read
 
@@ -56,3 +60,30 @@ def test_the_name_of_the_site_at_the_end_of_a_title_is_no_heading_of_the_text() 
     assert page("Walls - The Handbook of Harbours", "The Handbook of Harbours", "Walls").text.startswith(
         "# Walls\n"
     )
+
+
+def time_to_find_the_heading(headings: int) -> float:
+    """In so many articles, the first of them in each other. The shortest of some: others use the machine, too."""
+    deep = headings // 20  # deeper than 250 no tree is made
+    inner = "".join(f"<article><h1>Wall {number}</h1><p>Raised.</p></article>" for number in range(headings))
+    tree = document_fromstring(f"<html><body>{'<article>' * deep}{inner}</body></html>")
+    took = []
+    for _ in range(5):
+        begun = process_time()
+        assert titles.text_of(titles.heading(tree, ["The wall of Mole"])[0]) == "Wall 0"
+        took.append(process_time() - begun)
+    return min(took)
+
+
+def test_to_find_the_heading_among_articles_in_articles_takes_linear_time() -> None:
+    assert time_to_find_the_heading(4_000) < 10 * time_to_find_the_heading(1_000)
+
+
+def test_days_that_stand_beside_each_other_in_one_paragraph_take_linear_time() -> None:
+    def took(days: int) -> float:
+        tree = document_fromstring(f"<html><body><p>{'<time>12 May 1931</time>' * days}</p></body></html>")
+        begun = process_time()
+        pruning.drop_told(tree, [])
+        return process_time() - begun
+
+    assert min(took(8_000) for _ in range(3)) < 10 * min(took(2_000) for _ in range(3))

@@ -341,3 +341,76 @@ def test_a_column_of_marks_beside_an_empty_one_keeps_its_place() -> None:
     ]
     found = read(paged([[*column(50, 760, "\n".join(PROSE)), *lines]]), "application/pdf", "x.pdf", 10**6)
     assert found.text.endswith("Port | Open | Shut\nMole | x |\nPenryn | x |\nLooe | | x\nEllery | | x")
+
+
+def test_figures_without_a_name_beside_a_named_column_that_is_empty_stay_a_column() -> None:
+    """They are not level where they would be at its edge, or it would reach into the column before."""
+    rows = [("Mole", "1,312", "Ellery"), ("Penryn", "418", "Rame"), ("Looe", "9", "Rame")]
+    for name, right, head in (
+        (260, 220, "Port | | Remarks | County"),
+        (120, 260, "Port | Remarks | | County"),
+    ):
+        lines = row(600, "Port", "Remarks", "County", places=(50, name, 350)) + [
+            line
+            for n, cells in enumerate(rows, 1)
+            for line in row(600 - 14 * n, *cells, places=(50, right - 5 * len(cells[1]), 350))
+        ]
+        found = text_of_page(*column(50, 760, "\n".join(PROSE)), *lines)
+        assert head in found.split("\n")
+
+
+def test_where_names_stand_above_their_figures_none_is_put_above_others() -> None:
+    rows = [
+        ("Port", "Ships", "Lost"),
+        ("Mole", "312", "148"),
+        ("Penryn", "418", "198"),
+        ("Looe", "409", "100"),
+    ]
+    lines = [
+        line
+        for n, cells in enumerate(rows)
+        for line in row(600 - 14 * n, *cells, places=(50, 200, 300 if not n else 340))
+    ]
+    found = text_of_page(*column(50, 760, "\n".join(PROSE)), *lines)
+    assert found.split("\n\n")[1].startswith("Port | Ships | Lost |\nMole | 312 | | 148\n")
+
+
+def test_names_of_columns_that_stand_nearer_to_each_other_than_what_is_below_are_cut_there() -> None:
+    """With a space that is wider than those within the names."""
+    names = "Harbour", "Old fleet  New fleet", "Notes"
+    below = [("Mole", "9", "2", "dredged in 1931"), ("Penryn", "4", "-", "in two parts"), ("Looe", "7", "3", "dries out"),
+             ("Fowey", "1", "1", "deep at all tides")]  # fmt: skip
+    lines = [
+        *row(600, *names, places=(50, 150, 300)),
+        *(
+            line
+            for n, cells in enumerate(below, 1)
+            for line in row(600 - 14 * n, *cells, places=(50, 170, 220, 300))
+        ),
+    ]
+    found = text_of_page(*column(50, 760, "\n".join(PROSE)), *lines)
+    assert found.split("\n\n")[1].startswith(
+        "Harbour | Old fleet | New fleet | Notes\nMole | 9 | 2 | dredged in 1931\n"
+    )
+
+
+def test_near_names_of_columns_are_cut_in_a_column_of_a_page_too() -> None:
+    lines = "\n".join(f"{n} the outer wall was raised by two courses" for n in range(20))
+    below = [
+        ("Mole", "9", "2", "dredged"),
+        ("Penryn", "4", "-", "in two"),
+        ("Looe", "7", "3", "dries"),
+        ("Rame", "1", "1", "deep"),
+    ]
+    table = [
+        *row(640, "Port", "Old fleet  New fleet", "Notes", places=(320, 370, 490)),
+        *(
+            line
+            for n, cells in enumerate(below)
+            for line in row(626 - 14 * n, *cells, places=(320, 388, 440, 490))
+        ),
+    ]
+    right = [line for line in column(320, 760, lines) if not 560 < line.y < 660]
+    drawn = sorted([*column(50, 760, lines), *right, *table], key=lambda line: (-line.y, line.x))
+    found = text_of_page(*drawn)
+    assert "Port | Old fleet | New fleet | Notes\nMole | 9 | 2 | dredged\n" in found

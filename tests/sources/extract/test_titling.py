@@ -89,6 +89,27 @@ def test_a_line_that_comes_back_is_no_title() -> None:
     assert title_of([line for part in asked for line in part]) == "wall survey"
 
 
+COVER: list[Line] = []  # a picture
+
+
+@pytest.mark.parametrize("heading", ["It was raised again in 1952", "The inner wall"])
+def test_the_first_page_with_text_behind_a_cover_that_is_a_picture_gives_no_title(heading: str) -> None:
+    """Its first line is one of the text, its heading one of several."""
+    chapters = [[Line(50, 760, each, 16), *column(50, 700, PROSE)] for each in (heading, "The outer wall")]
+    for pages in ([COVER, *chapters], [COVER, column(50, 700, f"{heading}\n\n{PROSE}")]):
+        assert read(paged(pages), "application/pdf", "wall survey.pdf", 10**6).title == "wall survey"
+
+
+def test_a_title_behind_a_cover_that_is_a_picture_is_in_larger_type_than_all_other_text() -> None:
+    pages = [
+        COVER,
+        [Line(50, 700, "A Survey of Forty", 20), Line(50, 676, "Harbour Walls", 20), Line(50, 640, "Ines Okafor", 12)],
+        [Line(50, 760, "The outer wall", 16), *column(50, 700, PROSE)],
+    ]  # fmt: skip
+    found = read(paged(pages), "application/pdf", "wall survey.pdf", 10**6)
+    assert found.title == "A Survey of Forty Harbour Walls"
+
+
 def word(*lines: str, heading: int = -1, title: str = "", created: date = date(2023, 5, 15)) -> Document:
     made = docx.Document()
     made.core_properties.title = title

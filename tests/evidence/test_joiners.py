@@ -1,0 +1,127 @@
+"""Joiners (U+200C, U+200D): scripts that need them keep them, nothing is hidden with them, and what is written with and
+without them is found and verified as one."""
+
+from __future__ import annotations
+
+import asyncio
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deep_research.evidence.citations import locate
+from deep_research.evidence.copies import copied, fingerprint
+from deep_research.evidence.matching import matching
+from deep_research.evidence.names import key
+from deep_research.evidence.plain import clean, unjoined
+from deep_research.evidence.ranking import TermScanner
+from deep_research.evidence.text import StemFinder, distinct_words, folded, stem, words
+from deep_research.sources.documents import LocalCorpus
+from deep_research.sources.documents.terms import Cover, query_terms
+from deep_research.sources.search.base import SearchRequest
+from deep_research.state.identity import finding_id
+
+APART, JOIN = "\u200c", "\u200d"
+PERSIAN = f"کشتی{APART}ها در بندر می{APART}مانند"  # the ships stay in the harbour
+WORD, PLAIN_WORD = f"کشتی{APART}ها", "کشتیها"
+BENGALI = f"র{JOIN}\u09cdযাব"  # with a joiner before the mark that takes the vowel
+SINHALA = f"ශ\u0dca{JOIN}රී"
+KANNADA = f"ಸಾಫ್ಟ್{APART}ವೇರ್"
+MALAYALAM = f"അവന\u0d4d{JOIN} വന്നു"  # at the end of a word
+
+
+@pytest.mark.parametrize("text", [PERSIAN, BENGALI, SINHALA, KANNADA, MALAYALAM])
+def test_joiners_stay_where_letters_take_another_form_for_them(text: str) -> None:
+    assert clean(text) == unicodedata.normalize("NFC", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (f"har{APART}bour{JOIN}s", "harbours"),  # no script that has use for them
+        (f"1{APART}2 و{APART} {APART}ب", "12 و ب"),  # no letter on one side
+        (f"کشتی{APART * 9}ها", WORD),  # one does what nine do
+        (f"کشتی{APART}{JOIN}{APART}ها", WORD),
+        (f"کشتی\u200b{APART}\u2060ها", WORD),
+        (f"ک{JOIN}ش", "کش"),
+        (f"क{APART}ख क{JOIN}ख", "कख कख"),  # where no vowel is taken
+        (f"क\u094d{APART} ख", "क\u094d ख"),
+        (f"👩{JOIN}🚀 {APART}{JOIN * 40}", "👩🚀 "),
+    ],
+)
+def test_joiners_that_nobody_sees_are_removed(text: str, kept: str) -> None:
+    assert clean(text) == kept
+
+
+@given(st.text(st.sampled_from(f"aک1\u064e\u094dक {APART}{JOIN}\u200b"), max_size=30))
+def test_a_clean_text_is_clean_and_has_at_most_one_joiner_for_each_letter_or_mark(text: str) -> None:
+    once = clean(text)
+    assert clean(once) == once
+    assert 2 * (len(once) - len(unjoined(once))) <= len(once)
+    assert not any(pair in once for pair in (APART * 2, APART + JOIN, JOIN + APART, JOIN * 2))
+
+
+def test_a_word_with_a_joiner_is_one_word_and_the_same_without() -> None:
+    assert words(PERSIAN) == [WORD, "در", "بندر", f"می{APART}مانند"]
+    assert folded(WORD) == PLAIN_WORD
+    assert stem(WORD) == stem(PLAIN_WORD)
+    assert distinct_words(PERSIAN) == distinct_words(unjoined(PERSIAN))
+    assert key(WORD) == key(PLAIN_WORD)
+    assert finding_id(PERSIAN) == finding_id(unjoined(PERSIAN))
+
+
+@pytest.mark.parametrize("asked", [WORD, PLAIN_WORD])
+@pytest.mark.parametrize("text", [PERSIAN, unjoined(PERSIAN)])
+def test_what_is_asked_is_found_in_a_text_with_and_without_joiners(asked: str, text: str) -> None:
+    text = f"بندر. {text}"
+    assert StemFinder([stem(asked)])(text) == {stem(asked)}
+    assert list(TermScanner([asked]).hits(text)) == [(6, stem(asked))]
+    assert matching(asked, text)[1] == 1.0
+    assert Cover(dict.fromkeys(query_terms(asked), 1.0)).share(text) == 1.0
+
+
+@pytest.mark.parametrize("quote", [PERSIAN, unjoined(PERSIAN), f"کشتی{APART}ها  در بندر میمانند"])
+@pytest.mark.parametrize("source", [PERSIAN, unjoined(PERSIAN)])
+def test_a_quote_is_verified_with_and_without_joiners(quote: str, source: str) -> None:
+    text = f"بندر. {source}."
+    found = locate(quote, text, source_id="s", content_hash="h")
+    assert found is not None
+    assert found.quote == source == text[found.start : found.end]
+
+
+def test_joiners_alone_are_no_quote() -> None:
+    assert locate(APART, PERSIAN, source_id="s", content_hash="h") is None
+    assert locate(f"{APART} ", "text", source_id="s", content_hash="h") is None
+
+
+def test_a_copy_without_joiners_is_a_copy() -> None:
+    text = " ".join(
+        f"{PERSIAN} {unicodedata.normalize('NFC', chr(0x628 + n % 20) * 3)}{n}" for n in range(60)
+    )
+    assert copied(fingerprint(text), fingerprint(unjoined(text)))
+
+
+@pytest.mark.parametrize("asked", [WORD, PLAIN_WORD])
+def test_a_corpus_finds_documents_with_and_without_joiners_and_forgets_them(
+    tmp_path: Path, asked: str
+) -> None:
+    root = tmp_path / "docs"
+    root.mkdir()
+    (root / "with.txt").write_text(f"{PERSIAN}\n")
+    (root / "without.txt").write_text(f"{unjoined(PERSIAN)}\n")
+    (root / "other.txt").write_text("The wall of the harbour is of granite.\n")
+    corpus = LocalCorpus(root, data_dir=tmp_path / "data")
+
+    async def found() -> dict[str, str | None]:
+        results = await corpus.search(SearchRequest(query=asked, limit=5))
+        return {result.address: result.text for result in results}
+
+    try:
+        assert asyncio.run(found()) == {"with.txt": PERSIAN, "without.txt": unjoined(PERSIAN)}
+        (root / "with.txt").write_text("Of something else.\n")
+        corpus.prepare(max_age=-1)
+        assert set(asyncio.run(found())) == {"without.txt"}
+    finally:
+        asyncio.run(corpus.aclose())
