@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TypeVar
 
-from deep_research.evidence.stemming import stemmed
-
 from deep_research.evidence.plain import unjoined
+from deep_research.evidence.stemming import stemmed
 
 WORD = re.compile(r"\w+(?:['’\u200c\u200d]\w+)*")  # joiners stand within words
 _MARKUP = re.compile(r"</?[A-Za-z!][^>]{0,200}>|\b(?:https?|ftp)://\S+|[*_`#\[\]()]{2,}")
