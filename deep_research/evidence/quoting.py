@@ -20,6 +20,7 @@ from deep_research.evidence.expecting import (
     YES_OR_NO,
     expected_answer,
     fits,
+    is_count,
     stands_apart,
 )
 from deep_research.evidence.fragments import ITEM_MARK, flows, follows, is_enough, is_scrap, is_statement
@@ -134,6 +135,11 @@ class _Told:
         text, spans, under = self.text, self.spans, self.under
         held = [stems_of(text[s.start : s.end]) for s in spans]
         fitting = [self._fits(place, expected) for place in range(len(spans))]
+        if is_count(expected):
+            own_words = weights.keys() - context
+            fitting = [
+                fit and not own_words.isdisjoint(said) for fit, said in zip(fitting, held, strict=True)
+            ]
         apart = stands_apart(expected)
         total = sum(weights.values())
         reasons = expected is not None and expected.pattern == REASON
@@ -229,6 +235,14 @@ class _Told:
         if not place or self.under[place - 1] != self.under[place]:
             return None
         return place - 1 if self._is_next(place) else None
+
+
+def fits_beside(expected: re.Pattern[str] | None, text: str, wanted: Set[str]) -> bool:
+    """Whether a quote holds what is expected; a number of things only in a sentence with one of the ``wanted`` stems."""
+    if not is_count(expected):
+        return fits(expected, text)
+    told = (text[span.start : span.end] for span in sentences(text))
+    return any(fits(expected, said) and not wanted.isdisjoint(stems_of(said)) for said in told)
 
 
 def _units(text: str, span: Span) -> Iterator[Span]:

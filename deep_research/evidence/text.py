@@ -29,7 +29,7 @@ NEGATIONS = frozenset(
 # Words that say what kind of answer is wanted, not what it is about.
 ASKING_WORDS = frozenset(
     WORD.findall(
-        """answer compare compared comparison difference describe explain happen happened kind kinds long man many
+        """answer compare compared comparison difference describe explain happen happened happens kind kinds long man many
         mean name named names number person people place purpose reason several sort thing found missing things times type
         types way ways woman work works year years"""
     )

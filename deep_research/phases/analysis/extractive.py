@@ -30,7 +30,7 @@ from deep_research.evidence.question import (
     kind_of,
     parts,
 )
-from deep_research.evidence.quoting import best_quote, weight_of
+from deep_research.evidence.quoting import best_quote, fits_beside, weight_of
 from deep_research.evidence.ranking import Passage, TermScanner, rarities, scan, stems_of
 from deep_research.evidence.reading import in_its_place
 from deep_research.evidence.rows import unlabelled
@@ -46,6 +46,10 @@ from deep_research.evidence.text import (
 )
 from deep_research.phases.analysis.aspects import Aspect, Batch, aspects_of, decades, said_above, times
 from deep_research.phases.analysis.broad import broad_findings
+from deep_research.phases.analysis.collected import collected
+from deep_research.phases.analysis.columns import beside, columns
+from deep_research.phases.analysis.defaulting import default_of
+from deep_research.phases.analysis.defined import says_what, with_definitions
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedQuote,
@@ -55,6 +59,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
     reworded,
 )
+from deep_research.phases.analysis.happened import told_otherwise
 from deep_research.phases.analysis.outdone import Said, is_narrow, outdone, term_in, wants_a_value
 from deep_research.phases.analysis.overview import overview_findings
 from deep_research.phases.analysis.relevance import promise, relevance
@@ -135,13 +140,21 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
         )
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
     batch = Batch(handoff, found, titles, times(question, rarity), phrases(handoff.original_query))
+    what = default_of(handoff) or says_what(handoff) or told_otherwise(handoff)
     findings = _spread(
-        finding for aspect in aspects for finding in _answers(aspect, times(aspect.weights, rarity), batch)
+        with_definitions(
+            what, (f for aspect in aspects for f in _answers(aspect, times(aspect.weights, rarity), batch))
+        )
     )
-    told = looked_up(handoff)
-    findings = [*findings, *(row for row in told if all(row.content != f.content for f in findings))]
-    findings = with_rows(handoff, findings)
-    if not _asks_something(handoff.original_query) or not (told or _answered(findings, batch)):
+    if told := columns(handoff):
+        findings = beside(told, findings)
+    elif told := collected(handoff, found):
+        findings = told
+    else:
+        told = looked_up(handoff)
+        rows = {row.content for row in told}
+        findings = with_rows(handoff, [*(f for f in findings if f.content not in rows), *told])
+    if not _asks_something(handoff.original_query) or not (told or what or _answered(findings, batch)):
         findings = []
     return AnalyzerOutput(
         findings=tuple(findings),
@@ -265,7 +278,8 @@ def _draw(
         sub_query_id=aspect.id,
         relevance=round(
             relevance(aspect, weights, own | context, source.title, text, batch, described=described)
-            + FITTING * (fits(expected, text) or (expected is TO_DO and described))
+            + FITTING
+            * (fits_beside(expected, text, weights.keys() - context) or (expected is TO_DO and described))
             + ANNOUNCED * announced
             - ROW_PENALTY * (" | " in text)
             - LEANING * leans

@@ -20,6 +20,7 @@ from deep_research.phases.base import off_loop
 from deep_research.phases.synthesis.comparing import BOTH, by_side, introduction, measure, side_by_side
 from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
+from deep_research.phases.synthesis.listing import one_by_one
 from deep_research.phases.synthesis.paragraphs import paragraphs
 from deep_research.phases.synthesis.statements import Statement, says_nothing, statements, within
 from deep_research.phases.synthesis.tabling import retabled
@@ -65,7 +66,11 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     told, withdrawn = _sound(left or every, handoff.sources)
     if told is not withdrawn:
         told = _near(handoff, told)
-    whole, rows = retabled(told, {source.id: source.title for source in handoff.sources})
+    titles = {source.id: source.title for source in handoff.sources}
+    lines, items = one_by_one(told, titles)
+    if items:
+        told, shown = [s for s in told if not any(s is item for item in items)], [*shown, *items]
+    whole, rows = retabled(told, titles)
     if 0 < len(rows) < len(told):
         told = [s for s in told if not any(s is row for row in rows)]
         tables, shown = [*tables, *whole], [*shown, *rows]
@@ -88,7 +93,15 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         blocks.append(f"*{notice}*")
     if told and withdrawn is told:
         blocks.append(f"*{ALL_WITHDRAWN}*")
-    blocks += ["## Summary", *_missing(handoff, [*told, *shown]), *summary, *beside, *sections]
+    blocks += [
+        "## Summary",
+        *_missing(handoff, [*told, *shown]),
+        *_no_total(handoff, rows),
+        *lines,
+        *summary,
+        *beside,
+        *sections,
+    ]
     if withdrawn and withdrawn is not told:
         blocks += [f"## {WITHDRAWN}", *paragraphs(within(max(0, handoff.words // 4), withdrawn))]
     debris = sum(map(says_nothing, handoff.findings))
@@ -102,6 +115,12 @@ def _missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     if not kind or not told or any(fits(expected, statement.finding.content) for statement in told):
         return []
     return [f"*No {kind} was found, as the question asks for. What comes nearest:*"]
+
+
+def _no_total(handoff: SynthesizerInput, rows: Sequence[Statement]) -> list[str]:
+    """What a reader of a table should know who asked for one number."""
+    counted = len(rows) > 1 and wanted(handoff.original_query) == "number"
+    return ["*No total was found. The numbers of each:*"] if counted else []
 
 
 def _sound(told: list[Statement], sources: Sequence[Source]) -> tuple[list[Statement], list[Statement]]:

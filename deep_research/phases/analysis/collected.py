@@ -1,0 +1,83 @@
+"""Findings for a list that no source has: from each source what it says of its own thing. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from deep_research.evidence.debris import is_debris
+from deep_research.evidence.fragments import is_statement
+from deep_research.evidence.listing import COLLECTED, Listed, listed, told_of
+from deep_research.evidence.ranking import Passage, stems_of
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
+from deep_research.phases.analysis.spans import finding_at
+from deep_research.state import Span
+
+RELEVANCE = 0.9
+LESS = 0.001  # from one finding to the next
+LEAST = 2  # sources, for a list of what they say
+SELECTIVE = 0.5  # of the sources at most have a name that tells what is meant by itself
+ENTRIES = 3  # from which several sentences of one source are entries of its list
+MOST = 24
+MAX_CHARS = 320
+INTRODUCTION = 600  # characters with which a source says what it is about
+
+
+def collected(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[AnalyzedFinding]:
+    """The findings in the order of the sources; none where fewer than a few things are told of."""
+    wanted = listed(handoff.original_query)
+    if wanted is None:
+        return []
+    bound = _binds(wanted, handoff)
+    told: dict[int, list[Span]] = {}
+    for passage in found:
+        for span in told_of(handoff.sources[passage.source].content, passage.span, wanted):
+            if _reads(handoff, passage.source, span) and _is_of_kind(
+                handoff, passage.source, span, wanted, bound
+            ):
+                told.setdefault(passage.source, []).append(span)
+    if len(told) < LEAST:
+        return []
+    spans = [(source, span) for source in sorted(told) for span in _of_source(handoff, source, told[source])]
+    return [
+        finding_at(
+            handoff,
+            handoff.sources[source],
+            span.start,
+            span.end,
+            RELEVANCE - LESS * place,
+            category=COLLECTED,
+        )
+        for place, (source, span) in enumerate(spans[:MOST])
+    ]
+
+
+def _of_source(handoff: AnalyzerInput, source: int, spans: Sequence[Span]) -> Iterator[Span]:
+    """Entries all, of a text the first."""
+    text = handoff.sources[source].content
+    distinct = sorted({(span.start, span.end) for span in spans})
+    items = [span for span in distinct if text[max(0, span[0] - 2) : span[0]].strip() in ("-", "*")]
+    for start, end in items if len(items) >= ENTRIES else distinct[:1]:
+        yield Span(start=start, end=end)
+
+
+def _reads(handoff: AnalyzerInput, source: int, span: Span) -> bool:
+    text = handoff.sources[source].content
+    said = text[span.start : span.end]
+    return len(said) <= MAX_CHARS and is_statement(text, span) and not is_debris(said)
+
+
+def _binds(wanted: Listed, handoff: AnalyzerInput) -> bool:
+    """Whether a year or a name of the question tells by itself what is meant, being no name of all that was found."""
+    held = Counter(term for source in handoff.sources for term in wanted.names & stems_of(source.content))
+    return wanted.year is not None or any(
+        held[name] <= SELECTIVE * len(handoff.sources) for name in wanted.names
+    )
+
+
+def _is_of_kind(handoff: AnalyzerInput, source: int, span: Span, wanted: Listed, bound: bool) -> bool:
+    """Whether what a sentence speaks of is of the kind: that is in it, in its title, or in how its source begins;
+    anywhere in that where the question is ``bound``."""
+    given = handoff.sources[source]
+    near = stems_of(given.content[span.start : span.end]) | stems_of(given.title)
+    return wanted.kind <= near | stems_of(given.content if bound else given.content[:INTRODUCTION])
