@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from deep_research.evidence.contrasting import setting_apart
 from deep_research.evidence.counting import COUNTED, UNIT
 from deep_research.evidence.question import WHEN, QuestionKind, compared, kind_of
 from deep_research.evidence.text import DECADE, stem
@@ -36,9 +37,7 @@ _CLOSED = re.compile(
     r"\s*(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|may|must)\s+(?!\w+ (?:or)\b)",
     re.IGNORECASE,
 )
-_SETS_APART = (
-    r"(?is)(?=.*\b(?:than|unlike|whereas|while|instead|both|differ\w*|similar\w*|rather|same|but|contrast)\b)"
-)
+_SAYS_YES = re.compile(r"\b(?:says?|said|answer is|answered) (?:yes|no)\b", re.IGNORECASE)
 YES_OR_NO = re.compile(r"(?:Yes|No)\b(?=[.,:;!—–-])")
 _EXPECTED = tuple(
     (re.compile(rf"\b(?:{asking})\b", re.IGNORECASE), re.compile(answer))
@@ -99,7 +98,7 @@ def expected_answer(query: str) -> re.Pattern[str] | None:
     if decade := DECADE.search(query):
         return re.compile(rf"\b{decade.group()[:3]}\d\b")
     if sides := compared(query):
-        return re.compile(_SETS_APART + "".join(rf"(?=.*\b{re.escape(_root(side))})" for side in sides))
+        return setting_apart(sides)
     if kind_of(query) is QuestionKind.HOW_TO:
         return TO_DO
     found = next((answer for asking, answer in _EXPECTED if asking.search(query)), None)
@@ -146,15 +145,11 @@ def wanted(query: str) -> str:
     return next((_KINDS[place] for place, (asking, _) in enumerate(_EXPECTED) if asking.search(query)), "")
 
 
-def _root(side: str) -> str:
-    """How all forms of a name in lower case begin."""
-    return side if side[:1].isupper() else side.removesuffix("s")
-
-
 def fits(expected: re.Pattern[str] | None, text: str) -> bool:
     """Whether a text holds what is expected; "Yes" or "No" only where a sentence opens with it."""
     if expected is YES_OR_NO:
-        return any(YES_OR_NO.match(text, place) for place in (0, text.find("? ") + 2, text.find("?\n") + 2))
+        places = (0, text.find("? ") + 2, text.find("?\n") + 2)
+        return any(YES_OR_NO.match(text, place) for place in places) or _SAYS_YES.search(text) is not None
     return expected is not None and expected is not EXPLAINED and expected.search(text) is not None
 
 

@@ -260,6 +260,14 @@ def identifiers(question: str) -> tuple[str, ...]:
     return tuple(match.group().removesuffix(")") for match in _IDENTIFIER.finditer(question))
 
 
+def fractions(question: str) -> list[re.Pattern[str]]:
+    """How the numbers with a point stand in a text that a question has, such as the version 1.0."""
+    return [
+        re.compile(rf"(?<![\w.]){re.escape(number)}(?:\.0)?(?![\w]|\.\d)")
+        for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)+(?!\w)", question)
+    ]
+
+
 def doings(text: str) -> set[str]:
     """The stems of a text's words, of the parts of what programs call something, and of what a doer does: a
     ``DictReader`` reads."""

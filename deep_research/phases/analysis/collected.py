@@ -20,6 +20,7 @@ SELECTIVE = 0.5  # of the sources at most have a name that tells what is meant b
 ENTRIES = 3  # from which several sentences of one source are entries of its list
 MOST = 24
 MAX_CHARS = 320
+LONG = 40_000  # characters of a source
 INTRODUCTION = 600  # characters with which a source says what it is about
 
 
@@ -30,12 +31,10 @@ def collected(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[Analyzed
         return []
     bound = _binds(wanted, handoff)
     told: dict[int, list[Span]] = {}
-    for passage in found:
-        for span in told_of(handoff.sources[passage.source].content, passage.span, wanted):
-            if _reads(handoff, passage.source, span) and _is_of_kind(
-                handoff, passage.source, span, wanted, bound
-            ):
-                told.setdefault(passage.source, []).append(span)
+    for place, part in _parts(handoff, found):
+        for span in told_of(handoff.sources[place].content, part, wanted):
+            if _reads(handoff, place, span) and _is_of_kind(handoff, place, span, wanted, bound):
+                told.setdefault(place, []).append(span)
     if len(told) < LEAST:
         return []
     spans = [(source, span) for source in sorted(told) for span in _of_source(handoff, source, told[source])]
@@ -50,6 +49,16 @@ def collected(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[Analyzed
         )
         for place, (source, span) in enumerate(spans[:MOST])
     ]
+
+
+def _parts(handoff: AnalyzerInput, found: Sequence[Passage]) -> Iterator[tuple[int, Span]]:
+    """What is looked through of the sources: all of each, since a list is not to be cut; of a long one what was found."""
+    for passage in found:
+        if len(handoff.sources[passage.source].content) > LONG:
+            yield passage.source, passage.span
+    for place in dict.fromkeys(passage.source for passage in found):
+        if 0 < len(handoff.sources[place].content) <= LONG:
+            yield place, Span(start=0, end=len(handoff.sources[place].content))
 
 
 def _of_source(handoff: AnalyzerInput, source: int, spans: Sequence[Span]) -> Iterator[Span]:
@@ -68,16 +77,17 @@ def _reads(handoff: AnalyzerInput, source: int, span: Span) -> bool:
 
 
 def _binds(wanted: Listed, handoff: AnalyzerInput) -> bool:
-    """Whether a year or a name of the question tells by itself what is meant, being no name of all that was found."""
+    """Whether a year or a name of the question tells by itself what is meant, being no name of all that was found; or
+    most sources are of that kind."""
     held = Counter(term for source in handoff.sources for term in wanted.names & stems_of(source.content))
-    return wanted.year is not None or any(
-        held[name] <= SELECTIVE * len(handoff.sources) for name in wanted.names
-    )
+    many = SELECTIVE * len(handoff.sources)
+    of_kind = sum(wanted.kind <= stems_of(s.title + s.content[:INTRODUCTION]) for s in handoff.sources)
+    return wanted.year is not None or any(held[name] <= many for name in wanted.names) or of_kind > many
 
 
 def _is_of_kind(handoff: AnalyzerInput, source: int, span: Span, wanted: Listed, bound: bool) -> bool:
-    """Whether what a sentence speaks of is of the kind: that is in it, in its title, or in how its source begins;
-    anywhere in that where the question is ``bound``."""
+    """Whether what a sentence speaks of is of the kind: that is in it or in its title; anywhere in its source
+    where the question is ``bound``."""
     given = handoff.sources[source]
     near = stems_of(given.content[span.start : span.end]) | stems_of(given.title)
-    return wanted.kind <= near | stems_of(given.content if bound else given.content[:INTRODUCTION])
+    return wanted.kind <= (near | stems_of(given.content) if bound else near)

@@ -118,7 +118,7 @@ class _Asked:
         self._holding = Counter(term for text in texts for term in text)
 
     def __call__(self, query: str) -> Mapping[str, float]:
-        compares = {stem(word) for word in COMPARING}
+        compares = {stem(word) for word in COMPARING} | (CHANGING if asks_over_time(query) else frozenset())
         return {
             term: weight * rarity(self._total, self._holding[term])
             for term, weight in question_terms(query).items()

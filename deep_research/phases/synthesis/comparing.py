@@ -12,7 +12,7 @@ from deep_research.phases.synthesis.statements import Statement
 from deep_research.report.render import escaped
 
 TITLE = "Side by side"
-BOTH = "Both"
+BOTH = "On both"
 MOST_TABLES = 3
 
 
