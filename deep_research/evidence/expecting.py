@@ -130,8 +130,9 @@ def of_a_person(query: str) -> bool:
 def definition(thing: str) -> re.Pattern[str]:
     """How a sentence says what a thing is, in the singular or the plural."""
     name = re.escape(thing.removesuffix("s"))
+    otherwise = r"(?: \([^()]{1,40}\)|, or [^,]{1,30},)?"
     return re.compile(
-        rf"(?i)(?:\A|(?<=[.!?]\s))\W*(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?(?: \([^()]{{1,40}}\))?,?"
+        rf"(?i)(?:\A|(?<=[.!?]\s))\W*(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise},?"
         r" (?:is|are|was|were|means?|refers? to|denotes?|represents?)\b"
         rf"|[^.:;]{{3,160}}?\b(?:is|are|was|were) (?:\w+ )?(?:known as|called|termed|referred to as)"
         rf" \W?(?:an? |the )?\W?{name}(?:s|es)?\b)"

@@ -44,6 +44,12 @@ _YEAR = re.compile(r"\b1\d{3}\b|\b20\d\d\b")
 EXPLAINING_SENTENCES = 6  # of a quote that explains
 MOST_BEFORE = 2  # sentences that a quote takes along for what it points back to
 ANSWERS = 0.15  # for holding what is expected of an answer, beside a word of the question
+# "This can be done by registering a handler."
+_DOES_IT = re.compile(
+    r"(?:this|that|it) (?:can|may|could|is|should)(?: easily| best)? (?:be )?(?:done|achieved|accomplished|solved)\b"
+    r"|to do (?:so|this|that)\b|for (?:this|that),? (?:you|use|call)\b|to (?:achieve|accomplish) this\b",
+    re.IGNORECASE,
+)
 _PRONOUN = re.compile(r"\b(?:it|they|them|he|she|her|him|their|its)\b", re.IGNORECASE)
 _HAPPEN = stem("happened")
 _MONTHS = frozenset(map(stem, MONTHS))  # of a day that is asked for by its year
@@ -85,6 +91,7 @@ def best_quote(
     first = told.with_what_it_leans_on(first, last, dated)
     if expected is TO_DO:
         first = told.whole_description(first, last)
+        last = told.with_how_it_is_done(first, last)
     if (expected is EXPLAINED and not WORKING.isdisjoint(weights)) or _HAPPEN in weights:
         last = told.whole_paragraph(first, last, weights.keys() - WORKING - {_HAPPEN})
     start, end = term_start(text, told.spans[first].start), told.spans[last].end
@@ -252,6 +259,15 @@ class _Told:
             if place and not self._is_next(place):
                 break
         return first
+
+    def with_how_it_is_done(self, first: int, last: int) -> int:
+        """Where a quote ends that says what somebody wants: with the sentence that then says how."""
+        following = last + 1
+        if following == len(self.spans) or not flows(self.text, self.spans[last], self.spans[following]):
+            return last
+        span = self.spans[following]
+        fits_in = span.end - self.spans[first].start <= MAX_QUOTE_CHARS
+        return following if fits_in and _DOES_IT.match(self.text, span.start, span.end) else last
 
     def _is_next(self, place: int) -> bool:
         one, other = self.spans[place - 1], self.spans[place]

@@ -5,6 +5,7 @@ import pytest
 from deep_research.evidence.contrasting import outright
 from deep_research.evidence.debris import is_beside
 from deep_research.evidence.defining import explains_kind, kind_asked
+from deep_research.evidence.question import affirmed
 from deep_research.evidence.text import fractions
 
 PLANS = """# Plans of lamps
@@ -164,3 +165,62 @@ def test_what_one_source_says_whole_is_not_said_to_be_in_pieces():
         findings=(finding,),
     )
     assert gaps(handoff, Trails(scores={}, leads=(), held=0.5, unmet=())) == ()
+
+
+def test_a_wish_is_told_with_how_it_is_done(analyzed):
+    text = (
+        "# Lamps\n\nThe lamp goes out in a storm. You might want to show a custom light when the lamp fails. "
+        "This can be done by registering a keeper.\n"
+    )
+    (best, *_) = contents(analyzed("How do I show a custom light?", ("Lamps", text)))
+    assert best.endswith("This can be done by registering a keeper.")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Orrel supports wind lamps.", True),
+        ("Orrel does not support them.", True),
+        ("Tools older than the support of Orrel burn oil.", False),
+    ],
+)
+def test_what_is_asked_with_does_is_said_or_denied_of_the_same_thing(text, said):
+    patterns = affirmed("Does Orrel support wind lamps?")
+    assert any(pattern.search(text) for pattern in patterns) is said
+
+
+def test_what_only_one_is_belongs_to_the_answer_and_a_row_without_it_does_not(analyzed):
+    first = "Orrel Light, on the mouth of Penryn Harbour, was the first tower in what is now Cornwall."
+    oldest = "So the station is the oldest of all, but the tower is not: that of Hare is."
+    rowing = "The keeper rowed to the shore and back. " * 30
+    text = f"# Orrel Light\n\n{first}\n\n## The second tower\n\n{rowing}\n\n{oldest}\n"
+    rows = "Tower | Country | Year\nOrrel Light | Cornwall | 1783\nHare | Cornwall | 1764\n"
+    question = "Is Orrel Light the oldest tower in Cornwall?"
+    found = analyzed(question, ("Orrel Light", text), ("Towers", rows))
+    assert any(oldest in finding.content for finding in found[:2])
+    assert not any("1783" in finding.content for finding in found[:2])
+
+
+def test_two_things_that_are_compared_are_introduced(analyzed):
+    texts = (
+        (
+            "The Stoat",
+            "# The Stoat\n\nThe Stoat is a reef off Orrel.\n\nThe lamp of the Stoat was built in 1900.\n",
+        ),
+        (
+            "The Hare",
+            "# The Hare\n\nThe Hare, or Old Tom, is a rock off Penryn.\n\nThe lamp of the Hare was built in 1909.\n",
+        ),
+    )
+    found = contents(analyzed("Compare the Stoat and the Hare.", *texts))
+    assert "The Stoat is a reef off Orrel." in found
+    assert "The Hare, or Old Tom, is a rock off Penryn." in found
+
+
+def test_where_no_source_says_yes_or_no_the_report_says_so(draft_of):
+    question = "Does Orrel burn oil?"
+    notice = "*No source says yes or no outright. What comes nearest:*"
+    assert notice in draft_of(question, [("The oil of Orrel is dear.", 0, 0.9)])
+    assert notice not in draft_of(question, [("Orrel burns oil.", 0, 0.9)])
+    assert notice not in draft_of(question, [("Does it burn oil? No. It burns coal.", 0, 0.9)])
+    assert notice not in draft_of("What does Orrel burn?", [("The oil of Orrel is dear.", 0, 0.9)])

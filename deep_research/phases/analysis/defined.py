@@ -10,6 +10,7 @@ from deep_research.evidence.defining import kind_asked
 from deep_research.evidence.expecting import defined, definition, of_a_person, wanted
 from deep_research.evidence.fragments import is_statement
 from deep_research.evidence.passages import sentences
+from deep_research.evidence.question import compared
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.records import cards
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
@@ -19,6 +20,7 @@ from deep_research.state import Span
 SAID = 0.95  # relevance of the sentence that says what a thing is
 CARD = 0.93  # of the card of somebody that the source is about
 KNOWN = 0.9  # of what such a source says that somebody is known for
+INTRODUCED = 0.6  # of the sentence that says what one of two things is
 LESS = 0.02  # from one source to the next
 MOST = 2  # sentences that say it
 _OPENS_CARD = re.compile(
@@ -51,6 +53,16 @@ def says_what(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
     for source in about if person else ():
         found += _card(handoff, source)
         found += _fame(handoff, source, thing)
+    return found
+
+
+def introduced(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
+    """What says what each of two things is that are compared, where a source is about it."""
+    found: list[AnalyzedFinding] = []
+    for side in compared(handoff.original_query):
+        told = [each for each in _sentences(handoff, side, person=False) if not each[0][1]]
+        for _, source, span in sorted(told, key=lambda each: each[0])[:1]:
+            found.append(finding_at(handoff, source, span.start, span.end, INTRODUCED))
     return found
 
 

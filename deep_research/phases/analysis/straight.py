@@ -9,7 +9,7 @@ from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.question import compared
 from deep_research.phases.analysis.contrasted import contrasted
 from deep_research.phases.analysis.defaulting import default_of
-from deep_research.phases.analysis.defined import says_what
+from deep_research.phases.analysis.defined import introduced, says_what
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
 from deep_research.phases.analysis.happened import told_otherwise
 from deep_research.phases.analysis.labelled import labelled
@@ -29,7 +29,7 @@ def with_others(
     """What is said outright, and what else its sources tell; of a difference nothing else. Where nothing is, the others
     with what a label tells."""
     if not said:
-        return [*labelled(handoff), *others]
+        return [*labelled(handoff), *introduced(handoff), *others]
     if compared(handoff.original_query):
         return list(said)
     sources = {i for finding in said for i in finding.source_ids}

@@ -65,6 +65,11 @@ def introduction(thing: str, told: Sequence[Statement], titles: Mapping[str, str
     return min(own, key=lambda s: s.start) if own else told[0]
 
 
+def own_first(thing: str, told: Sequence[Statement], titles: Mapping[str, str]) -> list[Statement]:
+    """What documents with its name say of a thing, and then the others."""
+    return sorted(told, key=lambda s: not _speaks(titles.get(s.source, ""), thing))
+
+
 def measure(question: str, own: Sequence[Statement]) -> Statement:
     """The nearest statement about a thing that tells the value by which it is chosen; else any value; else the first."""
     wanted = {measure for side in sides(question) for measure in side.measures}

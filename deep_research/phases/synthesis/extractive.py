@@ -10,14 +10,29 @@ import re
 from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.chains import LED
-from deep_research.evidence.expecting import defined, expected_answer, fits, wanted
-from deep_research.evidence.question import chooses, compared, is_broad, is_survey, wants_order_of_time
+from deep_research.evidence.expecting import YES_OR_NO, defined, expected_answer, fits, wanted
+from deep_research.evidence.question import (
+    affirmed,
+    chooses,
+    compared,
+    is_broad,
+    is_survey,
+    superlatives,
+    wants_order_of_time,
+)
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.tables import table
 from deep_research.evidence.text import content_stems
 from deep_research.evidence.themes import Theme, heading, themes
 from deep_research.phases.base import off_loop
-from deep_research.phases.synthesis.comparing import BOTH, by_side, introduction, measure, side_by_side
+from deep_research.phases.synthesis.comparing import (
+    BOTH,
+    by_side,
+    introduction,
+    measure,
+    own_first,
+    side_by_side,
+)
 from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.listing import one_by_one
@@ -112,9 +127,21 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
 def _missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     """What a reader should know before he takes a statement for the answer: that none is of the kind that is wanted."""
     kind, expected = wanted(handoff.original_query), expected_answer(handoff.original_query)
+    if expected is YES_OR_NO and told and not any(_decides(handoff.original_query, s) for s in told):
+        return ["*No source says yes or no outright. What comes nearest:*"]
     if not kind or not told or any(fits(expected, statement.finding.content) for statement in told):
         return []
     return [f"*No {kind} was found, as the question asks for. What comes nearest:*"]
+
+
+def _decides(question: str, statement: Statement) -> bool:
+    """Whether a statement says yes or no, or says itself what is asked."""
+    said = statement.finding.content
+    return (
+        fits(YES_OR_NO, said)
+        or any(pattern.search(said) for pattern in affirmed(question))
+        or not superlatives(question).isdisjoint(content_stems(said))
+    )
 
 
 def _no_total(handoff: SynthesizerInput, rows: Sequence[Statement]) -> list[str]:
@@ -292,7 +319,7 @@ def _sections(handoff: SynthesizerInput, rest: Sequence[Statement]) -> list[str]
         titles = {source.id: source.title for source in handoff.sources}
         groups, left = by_side(things, left, titles)
         for thing, own in groups.items():
-            blocks += [f"## {escaped(heading(thing))}", *paragraphs(own)]
+            blocks += [f"## {escaped(heading(thing))}", *paragraphs(own_first(thing, own, titles))]
     found: list[Theme] = []
     others = list(range(len(left)))
     if len(left) >= THEMED and not _is_overview(handoff):
