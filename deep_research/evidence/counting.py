@@ -18,5 +18,6 @@ _BEHIND = rf"(?![\w-]|\s?%|[\s-]{UNIT}|\s(?:{'|'.join(MONTHS)})\b)"
 # In a table any number of its own cell counts, whatever a sentence would make of it.
 COUNTED = (
     rf"(?i:(?<![\w.,£$€¥-])(?:{_NO_YEAR}\d[\d,]*(?:\.\d+)?(?: (?:hundred|thousand|million|billion))?|{_WORDS}){_BEHIND})"
+    r"(?!\s[A-Z])"  # of a street, or a name
     r"|: \d[\d,.]*(?:;|\.?\Z)"
 )

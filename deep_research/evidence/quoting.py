@@ -50,6 +50,7 @@ _DOES_IT = re.compile(
     r"|to do (?:so|this|that)\b|for (?:this|that),? (?:you|use|call)\b|to (?:achieve|accomplish) this\b",
     re.IGNORECASE,
 )
+_LABEL = re.compile(r"(?P<name>[A-Z][\w'’-]*(?:,? [A-Z][\w'’-]*){0,3}): ")  # "Bell Rock: dovetails again."
 _PRONOUN = re.compile(r"\b(?:it|they|them|he|she|her|him|their|its)\b", re.IGNORECASE)
 _HAPPEN = stem("happened")
 _MONTHS = frozenset(map(stem, MONTHS))  # of a day that is asked for by its year
@@ -162,6 +163,7 @@ class _Told:
         apart = stands_apart(expected)
         total = sum(weights.values())
         reasons = expected is not None and expected.pattern == REASON
+        of_others = self._of_others(weights.keys())
         best: tuple[float, int, int] | None = None
         for first in range(len(spans)):
             present: set[str] = set()
@@ -188,10 +190,24 @@ class _Told:
                 value -= SCRAP * (
                     is_scrap(text, spans[first], spans[last]) or spans[first].start in self.elsewhere
                 )
+                value -= SCRAP * (first in of_others)
                 value -= SCRAP * (not _is_enough(text, spans[first].start, spans[last].end))
                 if best is None or value > best[0] + 1e-9:
                     best = value, first, last
         return best[1:] if best else None
+
+    def _of_others(self, wanted: Set[str]) -> set[int]:
+        """The sentences that open with the name of something else, where another opens with what is wanted."""
+        labels = {
+            place: stems_of(match["name"])
+            for place, span in enumerate(self.spans)
+            if (match := _LABEL.match(self.text, span.start, span.end))
+        }
+        return (
+            {place for place, name in labels.items() if name.isdisjoint(wanted)}
+            if any(name <= wanted for name in labels.values())
+            else set()
+        )
 
     def _fits(self, place: int, expected: re.Pattern[str] | None) -> bool:
         """Whether a sentence holds what is expected of an answer."""

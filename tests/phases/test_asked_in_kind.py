@@ -186,3 +186,39 @@ def test_where_a_source_has_the_word_no_other_is_looked_for(analyzed):
     told = f"{LOST}\nThe Orrel light was destroyed in 1852.\n"
     (best, *_) = contents(analyzed("When was the Orrel light destroyed?", ("The Orrel light", told)))
     assert best == "The Orrel light was destroyed in 1852."
+
+
+def test_the_rows_of_a_kind_are_those_in_which_stands_what_is_asked(analyzed):
+    table = "Lamp | Country | Year\nStoat | Scotland | 1844\nHare | France | 1911\nOtter | Scotland | 1811\n"
+    text = ("Orrel", "# Orrel\n\nOrrel is the tallest of all lamps in Scotland.\n")
+    found = contents(analyzed("Which lamps are in Scotland?", ("A list of lamps", table), text))
+    assert [row.partition(";")[0] for row in found] == ["Lamp: Stoat", "Lamp: Otter"]
+
+
+def test_the_number_of_a_street_counts_nothing():
+    expected = expected_answer("How many lamps does the office have?")
+    assert not fits(expected, "It works from 84 George Street.")
+    assert fits(expected, "The number of lamps is put at 207.")
+
+
+def test_what_opens_with_the_name_of_another_thing_is_of_that(analyzed):
+    text = (
+        "# Towers\n\n## How the stones were held\n\n"
+        "- Orrel Rock: dovetails again, and floors whose stones tie the walls.\n"
+        "- Penryn: few dovetails; the weight of the stone does the work of them.\n"
+    )
+    (best, *_) = contents(analyzed("How were the stones of the Orrel Rock held?", ("Towers", text)))
+    assert best.startswith("Orrel Rock: dovetails again")
+    assert "Penryn" not in best
+
+
+def test_how_to_do_something_opens_with_what_says_so(analyzed):
+    texts = (
+        (
+            "A",
+            "RELOAD\n\n- Read the lamps anew. If it is not set, the enabled debug mode does it for all of them.\n",
+        ),
+        ("B", "To enable debug mode, use the switch behind the lamp. It is red.\n"),
+    )
+    (best, *_) = contents(analyzed("How do I enable debug mode?", *texts))
+    assert best.startswith("To enable debug mode, use the switch")

@@ -1,4 +1,4 @@
-"""Tables one of whose columns is what is asked: how it changed over the years, or how many there are in all. Pure."""
+"""Tables with what is asked in a column: how it changed over the years, how many there are, which are so. Pure."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ ALL_ASKED = 0.8  # of what is asked, that the column and the title say
 MOST_ROWS = 24
 LEAST_ROWS = 2
 _TIME = re.compile(r"\s*(?:years?|dates?|decades?|months?|seasons?|periods?|when)\s*", re.IGNORECASE)
+_OF_KIND = re.compile(r"\s*(?:which|what) (?P<kind>[a-z-]{3,30}(?<!s)s) \w+ ", re.IGNORECASE)
 _TOTAL = re.compile(
     r"\W*(?:grand total|totals?|sum|overall|all|in all|world|worldwide|global)\W*", re.IGNORECASE
 )
@@ -38,6 +39,26 @@ def columns(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
             if counts and all(_has_number(source, row, place) for row in rows):
                 total = [row for row in rows if _TOTAL.fullmatch(split_cells(source.content[slice(*row)])[0])]
                 return list(_found(handoff, source, total[:1] or (rows if len(rows) <= MOST_ROWS else [])))
+    return []
+
+
+def rows_of_kind(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
+    """The rows of a table of the things that are asked for, in which stands what is asked of them."""
+    match = _OF_KIND.match(handoff.original_query)
+    if match is None:
+        return []
+    kind = {stem(match["kind"])}
+    terms = {
+        t for t, weight in question_terms(handoff.original_query).items() if weight > ASKING_WEIGHT
+    } - kind
+    for source in handoff.sources if terms else ():
+        for header, rows in tables(source.content):
+            if stems_of(header[0]) != kind:
+                continue
+            untold = terms - stems_of(" ".join(header))
+            told = [row for row in rows if untold and untold <= stems_of(source.content[slice(*row)])]
+            if LEAST_ROWS <= len(told) <= MOST_ROWS:
+                return list(_found(handoff, source, told))
     return []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from deep_research.evidence.defining import describes
@@ -9,7 +10,7 @@ from deep_research.evidence.expecting import YES_OR_NO, expected_answer
 from deep_research.evidence.pairs import closeness
 from deep_research.evidence.question import action, affirmed, superlatives
 from deep_research.evidence.ranking import Passage, bm25, stems_of
-from deep_research.evidence.text import NEGATIONS, coverage, doings, identifiers, words
+from deep_research.evidence.text import NEGATIONS, coverage, doings, identifiers, stem, words
 from deep_research.phases.analysis.aspects import Aspect, Batch, decades
 
 UNCALLED = 0.15  # of relevance, for saying nothing of what the question calls as programs do
@@ -21,7 +22,9 @@ DESCRIBED = 0.15  # of relevance, for describing something under its name, and a
 AFFIRMED = 0.15  # of relevance, for saying what is asked with "does", or denying it
 SINGLED = 0.25  # of relevance, for the word for what only one of a kind is
 ROW_FOR_A_YES = 0.2  # of relevance, for a row of a table where yes or no is asked for
+OUTRIGHT = 0.3  # of relevance, for opening with it: "To light the lamp, …"
 DONE = 0.1  # of relevance, for saying what somebody wants to do, and not only that with which
+_TO_DO_SO = re.compile(r"(?:\A|(?<=[.!?:]\s))To (?P<doing>\w+) ")
 
 
 def promise(passage: Passage, weights: Mapping[str, float], batch: Batch) -> float:
@@ -82,7 +85,9 @@ def _how_to(batch: Batch, title: str, text: str, *, described: float) -> float:
     if not doing:
         return 0.0
     about = ABOUT * coverage(batch.question, doings(title))
-    return about + DESCRIBED * described * (1 + describes(text)) + DONE * (doing in doings(text))
+    outright = any(stem(match["doing"]) == doing for match in _TO_DO_SO.finditer(text))
+    own = DONE * (doing in doings(text)) + OUTRIGHT * outright * coverage(batch.question, stems_of(text))
+    return about + DESCRIBED * described * (1 + describes(text)) + own
 
 
 def _led_from(aspect: Aspect, batch: Batch) -> set[str]:
