@@ -55,6 +55,21 @@ _LINKING = re.compile(
 )
 
 
+# What opens a note on a version, such as: Changed in version 0.10.
+_OF_VERSION = re.compile(
+    r"\W*(?:changed|added|new|deprecated|removed|versionadded) (?:in|since) (?:version )?v?\d", re.IGNORECASE
+)
+_ASKS_OF_VERSIONS = re.compile(
+    r"\b(?:versions?|releases?|released|since|when|changed?|changes|added|new|deprecated|removed|\d+\.\d+)\b",
+    re.IGNORECASE,
+)
+
+
+def is_beside(text: str, question: str) -> bool:
+    """Whether a sentence tells what a version changed, and the question is of no version and no change."""
+    return _OF_VERSION.match(text) is not None and _ASKS_OF_VERSIONS.search(question) is None
+
+
 def is_debris(text: str) -> bool:
     """Whether a sentence belongs to the page and not to what the page says."""
     if _NOTICE.search(text) or _CAPTION.match(text) or _MARKUP.search(text):

@@ -16,6 +16,17 @@ MAX_LINKED_CHARS = 600  # of a term with the mark of a link to it, such as the s
 FAR = 4_000  # characters above a sentence, in which its term is looked for
 LINK = "¶"
 DESCRIPTION = "\n\n- "  # what parts a term from what describes it
+# "How do lighthouses work?", "How does a lamp work?"
+_WORKS = re.compile(
+    r"how (?:do|does|did|can)(?: an?)? (?P<kind>(?:(?!the )[a-z-]+ )?[a-z-]{3,})"
+    r" (?:actually |really )?(?:work|function|operate)\W*",
+    re.IGNORECASE,
+)
+_WORKING = re.compile(
+    r"\b(?:works? (?:by|with|on|as|like)|which works?|by means of|so that|in order to|is (?:used|made) to"
+    r"|consists? of)\b",
+    re.IGNORECASE,
+)
 _CALL = re.compile(r"(?:\w+ )*(?P<name>[\w.]+)\(")
 
 
@@ -70,6 +81,25 @@ def speaks_generally(text: str, thing: str) -> bool:
         rf"\b(?:an?|any|every|each|most|all|many) (?:\w+ )?{kind}\b|\b{kind}s\b", text, re.IGNORECASE
     )
     return general is not None and next(runs(text), None) is None
+
+
+def kind_asked(question: str) -> str:
+    """The kind of things of which a question asks how they work: "lamps", not "the Orrel lamp"; else empty."""
+    match = _WORKS.fullmatch(" ".join(question.split()))
+    return match["kind"] if match else ""
+
+
+def explains_kind(question: str, text: str) -> int:
+    """How much a text explains of the kind of which a question asks how it works: nothing, that it speaks of any such
+    thing, or also how one works."""
+    kind = kind_asked(question)
+    if not kind:
+        return 0
+    word = re.escape(kind.removesuffix("s"))
+    general = (
+        re.search(rf"\b(?:an?|any|every|each|most) {word}\b|\b{word}s\b", text, re.IGNORECASE) is not None
+    )
+    return general * (1 + (_WORKING.search(text) is not None))
 
 
 def _is_term(line: str) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from deep_research.evidence.contrasting import setting_apart
+from deep_research.evidence.counting import COUNTED, UNIT
 from deep_research.evidence.question import WHEN, QuestionKind, compared, kind_of
 from deep_research.evidence.text import DECADE, stem
 
@@ -29,18 +31,18 @@ _BEGUN = (
     r"|\d (?:years|centuries) old\b"
 )
 _COUNT = "two|three|four|five|six|seven|eight|nine|ten|several|\\d+"
+_DEFAULT = r"\bdefaults?\b"
 # What is asked with an auxiliary verb is answered by one of two words.
 _CLOSED = re.compile(
     r"\s*(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|may|must)\s+(?!\w+ (?:or)\b)",
     re.IGNORECASE,
 )
-_SETS_APART = (
-    r"(?is)(?=.*\b(?:than|unlike|whereas|while|instead|both|differ\w*|similar\w*|rather|same|but|contrast)\b)"
-)
+_SAYS_YES = re.compile(r"\b(?:says?|said|answer is|answered) (?:yes|no)\b", re.IGNORECASE)
 YES_OR_NO = re.compile(r"(?:Yes|No)\b(?=[.,:;!—–-])")
 _EXPECTED = tuple(
     (re.compile(rf"\b(?:{asking})\b", re.IGNORECASE), re.compile(answer))
     for asking, answer in (
+        (_DEFAULT, rf"(?i:{_DEFAULT}|\bif (?:it is )?not (?:set|given|specified)\b)"),
         (f"{WHEN}|which year|what year|what date", _DATE),
         (r"how old|what age|what is the age of", _BEGUN),
         (
@@ -53,7 +55,9 @@ _EXPECTED = tuple(
             rf"(?:\d[\s\u00a0-]?|\b(?i:{_SPELLED}) )(?:m|km|cm|mm|ft|feet|foot|metres?|meters?|miles?"
             r"|years?|months?|weeks?|days?|hours?|minutes?|seconds?)\b",
         ),
-        ("how (?:many|much|old|fast|heavy)", r"\d"),
+        (rf"how many (?:{UNIT})", r"\d"),
+        ("how many", COUNTED),
+        ("how (?:much|old|fast|heavy)", r"\d"),
         (
             rf"(?:which|what) (?:{_COUNT})|(?:list|name) the|(?:which|what) (?:are|were) the",
             _LIST,
@@ -68,7 +72,7 @@ _EXPECTED = tuple(
 )
 
 # What each of them is called; empty where the pattern finds too much or too little to say that nothing fits.
-_KINDS = ("date", "date", "sum of money", "length of time", "measure", "number", "", "", "", "")
+_KINDS = (*("", "date", "date", "sum of money", "length of time", "measure"), *3 * ("number",), *4 * ("",))
 assert len(_KINDS) == len(_EXPECTED)
 
 EXPLAINED = re.compile(r"(?i:\bhow\b|\bworks?\b|\bworking\b|\bmechanism\b|\bprinciple\b|\bsteps\b)")
@@ -84,6 +88,7 @@ _DEFINITION = re.compile(
     r"\s*(?:(?:what|who) (?:is|are|was|were)|define|what does)\s+(?:an? |the )?(?P<thing>[\w' -]{2,50}?)(?: mean)?\W*",
     re.IGNORECASE,
 )
+_OF_A_PERSON = re.compile(r"\s*who\b", re.IGNORECASE)
 _MOST_WORDS = 4  # of a thing that is to be defined
 _HOW = re.compile(r"\bhow (?:do|does|did|is|are|was|were|can|to)\b", re.IGNORECASE)
 
@@ -93,13 +98,15 @@ def expected_answer(query: str) -> re.Pattern[str] | None:
     if decade := DECADE.search(query):
         return re.compile(rf"\b{decade.group()[:3]}\d\b")
     if sides := compared(query):
-        return re.compile(_SETS_APART + "".join(rf"(?=.*\b{re.escape(_root(side))})" for side in sides))
+        return setting_apart(sides)
     if kind_of(query) is QuestionKind.HOW_TO:
         return TO_DO
     found = next((answer for asking, answer in _EXPECTED if asking.search(query)), None)
+    if (thing := defined(query)) and of_a_person(query):
+        return definition(thing)
     if found is None and _CLOSED.match(query):
         return YES_OR_NO
-    if found is None and (thing := defined(query)):
+    if found is None and thing:
         return definition(thing)
     return EXPLAINED if found is None and _HOW.search(query) else found
 
@@ -110,12 +117,25 @@ def defined(query: str) -> str:
     return match["thing"] if match and len(match["thing"].split()) <= _MOST_WORDS else ""
 
 
+def asks_for_default(query: str) -> bool:
+    """Whether a question asks what something is where nobody says it."""
+    return re.search(rf"(?i:{_DEFAULT})", query) is not None and kind_of(query) is not QuestionKind.HOW_TO
+
+
+def of_a_person(query: str) -> bool:
+    """Whether it is somebody that a question is about."""
+    return _OF_A_PERSON.match(query) is not None
+
+
 def definition(thing: str) -> re.Pattern[str]:
     """How a sentence says what a thing is, in the singular or the plural."""
     name = re.escape(thing.removesuffix("s"))
+    otherwise = r"(?: \([^()]{1,40}\)|, or [^,]{1,30},)?"
     return re.compile(
-        rf"(?i)\A\W*(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?(?: \([^()]{{1,40}}\))?,?"
+        rf"(?i)(?:\A|(?<=[.!?]\s))\W*(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise},?"
         r" (?:is|are|was|were|means?|refers? to|denotes?|represents?)\b"
+        rf"|[^.:;]{{3,160}}?\b(?:is|are|was|were) (?:\w+ )?(?:known as|called|termed|referred to as)"
+        rf" \W?(?:an? |the )?\W?{name}(?:s|es)?\b)"
     )
 
 
@@ -126,16 +146,17 @@ def wanted(query: str) -> str:
     return next((_KINDS[place] for place, (asking, _) in enumerate(_EXPECTED) if asking.search(query)), "")
 
 
-def _root(side: str) -> str:
-    """How all forms of a name in lower case begin."""
-    return side if side[:1].isupper() else side.removesuffix("s")
-
-
 def fits(expected: re.Pattern[str] | None, text: str) -> bool:
     """Whether a text holds what is expected; "Yes" or "No" only where a sentence opens with it."""
     if expected is YES_OR_NO:
-        return any(YES_OR_NO.match(text, place) for place in (0, text.find("? ") + 2, text.find("?\n") + 2))
+        places = (0, text.find("? ") + 2, text.find("?\n") + 2)
+        return any(YES_OR_NO.match(text, place) for place in places) or _SAYS_YES.search(text) is not None
     return expected is not None and expected is not EXPLAINED and expected.search(text) is not None
+
+
+def is_count(expected: re.Pattern[str] | None) -> bool:
+    """Whether it is how many things there are."""
+    return expected is not None and expected.pattern == COUNTED
 
 
 def stands_apart(expected: re.Pattern[str] | None) -> bool:

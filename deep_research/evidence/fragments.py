@@ -73,6 +73,12 @@ def _line_above(text: str, start: int) -> tuple[str, str]:
     return text[text.rfind("\n", 0, stop) + 1 : stop], text[stop:start]
 
 
+def announces_code(text: str, span: Span) -> bool:
+    """Whether a sentence is whole but for the colon by which it points to the code behind it."""
+    opens = not text[span.start].islower() and text[span.end - 1] == ":"
+    return opens and text[span.end : span.end + 8].lstrip().startswith(("```", "~~~"))
+
+
 def is_statement(text: str, span: Span, *, broken: bool = False) -> bool:
     """Whether a sentence says something by itself: no heading, question, fragment or row of a table. One that is
     known to be ``broken`` off need not end as sentences do."""

@@ -16,19 +16,27 @@ _EMPTY_IT = (
 )
 _BACK = (
     rf"it(?!{_EMPTY_IT})|he|she|they|his|her|its|their|this|these|that|those|such|the same|the (?:latter|former)"
-    r"|(?:one|two|three|some|most|all|both|each|neither|none) of (?:it|them|these|those)"
+    r"|(?:one|two|three|some|many|several|few|most|any|all|both|each|neither|none) of (?:it|them|these|those)"
 )
 _BEFORE_BACK = (
     rf"(?:in|on|at|by|from|since|until|after|before|for|of|because|if|when|while|as|although) (?:all )?{_DAY}"
     # "On 24 May 1543 it …"
 )
 _OPENS_BACKWARD = re.compile(
-    rf"(?:(?:{_BEFORE_BACK})?(?:{_BACK})|however|also|but|and|so(?! that)|then|thus|therefore|otherwise|instead"
-    r"|another)\b",
+    rf"(?:(?:{_BEFORE_BACK})?(?:{_BACK})|however|also|but|and|so(?! that)|then|thus|therefore|otherwise|instead(?! of)"
+    r"|rather(?! than)|another)\b",
     re.IGNORECASE,
 )
 # "A lime of this kind is …"
 _OF_THIS_KIND = re.compile(r"(?:\w+ ){1,3}(?:of|like) (?:this|these|such)\b", re.IGNORECASE)
+# "The code above will limit …", "as described below", "the example above"
+_ON_THE_PAGE = re.compile(
+    r"\b(?:the|this|these|those) (?:[\w.-]+ )?(?:code|example|snippet|listing|command|function|script|section|table"
+    r"|figure|links?|list|steps?|lines?|configuration|file) (?:above|below)\b"
+    r"|\b(?:described|shown|mentioned|listed|given|explained|discussed|as|see|seen) (?:above|below)\b"
+    r"|\bthe (?:above|aforementioned) \w+",
+    re.IGNORECASE,
+)
 _PERSON = re.compile(r"\b(?:he|she|him|his|her)\b", re.IGNORECASE)
 # Not "there is a lamp".
 _PLACE = re.compile(
@@ -44,9 +52,9 @@ _OF_A_COUNTRY = re.compile(r"[A-Z]\w+(?:ish|ch|ese|can|ian|man)\Z")
 
 
 def leans_back(sentence: str) -> bool:
-    """Whether a sentence points back to what stands before it: with its opening, or because its first clause speaks of
-    a person ("a ship carried him off") or a place ("the lamp there") and names none before."""
-    if _OPENS_BACKWARD.match(sentence) or _OF_THIS_KIND.match(sentence):
+    """Whether a sentence points back to what stands before it: with its opening, with what it says is above, or because
+    its first clause speaks of a person ("a ship carried him off") or a place ("the lamp there") and names none before."""
+    if any(sign(sentence) for sign in (_OPENS_BACKWARD.match, _OF_THIS_KIND.match, _ON_THE_PAGE.search)):
         return True
     head = " ".join(_CLAUSE.split(sentence, maxsplit=1)[0].split()[:NEAR])
     person, place = _PERSON.search(head), _PLACE.search(head)

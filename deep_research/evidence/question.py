@@ -26,6 +26,14 @@ _BREAK = re.compile(
 )
 _HOW_TO = r"^\s*how (?:to|do (?:i|we|you)|can (?:i|we|you|one)|should (?:i|we|you|one))\b"
 _DOING = re.compile(rf"{_HOW_TO}(?: \w+ly)? (?P<what>\w+)", re.IGNORECASE)
+_DOES = re.compile(r"\s*(?:does|do|did)\s+(?:an? |the )?(?P<said>[\w'’. -]+?)\W*\Z", re.IGNORECASE)
+MOST_SUBJECT = 3  # words of whom or what a question with "does" is about
+# What tells one thing from all others of its kind: "Is it the oldest tower?"
+_MOST = re.compile(
+    r"(?:old|earli|young|new|tall|high|low|larg|bigg|small|long|short|deep|wid|heavi|light|bright|fast|slow|strong|near"
+    r"|great|cheap|dear|rich)est",
+    re.IGNORECASE,
+)
 _LIGHT = frozenset(("make", "take", "perform", "go"))  # verbs that say what is done with the noun behind them
 _ADJUNCT = re.compile(
     r"\W+(?:with|without|of|in|into|from|for|by|to|on|at|when|until|that|while|using)\b|[?,;(]"
@@ -147,11 +155,32 @@ def _name_in(side: str) -> str:
 
 def asked_terms(query: str) -> dict[str, float]:
     """The stems that a query asks for, with their weights: see `question_terms`. What somebody wants to know how to do
-    counts more than what it is done with."""
+    counts more than what it is done with, and so does what only one of a kind is."""
     weights = question_terms(query)
     if (doing := action(query)) in weights:
         weights[doing] = max(weights[doing], ACTION)
+    for term in superlatives(query) & weights.keys():
+        weights[term] = max(weights[term], ACTION)
     return weights
+
+
+def superlatives(query: str) -> set[str]:
+    """The stems of the words for what only one of a kind is."""
+    return {stem(word) for word in words(query) if _MOST.fullmatch(word)}
+
+
+def affirmed(question: str) -> tuple[re.Pattern[str], ...]:
+    """How a text says, or denies, what a question asks with "does": "Does Orrel burn oil?", "Orrel burns oil"."""
+    match = _DOES.match(question)
+    said = match["said"].split() if match else []
+    return tuple(
+        re.compile(
+            rf"\b{re.escape(' '.join(said[:size]))}\s+(?:(?:also|now|still|only|\w+ly|(?:does|do|did) not|doesn't)\s+)*"
+            rf"{re.escape(said[size].rstrip('e'))}(?:e|es|s|ed|ies)?\b",
+            re.IGNORECASE,
+        )
+        for size in range(1, min(MOST_SUBJECT, len(said) - 1) + 1)
+    )
 
 
 def action(question: str) -> str:

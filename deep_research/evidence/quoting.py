@@ -20,7 +20,9 @@ from deep_research.evidence.expecting import (
     YES_OR_NO,
     expected_answer,
     fits,
+    is_count,
     stands_apart,
+    wanted,
 )
 from deep_research.evidence.fragments import ITEM_MARK, flows, follows, is_enough, is_scrap, is_statement
 from deep_research.evidence.leaning import leans_back
@@ -42,6 +44,14 @@ _YEAR = re.compile(r"\b1\d{3}\b|\b20\d\d\b")
 EXPLAINING_SENTENCES = 6  # of a quote that explains
 MOST_BEFORE = 2  # sentences that a quote takes along for what it points back to
 ANSWERS = 0.15  # for holding what is expected of an answer, beside a word of the question
+# "This can be done by registering a handler."
+_DOES_IT = re.compile(
+    r"(?:this|that|it) (?:can|may|could|is|should)(?: easily| best)? (?:be )?(?:done|achieved|accomplished|solved)\b"
+    r"|to do (?:so|this|that)\b|for (?:this|that),? (?:you|use|call)\b|to (?:achieve|accomplish) this\b",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"(?P<name>[A-Z][\w'’-]*(?:,? [A-Z][\w'’-]*){0,3}): ")  # "Bell Rock: dovetails again."
+_PRONOUN = re.compile(r"\b(?:it|they|them|he|she|her|him|their|its)\b", re.IGNORECASE)
 _HAPPEN = stem("happened")
 _MONTHS = frozenset(map(stem, MONTHS))  # of a day that is asked for by its year
 MAX_HEADING = 200  # characters of one that asks something
@@ -82,11 +92,12 @@ def best_quote(
     first = told.with_what_it_leans_on(first, last, dated)
     if expected is TO_DO:
         first = told.whole_description(first, last)
+        last = told.with_how_it_is_done(first, last)
     if (expected is EXPLAINED and not WORKING.isdisjoint(weights)) or _HAPPEN in weights:
         last = told.whole_paragraph(first, last, weights.keys() - WORKING - {_HAPPEN})
     start, end = term_start(text, told.spans[first].start), told.spans[last].end
-    if start in told.asked and YES_OR_NO.match(text, start):
-        start = told.asked[start]  # "No." says nothing without its question
+    if start in told.asked and fits(YES_OR_NO, text[start:end]):
+        start = told.with_its_question(first)  # "No." says nothing without its question
     good = _is_enough(text, start, end) and not is_scrap(text, told.spans[first], told.spans[last])
     brought = max(0, chosen_first - first)
     under, announced = told.under[first], told.announced[first]
@@ -97,28 +108,38 @@ def best_quote(
 class _Told:
     """What a passage says: ``spans`` are its sentences, ``under`` the stems of what each stands under, ``announced``
     whether that asks what was asked, ``asked`` where the question begins that the sentence at a place is the first to
-    answer."""
+    answer, ``elsewhere`` the places of those that so answer another question of the same kind."""
 
     text: str
     spans: list[Span]
     under: list[frozenset[str]]
     announced: list[bool]
     asked: dict[int, int]
+    elsewhere: set[int]
 
     @classmethod
     def of(
         cls, text: str, span: Span, weights: Mapping[str, float], expected: re.Pattern[str] | None
     ) -> _Told:
-        told = cls(text, [], [], [], {})
+        told = cls(text, [], [], [], {}, set())
         above, announced = frozenset[str](), False
         question = -1
+        within: Span | None = None  # the last sentence of a paragraph in whose midst something was asked
+        before: Span | None = None
         for unit in _units(text, span):
+            if within is not None and not flows(text, within, unit):
+                above, announced, within = frozenset(), False, None
             if text[unit.start] == "#" or text[unit.end - 1] == "?":
                 above, announced = _above(text[unit.start : unit.end], weights, expected)
                 question = unit.start if text[unit.start] != "#" else -1
+                within = unit if before is not None and flows(text, before, unit) else None
+                before = unit
                 continue
+            within, before = unit if within is not None else None, unit
             if question >= 0:
                 told.asked[unit.start] = question
+                if not announced and asks_the_same_kind(text[question : unit.start], expected):
+                    told.elsewhere.add(unit.start)
                 question = -1
             told.spans.append(unit)
             named = headers(text, unit.start, unit.end) if " | " in text[unit.start : unit.end] else ()
@@ -134,9 +155,15 @@ class _Told:
         text, spans, under = self.text, self.spans, self.under
         held = [stems_of(text[s.start : s.end]) for s in spans]
         fitting = [self._fits(place, expected) for place in range(len(spans))]
+        if is_count(expected):
+            own_words = weights.keys() - context
+            fitting = [
+                fit and not own_words.isdisjoint(said) for fit, said in zip(fitting, held, strict=True)
+            ]
         apart = stands_apart(expected)
         total = sum(weights.values())
         reasons = expected is not None and expected.pattern == REASON
+        of_others = self._of_others(weights.keys())
         best: tuple[float, int, int] | None = None
         for first in range(len(spans)):
             present: set[str] = set()
@@ -160,15 +187,33 @@ class _Told:
                 longer = LONGER if takes_time else -LONGER
                 value += longer * (last - first) - 0.0001 * length
                 value += ANSWERS * (answers or announced)
-                value -= SCRAP * is_scrap(text, spans[first], spans[last])
+                value -= SCRAP * (
+                    is_scrap(text, spans[first], spans[last]) or spans[first].start in self.elsewhere
+                )
+                value -= SCRAP * (first in of_others)
                 value -= SCRAP * (not _is_enough(text, spans[first].start, spans[last].end))
                 if best is None or value > best[0] + 1e-9:
                     best = value, first, last
         return best[1:] if best else None
 
+    def _of_others(self, wanted: Set[str]) -> set[int]:
+        """The sentences that open with the name of something else, where another opens with what is wanted."""
+        labels = {
+            place: stems_of(match["name"])
+            for place, span in enumerate(self.spans)
+            if (match := _LABEL.match(self.text, span.start, span.end))
+        }
+        return (
+            {place for place, name in labels.items() if name.isdisjoint(wanted)}
+            if any(name <= wanted for name in labels.values())
+            else set()
+        )
+
     def _fits(self, place: int, expected: re.Pattern[str] | None) -> bool:
         """Whether a sentence holds what is expected of an answer."""
         span = self.spans[place]
+        if span.start in self.elsewhere:
+            return False
         described = expected is TO_DO and term_start(self.text, span.start) < span.start
         return described or fits(expected, self.text[span.start : span.end])
 
@@ -195,6 +240,18 @@ class _Told:
             first = before
         return first
 
+    def with_its_question(self, first: int) -> int:
+        """Where the question begins that a sentence is the first to answer, with what that points back to."""
+        start = self.asked[self.spans[first].start]
+        for place in range(first - 1, max(-1, first - 1 - MOST_BEFORE), -1):
+            asks = Span(start=start, end=self.spans[place + 1].start)
+            if not _PRONOUN.search(self.text, start, self.text.find("?", start)):
+                break
+            if not flows(self.text, self.spans[place], asks):
+                break
+            start = self.spans[place].start
+        return start
+
     def whole_paragraph(self, first: int, last: int, wanted: Set[str]) -> int:
         """Where the account of a thing ends that names it, how it works or what happened: with its paragraph, if that is
         near."""
@@ -219,6 +276,15 @@ class _Told:
                 break
         return first
 
+    def with_how_it_is_done(self, first: int, last: int) -> int:
+        """Where a quote ends that says what somebody wants: with the sentence that then says how."""
+        following = last + 1
+        if following == len(self.spans) or not flows(self.text, self.spans[last], self.spans[following]):
+            return last
+        span = self.spans[following]
+        fits_in = span.end - self.spans[first].start <= MAX_QUOTE_CHARS
+        return following if fits_in and _DOES_IT.match(self.text, span.start, span.end) else last
+
     def _is_next(self, place: int) -> bool:
         one, other = self.spans[place - 1], self.spans[place]
         return flows(self.text, one, other) or follows(self.text, one, other)
@@ -229,6 +295,14 @@ class _Told:
         if not place or self.under[place - 1] != self.under[place]:
             return None
         return place - 1 if self._is_next(place) else None
+
+
+def fits_beside(expected: re.Pattern[str] | None, text: str, wanted: Set[str]) -> bool:
+    """Whether a quote holds what is expected; a number of things only in a sentence with one of the ``wanted`` stems."""
+    if not is_count(expected):
+        return fits(expected, text)
+    told = (text[span.start : span.end] for span in sentences(text))
+    return any(fits(expected, said) and not wanted.isdisjoint(stems_of(said)) for said in told)
 
 
 def _units(text: str, span: Span) -> Iterator[Span]:
@@ -294,6 +368,11 @@ def _above(
         return frozenset(said - {stem(w) for w in content_words(heading) if w.islower()}), False
     announces = bool(meant) and about <= {other for term in meant for other in related(term)}
     return frozenset(said | meant) if announces else frozenset(said), announces
+
+
+def asks_the_same_kind(question: str, expected: re.Pattern[str] | None) -> bool:
+    """Whether what is asked in a text wants a date or a figure, and the same as is expected."""
+    return bool(wanted(question)) and expected_answer(question.strip()) is expected
 
 
 def _is_undated(text: str, first: Span, last: Span, years: set[str]) -> bool:

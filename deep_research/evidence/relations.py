@@ -10,6 +10,7 @@ from functools import cache
 
 from deep_research.evidence.text import stem
 
+IN_OTHER_WORDS = "in other words"  # the category of a finding that says by such a word what is asked
 _ROWS = """
     father mother parent parents son daughter child children paternal maternal grandfather grandmother grandson
     wife husband spouse married marry marries marriage widow widower
@@ -43,6 +44,9 @@ _ROWS = """
     return returns returned
     raise raises raised
     remove removes removed removal
+    destroy destroyed destroys destruction ruin ruined ruins collapse collapsed demolished swept burnt stumps
+    maximum max limit limits limited unlimited
+    size sizes amount length
     create creates created creation creator
     replace replaced replaces successor succeeded predecessor preceded
     measure measured measures tall height high

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from deep_research.evidence.contradictions import APART, Side, measures_of, sides
 from deep_research.evidence.names import asked_names, key
 from deep_research.evidence.question import spelled
-from deep_research.evidence.text import content_stems
+from deep_research.evidence.text import content_stems, stem
 from deep_research.evidence.units import Quantity
 
 MIN_DATES = 3
@@ -20,6 +20,10 @@ _OVER_TIME = re.compile(
     r"\b(?:over time|over the years|history|timeline|since|chang\w*|trends?|evol\w+|grow\w*|grew|"
     r"through the|how has|how have)\b",
     re.IGNORECASE,
+)
+# Words that ask so, and stand in no answer.
+CHANGING = frozenset(
+    map(stem, ("change", "changed", "grow", "grew", "grown", "develop", "evolve", "evolved", "trend", "time"))
 )
 _COMPARES = re.compile(
     r"\b(?:compar\w+|differ\w*|versus|vs|than|or|and|between|each|both|which)\b|,", re.IGNORECASE
@@ -142,8 +146,13 @@ def _things(question: str) -> list[str]:
     return [n for n in single if not any(n != other and f" {n} " in f" {other} " for other in single)]
 
 
+def asks_over_time(question: str) -> bool:
+    """Whether it asks how something was at one time and another."""
+    return _OVER_TIME.search(question) is not None
+
+
 def _dated(question: str, statements: Sequence[str]) -> Table | None:
-    if not _OVER_TIME.search(question):
+    if not asks_over_time(question):
         return None
     asked = set(content_stems(question))
     by_kind: dict[str, dict[str, list[tuple[Quantity, Cell]]]] = {}

@@ -31,7 +31,7 @@ NEGATIONS = frozenset(
 # Words that say what kind of answer is wanted, not what it is about.
 ASKING_WORDS = frozenset(
     WORD.findall(
-        """answer compare compared comparison difference describe explain happen happened kind kinds long man many
+        """answer compare compared comparison difference describe explain happen happened happens kind kinds long man many
         mean name named names number person people place purpose reason several sort thing found missing things times type
         types way ways woman work works year years"""
     )
@@ -233,6 +233,14 @@ def _is_scrap(word: str) -> bool:
 def identifiers(question: str) -> tuple[str, ...]:
     """What a question calls as programs do, without closing brackets: ``asyncio.run``, ``int(``."""
     return tuple(match.group().removesuffix(")") for match in _IDENTIFIER.finditer(question))
+
+
+def fractions(question: str) -> list[re.Pattern[str]]:
+    """How the numbers with a point stand in a text that a question has, such as the version 1.0."""
+    return [
+        re.compile(rf"(?<![\w.]){re.escape(number)}(?:\.0)?(?![\w]|\.\d)")
+        for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)+(?!\w)", question)
+    ]
 
 
 def doings(text: str) -> set[str]:

@@ -20,6 +20,10 @@ from deep_research.evidence.leaning import leans_back
         "Another difference is the price.",
         "A lamp of this kind is now called a diaphane.",
         "Lamps like these are dear.",
+        "Rather it is a plan of a lamp.",
+        "Many of these lamps are dear.",
+        "The code above will bound the lamp to 16 tons.",
+        "Use one of the lamps described below.",
     ],
 )
 def test_a_sentence_leans_by_a_pronoun_a_person_or_a_place_that_it_does_not_name(sentence):
@@ -36,6 +40,9 @@ def test_a_sentence_leans_by_a_pronoun_a_person_or_a_place_that_it_does_not_name
         "Lamps need oil.",
         "A lamp of the first kind is dear.",
         "A surface like that of the Moon covers the plain.",
+        "Instead of a lamp they lit a fire.",
+        "Rather than oil, Orrel burned coal.",
+        "The lamp above the door is lit.",
     ],
 )
 def test_a_sentence_that_names_what_it_means_does_not_lean(sentence):

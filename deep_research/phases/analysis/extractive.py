@@ -17,8 +17,8 @@ from functools import partial
 
 from deep_research.evidence.agreement import filled
 from deep_research.evidence.dates import date_of
-from deep_research.evidence.debris import is_debris
-from deep_research.evidence.defining import describes, term_of
+from deep_research.evidence.debris import is_beside, is_debris
+from deep_research.evidence.defining import describes, explains_kind, kind_asked, term_of
 from deep_research.evidence.expecting import EXPLAINED, TO_DO, WORKING, expected_answer, fits, stands_apart
 from deep_research.evidence.fragments import is_list
 from deep_research.evidence.pairs import phrases
@@ -30,7 +30,7 @@ from deep_research.evidence.question import (
     kind_of,
     parts,
 )
-from deep_research.evidence.quoting import best_quote, weight_of
+from deep_research.evidence.quoting import best_quote, fits_beside, weight_of
 from deep_research.evidence.ranking import Passage, TermScanner, rarities, scan, stems_of
 from deep_research.evidence.reading import in_its_place
 from deep_research.evidence.rows import unlabelled
@@ -42,10 +42,13 @@ from deep_research.evidence.text import (
     asked_words,
     content_words,
     coverage,
+    fractions,
     question_terms,
 )
 from deep_research.phases.analysis.aspects import Aspect, Batch, aspects_of, decades, said_above, times
 from deep_research.phases.analysis.broad import broad_findings
+from deep_research.phases.analysis.collected import collected
+from deep_research.phases.analysis.columns import beside, columns, rows_of_kind
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedQuote,
@@ -58,6 +61,7 @@ from deep_research.phases.analysis.handoff import (
 from deep_research.phases.analysis.outdone import Said, is_narrow, outdone, term_in, wants_a_value
 from deep_research.phases.analysis.overview import overview_findings
 from deep_research.phases.analysis.relevance import promise, relevance
+from deep_research.phases.analysis.straight import straight, with_others
 from deep_research.phases.analysis.survey import survey
 from deep_research.phases.analysis.tabled import looked_up, with_rows
 from deep_research.state import ConfidenceLevel
@@ -74,6 +78,9 @@ ROW_PENALTY = 0.1  # a row of a table reads worse than a sentence that says the 
 FITTING = 0.15  # of relevance, for holding what is expected of an answer
 ONLY_DATED = 0.3  # of relevance, for a date and a name and no more, where no date is asked for
 ANNOUNCED = 0.2  # of relevance, for standing under what asks what was asked
+GENERAL = (
+    0.15  # of relevance, for what speaks of a kind of things in general, and again for how such a thing works
+)
 LEANING = 0.15  # of relevance, for pointing back to what is not in the quote
 BROUGHT = 0.01  # of relevance, for each sentence that only says what the others point back to
 FINDINGS_PER_ASPECT = 6
@@ -135,13 +142,18 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
         )
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
     batch = Batch(handoff, found, titles, times(question, rarity), phrases(handoff.original_query))
-    findings = _spread(
-        finding for aspect in aspects for finding in _answers(aspect, times(aspect.weights, rarity), batch)
-    )
-    told = looked_up(handoff)
-    findings = [*findings, *(row for row in told if all(row.content != f.content for f in findings))]
-    findings = with_rows(handoff, findings)
-    if not _asks_something(handoff.original_query) or not (told or _answered(findings, batch)):
+    what = straight(handoff)
+    drawn = (f for aspect in aspects for f in _answers(aspect, times(aspect.weights, rarity), batch))
+    findings = _spread(with_others(handoff, what, drawn))
+    if told := columns(handoff):
+        findings = beside(told, findings)
+    elif told := rows_of_kind(handoff) or collected(handoff, found):
+        findings = told
+    else:
+        told = looked_up(handoff)
+        rows = {row.content for row in told}
+        findings = with_rows(handoff, [*(f for f in findings if f.content not in rows), *told])
+    if not _asks_something(handoff.original_query) or not (told or what or _answered(findings, batch)):
         findings = []
     return AnalyzerOutput(
         findings=tuple(findings),
@@ -188,9 +200,21 @@ def _to_the_point(
 
     least = BESIDES * says(drawn[0]) if drawn else 0.0
     thing = weights.keys() - WORKING
-    if expected is EXPLAINED and thing:
+    if expected is EXPLAINED and thing and not kind_asked(aspect.query):
         drawn = [f for f in drawn if thing <= _title_of(f, batch)] or drawn
+    drawn = _explaining(drawn, aspect, batch)
     return [f for f in drawn if says(f) >= least or (stands_apart(expected) and fits(expected, f.content))]
+
+
+def _explaining(drawn: list[AnalyzedFinding], aspect: Aspect, batch: Batch) -> list[AnalyzedFinding]:
+    """Those that explain most of the kind of things of which it is asked how they work, and what is announced as that."""
+    most = max((explains_kind(aspect.query, f.content) for f in drawn), default=0)
+    return [f for f in drawn if _announced(f, batch) or explains_kind(aspect.query, f.content) == most]
+
+
+def _announced(finding: AnalyzedFinding, batch: Batch) -> bool:
+    quote = finding.quotes[0]
+    return (quote.source_id, quote.start) in batch.announced
 
 
 def _without_outdone(
@@ -198,12 +222,7 @@ def _without_outdone(
 ) -> list[AnalyzedFinding]:
     """The best, and of the others those that are not `outdone` by it where the question has one answer, or the best
     stands under what asks the same."""
-
-    def announced(finding: AnalyzedFinding) -> bool:
-        quote = finding.quotes[0]
-        return (quote.source_id, quote.start) in batch.announced
-
-    if not drawn or aspect.later or not (is_narrow(aspect.query) or announced(drawn[0])):
+    if not drawn or aspect.later or not (is_narrow(aspect.query) or _announced(drawn[0], batch)):
         return drawn
     expected = expected_answer(aspect.query)
 
@@ -211,11 +230,12 @@ def _without_outdone(
         stems = stems_of(unlabelled(finding.content)) | said_above(finding, batch)
         return Said(
             frozenset(stems & weights.keys()),
-            announced(finding) or (fits(expected, finding.content) and not announced(drawn[0])),
+            _announced(finding, batch)
+            or (fits(expected, finding.content) and not _announced(drawn[0], batch)),
             term_in(finding.content),
         )
 
-    best, by_value = said(drawn[0]), wants_a_value(aspect.query) or announced(drawn[0])
+    best, by_value = said(drawn[0]), wants_a_value(aspect.query) or _announced(drawn[0], batch)
     apart = stands_apart(expected)
 
     def stays(finding: AnalyzedFinding) -> bool:
@@ -237,8 +257,12 @@ def _draw(
         return None
     start, end, under, leans, brought, announced = quote
     text = source.content[start:end]
-    if is_debris(text) or (DECADE.search(aspect.query) and _is_of_another_time(expected, text)):
+    if is_debris(text) or is_beside(text, batch.handoff.original_query):
         return None
+    if DECADE.search(aspect.query) and _is_of_another_time(expected, text):
+        return None
+    if not all(number.search(f"{source.title} {text}") for number in fractions(batch.handoff.original_query)):
+        return None  # "1.0" is not 127.0.0.1
     said = stems_of(text)
     own = said | under | decades(weights, text)
     batch.under[source.id, start] = under
@@ -265,8 +289,10 @@ def _draw(
         sub_query_id=aspect.id,
         relevance=round(
             relevance(aspect, weights, own | context, source.title, text, batch, described=described)
-            + FITTING * (fits(expected, text) or (expected is TO_DO and described))
+            + FITTING
+            * (fits_beside(expected, text, weights.keys() - context) or (expected is TO_DO and described))
             + ANNOUNCED * announced
+            + GENERAL * explains_kind(aspect.query, text)
             - ROW_PENALTY * (" | " in text)
             - LEANING * leans
             - BROUGHT * brought

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from deep_research.evidence.dates import YEAR
 from deep_research.evidence.question import COMPARING, is_own, spelled
 from deep_research.evidence.ranking import stems_of
-from deep_research.evidence.relations import related
+from deep_research.evidence.relations import IN_OTHER_WORDS, related
+from deep_research.evidence.tables import CHANGING, asks_over_time
 from deep_research.evidence.text import (
     ASKING_WEIGHT,
     content_words,
     coverage,
+    doings,
+    identifiers,
     question_terms,
     rarity,
     stem,
@@ -56,9 +60,19 @@ def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:
         if unsaid:
             of = f" of {spelled(handoff.original_query, name)[0]}" if name else ""
             found.append(AnalyzedGap(description=f"{NOTHING}{_either(unsaid)}{of}.", priority=2))
-    if not found and trails.held < SURE:
+    if not found and trails.held < SURE and not _told_by_one(handoff, rare(handoff.original_query), asking):
         found.append(AnalyzedGap(description=f"{APART}{handoff.original_query}", priority=2))
     return tuple(found)
+
+
+def _told_by_one(handoff: SurveyInput, weights: Mapping[str, float], asking: AbstractSet[str]) -> bool:
+    """Whether what was found in one source says all that is asked."""
+    together: dict[str, set[str]] = {}
+    for finding, stems in zip(handoff.findings, _said(handoff.findings, handoff.sources), strict=True):
+        if len(finding.source_ids) == 1:
+            together.setdefault(finding.source_ids[0], set()).update(stems)
+    wanted = {term: weight for term, weight in weights.items() if term not in asking}
+    return any(coverage(wanted, stems) >= SETTLED for stems in together.values())
 
 
 def _parts(handoff: SurveyInput) -> list[SubQuery]:
@@ -76,9 +90,19 @@ def _said(findings: Iterable[Finding], sources: Sequence[SourceText]) -> list[se
     tells of its decade."""
     titles = {source.id: stems_of(source.title) for source in sources}
     return [
-        _with_decades(stems_of(finding.content)).union(*(titles.get(i, set()) for i in finding.source_ids))
+        (_with_decades(stems_of(finding.content)) | _otherwise(finding)).union(
+            *(titles.get(i, set()) for i in finding.source_ids)
+        )
         for finding in findings
     ]
+
+
+def _otherwise(finding: Finding) -> set[str]:
+    """The parts of what programs call something, and all words for what a finding says in others than the question's."""
+    parts = doings(" ".join(identifiers(finding.content)))
+    if finding.category != IN_OTHER_WORDS:
+        return parts
+    return parts.union(*(related(stem) for stem in stems_of(finding.content)))
 
 
 def _with_decades(stems: set[str]) -> set[str]:
@@ -94,7 +118,7 @@ class _Asked:
         self._holding = Counter(term for text in texts for term in text)
 
     def __call__(self, query: str) -> Mapping[str, float]:
-        compares = {stem(word) for word in COMPARING}
+        compares = {stem(word) for word in COMPARING} | (CHANGING if asks_over_time(query) else frozenset())
         return {
             term: weight * rarity(self._total, self._holding[term])
             for term, weight in question_terms(query).items()
@@ -118,7 +142,8 @@ def _gap(query: str, priority: int, said: Sequence[set[str]]) -> AnalyzedGap:
 
 def _asking(query: str) -> set[str]:
     """The stems that only ask: nothing was looked for by them."""
-    return {term for term, weight in question_terms(query).items() if weight <= ASKING_WEIGHT}
+    changing = set(CHANGING) if asks_over_time(query) else set[str]()
+    return changing.union(term for term, weight in question_terms(query).items() if weight <= ASKING_WEIGHT)
 
 
 def _either(words: Sequence[str]) -> str:

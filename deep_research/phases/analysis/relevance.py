@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from deep_research.evidence.defining import describes
+from deep_research.evidence.expecting import YES_OR_NO, expected_answer
 from deep_research.evidence.pairs import closeness
-from deep_research.evidence.question import action
+from deep_research.evidence.question import action, affirmed, superlatives
 from deep_research.evidence.ranking import Passage, bm25, stems_of
-from deep_research.evidence.text import NEGATIONS, coverage, doings, identifiers, words
+from deep_research.evidence.text import NEGATIONS, coverage, doings, identifiers, stem, words
 from deep_research.phases.analysis.aspects import Aspect, Batch, decades
 
 UNCALLED = 0.15  # of relevance, for saying nothing of what the question calls as programs do
@@ -17,7 +19,12 @@ UNDENIED = (
 )
 ABOUT = 0.25  # of relevance, for a title that says what somebody wants to do: such sources are about it
 DESCRIBED = 0.15  # of relevance, for describing something under its name, and again for saying what it is
+AFFIRMED = 0.15  # of relevance, for saying what is asked with "does", or denying it
+SINGLED = 0.25  # of relevance, for the word for what only one of a kind is
+ROW_FOR_A_YES = 0.2  # of relevance, for a row of a table where yes or no is asked for
+OUTRIGHT = 0.3  # of relevance, for opening with it: "To light the lamp, …"
 DONE = 0.1  # of relevance, for saying what somebody wants to do, and not only that with which
+_TO_DO_SO = re.compile(r"(?:\A|(?<=[.!?:]\s))To (?P<doing>\w+) ")
 
 
 def promise(passage: Passage, weights: Mapping[str, float], batch: Batch) -> float:
@@ -49,12 +56,22 @@ def relevance(
     close += _how_to(batch, title, text, described=described * coverage(batch.question, held))
     if _denies(batch.handoff.original_query) and not _denies(text):
         close -= UNDENIED
+    close += _yes_or_no(batch.handoff.original_query, text)
     wanted = batch.question if aspect.later else weights
     untold = {term: weight for term, weight in wanted.items() if term in said or term not in held}
     itself = 0.1 * coverage(wanted, said) + 0.2 * (coverage(untold, said) if untold else 1.0)
     if aspect.later:
         return 0.45 * coverage(batch.question, held | _led_from(aspect, batch)) + itself + close
     return 0.25 * coverage(weights, held) + 0.2 * coverage(batch.question, held) + itself + close
+
+
+def _yes_or_no(question: str, text: str) -> float:
+    """What speaks for a text, or against it, where yes or no is asked for."""
+    if expected_answer(question) is not YES_OR_NO:
+        return 0.0
+    affirms = any(said.search(text) for said in affirmed(question))
+    singles = not superlatives(question).isdisjoint(stems_of(text))
+    return AFFIRMED * affirms + SINGLED * singles - ROW_FOR_A_YES * (" | " in text)
 
 
 def _denies(text: str) -> bool:
@@ -68,7 +85,9 @@ def _how_to(batch: Batch, title: str, text: str, *, described: float) -> float:
     if not doing:
         return 0.0
     about = ABOUT * coverage(batch.question, doings(title))
-    return about + DESCRIBED * described * (1 + describes(text)) + DONE * (doing in doings(text))
+    outright = any(stem(match["doing"]) == doing for match in _TO_DO_SO.finditer(text))
+    own = DONE * (doing in doings(text)) + OUTRIGHT * outright * coverage(batch.question, stems_of(text))
+    return about + DESCRIBED * described * (1 + describes(text)) + own
 
 
 def _led_from(aspect: Aspect, batch: Batch) -> set[str]:

@@ -9,7 +9,6 @@ from deep_research.evidence.expecting import EXPLAINED, HOW_IT_WORKS, WORKING, e
 from deep_research.evidence.names import key
 from deep_research.evidence.question import COMPARING, QuestionKind, compared, kind_of
 from deep_research.evidence.ranking import stems_of
-from deep_research.evidence.reading import readable
 from deep_research.evidence.rows import beside, split_cells, tables
 from deep_research.evidence.text import (
     ASKING_WORDS,
@@ -19,8 +18,8 @@ from deep_research.evidence.text import (
     question_terms,
     stem,
 )
-from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput, SourceText
-from deep_research.state import ConfidenceLevel
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
+from deep_research.phases.analysis.spans import finding_at
 
 BESIDE = 0.7  # relevance of a row that a table has for each of the things that are compared
 LISTED = 0.8  # the same of a table whose columns are what is asked
@@ -54,7 +53,7 @@ def _rows(handoff: AnalyzerInput) -> Iterator[AnalyzedFinding]:
             beside(source.content, names)[:MOST_ROWS] if names else _listed(handoff.original_query, source)
         )
         for start, end in spans:
-            yield _finding(handoff, source, start, end, BESIDE if names else LISTED)
+            yield finding_at(handoff, source, start, end, BESIDE if names else LISTED)
 
 
 def looked_up(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
@@ -81,7 +80,7 @@ def looked_up(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
                 besides = {term: terms[term] for term in counted - stems_of(header[0])}
                 is_told = coverage(terms, about) >= MOST_ASKED and coverage(besides, about) >= HALF
                 told = rows if is_told else []
-            found += [_finding(handoff, source, *row, LISTED) for row in told]
+            found += [finding_at(handoff, source, *row, LISTED) for row in told]
     return found if len(found) <= MOST_ROWS else []
 
 
@@ -113,7 +112,7 @@ def _of_one_table(handoff: AnalyzerInput, findings: Sequence[AnalyzedFinding]) -
         if said and any(first < end and start < last for first, last in rows) and len(rows) <= MOST_ROWS:
             same = [row for row in rows if said <= stems_of(source.content[slice(*row)])]
             if len(same) > 1 and 2 * len(same) > len(rows):
-                yield from (_finding(handoff, source, *row, LISTED) for row in rows)
+                yield from (finding_at(handoff, source, *row, LISTED) for row in rows)
             return
 
 
@@ -141,17 +140,3 @@ def _listed(question: str, source: SourceText) -> list[tuple[int, int]]:
         if len(named) > 1 and sum(map(bool, columns)) > 1 and coverage(terms, named | title) >= ALL_ASKED:
             return rows[:MOST_LISTED]
     return []
-
-
-def _finding(
-    handoff: AnalyzerInput, source: SourceText, start: int, end: int, relevance: float
-) -> AnalyzedFinding:
-    return AnalyzedFinding(
-        content=readable(source.content, start, end),
-        confidence=ConfidenceLevel.LOW,
-        source_ids=(source.id,),
-        category=handoff.original_query,
-        quotes=(AnalyzedQuote(source_id=source.id, quote=source.content[start:end], start=start),),
-        sub_query_id=handoff.sub_queries[0].id if handoff.sub_queries else "",
-        relevance=relevance,
-    )

@@ -16,7 +16,9 @@ def validate_gathering(state: DeepResearchState) -> ValidationResult:
     if not count:
         blocking.append("No source was found.")
     elif count < MIN_SOURCES:
-        issues.append(f"Only {count} of at least {MIN_SOURCES} wanted sources were found.")
+        issues.append(
+            f"Only {count} of at least {MIN_SOURCES} wanted sources {'was' if count == 1 else 'were'} found."
+        )
     if count and not state.high_quality_sources():
         issues.append("No source is of high quality.")
     completed, total = len(state.completed_sub_queries()), len(state.current_sub_queries())

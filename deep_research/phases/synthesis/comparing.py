@@ -12,7 +12,7 @@ from deep_research.phases.synthesis.statements import Statement
 from deep_research.report.render import escaped
 
 TITLE = "Side by side"
-BOTH = "Both"
+BOTH = "On both"
 MOST_TABLES = 3
 
 
@@ -63,6 +63,11 @@ def introduction(thing: str, told: Sequence[Statement], titles: Mapping[str, str
     """What introduces a thing: the first that a document with its name says, else the nearest to the question."""
     own = [s for s in told if _speaks(titles.get(s.source, ""), thing)]
     return min(own, key=lambda s: s.start) if own else told[0]
+
+
+def own_first(thing: str, told: Sequence[Statement], titles: Mapping[str, str]) -> list[Statement]:
+    """What documents with its name say of a thing, and then the others."""
+    return sorted(told, key=lambda s: not _speaks(titles.get(s.source, ""), thing))
 
 
 def measure(question: str, own: Sequence[Statement]) -> Statement:

@@ -10,16 +10,32 @@ import re
 from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.chains import LED
-from deep_research.evidence.expecting import defined, expected_answer, fits, wanted
-from deep_research.evidence.question import chooses, compared, is_broad, is_survey, wants_order_of_time
+from deep_research.evidence.expecting import YES_OR_NO, defined, expected_answer, fits, wanted
+from deep_research.evidence.question import (
+    affirmed,
+    chooses,
+    compared,
+    is_broad,
+    is_survey,
+    superlatives,
+    wants_order_of_time,
+)
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.tables import table
 from deep_research.evidence.text import content_stems
 from deep_research.evidence.themes import Theme, heading, themes
 from deep_research.phases.base import off_loop
-from deep_research.phases.synthesis.comparing import BOTH, by_side, introduction, measure, side_by_side
+from deep_research.phases.synthesis.comparing import (
+    BOTH,
+    by_side,
+    introduction,
+    measure,
+    own_first,
+    side_by_side,
+)
 from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
+from deep_research.phases.synthesis.listing import one_by_one
 from deep_research.phases.synthesis.paragraphs import paragraphs
 from deep_research.phases.synthesis.statements import Statement, says_nothing, statements, within
 from deep_research.phases.synthesis.tabling import retabled
@@ -65,7 +81,11 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     told, withdrawn = _sound(left or every, handoff.sources)
     if told is not withdrawn:
         told = _near(handoff, told)
-    whole, rows = retabled(told, {source.id: source.title for source in handoff.sources})
+    titles = {source.id: source.title for source in handoff.sources}
+    lines, items = one_by_one(told, titles)
+    if items:
+        told, shown = [s for s in told if not any(s is item for item in items)], [*shown, *items]
+    whole, rows = retabled(told, titles)
     if 0 < len(rows) < len(told):
         told = [s for s in told if not any(s is row for row in rows)]
         tables, shown = [*tables, *whole], [*shown, *rows]
@@ -88,7 +108,15 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         blocks.append(f"*{notice}*")
     if told and withdrawn is told:
         blocks.append(f"*{ALL_WITHDRAWN}*")
-    blocks += ["## Summary", *_missing(handoff, [*told, *shown]), *summary, *beside, *sections]
+    blocks += [
+        "## Summary",
+        *_missing(handoff, [*told, *shown]),
+        *_no_total(handoff, rows),
+        *lines,
+        *summary,
+        *beside,
+        *sections,
+    ]
     if withdrawn and withdrawn is not told:
         blocks += [f"## {WITHDRAWN}", *paragraphs(within(max(0, handoff.words // 4), withdrawn))]
     debris = sum(map(says_nothing, handoff.findings))
@@ -99,9 +127,27 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
 def _missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     """What a reader should know before he takes a statement for the answer: that none is of the kind that is wanted."""
     kind, expected = wanted(handoff.original_query), expected_answer(handoff.original_query)
+    if expected is YES_OR_NO and told and not any(_decides(handoff.original_query, s) for s in told):
+        return ["*No source says yes or no outright. What comes nearest:*"]
     if not kind or not told or any(fits(expected, statement.finding.content) for statement in told):
         return []
     return [f"*No {kind} was found, as the question asks for. What comes nearest:*"]
+
+
+def _decides(question: str, statement: Statement) -> bool:
+    """Whether a statement says yes or no, or says itself what is asked."""
+    said = statement.finding.content
+    return (
+        fits(YES_OR_NO, said)
+        or any(pattern.search(said) for pattern in affirmed(question))
+        or not superlatives(question).isdisjoint(content_stems(said))
+    )
+
+
+def _no_total(handoff: SynthesizerInput, rows: Sequence[Statement]) -> list[str]:
+    """What a reader of a table should know who asked for one number."""
+    counted = len(rows) > 1 and wanted(handoff.original_query) == "number"
+    return ["*No total was found. The numbers of each:*"] if counted else []
 
 
 def _sound(told: list[Statement], sources: Sequence[Source]) -> tuple[list[Statement], list[Statement]]:
@@ -273,7 +319,7 @@ def _sections(handoff: SynthesizerInput, rest: Sequence[Statement]) -> list[str]
         titles = {source.id: source.title for source in handoff.sources}
         groups, left = by_side(things, left, titles)
         for thing, own in groups.items():
-            blocks += [f"## {escaped(heading(thing))}", *paragraphs(own)]
+            blocks += [f"## {escaped(heading(thing))}", *paragraphs(own_first(thing, own, titles))]
     found: list[Theme] = []
     others = list(range(len(left)))
     if len(left) >= THEMED and not _is_overview(handoff):

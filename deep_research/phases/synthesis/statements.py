@@ -48,7 +48,7 @@ class Statement:
     def text(self) -> str:
         """One or more sentences in the source's words, safe inside Markdown."""
         text = escaped(standing_alone(without_marks(self.finding.content)))
-        return text if text[-1:] in ".!?…\"”'" else f"{text}."
+        return text if text[-1:] in ".!?…\"”'" else f"{text.rstrip(':')}."
 
     @property
     def length(self) -> int:

@@ -1,0 +1,119 @@
+"""Questions for all things of which something is true, and where a text says so of one of them. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from deep_research.evidence.dates import YEAR, date_of, opens_with_date
+from deep_research.evidence.passages import BlockKind, blocks
+from deep_research.evidence.ranking import stems_of
+from deep_research.evidence.relations import related
+from deep_research.evidence.text import ASKING_WEIGHT, NAME_WEIGHT, STOP_WORDS, question_terms, stem, words
+from deep_research.state import Span
+
+COLLECTED = "one by one"  # the category of a finding that says of one thing what is asked of all
+# "Which lighthouses were …", "Name the lamps that …"
+_OF_THINGS = re.compile(
+    r"\s*(?:(?:which|what)|(?:please )?(?:list|name)(?: all)?(?: the)?)"
+    r" (?P<kind>(?!(?:of|do|does|did|has|is|was|this|these|those)\b)(?:[a-z-]+ ){0,2}?[a-z-]{2,}(?<!s)s)"
+    r" (?:that |which |who )?(?P<rest>(?!(?:of|in|on|at|from|for|to|and|or|as)\b)[a-z]+\b.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+# "were automatic in 1990", and not "were built in 1990": what became so before counts as well.
+_STATE = re.compile(
+    r"(?:is|are|was|were)(?: (?:already|still))? (?!\w+(?:ed|en|ilt|ost|it|unk)\b)\w", re.IGNORECASE
+)
+# Words that say nothing of their own: "Which are there?", "Which became automatic?"
+_SILENT = frozenset(
+    map(stem, (*STOP_WORDS, *("become", "became", "becomes", "got", "went", "go", "made", "make")))
+)
+_SMALL = frozenset(
+    (
+        *("a", "an", "and", "also", "at", "both", "by", "first", "in", "last"),
+        *("near", "of", "off", "on", "the", "then"),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What is asked for: things of a ``kind`` of which ``said`` is true, with the ``names`` and by the ``year`` that the
+    question has; with ``state`` also what became so before that year."""
+
+    kind: frozenset[str]
+    said: frozenset[str]
+    names: frozenset[str]
+    year: int | None = None
+    state: bool = False
+
+    def is_told(self, sentence: str, under: AbstractSet[str]) -> bool:
+        """Whether a sentence under a heading says it of something."""
+        return self._has_names(sentence) and self._has_said(sentence, under) and self._is_of_time(sentence)
+
+    def _has_names(self, sentence: str) -> bool:
+        return self.names <= stems_of(sentence)
+
+    def _has_said(self, sentence: str, under: AbstractSet[str]) -> bool:
+        present = stems_of(sentence) | under
+        return all(not related(term).isdisjoint(present) for term in self.said)
+
+    def _is_of_time(self, sentence: str) -> bool:
+        if self.year is None:
+            return True
+        when = date_of(sentence)
+        told = when[0] if when else None
+        return str(self.year) in words(sentence) or (self.state and told is not None and told <= self.year)
+
+    def said_in(self, sentence: str) -> bool:
+        """Whether it says so of anything, at whatever time."""
+        return self._has_names(sentence) and self._has_said(sentence, frozenset())
+
+    def is_of_time(self, sentence: str) -> bool:
+        return self._is_of_time(sentence)
+
+
+def listed(question: str) -> Listed | None:
+    """What a question wants to have listed; None where it asks for something else."""
+    match = _OF_THINGS.match(" ".join(question.split()))
+    if match is None:
+        return None
+    kind = frozenset(map(stem, match["kind"].split()))
+    terms = {t: w for t, w in question_terms(f"Which {match['rest']}").items() if t not in kind}
+    years = {term for term in terms if YEAR.fullmatch(term)}
+    names = frozenset(t for t, w in terms.items() if w >= NAME_WEIGHT) - years
+    said = frozenset(t for t, w in terms.items() if ASKING_WEIGHT < w < NAME_WEIGHT) - _SILENT
+    if not said or len(years) > 1:
+        return None
+    year = int(years.pop()) if years else None
+    return Listed(kind, said, names, year, state=_STATE.match(match["rest"]) is not None)
+
+
+def told_of(text: str, span: Span, wanted: Listed) -> Iterator[Span]:
+    """The sentences of a passage that say it of something; in a list of dates also the entries that only name what it is
+    true of, after one that says it."""
+    under = frozenset[str]()
+    says_so = False
+    for block in blocks(text, span.start, span.end):
+        if block.kind is BlockKind.HEADING:
+            heading = text[block.start : block.end]
+            under = frozenset() if heading.startswith("# ") else frozenset(stems_of(heading))
+        if block.kind is not BlockKind.ITEM:
+            says_so = False
+        for start, end in (
+            block.sentences(text) if block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM) else ()
+        ):
+            said = " ".join(text[start:end].split())
+            entry = block.kind is BlockKind.ITEM and opens_with_date(said)
+            says_so = says_so or (entry and wanted.said_in(said))
+            named = entry and says_so and _is_named(said) and wanted.is_of_time(said)
+            if named or wanted.is_told(said, under):
+                yield Span(start=start, end=end)
+
+
+def _is_named(entry: str) -> bool:
+    """Whether an entry tells no more than a date and names."""
+    told = re.split(r"\s[—–:-]\s", entry, maxsplit=1)[-1]
+    return all(word[:1].isupper() or word.casefold() in _SMALL for word in words(told))

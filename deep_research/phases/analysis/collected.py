@@ -1,0 +1,93 @@
+"""Findings for a list that no source has: from each source what it says of its own thing. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from deep_research.evidence.debris import is_debris
+from deep_research.evidence.fragments import is_statement
+from deep_research.evidence.listing import COLLECTED, Listed, listed, told_of
+from deep_research.evidence.ranking import Passage, stems_of
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
+from deep_research.phases.analysis.spans import finding_at
+from deep_research.state import Span
+
+RELEVANCE = 0.9
+LESS = 0.001  # from one finding to the next
+LEAST = 2  # sources, for a list of what they say
+SELECTIVE = 0.5  # of the sources at most have a name that tells what is meant by itself
+ENTRIES = 3  # from which several sentences of one source are entries of its list
+MOST = 24
+MAX_CHARS = 320
+LONG = 40_000  # characters of a source
+INTRODUCTION = 600  # characters with which a source says what it is about
+
+
+def collected(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[AnalyzedFinding]:
+    """The findings in the order of the sources; none where fewer than a few things are told of."""
+    wanted = listed(handoff.original_query)
+    if wanted is None:
+        return []
+    bound = _binds(wanted, handoff)
+    told: dict[int, list[Span]] = {}
+    for place, part in _parts(handoff, found):
+        for span in told_of(handoff.sources[place].content, part, wanted):
+            if _reads(handoff, place, span) and _is_of_kind(handoff, place, span, wanted, bound):
+                told.setdefault(place, []).append(span)
+    if len(told) < LEAST:
+        return []
+    spans = [(source, span) for source in sorted(told) for span in _of_source(handoff, source, told[source])]
+    return [
+        finding_at(
+            handoff,
+            handoff.sources[source],
+            span.start,
+            span.end,
+            RELEVANCE - LESS * place,
+            category=COLLECTED,
+        )
+        for place, (source, span) in enumerate(spans[:MOST])
+    ]
+
+
+def _parts(handoff: AnalyzerInput, found: Sequence[Passage]) -> Iterator[tuple[int, Span]]:
+    """What is looked through of the sources: all of each, since a list is not to be cut; of a long one what was found."""
+    for passage in found:
+        if len(handoff.sources[passage.source].content) > LONG:
+            yield passage.source, passage.span
+    for place in dict.fromkeys(passage.source for passage in found):
+        if 0 < len(handoff.sources[place].content) <= LONG:
+            yield place, Span(start=0, end=len(handoff.sources[place].content))
+
+
+def _of_source(handoff: AnalyzerInput, source: int, spans: Sequence[Span]) -> Iterator[Span]:
+    """Entries all, of a text the first."""
+    text = handoff.sources[source].content
+    distinct = sorted({(span.start, span.end) for span in spans})
+    items = [span for span in distinct if text[max(0, span[0] - 2) : span[0]].strip() in ("-", "*")]
+    for start, end in items if len(items) >= ENTRIES else distinct[:1]:
+        yield Span(start=start, end=end)
+
+
+def _reads(handoff: AnalyzerInput, source: int, span: Span) -> bool:
+    text = handoff.sources[source].content
+    said = text[span.start : span.end]
+    return len(said) <= MAX_CHARS and is_statement(text, span) and not is_debris(said)
+
+
+def _binds(wanted: Listed, handoff: AnalyzerInput) -> bool:
+    """Whether a year or a name of the question tells by itself what is meant, being no name of all that was found; or
+    most sources are of that kind."""
+    held = Counter(term for source in handoff.sources for term in wanted.names & stems_of(source.content))
+    many = SELECTIVE * len(handoff.sources)
+    of_kind = sum(wanted.kind <= stems_of(s.title + s.content[:INTRODUCTION]) for s in handoff.sources)
+    return wanted.year is not None or any(held[name] <= many for name in wanted.names) or of_kind > many
+
+
+def _is_of_kind(handoff: AnalyzerInput, source: int, span: Span, wanted: Listed, bound: bool) -> bool:
+    """Whether what a sentence speaks of is of the kind: that is in it or in its title; anywhere in its source
+    where the question is ``bound``."""
+    given = handoff.sources[source]
+    near = stems_of(given.content[span.start : span.end]) | stems_of(given.title)
+    return wanted.kind <= (near | stems_of(given.content) if bound else near)

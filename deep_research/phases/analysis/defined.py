@@ -1,0 +1,109 @@
+"""Findings for what a thing is or who somebody was: the sentence that says so, before all that is told of it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from deep_research.evidence.debris import is_debris
+from deep_research.evidence.defining import kind_asked
+from deep_research.evidence.expecting import defined, definition, of_a_person, wanted
+from deep_research.evidence.fragments import is_statement
+from deep_research.evidence.passages import sentences
+from deep_research.evidence.question import compared
+from deep_research.evidence.ranking import stems_of
+from deep_research.evidence.records import cards
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
+from deep_research.phases.analysis.spans import MAX_CHARS, finding_at, whole_of
+from deep_research.state import Span
+
+SAID = 0.95  # relevance of the sentence that says what a thing is
+CARD = 0.93  # of the card of somebody that the source is about
+KNOWN = 0.9  # of what such a source says that somebody is known for
+INTRODUCED = 0.6  # of the sentence that says what one of two things is
+LESS = 0.02  # from one source to the next
+MOST = 2  # sentences that say it
+_OPENS_CARD = re.compile(
+    r"\b(?:who|what) (?:he|she|they|it) (?:is|are|was|were)\b|\b(?:in brief|at a glance|biography|facts)\b",
+    re.IGNORECASE,
+)
+_FAME = re.compile(
+    r"\b(?:best[- ]known|known (?:as|for)|famous|celebrated|renowned|remembered (?:as|for)|heroine|hero)\b",
+    re.IGNORECASE,
+)
+_MEANS_SOMEBODY = re.compile(r"\b(?:he|she|him|her|his)\b", re.IGNORECASE)
+_IS_ONE = r"(?: \([^()]{1,40}\))?,? (?:is|are|was|were)(?: not)? (?:an?|the|one of)\b"
+
+
+def says_what(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
+    """The findings, the nearest first; none where a question asks something else. How things of a kind work is told after
+    what they are."""
+    kind = kind_asked(handoff.original_query)
+    thing = defined(handoff.original_query) or kind
+    if not thing or wanted(handoff.original_query):
+        return []
+    person = of_a_person(handoff.original_query)
+    said = (each for each in _sentences(handoff, thing, person=person) if not (kind and each[0][0]))
+    told = sorted(said, key=lambda each: each[0])[:MOST]
+    found = [
+        finding_at(handoff, source, span.start, span.end, SAID - LESS * place)
+        for place, (_, source, span) in enumerate(told)
+    ]
+    about = [s for s in handoff.sources if stems_of(thing) <= stems_of(s.title)]
+    for source in about if person else ():
+        found += _card(handoff, source)
+        found += _fame(handoff, source, thing)
+    return found
+
+
+def introduced(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
+    """What says what each of two things is that are compared, where a source is about it."""
+    found: list[AnalyzedFinding] = []
+    for side in compared(handoff.original_query):
+        told = [each for each in _sentences(handoff, side, person=False) if not each[0][1]]
+        for _, source, span in sorted(told, key=lambda each: each[0])[:1]:
+            found.append(finding_at(handoff, source, span.start, span.end, INTRODUCED))
+    return found
+
+
+def _sentences(
+    handoff: AnalyzerInput, thing: str, *, person: bool
+) -> Iterator[tuple[tuple[bool, bool, int], SourceText, Span]]:
+    """For each source its first sentence that says what the thing is, with how far behind others it stands."""
+    pattern = definition(thing)
+    is_one = re.compile(re.escape(thing.removesuffix("s")) + r"(?:s|es)?" + _IS_ONE, re.IGNORECASE)
+    is_somebody = re.compile(rf"\b(?:was|is) {re.escape(thing)}\b(?! \w+ing\b)") if person else None
+    word = thing.split()[0].casefold().removesuffix("s")
+    for rank, source in enumerate(handoff.sources):
+        text = source.content
+        told = sentences(text) if word in text.casefold() else []
+        for place, span in enumerate(told):
+            said = " ".join(text[span.start : span.end].split())
+            if not (pattern.match(said) or (is_somebody and is_somebody.search(said))):
+                continue
+            if not is_statement(text, span) or is_debris(said) or len(said) > MAX_CHARS:
+                continue
+            whole = whole_of(text, told, place)
+            if whole is not None:
+                untitled = not stems_of(thing) <= stems_of(source.title)
+                yield (is_one.search(said) is None, untitled, rank), source, whole
+                break
+
+
+def _card(handoff: AnalyzerInput, source: SourceText) -> Iterator[AnalyzedFinding]:
+    for card in cards(source.content):
+        if _OPENS_CARD.search(card.heading):
+            yield finding_at(handoff, source, card.start, card.end, CARD, content=card.told)
+            return
+
+
+def _fame(handoff: AnalyzerInput, source: SourceText, thing: str) -> Iterator[AnalyzedFinding]:
+    """What a source about somebody says that he or she is known for."""
+    text = source.content
+    names = stems_of(thing)
+    for span in sentences(text):
+        said = text[span.start : span.end]
+        named = _MEANS_SOMEBODY.search(said) is not None or bool(names & stems_of(said))
+        if named and _FAME.search(said) and is_statement(text, span) and not is_debris(said):
+            yield finding_at(handoff, source, span.start, span.end, KNOWN)
+            return

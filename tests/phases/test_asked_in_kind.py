@@ -1,0 +1,224 @@
+"""What a thing is, what its default is, how many there are, how it changed: each is looked for as texts tell it."""
+
+import pytest
+
+from deep_research.evidence.counting import COUNTED
+from deep_research.evidence.expecting import expected_answer, fits
+
+PERSON = """# Ann Mole and the wreck of the Hester
+
+## Who she was
+
+Born
+
+- 24 November 1815, at Orrel
+
+Father
+
+- Bob Mole, keeper of the Penryn light
+
+## The wreck
+
+Bob Mole jumped on to the rock. Ann Mole kept the boat off the stones.
+
+Newspapers made her the best known young woman of Penryn.
+"""
+FACTORY = """# Setting up
+
+The lamp factory makes a wick. A plain lamp is made at the top of the file.
+
+Instead of making a lamp at once, you make it inside a function. This function is known as the lamp factory. All that
+the lamp needs happens in there.
+"""
+CONFIG = """# Settings
+
+LAMP_COLOUR
+
+- The colour of the lamp.
+
+Default: 'red'
+
+LAMP_BURNING_TIME
+
+- How long the lamp burns once it was lit.
+
+It goes out at dawn.
+
+Default: 31 days
+"""
+UPLOADS = """# Sending lamps
+
+But how do you say how large it may be? By default a lamp of unlimited weight is sent, but you can stop that by the
+scale:
+
+```
+scale = 16
+```
+
+The code above will bound the maximum weight of what is sent to 16 tons.
+"""
+CASES = "country | cases | deaths\nGermany | 1200 | 4\nFrance | 900 | 7\n"
+SEA = """# The Orrel light
+
+Year | Distance from tower to sea
+1870 | 1,500 feet
+1919 | 300 feet
+
+The tower of Orrel is near the sea.
+"""
+
+
+def contents(found):
+    return [finding.content for finding in found]
+
+
+def test_who_somebody_was_opens_with_the_card_and_goes_on_with_the_fame(analyzed):
+    card, fame, *_ = contents(analyzed("Who was Ann Mole?", ("Ann Mole and the wreck of the Hester", PERSON)))
+    assert card == "Born: 24 November 1815, at Orrel; Father: Bob Mole, keeper of the Penryn light"
+    assert fame == "Newspapers made her the best known young woman of Penryn."
+
+
+def test_somebody_is_told_of_where_the_name_comes_last(analyzed):
+    (best, *_) = analyzed("Who was Tom Hare?", ("The Orrel light", "The first keeper was Tom Hare.\n"))
+    assert best.content == "The first keeper was Tom Hare."
+
+
+def test_what_a_thing_is_called_says_what_it_is_with_the_sentence_it_leans_on(analyzed):
+    best = contents(analyzed("What is a lamp factory?", ("Setting up", FACTORY)))[0]
+    assert best.startswith("Instead of making a lamp at once, you make it inside a function. This function")
+
+
+def test_beside_what_a_thing_is_nothing_of_other_sources_is_told(analyzed):
+    other = ("Penryn", "In 1873 Tom Hare tried guns and horns for Orrel House.\n")
+    found = analyzed("What is Orrel House?", ("Orrel House", "Orrel House is the office for lamps.\n"), other)
+    assert contents(found) == ["Orrel House is the office for lamps."]
+
+
+def test_a_default_is_that_of_the_setting_whose_name_has_what_is_asked(analyzed):
+    (best,) = contents(analyzed("What is the default burning time of the lamp?", ("Settings", CONFIG)))
+    assert best.startswith("LAMP_BURNING_TIME: How long")
+    assert best.endswith("Default: 31 days")
+
+
+def test_an_example_is_not_the_default(analyzed):
+    (best, *_) = contents(analyzed("What is the default maximum weight?", ("Sending lamps", UPLOADS)))
+    assert best.startswith("By default a lamp of unlimited weight is sent")
+
+
+def test_how_many_of_all_are_told_by_the_row_of_the_total(analyzed):
+    found = analyzed("How many cases were there?", ("cases", f"{CASES}Total | 2100 | 11\n"))
+    assert contents(found) == ["country: Total; cases: 2100; deaths: 11"]
+
+
+def test_without_a_total_every_row_is_told_and_said_to_be_one(analyzed, draft_of):
+    question = "How many cases were there?"
+    rows = contents(analyzed(question, ("cases", CASES)))
+    assert [row.partition(";")[0] for row in rows] == ["country: Germany", "country: France"]
+    report = draft_of(question, [(row, 0, 0.85) for row in rows], titles=("cases",))
+    assert "*No total was found. The numbers of each:*" in report
+    assert "| Germany | 1200 | 4 |" in report
+
+
+def test_how_something_changed_is_told_by_the_table_of_its_years(analyzed):
+    question = "How did the distance between the Orrel light and the sea change?"
+    rows = [f.content for f in analyzed(question, ("The Orrel light", SEA)) if "Year" in f.content]
+    assert rows == [
+        "Year: 1870; Distance from tower to sea: 1,500 feet",
+        "Year: 1919; Distance from tower to sea: 300 feet",
+    ]
+
+
+def test_a_table_of_kinds_is_told_whole_with_the_row_that_was_found_already(analyzed):
+    table = "# What burned in the lantern\n\nFuel | Good\nWood burned in a grate | bright\nCandles | weak\n"
+    found = analyzed("Which fuels were burned in lanterns?", ("What burned in the lantern", table))
+    assert {finding.relevance for finding in found} == {0.8}
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("Four lamps have stood there.", True),
+        ("It has 2,171 blocks.", True),
+        ("about 1.5 million lamps", True),
+        ("Country: Orrel; Cases: 1990; Deaths: 3", True),
+        ("It stands 40 yards from the stump.", False),
+        ("In 1882 it was lit.", False),
+        ("On 5 May it was lit.", False),
+        ("It cost fifty pounds.", False),
+    ],
+)
+def test_a_number_of_things_is_no_measure_and_no_date(text, counts):
+    expected = expected_answer("How many lamps were there?")
+    assert expected.pattern == COUNTED
+    assert fits(expected, text) is counts
+
+
+def test_a_number_counts_in_a_sentence_with_a_word_of_the_question(analyzed):
+    text = (
+        "# Orrel\n\nThe fourth lamp of Orrel burns 40 yards from the stump. It has 2,171 wicks of silk.\n\n"
+        "Orrel is a reef off Penryn. Four lamps have burned there.\n"
+    )
+    best = contents(analyzed("How many lamps have burned at Orrel?", ("Orrel", text)))[0]
+    assert "Four lamps have burned there." in best
+
+
+LOST = """# The Orrel light
+
+1. The place
+
+The Orrel lies off Penryn.
+
+2. The night of 16 April 1851
+
+A storm began at noon. In the morning there were only bent stumps of it. Both keepers died.
+"""
+
+
+def test_what_was_destroyed_is_found_in_other_words_with_the_date_above(analyzed):
+    (best, *_) = contents(analyzed("When was the Orrel light destroyed?", ("The Orrel light", LOST)))
+    assert best == (
+        "The night of 16 April 1851: A storm began at noon. In the morning there were only bent stumps of it."
+    )
+
+
+def test_where_a_source_has_the_word_no_other_is_looked_for(analyzed):
+    told = f"{LOST}\nThe Orrel light was destroyed in 1852.\n"
+    (best, *_) = contents(analyzed("When was the Orrel light destroyed?", ("The Orrel light", told)))
+    assert best == "The Orrel light was destroyed in 1852."
+
+
+def test_the_rows_of_a_kind_are_those_in_which_stands_what_is_asked(analyzed):
+    table = "Lamp | Country | Year\nStoat | Scotland | 1844\nHare | France | 1911\nOtter | Scotland | 1811\n"
+    text = ("Orrel", "# Orrel\n\nOrrel is the tallest of all lamps in Scotland.\n")
+    found = contents(analyzed("Which lamps are in Scotland?", ("A list of lamps", table), text))
+    assert [row.partition(";")[0] for row in found] == ["Lamp: Stoat", "Lamp: Otter"]
+
+
+def test_the_number_of_a_street_counts_nothing():
+    expected = expected_answer("How many lamps does the office have?")
+    assert not fits(expected, "It works from 84 George Street.")
+    assert fits(expected, "The number of lamps is put at 207.")
+
+
+def test_what_opens_with_the_name_of_another_thing_is_of_that(analyzed):
+    text = (
+        "# Towers\n\n## How the stones were held\n\n"
+        "- Orrel Rock: dovetails again, and floors whose stones tie the walls.\n"
+        "- Penryn: few dovetails; the weight of the stone does the work of them.\n"
+    )
+    (best, *_) = contents(analyzed("How were the stones of the Orrel Rock held?", ("Towers", text)))
+    assert best.startswith("Orrel Rock: dovetails again")
+    assert "Penryn" not in best
+
+
+def test_how_to_do_something_opens_with_what_says_so(analyzed):
+    texts = (
+        (
+            "A",
+            "RELOAD\n\n- Read the lamps anew. If it is not set, the enabled debug mode does it for all of them.\n",
+        ),
+        ("B", "To enable debug mode, use the switch behind the lamp. It is red.\n"),
+    )
+    (best, *_) = contents(analyzed("How do I enable debug mode?", *texts))
+    assert best.startswith("To enable debug mode, use the switch")

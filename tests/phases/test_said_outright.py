@@ -1,0 +1,226 @@
+"""What is said outright answers: a difference, how a kind of things works, a label's date, a question in the text."""
+
+import pytest
+
+from deep_research.evidence.contrasting import outright
+from deep_research.evidence.debris import is_beside
+from deep_research.evidence.defining import explains_kind, kind_asked
+from deep_research.evidence.question import affirmed
+from deep_research.evidence.text import fractions
+
+PLANS = """# Plans of lamps
+
+A Plan object works similarly to a Lamp object, but it is not actually a lamp. Rather it is a plan of how to build one.
+
+- Add a plan to a lamp several times with different names.
+- Unlike drawings, plans of a lamp are kept in a drawer.
+"""
+KINDS = """# What burned
+
+A glass lamp stood in the hall. A lamp of this kind, which works by reflection, is called a mirror lamp.
+"""
+HARE = """# The Hare lamp
+
+In the end the lamp of the Hare had to be working within seven years.
+"""
+FASTNET = """# The Orrel
+
+The Orrel is a rock off Penryn.
+
+## The iron tower
+
+A tower of iron was therefore built on the Orrel, and lit on 1 January 1854.
+
+## The granite tower
+
+- Designer: Ann Mole, engineer.
+- First lit: 27 June 1904.
+
+When did the work begin? A national newspaper says 1896, a broadcaster 1897.
+"""
+NEEDED = """# Satellites
+
+A modern ship knows where she is. Her master may cross the sea without seeing one lighthouse. Are they still needed? The
+offices say yes, but fewer and dimmer.
+
+## Radio
+
+Ships of that time turned an aerial until the signal faded, and found the lighthouse.
+"""
+
+
+def contents(found):
+    return [finding.content for finding in found]
+
+
+def test_a_difference_is_told_by_what_sets_both_apart_and_by_nothing_else(analyzed):
+    question = "What is the difference between a plan and a lamp?"
+    assert contents(analyzed(question, ("Plans of lamps", PLANS))) == [
+        "A Plan object works similarly to a Lamp object, but it is not actually a lamp. "
+        "Rather it is a plan of how to build one."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("A plan is not a lamp.", True),
+        ("Unlike a lamp, a plan burns no oil.", True),
+        ("Add a plan to a lamp with different names.", False),
+        ("A plan is not a table.", False),
+    ],
+)
+def test_both_sides_stand_in_what_says_outright_how_one_is_to_the_other(sentence, said):
+    assert outright(("plan", "lamp"), sentence) is said
+
+
+def test_how_a_kind_of_things_works_is_told_where_that_is_said(analyzed):
+    found = contents(analyzed("How do lamps work?", ("What burned", KINDS), ("The Hare lamp", HARE)))
+    assert len(found) == 1
+    assert "which works by reflection" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How do lamps work?", "lamps"),
+        ("How does a mist valve work?", "mist valve"),
+        ("How does the mist valve work?", ""),
+        ("How did the Orrel lamp work?", ""),
+    ],
+)
+def test_a_kind_of_things_is_no_single_thing(question, kind):
+    assert kind_asked(question) == kind
+
+
+def test_an_explanation_of_a_kind_speaks_of_any_and_of_its_working():
+    question = "How do lamps work?"
+    assert explains_kind(question, "Lamps are dear.") == 1
+    assert explains_kind(question, "A lamp works by burning oil.") == 2
+    assert explains_kind(question, "The Hare works by burning oil.") == 0
+
+
+def test_a_date_behind_its_label_is_told_with_what_it_is_of(analyzed):
+    found = contents(analyzed("When was the Orrel lighthouse first lit?", ("The Orrel", FASTNET)))
+    assert found[0] == "The granite tower: First lit: 27 June 1904."
+
+
+def test_what_answers_another_question_of_the_text_does_not_answer_this(analyzed):
+    found = contents(analyzed("When was the Orrel lighthouse first lit?", ("The Orrel", FASTNET)))
+    assert not any("A national newspaper says 1896" in said for said in found)
+    begun = contents(analyzed("When did the work on the Orrel begin?", ("The Orrel", FASTNET)))
+    assert any("A national newspaper says 1896" in said for said in begun)
+
+
+def test_a_yes_goes_with_its_question_and_with_whom_that_means(analyzed):
+    (best, *others) = contents(analyzed("Are lighthouses still needed?", ("Satellites", NEEDED)))
+    assert best == (
+        "A modern ship knows where she is. Her master may cross the sea without seeing one lighthouse. "
+        "Are they still needed? The offices say yes, but fewer and dimmer."
+    )
+    assert not any("aerial" in said for said in others)
+
+
+def test_a_version_is_not_a_part_of_another_number(analyzed):
+    text = "The Orrel lamp listens at 127.0.0.1 and was released on 3 May 2019 as 1.0.2.\n"
+    assert not analyzed("When was Orrel 1.0 released?", ("Lamps", text))
+    assert analyzed("When was Orrel 1.0 released?", ("Lamps", "Orrel 1.0 was released on 3 May 2018.\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [("Flask 1.0.", True), ("v 1.0.0 of it", True), ("127.0.0.1", False), ("1.0.1", False), ("11.0", False)],
+)
+def test_a_number_with_a_point_stands_by_itself(text, held):
+    (number,) = fractions("When was 1.0 released?")
+    assert (number.search(text) is not None) is held
+
+
+def test_what_a_version_changed_is_told_where_that_is_asked():
+    note = "Changed in version 0.10: Bound to the lamp instead of the wick."
+    assert is_beside(note, "What is the difference between a lamp and a wick?")
+    assert not is_beside(note, "What changed in the lamp?")
+    assert not is_beside("The lamp was changed in 1900.", "What is a lamp?")
+
+
+def test_what_one_source_says_whole_is_not_said_to_be_in_pieces():
+    from deep_research.evidence.trails import Trails
+    from deep_research.phases.analysis.gaps import gaps
+    from deep_research.phases.analysis.handoff import SourceText, SurveyInput
+    from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding
+
+    question = "How did the distance between the Orrel and the sea change?"
+    finding = Finding(
+        id="find-1",
+        content="Year: 1870; Distance of the Orrel from the sea: 90 feet",
+        confidence=ConfidenceLevel.LOW,
+        source_ids=("src-0",),
+    )
+    handoff = SurveyInput(
+        research_id="deepres-000000000000",
+        iteration=1,
+        original_query=question,
+        current_phase=DeepResearchPhase.ANALYSIS,
+        sources=(SourceText(id="src-0", title="The Orrel", content=finding.content),),
+        findings=(finding,),
+    )
+    assert gaps(handoff, Trails(scores={}, leads=(), held=0.5, unmet=())) == ()
+
+
+def test_a_wish_is_told_with_how_it_is_done(analyzed):
+    text = (
+        "# Lamps\n\nThe lamp goes out in a storm. You might want to show a custom light when the lamp fails. "
+        "This can be done by registering a keeper.\n"
+    )
+    (best, *_) = contents(analyzed("How do I show a custom light?", ("Lamps", text)))
+    assert best.endswith("This can be done by registering a keeper.")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Orrel supports wind lamps.", True),
+        ("Orrel does not support them.", True),
+        ("Tools older than the support of Orrel burn oil.", False),
+    ],
+)
+def test_what_is_asked_with_does_is_said_or_denied_of_the_same_thing(text, said):
+    patterns = affirmed("Does Orrel support wind lamps?")
+    assert any(pattern.search(text) for pattern in patterns) is said
+
+
+def test_what_only_one_is_belongs_to_the_answer_and_a_row_without_it_does_not(analyzed):
+    first = "Orrel Light, on the mouth of Penryn Harbour, was the first tower in what is now Cornwall."
+    oldest = "So the station is the oldest of all, but the tower is not: that of Hare is."
+    rowing = "The keeper rowed to the shore and back. " * 30
+    text = f"# Orrel Light\n\n{first}\n\n## The second tower\n\n{rowing}\n\n{oldest}\n"
+    rows = "Tower | Country | Year\nOrrel Light | Cornwall | 1783\nHare | Cornwall | 1764\n"
+    question = "Is Orrel Light the oldest tower in Cornwall?"
+    found = analyzed(question, ("Orrel Light", text), ("Towers", rows))
+    assert any(oldest in finding.content for finding in found[:2])
+    assert not any("1783" in finding.content for finding in found[:2])
+
+
+def test_two_things_that_are_compared_are_introduced(analyzed):
+    texts = (
+        (
+            "The Stoat",
+            "# The Stoat\n\nThe Stoat is a reef off Orrel.\n\nThe lamp of the Stoat was built in 1900.\n",
+        ),
+        (
+            "The Hare",
+            "# The Hare\n\nThe Hare, or Old Tom, is a rock off Penryn.\n\nThe lamp of the Hare was built in 1909.\n",
+        ),
+    )
+    found = contents(analyzed("Compare the Stoat and the Hare.", *texts))
+    assert "The Stoat is a reef off Orrel." in found
+    assert "The Hare, or Old Tom, is a rock off Penryn." in found
+
+
+def test_where_no_source_says_yes_or_no_the_report_says_so(draft_of):
+    question = "Does Orrel burn oil?"
+    notice = "*No source says yes or no outright. What comes nearest:*"
+    assert notice in draft_of(question, [("The oil of Orrel is dear.", 0, 0.9)])
+    assert notice not in draft_of(question, [("Orrel burns oil.", 0, 0.9)])
+    assert notice not in draft_of(question, [("Does it burn oil? No. It burns coal.", 0, 0.9)])
+    assert notice not in draft_of("What does Orrel burn?", [("The oil of Orrel is dear.", 0, 0.9)])
