@@ -104,7 +104,7 @@ class CorpusIndex:
     ) -> list[Hit]:
         """At most ``limit`` documents, best first, those of equal score by path; never one of the ``exclude``
         paths. At most ``new`` of them are none of the ``known`` paths. Up to ``linked`` of them, the last ones, were
-        not matched but are named by those that were; only then the hits tell the names in them.
+        not matched but are named by those that were; only then they and the first hits tell the names in them.
 
         ``statistics`` replaces the index's own in the relevance, for several indexes searched as one. Any
         string is a valid query. Raises `SearchError`.

@@ -21,7 +21,7 @@ from deep_research.sources.documents.names import MAX_BEARERS, Reading, Spotted,
 from deep_research.sources.documents.terms import query_terms
 from deep_research.state import FirstLook, Span
 
-LEADING = 5  # found documents whose names are followed
+LEADING = 5  # found documents whose names are told and followed
 MAX_CANDIDATES = 24
 MIN_VALUE = 0.02
 _SPOTTED_IN = 2_400  # characters of what was matched
@@ -51,27 +51,23 @@ def with_links(
     linked: int,
     exclude: frozenset[str],
 ) -> list[Hit]:
-    """The hits with their mentions, up to ``linked`` of the last ones replaced by documents that the others name.
-    Raises `sqlite3.Error`."""
-    matched = [hit.matched for hit in found]
-    shown = [text[:_SPOTTED_IN] for text in matched]
-    leading = zip(found, matched, reading.names(shown[:LEADING]), strict=False)
+    """The hits, the first of them with their mentions, up to ``linked`` of the last ones replaced by documents that the
+    first name. Raises `sqlite3.Error`."""
+    matched = [hit.matched for hit in found[:LEADING]]
+    names = reading.names([text[:_SPOTTED_IN] for text in matched])
     leads = followed(
         reading,
-        [(hit.title, text, named.spots) for hit, text, named in leading],
+        [(hit.title, text, named.spots) for hit, text, named in zip(found, matched, names, strict=False)],
         {stem(term): reading.rarity(term) for term in terms},
         known=_ids(reading.connection, {hit.path for hit in found} | exclude),
         limit=linked,
     )
-    kept = quota.fitting(zip(found, shown, strict=True), lambda each: each[0].path, kept_free=len(leads))
-    hits = [
-        replace(hit, mentions=named.mentions)
-        for (hit, _), named in zip(kept, reading.names([text for _, text in kept]), strict=True)
-    ]
+    told = [replace(hit, mentions=named.mentions) for hit, named in zip(found, names, strict=False)]
+    kept = quota.fitting([*told, *found[LEADING:]], lambda hit: hit.path, kept_free=len(leads))
     named_ones = [_hit(reading, lead) for lead in leads]
     openings = reading.names([hit.matched[:_SPOTTED_IN] for hit in named_ones])
     return [
-        *hits,
+        *kept,
         *(replace(hit, mentions=o.mentions) for hit, o in zip(named_ones, openings, strict=True)),
     ]
 
