@@ -88,6 +88,7 @@ _DEFINITION = re.compile(
     r"\s*(?:(?:what|who) (?:is|are|was|were)|define|what does)\s+(?:an? |the )?(?P<thing>[\w' -]{2,50}?)(?: mean)?\W*",
     re.IGNORECASE,
 )
+_OF_A_KIND = re.compile(r"\s*what (?:(?:is|was) an?|are|were) (?!the\b)", re.IGNORECASE)
 _OF_A_PERSON = re.compile(r"\s*who\b", re.IGNORECASE)
 _MOST_WORDS = 4  # of a thing that is to be defined
 _HOW = re.compile(r"\bhow (?:do|does|did|is|are|was|were|can|to)\b", re.IGNORECASE)
@@ -117,6 +118,11 @@ def defined(query: str) -> str:
     return match["thing"] if match and len(match["thing"].split()) <= _MOST_WORDS else ""
 
 
+def asks_for_kind(query: str) -> bool:
+    """Whether it asks what things of a kind are: "a lamp", "lamps", and not "the Orrel lamp"."""
+    return _OF_A_KIND.match(query) is not None and bool(defined(query))
+
+
 def asks_for_default(query: str) -> bool:
     """Whether a question asks what something is where nobody says it."""
     return re.search(rf"(?i:{_DEFAULT})", query) is not None and kind_of(query) is not QuestionKind.HOW_TO
@@ -134,7 +140,8 @@ def definition(thing: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?i)(?:\A|(?<=[.!?]\s))\W*(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise},?"
         r" (?:is|are|was|were|means?|refers? to|denotes?|represents?)\b"
-        rf"|[^.:;]{{3,160}}?\b(?:is|are|was|were) (?:\w+ )?(?:known as|called|termed|referred to as)"
+        rf"|[^.:;]{{3,160}}?\b(?:(?:is|are|was|were) (?:\w+ )?(?:known as|called|termed|referred to as)"
+        r"|(?:had|has|have) the (?:nick)?name)"
         rf" \W?(?:an? |the )?\W?{name}(?:s|es)?\b)"
     )
 

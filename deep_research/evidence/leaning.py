@@ -27,6 +27,11 @@ _OPENS_BACKWARD = re.compile(
     r"|rather(?! than)|another)\b",
     re.IGNORECASE,
 )
+# "At high tide it lies under water", "American troops burned it twice": no thing is named before.
+_UNNAMED_IT = re.compile(
+    r"(?:(?i:in|on|at|by|from|since|until|after|before|for|during|over|with|near) (?:[a-z0-9'’-]+ ){1,6}"
+    rf"|(?:[A-Za-z'’-]+ ){{1,4}}[a-z]+ed )(?:it|them)\b(?!{_EMPTY_IT})"
+)
 # "A lime of this kind is …"
 _OF_THIS_KIND = re.compile(r"(?:\w+ ){1,3}(?:of|like) (?:this|these|such)\b", re.IGNORECASE)
 # "The code above will limit …", "as described below", "the example above"
@@ -54,7 +59,11 @@ _OF_A_COUNTRY = re.compile(r"[A-Z]\w+(?:ish|ch|ese|can|ian|man)\Z")
 def leans_back(sentence: str) -> bool:
     """Whether a sentence points back to what stands before it: with its opening, with what it says is above, or because
     its first clause speaks of a person ("a ship carried him off") or a place ("the lamp there") and names none before."""
-    if any(sign(sentence) for sign in (_OPENS_BACKWARD.match, _OF_THIS_KIND.match, _ON_THE_PAGE.search)):
+    sentence = " ".join(sentence.split())  # it may be wrapped
+    if any(
+        sign(sentence)
+        for sign in (_OPENS_BACKWARD.match, _UNNAMED_IT.match, _OF_THIS_KIND.match, _ON_THE_PAGE.search)
+    ):
         return True
     head = " ".join(_CLAUSE.split(sentence, maxsplit=1)[0].split()[:NEAR])
     person, place = _PERSON.search(head), _PLACE.search(head)

@@ -44,7 +44,7 @@ _ROWS = """
     return returns returned
     raise raises raised
     remove removes removed removal
-    destroy destroyed destroys destruction ruin ruined ruins collapse collapsed demolished swept burnt stumps
+    destroy destroyed destroys destruction ruin ruined ruins collapse collapsed demolished
     maximum max limit limits limited unlimited
     size sizes amount length
     create creates created creation creator

@@ -24,6 +24,10 @@ from deep_research.evidence.leaning import leans_back
         "Many of these lamps are dear.",
         "The code above will bound the lamp to 16 tons.",
         "Use one of the lamps described below.",
+        "At high tide it lies under water.",
+        "At\nhigh tide it lies under water.",
+        "For more than 120 years it stood in the open sea.",
+        "American troops burned it twice.",
     ],
 )
 def test_a_sentence_leans_by_a_pronoun_a_person_or_a_place_that_it_does_not_name(sentence):
@@ -43,6 +47,9 @@ def test_a_sentence_leans_by_a_pronoun_a_person_or_a_place_that_it_does_not_name
         "Instead of a lamp they lit a fire.",
         "Rather than oil, Orrel burned coal.",
         "The lamp above the door is lit.",
+        "In old books it is often said that lamps are dear.",
+        "At Orrel it rains.",
+        "The keeper needed oil, and bought it.",
     ],
 )
 def test_a_sentence_that_names_what_it_means_does_not_lean(sentence):

@@ -171,15 +171,13 @@ The Orrel lies off Penryn.
 
 2. The night of 16 April 1851
 
-A storm began at noon. In the morning there were only bent stumps of it. Both keepers died.
+A storm began at noon. By morning the tower had collapsed. Both keepers died.
 """
 
 
 def test_what_was_destroyed_is_found_in_other_words_with_the_date_above(analyzed):
     (best, *_) = contents(analyzed("When was the Orrel light destroyed?", ("The Orrel light", LOST)))
-    assert best == (
-        "The night of 16 April 1851: A storm began at noon. In the morning there were only bent stumps of it."
-    )
+    assert best == ("The night of 16 April 1851: A storm began at noon. By morning the tower had collapsed.")
 
 
 def test_where_a_source_has_the_word_no_other_is_looked_for(analyzed):

@@ -224,3 +224,18 @@ def test_where_no_source_says_yes_or_no_the_report_says_so(draft_of):
     assert notice not in draft_of(question, [("Orrel burns oil.", 0, 0.9)])
     assert notice not in draft_of(question, [("Does it burn oil? No. It burns coal.", 0, 0.9)])
     assert notice not in draft_of("What does Orrel burn?", [("The oil of Orrel is dear.", 0, 0.9)])
+
+
+def test_of_a_kind_that_nobody_defines_the_report_says_so(draft_of):
+    notice = "*No source says outright what it is. What comes nearest:*"
+    assert notice in draft_of(
+        "What is a lamp?", [("The lamps of Orrel are looked after by a board.", 0, 0.9)]
+    )
+    assert notice in draft_of(
+        "What are lamps?", [("The lamps of Orrel are looked after by a board.", 0, 0.9)]
+    )
+    assert notice not in draft_of("What is a lamp?", [("A lamp is a vessel that burns oil.", 0, 0.9)])
+    assert notice not in draft_of("What are wickies?", [('Keepers had the nickname "wickies".', 0, 0.9)])
+    assert notice not in draft_of(
+        "What is the Orrel lamp?", [("The board looks after the Orrel lamp.", 0, 0.9)]
+    )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.chains import LED
-from deep_research.evidence.expecting import YES_OR_NO, defined, expected_answer, fits, wanted
+from deep_research.evidence.expecting import YES_OR_NO, asks_for_kind, defined, expected_answer, fits, wanted
 from deep_research.evidence.question import (
     affirmed,
     chooses,
@@ -129,7 +129,11 @@ def _missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     kind, expected = wanted(handoff.original_query), expected_answer(handoff.original_query)
     if expected is YES_OR_NO and told and not any(_decides(handoff.original_query, s) for s in told):
         return ["*No source says yes or no outright. What comes nearest:*"]
-    if not kind or not told or any(fits(expected, statement.finding.content) for statement in told):
+    if not told or any(fits(expected, statement.finding.content) for statement in told):
+        return []
+    if not kind and asks_for_kind(handoff.original_query):
+        return ["*No source says outright what it is. What comes nearest:*"]
+    if not kind:
         return []
     return [f"*No {kind} was found, as the question asks for. What comes nearest:*"]
 
