@@ -10,14 +10,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.chains import LED
-from deep_research.evidence.expecting import YES_OR_NO, asks_for_kind, defined, expected_answer, fits, wanted
+from deep_research.evidence.expecting import defined, expected_answer, fits, wanted
 from deep_research.evidence.question import (
-    affirmed,
     chooses,
     compared,
     is_broad,
     is_survey,
-    superlatives,
     wants_order_of_time,
 )
 from deep_research.evidence.rows import unlabelled
@@ -36,6 +34,7 @@ from deep_research.phases.synthesis.comparing import (
 from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.listing import one_by_one
+from deep_research.phases.synthesis.notices import missing, no_total
 from deep_research.phases.synthesis.paragraphs import paragraphs
 from deep_research.phases.synthesis.statements import Statement, says_nothing, statements, within
 from deep_research.phases.synthesis.tabling import retabled
@@ -110,8 +109,8 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         blocks.append(f"*{ALL_WITHDRAWN}*")
     blocks += [
         "## Summary",
-        *_missing(handoff, [*told, *shown]),
-        *_no_total(handoff, rows),
+        *missing(handoff, [*told, *shown]),
+        *no_total(handoff, rows),
         *lines,
         *summary,
         *beside,
@@ -122,36 +121,6 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     debris = sum(map(says_nothing, handoff.findings))
     blocks += _limits(handoff, left_out=len(told) - len(kept), debris=debris)
     return "\n\n".join(blocks)
-
-
-def _missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
-    """What a reader should know before he takes a statement for the answer: that none is of the kind that is wanted."""
-    kind, expected = wanted(handoff.original_query), expected_answer(handoff.original_query)
-    if expected is YES_OR_NO and told and not any(_decides(handoff.original_query, s) for s in told):
-        return ["*No source says yes or no outright. What comes nearest:*"]
-    if not told or any(fits(expected, statement.finding.content) for statement in told):
-        return []
-    if not kind and asks_for_kind(handoff.original_query):
-        return ["*No source says outright what it is. What comes nearest:*"]
-    if not kind:
-        return []
-    return [f"*No {kind} was found, as the question asks for. What comes nearest:*"]
-
-
-def _decides(question: str, statement: Statement) -> bool:
-    """Whether a statement says yes or no, or says itself what is asked."""
-    said = statement.finding.content
-    return (
-        fits(YES_OR_NO, said)
-        or any(pattern.search(said) for pattern in affirmed(question))
-        or not superlatives(question).isdisjoint(content_stems(said))
-    )
-
-
-def _no_total(handoff: SynthesizerInput, rows: Sequence[Statement]) -> list[str]:
-    """What a reader of a table should know who asked for one number."""
-    counted = len(rows) > 1 and wanted(handoff.original_query) == "number"
-    return ["*No total was found. The numbers of each:*"] if counted else []
 
 
 def _sound(told: list[Statement], sources: Sequence[Source]) -> tuple[list[Statement], list[Statement]]:

@@ -1,0 +1,41 @@
+"""What a reader should know before the first statement: that none is what was asked for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deep_research.evidence.expecting import YES_OR_NO, asks_for_kind, expected_answer, fits, wanted
+from deep_research.evidence.question import affirmed, superlatives
+from deep_research.evidence.text import content_stems
+from deep_research.phases.synthesis.handoff import SynthesizerInput
+from deep_research.phases.synthesis.statements import Statement
+
+
+def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
+    """What a reader should know before he takes a statement for the answer: that none is of the kind that is wanted."""
+    kind, expected = wanted(handoff.original_query), expected_answer(handoff.original_query)
+    if expected is YES_OR_NO and told and not any(_decides(handoff.original_query, s) for s in told):
+        return ["*No source says yes or no outright. What comes nearest:*"]
+    if not told or any(fits(expected, statement.finding.content) for statement in told):
+        return []
+    if kind:
+        return [f"*No {kind} was found, as the question asks for. What comes nearest:*"]
+    if asks_for_kind(handoff.original_query):
+        return ["*No source says outright what it is. What comes nearest:*"]
+    return []
+
+
+def _decides(question: str, statement: Statement) -> bool:
+    """Whether a statement says yes or no, or says itself what is asked."""
+    said = statement.finding.content
+    return (
+        fits(YES_OR_NO, said)
+        or any(pattern.search(said) for pattern in affirmed(question))
+        or not superlatives(question).isdisjoint(content_stems(said))
+    )
+
+
+def no_total(handoff: SynthesizerInput, rows: Sequence[Statement]) -> list[str]:
+    """What a reader of a table should know who asked for one number."""
+    counted = len(rows) > 1 and wanted(handoff.original_query) == "number"
+    return ["*No total was found. The numbers of each:*"] if counted else []
