@@ -18,17 +18,15 @@ _OUTRIGHT = (
 
 def setting_apart(sides: Sequence[str]) -> re.Pattern[str]:
     """A text that has a word for it and both sides."""
-    return re.compile(rf"(?is)(?=.*{_APART})" + _named(sides))
+    return re.compile(rf"(?is)\A(?=.*{_APART})" + _named(sides))
 
 
-def outright(sides: Sequence[str], sentence: str) -> bool:
-    """Whether a sentence that opens with one of the sides says outright how it is to the other."""
+def outright(sides: Sequence[str]) -> re.Pattern[str]:
+    """A sentence that opens with one of the sides and says outright how it is to the other."""
     opens = "|".join(re.escape(_root(side)) for side in sides)
-    pattern = (
-        rf"(?is)\A(?=.*{_OUTRIGHT})\W*(?:unlike |whereas |while )?(?:an? |the |every |each )?(?:{opens})"
-    )
-    return (
-        re.match(pattern, sentence) is not None and re.match(rf"(?is){_named(sides)}", sentence) is not None
+    return re.compile(
+        rf"(?is)\A(?=\W{{0,3}}(?:unlike |whereas |while )?(?:an? |the |every |each )?(?:{opens}))"
+        rf"{_named(sides)}(?=.*{_OUTRIGHT})"
     )
 
 

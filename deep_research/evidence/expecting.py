@@ -37,7 +37,9 @@ _CLOSED = re.compile(
     r"\s*(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|may|must)\s+(?!\w+ (?:or)\b)",
     re.IGNORECASE,
 )
-_SAYS_YES = re.compile(r"\b(?:says?|said|answer is|answered) (?:yes|no)\b", re.IGNORECASE)
+_SAYS_YES = re.compile(
+    r"\b(?:says?|said|answer is|answered) (?:yes|no)\b(?! (?:to|one|more|other|doubt)\b)", re.IGNORECASE
+)
 YES_OR_NO = re.compile(r"(?:Yes|No)\b(?=[.,:;!—–-])")
 _EXPECTED = tuple(
     (re.compile(rf"\b(?:{asking})\b", re.IGNORECASE), re.compile(answer))
@@ -138,9 +140,9 @@ def definition(thing: str) -> re.Pattern[str]:
     name = re.escape(thing.removesuffix("s"))
     otherwise = r"(?: \([^()]{1,40}\)|, or [^,]{1,30},)?"
     return re.compile(
-        rf"(?i)(?:\A|(?<=[.!?]\s))\W*(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise},?"
+        rf"(?i)(?:\A|(?<=[.!?]\s))\W{{0,3}}(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise},?"
         r" (?:is|are|was|were|means?|refers? to|denotes?|represents?)\b"
-        rf"|[^.:;]{{3,160}}?\b(?:(?:is|are|was|were) (?:\w+ )?(?:known as|called|termed|referred to as)"
+        rf"|\w[^.:;]{{2,159}}?\b(?:(?:is|are|was|were) (?:\w+ )?(?:known as|called|termed|referred to as)"
         r"|(?:had|has|have) the (?:nick)?name)"
         rf" \W?(?:an? |the )?\W?{name}(?:s|es)?\b)"
     )

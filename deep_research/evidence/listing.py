@@ -11,7 +11,15 @@ from deep_research.evidence.dates import YEAR, date_of, opens_with_date
 from deep_research.evidence.passages import BlockKind, blocks
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.relations import related
-from deep_research.evidence.text import ASKING_WEIGHT, NAME_WEIGHT, STOP_WORDS, question_terms, stem, words
+from deep_research.evidence.text import (
+    ASKING_WEIGHT,
+    NAME_WEIGHT,
+    STOP_WORDS,
+    denies,
+    question_terms,
+    stem,
+    words,
+)
 from deep_research.state import Span
 
 COLLECTED = "one by one"  # the category of a finding that says of one thing what is asked of all
@@ -30,6 +38,7 @@ _STATE = re.compile(
 _SILENT = frozenset(
     map(stem, (*STOP_WORDS, *("become", "became", "becomes", "got", "went", "go", "made", "make")))
 )
+_AGAINST = frozenset(("against", "refused", "rejected"))
 _SMALL = frozenset(
     (
         *("a", "an", "and", "also", "at", "both", "by", "first", "in", "last"),
@@ -51,7 +60,8 @@ class Listed:
 
     def is_told(self, sentence: str, under: AbstractSet[str]) -> bool:
         """Whether a sentence under a heading says it of something."""
-        return self._has_names(sentence) and self._has_said(sentence, under) and self._is_of_time(sentence)
+        told = self._has_names(sentence) and self._has_said(sentence, under) and self.is_of_time(sentence)
+        return told and not _is_denied(sentence)
 
     def _has_names(self, sentence: str) -> bool:
         return self.names <= stems_of(sentence)
@@ -60,7 +70,7 @@ class Listed:
         present = stems_of(sentence) | under
         return all(not related(term).isdisjoint(present) for term in self.said)
 
-    def _is_of_time(self, sentence: str) -> bool:
+    def is_of_time(self, sentence: str) -> bool:
         if self.year is None:
             return True
         when = date_of(sentence)
@@ -71,14 +81,19 @@ class Listed:
         """Whether it says so of anything, at whatever time."""
         return self._has_names(sentence) and self._has_said(sentence, frozenset())
 
-    def is_of_time(self, sentence: str) -> bool:
-        return self._is_of_time(sentence)
+    def stems(self) -> frozenset[str]:
+        """All that a text may say of it."""
+        return self.kind.union(self.names, *map(related, self.said))
+
+    def may_be_told(self, present: AbstractSet[str]) -> bool:
+        """Whether a text with these of its stems may say it of something."""
+        return self.names <= present and all(not related(term).isdisjoint(present) for term in self.said)
 
 
 def listed(question: str) -> Listed | None:
     """What a question wants to have listed; None where it asks for something else."""
     match = _OF_THINGS.match(" ".join(question.split()))
-    if match is None:
+    if match is None or denies(question):
         return None
     kind = frozenset(map(stem, match["kind"].split()))
     terms = {t: w for t, w in question_terms(f"Which {match['rest']}").items() if t not in kind}
@@ -111,6 +126,10 @@ def told_of(text: str, span: Span, wanted: Listed) -> Iterator[Span]:
             named = entry and says_so and _is_named(said) and wanted.is_of_time(said)
             if named or wanted.is_told(said, under):
                 yield Span(start=start, end=end)
+
+
+def _is_denied(sentence: str) -> bool:
+    return denies(sentence) or not _AGAINST.isdisjoint(map(str.casefold, words(sentence)))
 
 
 def _is_named(entry: str) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import lru_cache
+from itertools import zip_longest
 
 from deep_research.evidence.names import asked_names, key
 from deep_research.evidence.text import STOP_WORDS, content_words, is_name_like, question_terms, stem, words
@@ -164,18 +166,30 @@ def asked_terms(query: str) -> dict[str, float]:
     return weights
 
 
+def singles(question: str, text: str) -> bool:
+    """Whether a text has the question's word for what only one of a kind is, and names no other kind with it."""
+    asked, wanted = superlatives(question), question_terms(question)
+    every = words(text)
+    return any(
+        stem(word) in asked
+        and (following.casefold() in STOP_WORDS or not following or stem(following) in wanted)
+        for word, following in zip_longest(every, every[1:], fillvalue="")
+    )
+
+
 def superlatives(query: str) -> set[str]:
     """The stems of the words for what only one of a kind is."""
     return {stem(word) for word in words(query) if _MOST.fullmatch(word)}
 
 
+@lru_cache(maxsize=64)
 def affirmed(question: str) -> tuple[re.Pattern[str], ...]:
     """How a text says, or denies, what a question asks with "does": "Does Orrel burn oil?", "Orrel burns oil"."""
-    match = _DOES.match(question)
+    match = _DOES.match(" ".join(question.split()))
     said = match["said"].split() if match else []
     return tuple(
         re.compile(
-            rf"\b{re.escape(' '.join(said[:size]))}\s+(?:(?:also|now|still|only|\w+ly|(?:does|do|did) not|doesn't)\s+)*"
+            rf"\b{re.escape(' '.join(said[:size]))}\s+(?:(?:also|now|still|\w+ly|(?:does|do|did) not|doesn't)\s+){{0,3}}"
             rf"{re.escape(said[size].rstrip('e'))}(?:e|es|s|ed|ies)?\b",
             re.IGNORECASE,
         )

@@ -26,7 +26,9 @@ STOP_WORDS = frozenset(
     )
 )
 NEGATIONS = frozenset(
-    WORD.findall("not no never none neither nor without cannot can't didn't doesn't isn't wasn't won't")
+    WORD.findall(
+        "not no nobody never none neither nor without cannot can't didn't doesn't isn't wasn't won't"
+    )
 )
 # Words that say what kind of answer is wanted, not what it is about.
 ASKING_WORDS = frozenset(
@@ -235,12 +237,18 @@ def identifiers(question: str) -> tuple[str, ...]:
     return tuple(match.group().removesuffix(")") for match in _IDENTIFIER.finditer(question))
 
 
-def fractions(question: str) -> list[re.Pattern[str]]:
-    """How the numbers with a point stand in a text that a question has, such as the version 1.0."""
+def fractions(question: str, *, exact: bool) -> list[re.Pattern[str]]:
+    """How the numbers with a point stand in a text that a question has, such as the version 1.0; if not ``exact``, or one
+    of its own, such as 1.0.2."""
+    end = r"(?:\.0)?(?![\w]|\.\d)" if exact else r"(?!\w)"
     return [
-        re.compile(rf"(?<![\w.]){re.escape(number)}(?:\.0)?(?![\w]|\.\d)")
+        re.compile(rf"(?<![\w.]){re.escape(number)}{end}")
         for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)+(?!\w)", question)
     ]
+
+
+def denies(text: str) -> bool:
+    return any(word.casefold() in NEGATIONS for word in words(text))
 
 
 def doings(text: str) -> set[str]:

@@ -1,5 +1,7 @@
 """What a thing is, what its default is, how many there are, how it changed: each is looked for as texts tell it."""
 
+import re
+
 import pytest
 
 from deep_research.evidence.counting import COUNTED
@@ -220,3 +222,19 @@ def test_how_to_do_something_opens_with_what_says_so(analyzed):
     )
     (best, *_) = contents(analyzed("How do I enable debug mode?", *texts))
     assert best.startswith("To enable debug mode, use the switch")
+
+
+def test_what_was_destroyed_is_no_other_thing(analyzed):
+    text = (
+        "# The Orrel tower\n\nIn 1820 the keeper went back to Orrel. A storm in 1850 ruined the wall of Tarn, a town"
+        " nearby. The tower fell into the sea in 1871.\n"
+    )
+    found = contents(analyzed("When was the Orrel tower destroyed?", ("The Orrel tower", text)))
+    assert not any("Tarn" in content for content in found)
+
+
+@pytest.mark.parametrize(
+    "said", ["12,500 tons", "3.5 metres", "12.5%", "12 thousand tons", "41 m high", "10 kg", "1,990 metres"]
+)
+def test_a_measure_is_no_number_of_things(said):
+    assert not re.search(COUNTED, f"It grew by {said} of stone.")

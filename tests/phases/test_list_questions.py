@@ -67,7 +67,7 @@ def test_who_is_asked_for_by_a_name_may_have_done_it_in_a_related_word(analyzed)
 def test_what_is_of_another_kind_is_not_listed_where_no_name_or_year_binds_it(analyzed):
     texts = (
         ("Lamps", "# Lamps\n\nThe lamps of Orrel burn oil from Penryn every night.\n"),
-        ("Ships", "# Ships\n\nShips burn coal from Penryn every night, and no lamps.\n"),
+        ("Ships", "# Ships\n\nShips burn coal from Penryn every night, beside their lamps.\n"),
         ("Stoves", "# Stoves\n\nStoves burn wood from Penryn every night.\n"),
     )
     assert not any("Stoves" in said for said in contents(analyzed("Which lamps burn every night?", *texts)))
@@ -130,3 +130,12 @@ def test_a_report_has_a_line_for_each_and_names_what_it_is_of_once(analyzed):
     assert any(line.startswith("- *The Stoat, a hell*: On 10 April") for line in lines)
     assert any(line.startswith("- *Otter Bank*: The light was made") for line in lines)
     assert report.count("Otter Bank") == 2
+
+
+def test_what_is_denied_is_not_listed():
+    wanted = listed("Which lamps were electric in 1904?")
+    assert wanted is not None
+    assert wanted.is_told("The lamps of Orrel were electric in 1904.", frozenset())
+    assert not wanted.is_told("The lamps of Orrel were never electric in 1904.", frozenset())
+    assert not wanted.is_told("In 1904 Tarn voted against electric lamps.", frozenset())
+    assert listed("Which lamps were never electric in 1904?") is None

@@ -1,11 +1,14 @@
 """What is said outright answers: a difference, how a kind of things works, a label's date, a question in the text."""
 
+import time
+
 import pytest
 
 from deep_research.evidence.contrasting import outright
 from deep_research.evidence.debris import is_beside
 from deep_research.evidence.defining import explains_kind, kind_asked
-from deep_research.evidence.question import affirmed
+from deep_research.evidence.expecting import expected_answer, fits
+from deep_research.evidence.question import affirmed, singles
 from deep_research.evidence.text import fractions
 
 PLANS = """# Plans of lamps
@@ -71,7 +74,7 @@ def test_a_difference_is_told_by_what_sets_both_apart_and_by_nothing_else(analyz
     ],
 )
 def test_both_sides_stand_in_what_says_outright_how_one_is_to_the_other(sentence, said):
-    assert outright(("plan", "lamp"), sentence) is said
+    assert (outright(("plan", "lamp")).match(sentence) is not None) is said
 
 
 def test_how_a_kind_of_things_works_is_told_where_that_is_said(analyzed):
@@ -132,8 +135,10 @@ def test_a_version_is_not_a_part_of_another_number(analyzed):
     [("Flask 1.0.", True), ("v 1.0.0 of it", True), ("127.0.0.1", False), ("1.0.1", False), ("11.0", False)],
 )
 def test_a_number_with_a_point_stands_by_itself(text, held):
-    (number,) = fractions("When was 1.0 released?")
+    (number,) = fractions("When was 1.0 released?", exact=True)
     assert (number.search(text) is not None) is held
+    (number,) = fractions("Who wrote 1.0?", exact=False)
+    assert (number.search(text) is not None) is (held or text == "1.0.1")
 
 
 def test_what_a_version_changed_is_told_where_that_is_asked():
@@ -239,3 +244,50 @@ def test_of_a_kind_that_nobody_defines_the_report_says_so(draft_of):
     assert notice not in draft_of(
         "What is the Orrel lamp?", [("The board looks after the Orrel lamp.", 0, 0.9)]
     )
+
+
+HOSTILE = ("only " * 5_000, "! " * 5_000, "?\n" * 5_000, "word " * 5_000, "12," * 5_000, "\t" * 20_000)
+
+
+@pytest.mark.parametrize("row", HOSTILE, ids=("only", "!", "?", "word", "12,", "tabs"))
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Does Orrel burn oil?",
+        "What is a lamp?",
+        "How do a lamp and a buoy differ?",
+        "How many lamps are there?",
+    ],
+)
+def test_a_hostile_row_takes_no_time(question, row):
+    """It is looked at as often as there are sentences; what takes seconds for one would never end."""
+    began = time.process_time()
+    text = f"Orrel {row}burns"[:20_000]
+    fits(expected_answer(question), text)
+    any(pattern.search(text) for pattern in affirmed(question + row[:2_000]))
+    any(pattern.search(text) for pattern in affirmed(question))
+    assert time.process_time() - began < 2.0
+
+
+def test_versions_are_compared_and_found_by_their_beginning(analyzed):
+    text = (
+        "# Zorp\n\nZorp 1.0 opens a new lamp for every guest. Zorp 1.1 keeps the lamp open between guests.\n\n"
+        "In Zorp 3.10.2 the wick was rewritten by hand.\n"
+    )
+    found = contents(analyzed("What changed between Zorp 1.0 and 1.1?", ("Zorp", text)))
+    assert any("1.0" in content or "1.1" in content for content in found)
+    (best, *_) = contents(analyzed("Who rewrote the wick in Zorp 3.10?", ("Zorp", text)))
+    assert "3.10.2" in best
+
+
+def test_what_is_the_only_one_is_of_the_kind_that_is_asked_for():
+    question = "Is the Orrel tower the oldest in the country?"
+    assert singles(question, "The Orrel tower is the oldest in the country.")
+    assert singles(question, "It is the oldest tower.")
+    assert not singles(question, "The oldest baker in the town visited the Orrel tower in 1900.")
+
+
+def test_who_somebody_was_is_no_denial(analyzed):
+    text = "# Tarn\n\nNobody thought the painter was Ada Fenn. Ada Fenn was a keeper of the Orrel lamp.\n"
+    (best, *_) = contents(analyzed("Who was Ada Fenn?", ("Tarn", text)))
+    assert best.startswith("Ada Fenn was a keeper")

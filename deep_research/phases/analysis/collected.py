@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.fragments import is_statement
 from deep_research.evidence.listing import COLLECTED, Listed, listed, told_of
 from deep_research.evidence.ranking import Passage, stems_of
+from deep_research.evidence.text import StemFinder
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
 from deep_research.phases.analysis.spans import finding_at
 from deep_research.state import Span
@@ -29,11 +31,16 @@ def collected(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[Analyzed
     wanted = listed(handoff.original_query)
     if wanted is None:
         return []
-    bound = _binds(wanted, handoff)
+    finder = StemFinder(wanted.stems())
+    present = {place: finder(handoff.sources[place].content) for place in {p.source for p in found}}
+    bound = _binds(wanted, handoff, present)
     told: dict[int, list[Span]] = {}
     for place, part in _parts(handoff, found):
+        if not wanted.may_be_told(present[place]):
+            continue
+        of_kind = bound and wanted.kind <= present[place]
         for span in told_of(handoff.sources[place].content, part, wanted):
-            if _reads(handoff, place, span) and _is_of_kind(handoff, place, span, wanted, bound):
+            if _reads(handoff, place, span) and (of_kind or _is_of_kind(handoff, place, span, wanted)):
                 told.setdefault(place, []).append(span)
     if len(told) < LEAST:
         return []
@@ -76,18 +83,16 @@ def _reads(handoff: AnalyzerInput, source: int, span: Span) -> bool:
     return len(said) <= MAX_CHARS and is_statement(text, span) and not is_debris(said)
 
 
-def _binds(wanted: Listed, handoff: AnalyzerInput) -> bool:
+def _binds(wanted: Listed, handoff: AnalyzerInput, present: Mapping[int, AbstractSet[str]]) -> bool:
     """Whether a year or a name of the question tells by itself what is meant, being no name of all that was found; or
     most sources are of that kind."""
-    held = Counter(term for source in handoff.sources for term in wanted.names & stems_of(source.content))
+    held = Counter(term for stems in present.values() for term in wanted.names & stems)
     many = SELECTIVE * len(handoff.sources)
     of_kind = sum(wanted.kind <= stems_of(s.title + s.content[:INTRODUCTION]) for s in handoff.sources)
     return wanted.year is not None or any(held[name] <= many for name in wanted.names) or of_kind > many
 
 
-def _is_of_kind(handoff: AnalyzerInput, source: int, span: Span, wanted: Listed, bound: bool) -> bool:
-    """Whether what a sentence speaks of is of the kind: that is in it or in its title; anywhere in its source
-    where the question is ``bound``."""
+def _is_of_kind(handoff: AnalyzerInput, source: int, span: Span, wanted: Listed) -> bool:
+    """Whether what a sentence speaks of is of the kind by its own words or by its title."""
     given = handoff.sources[source]
-    near = stems_of(given.content[span.start : span.end]) | stems_of(given.title)
-    return wanted.kind <= (near | stems_of(given.content) if bound else near)
+    return wanted.kind <= stems_of(given.content[span.start : span.end]) | stems_of(given.title)

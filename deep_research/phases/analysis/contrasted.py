@@ -20,6 +20,7 @@ def contrasted(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
     sides = compared(handoff.original_query)
     if not sides or chooses(handoff.original_query):
         return []
+    says_it = outright(sides)
     found: list[AnalyzedFinding] = []
     for source in handoff.sources:
         text = source.content
@@ -29,14 +30,11 @@ def contrasted(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
         end = 0
         for place, span in enumerate(told):
             said = " ".join(text[span.start : span.end].split())
-            if (
-                span.start < end
-                or not outright(sides, said)
-                or not is_statement(text, span)
-                or is_debris(said)
-            ):
+            if span.start < end or not says_it.match(said) or not is_statement(text, span) or is_debris(said):
                 continue
             if (whole := whole_of(text, told, place)) is not None:
                 end = whole.end
                 found.append(finding_at(handoff, source, whole.start, end, RELEVANCE - LESS * len(found)))
-    return found[:MOST]
+                if len(found) == MOST:
+                    return found
+    return found

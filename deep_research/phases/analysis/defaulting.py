@@ -76,6 +76,8 @@ def _said(source: SourceText, wanted: Mapping[str, float]) -> Iterator[_Told]:
     title = stems_of(source.title)
     for span in sentences(text) if "default" in text.casefold() else ():
         said = text[span.start : span.end]
+        if "default" not in said.casefold():
+            continue
         stems = stems_of(said)
         if (
             _DEFAULT not in stems

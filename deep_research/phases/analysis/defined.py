@@ -13,6 +13,7 @@ from deep_research.evidence.passages import sentences
 from deep_research.evidence.question import compared
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.records import cards
+from deep_research.evidence.text import denies
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
 from deep_research.phases.analysis.spans import MAX_CHARS, finding_at, whole_of
 from deep_research.state import Span
@@ -32,7 +33,7 @@ _FAME = re.compile(
     re.IGNORECASE,
 )
 _MEANS_SOMEBODY = re.compile(r"\b(?:he|she|him|her|his)\b", re.IGNORECASE)
-_IS_ONE = r"(?: \([^()]{1,40}\))?,? (?:is|are|was|were)(?: not)? (?:an?|the|one of)\b"
+_IS_ONE = r"(?: \([^()]{1,40}\))?,? (?:is|are|was|were) (?:an?|the|one of)\b"
 
 
 def says_what(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
@@ -79,7 +80,7 @@ def _sentences(
         told = sentences(text) if word in text.casefold() else []
         for place, span in enumerate(told):
             said = " ".join(text[span.start : span.end].split())
-            if not (pattern.match(said) or (is_somebody and is_somebody.search(said))):
+            if not (pattern.match(said) or (is_somebody and is_somebody.search(said) and not denies(said))):
                 continue
             if not is_statement(text, span) or is_debris(said) or len(said) > MAX_CHARS:
                 continue

@@ -261,7 +261,9 @@ def _draw(
         return None
     if DECADE.search(aspect.query) and _is_of_another_time(expected, text):
         return None
-    if not all(number.search(f"{source.title} {text}") for number in fractions(batch.handoff.original_query)):
+    query = batch.handoff.original_query
+    numbers = fractions(query, exact=kind_of(query) is QuestionKind.TIME)
+    if numbers and not any(number.search(f"{source.title} {text}") for number in numbers):
         return None  # "1.0" is not 127.0.0.1
     said = stems_of(text)
     own = said | under | decades(weights, text)

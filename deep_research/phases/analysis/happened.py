@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 
 from deep_research.evidence.dates import YEAR
+from deep_research.evidence.names import key, runs
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.question import QuestionKind, kind_of
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.relations import IN_OTHER_WORDS, related
-from deep_research.evidence.text import ASKING_WEIGHT, NAME_WEIGHT, question_terms
+from deep_research.evidence.text import ASKING_WEIGHT, NAME_WEIGHT, StemFinder, question_terms
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
 from deep_research.phases.analysis.spans import finding_at
 
@@ -29,15 +30,27 @@ def told_otherwise(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
     if kind_of(handoff.original_query) is not QuestionKind.TIME or not names or not events:
         return []
     about = [source for source in handoff.sources if names <= stems_of(source.title)]
-    if any(not events.isdisjoint(stems_of(source.content)) for source in about):
+    has_its_words = StemFinder(events)
+    if any(has_its_words(source.content) for source in about):
         return []
     others = set().union(*map(related, events))
+    has_others = StemFinder(others)
     for source in about:
+        if not has_others(source.content):
+            continue
         for start, end, content in _places(source, others):
+            if not _is_of_it(source, source.content[start:end]):
+                continue
             return [
                 finding_at(handoff, source, start, end, RELEVANCE, content=content, category=IN_OTHER_WORDS)
             ]
     return []
+
+
+def _is_of_it(source: SourceText, said: str) -> bool:
+    """Whether a text names nothing but what its source is called by."""
+    title = set(key(source.title).split())
+    return all(title.issuperset(name.split()) for _, name in runs(said))
 
 
 def _places(source: SourceText, wanted: set[str]) -> Iterator[tuple[int, int, str]]:

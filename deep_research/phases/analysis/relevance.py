@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from deep_research.evidence.defining import describes
 from deep_research.evidence.expecting import YES_OR_NO, expected_answer
 from deep_research.evidence.pairs import closeness
-from deep_research.evidence.question import action, affirmed, superlatives
+from deep_research.evidence.question import action, affirmed, singles
 from deep_research.evidence.ranking import Passage, bm25, stems_of
-from deep_research.evidence.text import NEGATIONS, coverage, doings, identifiers, stem, words
+from deep_research.evidence.text import coverage, denies, doings, identifiers, stem
 from deep_research.phases.analysis.aspects import Aspect, Batch, decades
 
 UNCALLED = 0.15  # of relevance, for saying nothing of what the question calls as programs do
@@ -54,7 +54,7 @@ def relevance(
     if called and not any(name in text or name in title for name in called):
         close -= UNCALLED
     close += _how_to(batch, title, text, described=described * coverage(batch.question, held))
-    if _denies(batch.handoff.original_query) and not _denies(text):
+    if denies(batch.handoff.original_query) and not denies(text):
         close -= UNDENIED
     close += _yes_or_no(batch.handoff.original_query, text)
     wanted = batch.question if aspect.later else weights
@@ -70,12 +70,7 @@ def _yes_or_no(question: str, text: str) -> float:
     if expected_answer(question) is not YES_OR_NO:
         return 0.0
     affirms = any(said.search(text) for said in affirmed(question))
-    singles = not superlatives(question).isdisjoint(stems_of(text))
-    return AFFIRMED * affirms + SINGLED * singles - ROW_FOR_A_YES * (" | " in text)
-
-
-def _denies(text: str) -> bool:
-    return any(word.casefold() in NEGATIONS for word in words(text))
+    return AFFIRMED * affirms + SINGLED * singles(question, text) - ROW_FOR_A_YES * (" | " in text)
 
 
 def _how_to(batch: Batch, title: str, text: str, *, described: float) -> float:

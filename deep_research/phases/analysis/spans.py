@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from deep_research.evidence.fragments import flows, is_statement
 from deep_research.evidence.leaning import leans_back
+from deep_research.evidence.quoting import MOST_BEFORE
 from deep_research.evidence.reading import readable
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput, SourceText
 from deep_research.state import ConfidenceLevel, Span
 
 MAX_CHARS = 480  # of a sentence with those around it
-MOST_BEFORE = 2  # sentences that are taken along for what one points back to
 
 
 def finding_at(

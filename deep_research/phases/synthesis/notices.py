@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deep_research.evidence.expecting import YES_OR_NO, asks_for_kind, expected_answer, fits, wanted
-from deep_research.evidence.question import affirmed, superlatives
-from deep_research.evidence.text import content_stems
+from deep_research.evidence.question import affirmed, singles
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.statements import Statement
 
@@ -31,7 +30,7 @@ def _decides(question: str, statement: Statement) -> bool:
     return (
         fits(YES_OR_NO, said)
         or any(pattern.search(said) for pattern in affirmed(question))
-        or not superlatives(question).isdisjoint(content_stems(said))
+        or singles(question, said)
     )
 
 
