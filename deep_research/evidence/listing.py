@@ -15,6 +15,7 @@ from deep_research.evidence.text import (
     ASKING_WEIGHT,
     NAME_WEIGHT,
     STOP_WORDS,
+    StemFinder,
     denies,
     question_terms,
     stem,
@@ -58,17 +59,14 @@ class Listed:
     year: int | None = None
     state: bool = False
 
-    def is_told(self, sentence: str, under: AbstractSet[str]) -> bool:
-        """Whether a sentence under a heading says it of something."""
-        told = self._has_names(sentence) and self._has_said(sentence, under) and self.is_of_time(sentence)
-        return told and not _is_denied(sentence)
+    def is_told(self, sentence: str, present: AbstractSet[str], under: AbstractSet[str]) -> bool:
+        """Whether a sentence with these of its `stems`, under a heading, says it of something."""
+        return self.is_named(present, under) and self.is_of_time(sentence) and not _is_denied(sentence)
 
-    def _has_names(self, sentence: str) -> bool:
-        return self.names <= stems_of(sentence)
-
-    def _has_said(self, sentence: str, under: AbstractSet[str]) -> bool:
-        present = stems_of(sentence) | under
-        return all(not related(term).isdisjoint(present) for term in self.said)
+    def is_named(self, present: AbstractSet[str], under: AbstractSet[str] = frozenset()) -> bool:
+        """Whether a text with these of its stems may say so of anything, at whatever time."""
+        said = present | under
+        return self.names <= present and all(not related(term).isdisjoint(said) for term in self.said)
 
     def is_of_time(self, sentence: str) -> bool:
         if self.year is None:
@@ -77,17 +75,9 @@ class Listed:
         told = when[0] if when else None
         return str(self.year) in words(sentence) or (self.state and told is not None and told <= self.year)
 
-    def said_in(self, sentence: str) -> bool:
-        """Whether it says so of anything, at whatever time."""
-        return self._has_names(sentence) and self._has_said(sentence, frozenset())
-
     def stems(self) -> frozenset[str]:
-        """All that a text may say of it."""
+        """All by which a text may say it."""
         return self.kind.union(self.names, *map(related, self.said))
-
-    def may_be_told(self, present: AbstractSet[str]) -> bool:
-        """Whether a text with these of its stems may say it of something."""
-        return self.names <= present and all(not related(term).isdisjoint(present) for term in self.said)
 
 
 def listed(question: str) -> Listed | None:
@@ -109,6 +99,7 @@ def listed(question: str) -> Listed | None:
 def told_of(text: str, span: Span, wanted: Listed) -> Iterator[Span]:
     """The sentences of a passage that say it of something; in a list of dates also the entries that only name what it is
     true of, after one that says it."""
+    finder = StemFinder(wanted.stems())
     under = frozenset[str]()
     says_so = False
     for block in blocks(text, span.start, span.end):
@@ -122,9 +113,10 @@ def told_of(text: str, span: Span, wanted: Listed) -> Iterator[Span]:
         ):
             said = " ".join(text[start:end].split())
             entry = block.kind is BlockKind.ITEM and opens_with_date(said)
-            says_so = says_so or (entry and wanted.said_in(said))
+            present = finder(said)
+            says_so = says_so or (entry and wanted.is_named(present))
             named = entry and says_so and _is_named(said) and wanted.is_of_time(said)
-            if named or wanted.is_told(said, under):
+            if named or wanted.is_told(said, present, under):
                 yield Span(start=start, end=end)
 
 

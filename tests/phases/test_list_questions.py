@@ -132,10 +132,21 @@ def test_a_report_has_a_line_for_each_and_names_what_it_is_of_once(analyzed):
     assert report.count("Otter Bank") == 2
 
 
-def test_what_is_denied_is_not_listed():
+@pytest.mark.parametrize(
+    ("sentence", "is_told"),
+    [
+        ("The lamps of Orrel were electric in 1904.", True),
+        ("The lamps of Orrel were never electric in 1904.", False),
+        ("In 1904 Tarn voted against electric lamps.", False),
+    ],
+)
+def test_what_is_denied_is_not_listed(sentence, is_told):
     wanted = listed("Which lamps were electric in 1904?")
     assert wanted is not None
-    assert wanted.is_told("The lamps of Orrel were electric in 1904.", frozenset())
-    assert not wanted.is_told("The lamps of Orrel were never electric in 1904.", frozenset())
-    assert not wanted.is_told("In 1904 Tarn voted against electric lamps.", frozenset())
+    assert [*told_of(sentence, Span(start=0, end=len(sentence)), wanted)] == (
+        [Span(start=0, end=len(sentence))] if is_told else []
+    )
+
+
+def test_a_list_of_what_is_not_so_is_no_list():
     assert listed("Which lamps were never electric in 1904?") is None

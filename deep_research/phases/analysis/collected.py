@@ -36,7 +36,7 @@ def collected(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[Analyzed
     bound = _binds(wanted, handoff, present)
     told: dict[int, list[Span]] = {}
     for place, part in _parts(handoff, found):
-        if not wanted.may_be_told(present[place]):
+        if not wanted.is_named(present[place]):
             continue
         of_kind = bound and wanted.kind <= present[place]
         for span in told_of(handoff.sources[place].content, part, wanted):
