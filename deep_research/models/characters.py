@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
+from datetime import date, datetime
+from functools import lru_cache
+from operator import is_
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -12,8 +15,13 @@ from pydantic import BaseModel
 _T = TypeVar("_T")
 
 
+_TEXTLESS = frozenset((int, float, bool, type(None), bytes, date, datetime))
+
+
 def whole_characters(value: str) -> str:
     """A text that can be encoded: halves of characters are joined where both are there, else replaced."""
+    if value.isascii():  # known without looking through it
+        return value
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -27,7 +35,8 @@ def whole(value: _T) -> _T:
 
 
 def in_all_texts(value: _T, change: Callable[[str], str]) -> _T:
-    """The value with each text in it changed, however deep: in objects, lists and mappings, their keys as well."""
+    """The value with each text in it changed, however deep: in objects, lists and mappings, their keys as well. What
+    has no text that changes is itself, not a copy."""
     changed: _T = _walked(value, change)
     return changed
 
@@ -35,16 +44,31 @@ def in_all_texts(value: _T, change: Callable[[str], str]) -> _T:
 def _walked(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
-    if isinstance(value, BaseModel):
-        changed = {name: _walked(getattr(value, name), change) for name in type(value).model_fields}
-        return value.model_copy(update=changed)
-    if is_dataclass(value) and not isinstance(value, type):
-        return replace(
-            value, **{f.name: _walked(getattr(value, f.name), change) for f in fields(value) if f.init}
-        )
+    kind: Any = type(value)
+    if kind in _TEXTLESS:
+        return value
+    if names := _fields_of(kind):
+        changed = {}
+        for name in names:
+            held = getattr(value, name)
+            if (made := _walked(held, change)) is not held:
+                changed[name] = made
+        if not changed:
+            return value
+        return value.model_copy(update=changed) if isinstance(value, BaseModel) else replace(value, **changed)
     if isinstance(value, list | tuple):
         items = [_walked(item, change) for item in value]
-        return value._make(items) if hasattr(value, "_make") else type(value)(items)
+        if all(map(is_, items, value)):
+            return value
+        return value._make(items) if hasattr(value, "_make") else kind(items)
     if isinstance(value, dict):
         return {_walked(key, change): _walked(item, change) for key, item in value.items()}
     return value
+
+
+@lru_cache(maxsize=256)
+def _fields_of(kind: type) -> tuple[str, ...]:
+    """The names of what objects of a class are made of; none for other classes than models and dataclasses."""
+    if issubclass(kind, BaseModel):
+        return tuple(kind.model_fields)
+    return tuple(field.name for field in fields(kind) if field.init) if is_dataclass(kind) else ()
