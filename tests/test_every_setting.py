@@ -304,7 +304,7 @@ def site(monkeypatch):
         + b"</p></main>"
     )
     with WebSite({f"/{n}": web_reply(text.replace(b"reefs", b"reef %d" % n)) for n in range(9)}) as running:
-        monkeypatch.setattr("deep_research.sources.fetch.client.GuardedBackend", running.backend)
+        monkeypatch.setattr("deep_research.sources.fetch.client.Guard", running.guard)
         yield running
 
 

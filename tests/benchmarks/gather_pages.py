@@ -19,11 +19,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import httpcore
-
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits, Hosts, Robots, WebPages
-from deep_research.sources.fetch.guard import GuardedBackend
+from deep_research.sources.fetch.guard import Guard, Streams, opened
 
 PAGES = 1_000
 LATENCY, SLOW = 0.05, 1.0  # seconds
@@ -106,17 +104,6 @@ def serve() -> None:
     asyncio.run(main())
 
 
-class Here(httpcore.AsyncNetworkBackend):
-    """Connects to the site, whatever public address is meant."""
-
-    def __init__(self, port: int) -> None:
-        self._port, self._real = port, httpcore.AnyIOBackend()
-
-    async def connect_tcp(self, host: str, port: int, *rest: Any, **more: Any) -> httpcore.AsyncNetworkStream:
-        assert host == PUBLIC
-        return await self._real.connect_tcp("127.0.0.1", self._port, *rest, **more)
-
-
 async def barely(port: int, at_once: int) -> float:
     """Seconds that a client takes which does nothing but ask."""
     left = iter(enumerate(schedule()))
@@ -160,7 +147,12 @@ async def once(
     async def public(host: str, port: int) -> list[str]:
         return [PUBLIC]
 
-    fetcher = Fetcher(limits=FetchLimits(), backend=GuardedBackend(public, backend=Here(port)))
+    async def here(address: str, *_: object) -> Streams:
+        """Connects to the site, whatever public address is meant."""
+        assert address == PUBLIC
+        return await opened("127.0.0.1", port, None, "")
+
+    fetcher = Fetcher(limits=FetchLimits(), guard=Guard(public, opener=here))
     reader: WebPages[Any] = WebPages(
         fetcher, Robots(fetcher), Hosts(at_once=at_once), extractor, seconds=600.0
     )

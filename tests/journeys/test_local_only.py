@@ -83,7 +83,7 @@ def test_pages_that_a_local_provider_names_are_not_fetched(tmp_path, monkeypatch
             return [SearchResult(address="http://site.example.com/a", title="Bell Rock", snippet="A tower.")]
 
     with WebSite({"/a": web_reply(b"<p>Bell Rock.</p>")}) as site:
-        monkeypatch.setattr("deep_research.sources.fetch.client.GuardedBackend", site.backend)
+        monkeypatch.setattr("deep_research.sources.fetch.client.Guard", site.guard)
         with DeepResearch(search=[Bookmarks()], local_only=True, data_dir=tmp_path) as research:
             research.run("Who built Bell Rock?")
     assert site.asked == []

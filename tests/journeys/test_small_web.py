@@ -15,7 +15,7 @@ SERVICES = ("tavily", "openalex")
 def ask(monkeypatch, tmp_path):
     monkeypatch.setenv("TAVILY_API_KEY", "tvly-canary")
     with SearchServer(found) as services, WebSite(PAGES) as site:
-        monkeypatch.setattr("deep_research.sources.fetch.client.GuardedBackend", site.backend)
+        monkeypatch.setattr("deep_research.sources.fetch.client.Guard", site.guard)
 
         def asked(question, *search, **settings):
             urls = dict.fromkeys(SERVICES, services.base_url)

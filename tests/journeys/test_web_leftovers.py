@@ -40,7 +40,7 @@ def research(tmp_path, monkeypatch):
         WebSite(pages | {"/robots.txt": web_reply(status="404 None")}) as site,
         SearchServer(found) as server,
     ):
-        monkeypatch.setattr("deep_research.sources.fetch.client.GuardedBackend", site.backend)
+        monkeypatch.setattr("deep_research.sources.fetch.client.Guard", site.guard)
         yield DeepResearch(
             search=["tavily"],
             search_urls={"tavily": server.base_url},

@@ -71,7 +71,7 @@ def site(monkeypatch):
     pages["/robots.txt"] = web_reply(b"User-agent: *\nDisallow: /private/\n", Content_Type="text/plain")
     pages |= {f"{path}?utm_source=x": answer for path, answer in pages.items()}
     with WebSite(pages) as running:
-        monkeypatch.setattr("deep_research.sources.fetch.client.GuardedBackend", running.backend)
+        monkeypatch.setattr("deep_research.sources.fetch.client.Guard", running.guard)
         yield running
 
 

@@ -4,13 +4,12 @@ that it was given, and to nothing else."""
 import socket
 import sys
 
-import httpcore
 import pytest
 from hostile_urls import hostile
 from seen import live
 
 from deep_research import DeepResearch
-from deep_research.sources.fetch.guard import GuardedBackend
+from deep_research.sources.fetch.guard import Guard, opened
 from deep_research.testing.servers import Hit, SearchServer, WebSite, web_reply
 from deep_research.testing.servers.website import PUBLIC
 
@@ -48,17 +47,16 @@ def _heard(event, args):
 sys.addaudithook(_heard)  # hooks cannot be taken away: it only writes down
 
 
-class Through(httpcore.AsyncNetworkBackend):
+class Through:
     """The public address is the site on loopback; all others are really connected to."""
 
     def __init__(self, site):
         self.site = site
-        self.real = httpcore.AnyIOBackend()
 
-    async def connect_tcp(self, host, port, *args, **more):
-        if host == PUBLIC:
-            host, port = "127.0.0.1", self.site.port
-        return await self.real.connect_tcp(host, port, *args, **more)
+    async def __call__(self, address, port, tls, name):
+        if address == PUBLIC:
+            return await opened("127.0.0.1", self.site.port, None, "")
+        return await opened(address, port, tls, name)
 
 
 @pytest.fixture
@@ -77,8 +75,8 @@ def site(monkeypatch):
     monkeypatch.setattr(socket, "getaddrinfo", resolved)
     pages = {f"/?{start}": PAGE for start in range(0, 40, 8)}
     with WebSite(pages | {"/": PAGE, "/robots.txt": web_reply(status="404 Not Found")}) as running:
-        made = lambda: GuardedBackend(backend=Through(running))  # noqa: E731 - a name would say no more
-        monkeypatch.setattr("deep_research.sources.fetch.client.GuardedBackend", made)
+        made = lambda: Guard(opener=Through(running))  # noqa: E731 - a name would say no more
+        monkeypatch.setattr("deep_research.sources.fetch.client.Guard", made)
         yield running
 
 

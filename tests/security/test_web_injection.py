@@ -107,7 +107,7 @@ def looked_at(place, order, folder):
     found = [Hit(url=address, title=said, text=said)]
     found += [Hit(url=url, title="Lighthouse towers", text="Of lighthouse towers.") for url in OTHERS]
     with WebSite(pages) as site, SearchServer(found) as services, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("deep_research.sources.fetch.client.GuardedBackend", site.backend)
+        patch.setattr("deep_research.sources.fetch.client.Guard", site.guard)
         with DeepResearch(
             model=model,
             search=["searxng"],

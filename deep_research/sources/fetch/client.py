@@ -12,10 +12,9 @@ from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urljoin
 
-import httpcore
-
 from deep_research.errors import FetchError
-from deep_research.sources.fetch.guard import GuardedBackend, Refused, Target, target_of
+from deep_research.sources.fetch.exchange import BrokenError, Exchange, Headers
+from deep_research.sources.fetch.guard import Guard, Refused, Target, Unreached, target_of
 from deep_research.sources.unpacking import CODINGS, unpacker
 
 AGENT = "deep-research (+https://pypi.org/project/deep-research/)"
@@ -66,7 +65,9 @@ class Fetched:
 def _tls() -> ssl.SSLContext:
     import httpx
 
-    return httpx.create_ssl_context(trust_env=False)
+    context = httpx.create_ssl_context(trust_env=False)
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 class Fetcher:
@@ -74,10 +75,10 @@ class Fetcher:
     does cannot touch the next. Usable from several loops."""
 
     def __init__(
-        self, *, limits: FetchLimits | None = None, backend: GuardedBackend | None = None, agent: str = AGENT
+        self, *, limits: FetchLimits | None = None, guard: Guard | None = None, agent: str = AGENT
     ) -> None:
         self.limits = limits or FetchLimits()
-        self._backend = backend or GuardedBackend()
+        self._guard = guard or Guard()
         self._agent = agent
 
     async def fetch(
@@ -116,13 +117,11 @@ class Fetcher:
             raise FetchError(problem, url=url, trouble="slow") from None
         except Refused as refusal:
             raise FetchError(f"Not fetched: {refusal}.", url=url, refused=True, trouble="refused") from None
-        except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+        except Unreached as error:
             raise FetchError(f"Not reached: {_why(error)}.", url=url, trouble="connect") from None
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException, OSError) as error:
-            trouble = "slow" if isinstance(error, httpcore.TimeoutException) else "broken"
-            said = "no answer in time" if trouble == "slow" else "the connection broke off"
-            raise FetchError(f"Not reached: {said}.", url=url, trouble=trouble) from None
-        except (httpcore.UnsupportedProtocol, zlib.error, ValueError, RuntimeError) as error:
+        except (BrokenError, OSError):
+            raise FetchError("Not reached: the connection broke off.", url=url, trouble="broken") from None
+        except (zlib.error, ValueError, RuntimeError) as error:
             problem = f"The answer cannot be read ({type(error).__name__})."
             raise FetchError(problem, url=url, trouble="unreadable") from None
 
@@ -135,34 +134,22 @@ class Fetcher:
         large: Room | None = None,
     ) -> Fetched:
         """One request. Raises `Refused`, and whatever the layers below do."""
-        request = httpcore.Request(
-            "GET",
-            target.url,
-            headers=self._headers(target, headers),
-            extensions={"timeout": dict.fromkeys(("connect", "read", "write", "pool"), self.limits.seconds)},
-        )
-        # A connection without a pool: there is nothing to keep, and making one costs a tenth of all.
-        async with httpcore.AsyncHTTPConnection(
-            request.url.origin,
-            ssl_context=_tls() if target.scheme == "https" else None,
-            network_backend=self._backend,
-        ) as connection:
-            response = await connection.handle_async_request(request)
-            try:
-                told = _told(response.headers)
-                location = told.pop("location", None)
-                encoding = told.pop("content-encoding", "")
-                if response.status in REDIRECTS and location is not None:
-                    following = _following(target, location)
-                    return Fetched(
-                        url=target.url, status=response.status, body=b"", headers=told, location=following
-                    )
-                stream = response.aiter_stream()
-                async with aclosing(_unpacked(stream, encoding, self.limits.bytes)) as pieces:
-                    body = await _collected(pieces, cut, large)
-                return Fetched(url=target.url, status=response.status, body=body, headers=told)
-            finally:
-                await response.aclose()
+        tls = _tls() if target.scheme == "https" else None
+        reader, writer = await self._guard.connected(target.host, target.port, tls)
+        try:
+            exchange = Exchange(reader, writer)
+            status, answered = await exchange.ask(target.path, self._headers(target, headers))
+            told = _told(answered)
+            location = told.pop("location", None)
+            encoding = told.pop("content-encoding", "")
+            if status in REDIRECTS and location is not None:
+                following = _following(target, location)
+                return Fetched(url=target.url, status=status, body=b"", headers=told, location=following)
+            async with aclosing(_unpacked(exchange, encoding, self.limits.bytes)) as pieces:
+                body = await _collected(pieces, cut, large)
+            return Fetched(url=target.url, status=status, body=body, headers=told)
+        finally:
+            writer.transport.abort()  # not closed with a farewell, which a server could leave unanswered
 
     def _headers(self, target: Target, more: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
         host = f"[{target.host}]" if ":" in target.host else target.host
@@ -204,7 +191,7 @@ def _following(target: Target, location: str) -> str:
     return following.url
 
 
-def _told(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
+def _told(headers: Headers) -> dict[str, str]:
     """The headers that matter, the first of each name."""
     told: dict[str, str] = {}
     for name, value in headers:
@@ -232,14 +219,14 @@ async def _collected(pieces: AsyncIterator[bytes], cut: int | None, large: Room 
         kept.clear()  # the traceback of a failure would hold them for as long as it lives
 
 
-async def _unpacked(stream: AsyncIterator[bytes], encoding: str, most: int) -> AsyncGenerator[bytes]:
+async def _unpacked(exchange: Exchange, encoding: str, most: int) -> AsyncGenerator[bytes]:
     """The body piece by piece, unpacked within its bound. Raises `Refused`."""
     try:
         unpack = unpacker(encoding)
     except ValueError as error:
         raise Refused(f"the body is {error}") from None
     size = sent = 0
-    async for piece in stream:
+    while (piece := await exchange.piece()) is not None:
         sent += len(piece)
         if sent > most:
             raise Refused(f"the body is longer than {most:,} bytes")

@@ -9,16 +9,14 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import ssl
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from typing import Any
 from urllib.parse import urlsplit
-
-import httpcore
 
 LONGEST_URL = 2_048
 PORTS = {"http": 80, "https": 443}
@@ -211,46 +209,43 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     return await answer
 
 
-class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to public addresses alone. ``resolver`` and what makes the connections may be replaced in tests."""
+class Unreached(Exception):  # noqa: N818 - what became of it, as an error of `FetchError`'s
+    """No connection came about; the text says why."""
 
-    def __init__(
-        self, resolver: Resolver = resolve, *, backend: httpcore.AsyncNetworkBackend | None = None
-    ) -> None:
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Opener = Callable[[str, int, ssl.SSLContext | None, str], Awaitable[Streams]]
+
+
+async def opened(address: str, port: int, tls: ssl.SSLContext | None, name: str) -> Streams:
+    """A connection to an address; over TLS whoever answers must show that it is ``name``. Raises `OSError`."""
+    return await asyncio.open_connection(address, port, ssl=tls, server_hostname=name if tls else None)
+
+
+class Guard:
+    """Connects to public addresses alone. ``resolver`` and ``opener``, which makes the connections, may be replaced in
+    tests."""
+
+    def __init__(self, resolver: Resolver = resolve, *, opener: Opener = opened) -> None:
         self._resolver = resolver
-        self._backend = backend or httpcore.AnyIOBackend()
+        self._opener = opener
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
+    async def connected(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> Streams:
+        """A connection to a host, over TLS if there is a context for it. Raises `Refused` and `Unreached`; waits for as
+        long as it takes."""
         try:
-            addresses = await asyncio.wait_for(self._resolver(host, port), timeout)
+            addresses = await self._resolver(host, port)
         except (OSError, UnicodeError) as error:
-            raise httpcore.ConnectError(f"the name is not known: {type(error).__name__}") from None
-        except TimeoutError:
-            raise httpcore.ConnectTimeout("the name was not found in time") from None
+            raise Unreached(f"the name is not known: {type(error).__name__}") from None
         if not addresses:
-            raise httpcore.ConnectError("the name has no address")
+            raise Unreached("the name has no address")
         # All of them: whoever mixes one of ours among public ones means us.
         if not all(map(is_public, addresses)):
             raise Refused("the name leads to an address that is not public")
-        failure: Exception = httpcore.ConnectError("no address answered")
+        failure = Unreached("no address answered")
         for address in addresses[:4]:
             try:
-                return await self._backend.connect_tcp(address, port, timeout, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-                failure = error
+                return await self._opener(address, port, tls, host)
+            except OSError as error:
+                failure = Unreached(str(error))
         raise failure
-
-    async def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
-    ) -> httpcore.AsyncNetworkStream:
-        raise Refused("no socket of this machine is connected to")
-
-    async def sleep(self, seconds: float) -> None:
-        await self._backend.sleep(seconds)

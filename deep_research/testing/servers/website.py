@@ -3,19 +3,16 @@
 ::
 
     with WebSite({"/a": web_reply(b"<p>A page.</p>")}) as site:
-        fetcher = Fetcher(backend=site.backend())
+        fetcher = Fetcher(guard=site.guard())
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable
 
-import httpcore
-
-from deep_research.sources.fetch.guard import GuardedBackend, Resolver
+from deep_research.sources.fetch.guard import Guard, Resolver, Streams, opened
 
 PUBLIC = "93.184.216.34"
 Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -56,13 +53,18 @@ class WebSite:
     def paths(self) -> list[str]:
         return [head.split(" ", 2)[1] for head in self.asked]
 
-    def backend(self, resolver: Resolver | None = None) -> GuardedBackend:
+    def guard(self, resolver: Resolver | None = None) -> Guard:
         """To this server, for whatever name is asked; as strict as the real one about what the name resolves to."""
 
         async def public(_host: str, _port: int) -> list[str]:
             return [PUBLIC]
 
-        return GuardedBackend(resolver or public, backend=_Here(self.port))
+        async def here(address: str, _port: int, _tls: object, _name: str) -> Streams:
+            if address != PUBLIC:
+                raise ConnectionRefusedError(f"{address} is not this site")
+            return await opened("127.0.0.1", self.port, None, "")
+
+        return Guard(resolver or public, opener=here)
 
     def _serve(self) -> None:
         asyncio.run(self._main())
@@ -104,21 +106,3 @@ class WebSite:
         finally:
             self._answering.discard(task)
             writer.close()
-
-
-class _Here(httpcore.AsyncNetworkBackend):
-    def __init__(self, port: int) -> None:
-        self._port = port
-        self._real = httpcore.AnyIOBackend()
-
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        if host != PUBLIC:
-            raise httpcore.ConnectError(f"{host} is not this site")
-        return await self._real.connect_tcp("127.0.0.1", self._port, timeout, local_address, socket_options)

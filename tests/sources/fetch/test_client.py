@@ -22,7 +22,7 @@ SMALL = FetchLimits(seconds=5.0, bytes=1_000_000, redirects=3)
 
 
 def get(web, path="/", limits=SMALL, host="site.org", resolver=None):
-    fetcher = Fetcher(limits=limits, backend=web.backend(resolver))
+    fetcher = Fetcher(limits=limits, guard=web.guard(resolver))
     return asyncio.run(fetcher.fetch(f"http://{host}{path}"))
 
 
@@ -74,7 +74,7 @@ def test_of_a_body_that_is_cut_the_rest_is_not_taken():
             await writer.drain()
 
     with Web({"/": endless}) as web:
-        fetcher = Fetcher(limits=SMALL, backend=web.backend())
+        fetcher = Fetcher(limits=SMALL, guard=web.guard())
         assert len(asyncio.run(fetcher.fetch("http://site.org/", cut=1_000)).body) == 1_001
 
 
@@ -152,7 +152,7 @@ def test_a_bomb_does_not_hold_the_loop(least):
                 worst = max(worst, time.thread_time() - began)
 
         watching = asyncio.create_task(watch())
-        fetcher = Fetcher(limits=FetchLimits(seconds=20, bytes=50_000_000), backend=web.backend())
+        fetcher = Fetcher(limits=FetchLimits(seconds=20, bytes=50_000_000), guard=web.guard())
         with pytest.raises(FetchError, match="unpacked body is longer"):
             await fetcher.fetch("http://site.org/")
         watching.cancel()
@@ -229,13 +229,13 @@ def test_redirects_have_an_end():
 
 def test_a_page_can_be_fetched_from_several_loops():
     with Web({"/": reply(PAGE)}) as web:
-        fetcher = Fetcher(limits=SMALL, backend=web.backend())
+        fetcher = Fetcher(limits=SMALL, guard=web.guard())
         assert [asyncio.run(fetcher.fetch("http://site.org/")).status for _ in range(3)] == [200] * 3
 
 
 def test_a_fetch_can_be_cancelled():
     async def journey(web):
-        task = asyncio.create_task(Fetcher(limits=SMALL, backend=web.backend()).fetch("http://site.org/"))
+        task = asyncio.create_task(Fetcher(limits=SMALL, guard=web.guard()).fetch("http://site.org/"))
         await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -247,7 +247,7 @@ def test_a_fetch_can_be_cancelled():
 
 def test_a_redirect_may_be_left_to_who_asks():
     async def journey(web):
-        return await Fetcher(limits=SMALL, backend=web.backend()).one("http://site.org/a/")
+        return await Fetcher(limits=SMALL, guard=web.guard()).one("http://site.org/a/")
 
     with Web({"/a/": reply(status="301 Go", Location="b?c#d")}) as web:
         page = asyncio.run(journey(web))

@@ -6,13 +6,12 @@ import sys
 import threading
 import time
 
-import httpcore
 import pytest
 from hostile_urls import PUBLIC_4, PUBLIC_6, hostile, public
 
 from deep_research.errors import FetchError
-from deep_research.sources.fetch import Fetcher, FetchLimits, Refused, is_public, target_of
-from deep_research.sources.fetch.guard import GuardedBackend, resolve
+from deep_research.sources.fetch import Fetcher, FetchLimits, is_public, target_of
+from deep_research.sources.fetch.guard import Guard, opened, resolve
 
 CONNECTED = []
 
@@ -39,20 +38,20 @@ def answers(*addresses):
     return resolver
 
 
-class Nowhere(httpcore.AsyncNetworkBackend):
+class Nowhere:
     """Writes down what it would connect to."""
 
     def __init__(self):
         self.asked = []
 
-    async def connect_tcp(self, host, port, timeout=None, local_address=None, socket_options=None):
-        self.asked.append((host, port))
-        raise httpcore.ConnectError("nowhere")
+    async def __call__(self, address, port, tls, name):
+        self.asked.append((address, port))
+        raise ConnectionRefusedError("nowhere")
 
 
-def fetch(url, resolver=None, backend=None):
-    guarded = GuardedBackend(resolver or answers("127.0.0.1"), backend=backend)
-    fetcher = Fetcher(limits=FetchLimits(seconds=5.0), backend=guarded)
+def fetch(url, resolver=None, opener=opened):
+    guard = Guard(resolver or answers("127.0.0.1"), opener=opener)
+    fetcher = Fetcher(limits=FetchLimits(seconds=5.0), guard=guard)
     return asyncio.run(fetcher.fetch(url))
 
 
@@ -125,17 +124,11 @@ def test_the_hook_hears_a_connection(connected):
     assert connected
 
 
-def test_no_socket_of_this_machine_is_connected_to():
-    with pytest.raises(Refused):
-        asyncio.run(GuardedBackend().connect_unix_socket("/run/docker.sock"))
-
-
 def test_a_name_that_is_not_found_in_time_is_given_up():
     async def slow(host, port):
         await asyncio.Event().wait()
 
-    guarded = GuardedBackend(slow)
-    fetcher = Fetcher(limits=FetchLimits(seconds=0.1), backend=guarded)
+    fetcher = Fetcher(limits=FetchLimits(seconds=0.1), guard=Guard(slow))
     with pytest.raises(FetchError):
         asyncio.run(fetcher.fetch("http://site.org/"))
 

@@ -33,7 +33,7 @@ class Reader:
     def __init__(self, web, saved=None, extractor=None, time=None, **more):
         self.now = NOW
         self.extractor = extractor or PlainExtractor()
-        fetcher = Fetcher(limits=FetchLimits(seconds=5.0, bytes=100_000, redirects=3), backend=web.backend())
+        fetcher = Fetcher(limits=FetchLimits(seconds=5.0, bytes=100_000, redirects=3), guard=web.guard())
         hosts = Hosts(clock=time, sleep=time.sleep, now=lambda: NOW) if time else Hosts()
         self.pages = WebPages(
             fetcher, Robots(fetcher), hosts, self.extractor, saved, clock=lambda: self.now, **more
@@ -343,7 +343,7 @@ def test_of_large_pages_only_a_few_are_in_memory_until_they_have_been_read():
     extractor = Weighing()
 
     async def journey(web):
-        fetcher = Fetcher(limits=FetchLimits(seconds=10.0), backend=web.backend())
+        fetcher = Fetcher(limits=FetchLimits(seconds=10.0), guard=web.guard())
         pages = WebPages(fetcher, Robots(fetcher), Hosts(), extractor, at_once=32)
         asked = [asyncio.create_task(pages.read(f"http://{host}/")) for host in (*hosts, "small.org")]
         found = await asyncio.gather(*asked)
@@ -378,7 +378,7 @@ def test_a_failure_holds_no_body_until_the_garbage_is_collected(bomb):
     limits = FetchLimits(seconds=10.0, bytes=size - 1 if bomb else size)
 
     async def journey(web):
-        fetcher = Fetcher(limits=limits, backend=web.backend())
+        fetcher = Fetcher(limits=limits, guard=web.guard())
         pages = WebPages(fetcher, Robots(fetcher), Hosts(), Unable())
         await asyncio.gather(pages.read("http://h.org/none"), return_exceptions=True)
         before, _ = tracemalloc.get_traced_memory()

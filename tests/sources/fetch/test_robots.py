@@ -15,7 +15,7 @@ RULES = b"User-agent: *\nDisallow: /private\nAllow: /private/open\nDisallow: /*.
 
 
 def robots(web, **more):
-    return Robots(Fetcher(limits=FetchLimits(seconds=5.0), backend=web.backend()), **more)
+    return Robots(Fetcher(limits=FetchLimits(seconds=5.0), guard=web.guard()), **more)
 
 
 def allowed(answer, path="/private/x"):
