@@ -97,13 +97,12 @@ class Child:
     ) -> bytearray:
         """Writes the pieces and reads one, both at once."""
         views = [memoryview(piece) for piece in pieces if piece]
-        found, wanted = bytearray(), LENGTH.size
-        sized = False
+        found, wanted = bytearray(), 0
         poll = select.poll()
         poll.register(self._stdout, select.POLLIN)
         if views:
             poll.register(self._stdin, select.POLLOUT)
-        while len(found) < wanted or not sized:
+        while not wanted or len(found) < wanted:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise _too_slow(self._limits.seconds)
@@ -113,18 +112,20 @@ class Child:
                     if not views:
                         poll.unregister(self._stdin)
                     continue
-                piece = self._read(wanted - len(found))
+                piece = self._read()
                 if piece is None:
                     continue
                 if not piece:
                     raise self._ended(cancelled)
                 found += piece
-            if not sized and len(found) == LENGTH.size:
-                (size,) = LENGTH.unpack(found)
+            if not wanted and len(found) >= LENGTH.size:
+                (size,) = LENGTH.unpack_from(found)
                 if size > most or views:  # nobody answers before the question is asked
                     raise self._crashed()
-                sized, wanted = True, size
-                found.clear()
+                wanted = LENGTH.size + size
+        if len(found) > wanted:  # nor more than was asked
+            raise self._crashed()
+        del found[: LENGTH.size]
         return found
 
     def _write(self, views: list[memoryview]) -> None:
@@ -138,10 +139,10 @@ class Child:
         if not views[0]:
             del views[0]
 
-    def _read(self, size: int) -> bytes | None:
+    def _read(self) -> bytes | None:
         """What is there, empty at the end; None when there is nothing yet."""
         try:
-            return os.read(self._stdout.fileno(), min(size, 1 << 20))
+            return os.read(self._stdout.fileno(), _CHUNK)
         except BlockingIOError:
             return None
         except OSError:

@@ -32,10 +32,9 @@ def receive(descriptor: int, limit: int) -> bytes | None:
 
 def send(descriptor: int, answer: dict[str, Any]) -> None:
     body = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
-    for piece in (LENGTH.pack(len(body)), body):
-        view = memoryview(piece)
-        while view:
-            view = view[os.write(descriptor, view) :]
+    view = memoryview(LENGTH.pack(len(body)) + body)
+    while view:
+        view = view[os.write(descriptor, view) :]
 
 
 def _exactly(descriptor: int, size: int) -> bytes | None:
