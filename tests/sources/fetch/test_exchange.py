@@ -1,0 +1,152 @@
+"""One question over one connection: what is no answer is told apart, TLS shows who answers, no body holds the loop."""
+
+import asyncio
+import ssl
+from contextlib import suppress
+
+import pytest
+import trustme
+
+from deep_research.errors import FetchError
+from deep_research.sources.fetch import Fetcher, FetchLimits
+from deep_research.sources.fetch import client as client_module
+from deep_research.sources.fetch.exchange import MOST_HEAD, BrokenError, Exchange
+from deep_research.sources.fetch.guard import Guard, opened
+from deep_research.testing.servers import web_reply
+from deep_research.testing.servers.website import PUBLIC, WebSite
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntower"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def asked(answer):
+    """The status and the body that one exchange gives with a server that sends ``answer`` and hangs up."""
+
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        with suppress(ConnectionError):  # who asks may have heard enough
+            writer.write(answer)
+            await writer.drain()
+        writer.close()
+
+    async def main():
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        exchange = Exchange(reader, writer)
+        try:
+            status, _ = await exchange.ask("/", [(b"host", b"site.org")])
+            body = b""
+            while (piece := await exchange.piece()) is not None:
+                body += piece
+            return status, body
+        finally:
+            writer.transport.abort()
+            server.close()
+
+    return asyncio.run(main())
+
+
+def test_answers_that_only_announce_another_are_passed_over():
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+    assert asked(early * 3 + OK) == (200, b"tower")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000 + OK,
+        b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n",
+        b"SSH-2.0-OpenSSH_9.9\r\n",
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * MOST_HEAD,
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntow",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 7\r\n\r\ntower",
+        CHUNKED + b"5\r\ntower\r\n",
+        CHUNKED + b"zz\r\n",
+    ],
+)
+def test_what_is_no_whole_answer_is_broken(answer):
+    with pytest.raises(BrokenError):
+        asked(answer)
+
+
+def test_a_body_without_a_length_ends_with_the_connection():
+    assert asked(b"HTTP/1.1 200 OK\r\n\r\ntower") == (200, b"tower")
+
+
+def test_a_body_in_single_bytes_lets_others_of_the_loop_work():
+    turns = 0
+
+    async def main():
+        with WebSite({"/": CHUNKED + b"1\r\nx\r\n" * 20_000 + b"0\r\n\r\n"}) as web:
+            fetcher = Fetcher(limits=FetchLimits(seconds=20), guard=web.guard())
+            task = asyncio.create_task(fetcher.fetch("http://site.org/"))
+            nonlocal turns
+            while not task.done():
+                turns += 1
+                await asyncio.sleep(0)
+            return await task
+
+    found = asyncio.run(main())
+    assert found.body == b"x" * 20_000
+    assert turns > 20_000 / 100
+
+
+class Secured:
+    """A site on loopback that speaks TLS as ``name``, and the way to it."""
+
+    def __init__(self, name, authority):
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert(name).configure_cert(self.context)
+
+    async def fetch(self, url, page):
+        async def answer(reader, writer):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(page)
+            await writer.drain()  # and no farewell: the connection stays
+
+        server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=self.context)
+        port = server.sockets[0].getsockname()[1]
+
+        async def public(host, port):
+            return [PUBLIC]
+
+        async def here(address, _, tls, name):
+            assert address == PUBLIC
+            return await opened("127.0.0.1", port, tls, name)
+
+        try:
+            fetcher = Fetcher(limits=FetchLimits(seconds=5), guard=Guard(public, opener=here))
+            return await fetcher.fetch(url)
+        finally:
+            server.close()
+
+
+@pytest.fixture
+def authority(monkeypatch):
+    made = trustme.CA()
+    context = ssl.create_default_context()
+    made.configure_trust(context)
+    monkeypatch.setattr(client_module, "_tls", lambda: context)
+    return made
+
+
+def test_a_page_comes_over_tls(authority):
+    page = web_reply(b"tower " * 100_000)
+    found = asyncio.run(Secured("site.org", authority).fetch("https://site.org/a", page))
+    assert (found.status, found.url) == (200, "https://site.org/a")
+    assert found.body == b"tower " * 100_000
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["of another name", "of an authority nobody knows"])
+def test_a_certificate_that_does_not_hold_is_said(authority, known):
+    issuer = authority if known else trustme.CA()
+    site = Secured("other.org" if known else "site.org", issuer)
+    with pytest.raises(FetchError, match="its certificate is not trusted"):
+        asyncio.run(site.fetch("https://site.org/", web_reply(b"x")))
+
+
+def test_what_is_trusted_is_what_the_system_trusts_and_names_are_checked():
+    context = client_module._tls()
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
