@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 from deep_research.errors import FetchError
 from deep_research.sources.fetch.exchange import BrokenError, Exchange, Headers
-from deep_research.sources.fetch.guard import Guard, Refused, Target, Unreached, target_of
+from deep_research.sources.fetch.guard import Guard, Refused, Target, UnreachedError, target_of
 from deep_research.sources.unpacking import CODINGS, unpacker
 
 AGENT = "deep-research (+https://pypi.org/project/deep-research/)"
@@ -117,7 +117,7 @@ class Fetcher:
             raise FetchError(problem, url=url, trouble="slow") from None
         except Refused as refusal:
             raise FetchError(f"Not fetched: {refusal}.", url=url, refused=True, trouble="refused") from None
-        except Unreached as error:
+        except UnreachedError as error:
             raise FetchError(f"Not reached: {_why(error)}.", url=url, trouble="connect") from None
         except (BrokenError, OSError):
             raise FetchError("Not reached: the connection broke off.", url=url, trouble="broken") from None

@@ -21,6 +21,8 @@ from urllib.parse import urlsplit
 LONGEST_URL = 2_048
 PORTS = {"http": 80, "https": 443}
 MOST_LOOKUPS = 256  # of names at a time; those that nobody waits for any more count too
+PATIENCE = 4.0  # seconds for one address of a name that has another
+_MOST_TRIED = 4  # addresses of a name
 _RESOLVER = "deep-research-resolver"
 
 IPAddress = IPv4Address | IPv6Address
@@ -209,7 +211,7 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     return await answer
 
 
-class Unreached(Exception):  # noqa: N818 - what became of it, as an error of `FetchError`'s
+class UnreachedError(Exception):
     """No connection came about; the text says why."""
 
 
@@ -231,21 +233,24 @@ class Guard:
         self._opener = opener
 
     async def connected(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> Streams:
-        """A connection to a host, over TLS if there is a context for it. Raises `Refused` and `Unreached`; waits for as
+        """A connection to a host, over TLS if there is a context for it. Raises `Refused` and `UnreachedError`; waits for as
         long as it takes."""
         try:
             addresses = await self._resolver(host, port)
         except (OSError, UnicodeError) as error:
-            raise Unreached(f"the name is not known: {type(error).__name__}") from None
+            raise UnreachedError(f"the name is not known: {type(error).__name__}") from None
         if not addresses:
-            raise Unreached("the name has no address")
+            raise UnreachedError("the name has no address")
         # All of them: whoever mixes one of ours among public ones means us.
         if not all(map(is_public, addresses)):
             raise Refused("the name leads to an address that is not public")
-        failure = Unreached("no address answered")
-        for address in addresses[:4]:
+        failure = UnreachedError("no address answered")
+        tried = addresses[:_MOST_TRIED]
+        for address in tried:
             try:
-                return await self._opener(address, port, tls, host)
+                # The first may lead nowhere, as those of version 6 do in many nets; it is not waited for to the end.
+                async with asyncio.timeout(None if address == tried[-1] else PATIENCE):
+                    return await self._opener(address, port, tls, host)
             except OSError as error:
-                failure = Unreached(str(error))
+                failure = UnreachedError(str(error))
         raise failure

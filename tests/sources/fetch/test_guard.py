@@ -12,6 +12,7 @@ from hostile_urls import PUBLIC_4, PUBLIC_6, hostile, public
 from deep_research.errors import FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits, is_public, target_of
 from deep_research.sources.fetch.guard import Guard, opened, resolve
+from deep_research.testing.servers import WebSite, web_reply
 
 CONNECTED = []
 
@@ -114,6 +115,21 @@ def test_the_connection_goes_to_the_address_that_was_checked():
     with pytest.raises(FetchError):
         fetch("http://site.org/", rebinding, nowhere)
     assert nowhere.asked == [(PUBLIC_4[0], 80)]
+
+
+@pytest.mark.parametrize("first", ["refuses", "says nothing"])
+def test_the_next_address_of_a_name_is_tried(first, monkeypatch):
+    monkeypatch.setattr("deep_research.sources.fetch.guard.PATIENCE", 0.05)
+    with WebSite({"/": web_reply(b"tower")}) as site:
+
+        async def opener(address, port, tls, name):
+            if address == PUBLIC_6[0]:
+                if first == "refuses":
+                    raise ConnectionRefusedError
+                await asyncio.Event().wait()
+            return await opened("127.0.0.1", site.port, tls, name)
+
+        assert fetch("http://site.org/", answers(PUBLIC_6[0], PUBLIC_4[0]), opener).body == b"tower"
 
 
 def test_the_hook_hears_a_connection(connected):
