@@ -233,8 +233,8 @@ class Guard:
         self._opener = opener
 
     async def connected(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> Streams:
-        """A connection to a host, over TLS if there is a context for it. Raises `Refused` and `UnreachedError`; waits for as
-        long as it takes."""
+        """A connection to a host, over TLS if there is a context for it. Raises `Refused` and `UnreachedError`; waits
+        for as long as it takes."""
         try:
             addresses = await self._resolver(host, port)
         except (OSError, UnicodeError) as error:
