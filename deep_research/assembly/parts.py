@@ -143,28 +143,7 @@ def assemble(
     ready(roles, local_only=settings.local_only)
     found = make_sources(settings, search or settings.search, pages=pages, store=store, calls=calls)
     own = chosen.get(AgentRole.GATHERER)
-    rules = ContentRules(
-        enabled=settings.token_management_enabled,
-        allow_dropping=settings.allow_content_dropping,
-        reading_tokens=settings.reading_tokens,
-    )
-    phases = {
-        phase: make(
-            chosen.get(PHASE_TO_AGENT[phase])
-            or (found.gatherer if phase is DeepResearchPhase.GATHERING else _agent(phase, roles, rules)),
-            limits=limits,
-        )
-        for phase, make in _PHASES.items()
-    }
-    planner = phases[DeepResearchPhase.PLANNING].agent
-    phases[DeepResearchPhase.PLANNING] = PlanningPhase(
-        planner, limits=limits, look=found.gatherer.look if found.gatherer.looks else None
-    )
-    analyzer = phases[DeepResearchPhase.ANALYSIS].agent
-    choices = Choices() if settings.summarization_cache_enabled else None
-    phases[DeepResearchPhase.ANALYSIS] = AnalysisPhase(
-        analyzer, limits=limits, summarizer=Summarizer(settings.summarization_timeout, choices)
-    )
+    phases = _phases(chosen, found, roles, limits, settings)
     roles = used(roles, phases, settings)
     return Parts(
         store=store,
@@ -207,6 +186,31 @@ def _agents(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]
             )
         chosen[AgentRole(role)] = agent
     return chosen
+
+
+def _phases(
+    chosen: Mapping[AgentRole, Any], found: Sources, roles: ModelRoles, limits: WorkLimits, settings: Settings
+) -> dict[DeepResearchPhase, Phase[Any, Any]]:
+    """Each with the agent that was chosen for it, else with ours."""
+    rules = ContentRules(
+        enabled=settings.token_management_enabled,
+        allow_dropping=settings.allow_content_dropping,
+        reading_tokens=settings.reading_tokens,
+    )
+    choices = Choices() if settings.summarization_cache_enabled else None
+    own = {DeepResearchPhase.GATHERING: found.gatherer}
+    beside: dict[DeepResearchPhase, dict[str, Any]] = {
+        DeepResearchPhase.PLANNING: {"look": found.gatherer.look if found.gatherer.looks else None},
+        DeepResearchPhase.ANALYSIS: {"summarizer": Summarizer(settings.summarization_timeout, choices)},
+    }
+    return {
+        phase: make(
+            chosen.get(PHASE_TO_AGENT[phase]) or own.get(phase) or _agent(phase, roles, rules),
+            limits=limits,
+            **beside.get(phase, {}),
+        )
+        for phase, make in _PHASES.items()
+    }
 
 
 def _agent(phase: DeepResearchPhase, roles: ModelRoles, rules: ContentRules) -> Any:

@@ -97,6 +97,7 @@ def test_a_half_made_database_is_migrated(path: Path) -> None:
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     with benched(path) as bench:
         bench.create()
+    assert pragma(path, "user_version") == len(MIGRATIONS)
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
