@@ -72,6 +72,8 @@ _PAGE_BYTES = 8192
 _WRITER_CACHE_KIB = 12_288
 _LONG_LOG = 1_000_000  # bytes
 
+_Open = tuple[sqlite3.Connection, int]  # and the inode of the file it was opened on
+
 
 class CorpusDatabase:
     """The file at ``path``, for any number of threads. ``close`` it at the end."""
@@ -81,7 +83,8 @@ class CorpusDatabase:
         self._lock_timeout = lock_timeout
         self._guard = threading.Lock()
         self._closed = False
-        self._idle: list[tuple[sqlite3.Connection, int]] = []
+        self._idle: list[_Open] = []
+        self._writer: _Open | None = None  # when nobody writes
         forks.guard(self)
 
     @contextmanager
@@ -107,7 +110,6 @@ class CorpusDatabase:
         for longer than the lock timeout.
         """
         with self._writers_lock(), self._open_for_writing() as connection:
-            connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KIB}")
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection
@@ -131,25 +133,20 @@ class CorpusDatabase:
         """Closes the connections, those in use when they come back."""
         with self._guard:
             self._closed = True
-            idle, self._idle = self._idle, []
-        for connection, _ in idle:
-            connection.close()
+            self._close_idle()
 
     def before_fork(self) -> None:
         """Closes the idle connections; one in use at this moment stays open in the child, unused."""
         self._guard.acquire()
-        idle, self._idle = self._idle, []
-        for connection, _ in idle:
-            connection.close()
+        self._close_idle()
 
     def after_fork(self, *, in_child: bool) -> None:
         self._guard.release()
 
-    def _borrow(self) -> tuple[sqlite3.Connection, int]:
-        try:
-            inode = os.stat(self._path).st_ino
-        except OSError as error:
-            raise sqlite3.OperationalError("the index is gone") from error
+    def _borrow(self) -> _Open:
+        inode = self._inode()
+        if inode is None:
+            raise sqlite3.OperationalError("the index is gone")
         stale: list[sqlite3.Connection] = []
         try:
             with self._guard:
@@ -174,17 +171,55 @@ class CorpusDatabase:
         connection.execute("PRAGMA trusted_schema=OFF")
         return connection
 
+    def _close_idle(self) -> None:
+        """To be called under the guard."""
+        idle = [*self._idle, *([self._writer] if self._writer else [])]
+        self._idle, self._writer = [], None
+        for connection, _ in idle:
+            connection.close()
+
     @contextmanager
     def _open_for_writing(self) -> Iterator[sqlite3.Connection]:
-        if self._path.exists():
-            with closing(self._connect("rw", self._path)) as connection:
-                if _is_ready(connection):
-                    connection.execute("PRAGMA synchronous=NORMAL")
-                    connection.execute("PRAGMA wal_autocheckpoint=0")
-                    yield connection
+        """To be used under the writers' lock."""
+        inode = self._inode()
+        if inode is not None:
+            writer = self._opened_writer(inode)
+            kept = False
+            try:
+                if _is_ready(writer):
+                    writer.execute("PRAGMA synchronous=NORMAL")
+                    yield writer
+                    writer.execute("PRAGMA shrink_memory")
+                    # For the next change: opening one takes longer than adding a document.
+                    with self._guard:
+                        if not self._closed:
+                            self._writer, kept = (writer, inode), True
                     return
+            finally:
+                if not kept:
+                    writer.close()
         with self._new_file() as connection:
             yield connection
+
+    def _opened_writer(self, inode: int) -> sqlite3.Connection:
+        with self._guard:
+            held, self._writer = self._writer, None
+        if held and held[1] == inode:
+            return held[0]
+        if held:
+            # SQLite removes a log by its name, but looks first whether the file is still the one that it opened.
+            held[0].close()
+        connection = self._connect("rw", self._path)
+        connection.execute("PRAGMA wal_autocheckpoint=0")
+        connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KIB}")
+        return connection
+
+    def _inode(self) -> int | None:
+        """What tells this file from others that have had its name; None when there is none."""
+        try:
+            return os.stat(self._path).st_ino
+        except OSError:
+            return None
 
     @contextmanager
     def _new_file(self) -> Iterator[sqlite3.Connection]:
@@ -195,6 +230,7 @@ class CorpusDatabase:
         try:
             with closing(self._connect("rwc", new)) as connection:
                 connection.execute(f"PRAGMA page_size={_PAGE_BYTES}")
+                connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KIB}")
                 connection.execute("PRAGMA journal_mode=OFF")
                 connection.execute("PRAGMA synchronous=OFF")
                 connection.executescript(_SCHEMA)

@@ -116,3 +116,59 @@ def test_one_that_cannot_get_its_name_is_a_corpus_error(
     with pytest.raises(CorpusError, match="Input/output error"):
         index.add([WALRUS])
     assert names(file) == {"index.db.lock"}
+
+
+OTTER = ("b.md", Document(title="Otter", text="The otter is a mammal."))
+SEAL = ("c.md", Document(title="Seal", text="The seal is a mammal."))
+
+
+def kept_writer(index: CorpusIndex) -> None:
+    """A search and a change, after which a connection that writes is kept."""
+    index.search("walrus", 1)
+    index.add([WALRUS])
+    assert index._database._writer is not None
+
+
+@pytest.mark.parametrize("then", ["adds", "closes"])
+def test_who_wrote_to_the_file_of_before_leaves_the_log_of_the_new_one(
+    index: CorpusIndex, file: Path, then: str
+) -> None:
+    """SQLite removes a log by its name when the last connection to a file is closed."""
+    index.add([WALRUS])
+    kept_writer(index)
+    with closing(CorpusIndex(file)) as other:
+        other.delete()
+        other.add([OTTER])
+        kept_writer(other)
+        assert Path(f"{file}-wal").stat().st_size
+        if then == "adds":
+            index.add([SEAL])
+        else:
+            index.close()
+    with closing(CorpusIndex(file)) as third:
+        found = {hit.title for hit in third.search("mammal", 5)}
+    assert found == {"Otter", "Walrus", *(["Seal"] if then == "adds" else [])}
+
+
+def test_changes_one_by_one_use_one_connection(index: CorpusIndex) -> None:
+    index.add([WALRUS])
+    kept_writer(index)
+    writer = index._database._writer
+    index.add([OTTER])
+    assert index._database._writer == writer
+
+
+def test_a_change_that_fails_is_undone_and_its_connection_closed(index: CorpusIndex) -> None:
+    index.add([WALRUS])
+    kept_writer(index)
+
+    def fail() -> None:
+        with index._database.writing() as connection:
+            connection.execute("DELETE FROM documents")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert index._database._writer is None
+    index.add([SEAL])
+    assert {hit.title for hit in index.search("mammal", 5)} == {"Walrus", "Seal"}
