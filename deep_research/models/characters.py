@@ -35,8 +35,8 @@ def whole(value: _T) -> _T:
 
 
 def in_all_texts(value: _T, change: Callable[[str], str]) -> _T:
-    """The value with each text in it changed, however deep: in objects, lists and mappings, their keys as well. What
-    has no text that changes is itself, not a copy."""
+    """The value with each text in it changed, however deep: in the fields of models and dataclasses, in lists, tuples,
+    sets and dictionaries, their keys as well. What has no text that changes is itself, not a copy."""
     changed: _T = _walked(value, change)
     return changed
 
@@ -62,7 +62,15 @@ def _walked(value: Any, change: Callable[[str], str]) -> Any:
             return value
         return value._make(items) if hasattr(value, "_make") else kind(items)
     if isinstance(value, dict):
-        return {_walked(key, change): _walked(item, change) for key, item in value.items()}
+        made = {_walked(key, change): _walked(item, change) for key, item in value.items()}
+        same = (
+            len(made) == len(value)
+            and all(map(is_, made, value))
+            and all(map(is_, made.values(), value.values()))
+        )
+        return value if same else made
+    if isinstance(value, set | frozenset):
+        return kind(_walked(item, change) for item in value)
     return value
 
 

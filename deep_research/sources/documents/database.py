@@ -6,12 +6,13 @@ next writer; readers notice that the file was replaced and open the new one.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from deep_research import forks
@@ -127,18 +128,19 @@ class CorpusDatabase:
     def delete(self) -> None:
         """Removes the file. The next writer makes a new one."""
         with self._writers_lock():
+            self._close_idle()
             self._unlink()
 
     def close(self) -> None:
         """Closes the connections, those in use when they come back."""
         with self._guard:
             self._closed = True
-            self._close_idle()
+        self._close_idle()
 
     def before_fork(self) -> None:
         """Closes the idle connections; one in use at this moment stays open in the child, unused."""
         self._guard.acquire()
-        self._close_idle()
+        self._shut(*self._taken())
 
     def after_fork(self, *, in_child: bool) -> None:
         self._guard.release()
@@ -172,10 +174,25 @@ class CorpusDatabase:
         return connection
 
     def _close_idle(self) -> None:
-        """To be called under the guard."""
-        idle = [*self._idle, *([self._writer] if self._writer else [])]
+        with self._guard:
+            taken = self._taken()
+        self._shut(*taken)
+
+    def _taken(self) -> tuple[list[_Open], _Open | None]:
+        """The idle connections, which are nobody's from now on. To be called under the guard."""
+        taken = self._idle, self._writer
         self._idle, self._writer = [], None
-        for connection, _ in idle:
+        return taken
+
+    def _shut(self, readers: Iterable[_Open], writer: _Open | None) -> None:
+        if writer:
+            # With the last connection to a file SQLite removes its log, by name. Another process may make the file anew
+            # at this moment, whose log it would be: so there is a reader, with which no log is removed.
+            with suppress(sqlite3.Error), closing(self._connect("ro", self._path)) as reader:
+                reader.execute("SELECT * FROM totals").fetchall()
+                writer[0].close()
+            writer[0].close()
+        for connection, _ in readers:
             connection.close()
 
     @contextmanager
@@ -188,6 +205,7 @@ class CorpusDatabase:
             try:
                 if _is_ready(writer):
                     writer.execute("PRAGMA synchronous=NORMAL")
+                    writer.execute(f"PRAGMA busy_timeout={int(self._lock_timeout * 1000)}")
                     yield writer
                     writer.execute("PRAGMA shrink_memory")
                     # For the next change: opening one takes longer than adding a document.
@@ -198,6 +216,7 @@ class CorpusDatabase:
             finally:
                 if not kept:
                     writer.close()
+        self._close_idle()
         with self._new_file() as connection:
             yield connection
 
@@ -206,9 +225,7 @@ class CorpusDatabase:
             held, self._writer = self._writer, None
         if held and held[1] == inode:
             return held[0]
-        if held:
-            # SQLite removes a log by its name, but looks first whether the file is still the one that it opened.
-            held[0].close()
+        self._shut([], held)
         connection = self._connect("rw", self._path)
         connection.execute("PRAGMA wal_autocheckpoint=0")
         connection.execute(f"PRAGMA cache_size=-{_WRITER_CACHE_KIB}")
@@ -271,6 +288,7 @@ class CorpusDatabase:
             self._acquire(lock)
             yield
         finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # a copy of this process that was made meanwhile has it open too
             os.close(lock)
 
     def _acquire(self, lock: int) -> None:

@@ -1,16 +1,20 @@
-"""One question and its answer over one connection: HTTP/1.1 as h11 reads it, over the streams of asyncio."""
+"""One question and its answer over one connection: HTTP/1.1, read by llhttp (httptools), over the streams of asyncio."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 
-import h11
+import httptools
 
-MOST_HEAD = 100_000  # bytes of an answer's head
+MOST_BESIDE = (
+    65_536  # bytes that are no body: the head, with answers that only announce another; or between two pieces
+)
 _PIECE = 65_536  # bytes taken at a time
-_MOST_INTERIM = 20  # answers that only say that another will come
-_MOST_AT_ONCE = 64  # events of one piece: a body can be cut into single bytes, and must not hold the loop
+_WITHOUT_BODY = (204, 304)
+_LINE = re.compile(rb"[\x20-\x7e]+")
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -20,50 +24,104 @@ class BrokenError(Exception):
 
 
 class Exchange:
-    """One GET over an open connection, which nothing else uses. Errors are `BrokenError`; deadlines are the caller's."""
+    """One GET over an open connection, which nothing else uses. Deadlines are the caller's."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_HEAD)
-        self._events = 0
+        self._heard = _Heard()
+        self._beside = 0
 
     async def ask(self, path: str, headers: Headers) -> tuple[int, Headers]:
-        """The status and the headers of the answer, their names in lower case. Raises `ValueError` for a path that is
-        not ASCII."""
-        try:
-            request = h11.Request(method=b"GET", target=path.encode("ascii"), headers=list(headers))
-            self._writer.write(self._said(request) + self._said(h11.EndOfMessage()))
+        """The status and the headers of the answer, their names in lower case. Raises `BrokenError`, and `ValueError`
+        for what cannot be asked."""
+        self._writer.write(_request(path, headers))
+        with suppress(ConnectionError):  # it may have answered before it had heard all
             await self._writer.drain()
-            for _ in range(_MOST_INTERIM):
-                event = await self._next()
-                if isinstance(event, h11.Response):
-                    return event.status_code, event.headers
-                if not isinstance(event, h11.InformationalResponse):
-                    break
-        except (h11.ProtocolError, OSError) as error:
-            raise BrokenError(str(error)) from None
-        raise BrokenError("no answer came")
+        while not self._heard.begun:
+            await self._listen()
+        return self._heard.status, self._heard.headers
 
     async def piece(self) -> bytes | None:
-        """The next piece of the body; None after the last."""
+        """The next piece of the body; None after the last. Raises `BrokenError`."""
+        while not self._heard.pieces:
+            if self._heard.over:
+                return None
+            await self._listen()
+        piece = b"".join(self._heard.pieces)
+        self._heard.pieces.clear()
+        self._beside = 0
+        return piece
+
+    async def _listen(self) -> None:
+        if self._beside > MOST_BESIDE:
+            raise BrokenError("too much that is no body")
         try:
-            event = await self._next()
-        except (h11.ProtocolError, OSError) as error:
+            data = await self._reader.read(_PIECE)
+        except OSError as error:
             raise BrokenError(str(error)) from None
-        if isinstance(event, h11.Data):
-            return bytes(event.data)
-        if not isinstance(event, h11.EndOfMessage):
-            raise BrokenError("the answer breaks off")
-        return None
+        self._beside += len(data)
+        self._heard.take(data)
 
-    def _said(self, event: h11.Event) -> bytes:
-        return self._http.send(event) or b""
 
-    async def _next(self) -> object:
-        while (event := self._http.next_event()) is h11.NEED_DATA:
-            self._events = 0
-            self._http.receive_data(await self._reader.read(_PIECE))
-        self._events += 1
-        if self._events % _MOST_AT_ONCE == 0:
-            await asyncio.sleep(0)
-        return event
+class _Heard:
+    """What was heard so far of the answer. The methods that begin with ``on_`` are called by the parser."""
+
+    def __init__(self) -> None:
+        self.begun = False  # the answer, and not one that announces it
+        self.over = False
+        self.status = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.pieces: list[bytes] = []
+        self._parser = httptools.HttpResponseParser(self)
+        # Nothing is asked after this answer, so that there is no next one to be mistaken for a part of it.
+        self._parser.set_dangerous_leniencies(
+            lenient_chunked_length=True,
+            lenient_keep_alive=True,
+            lenient_data_after_close=True,
+            lenient_optional_cr_before_lf=True,
+        )
+
+    def take(self, data: bytes) -> None:
+        """What came next, nothing at the end. Raises `BrokenError`."""
+        if not data:
+            if not self.begun or self._said(b"content-length") or self._said(b"transfer-encoding"):
+                raise BrokenError("the answer breaks off")
+            self.over = True
+            return
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            if not self.over:  # what comes after the answer does not matter
+                raise BrokenError(str(error)) from None
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if not self.begun:  # else it stands behind the body
+            self.headers.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        if self.over:
+            return
+        self.status = self._parser.get_status_code()
+        self.begun = self.status >= 200
+        self.over = self.status in _WITHOUT_BODY
+
+    def on_body(self, body: bytes) -> None:
+        if not self.over:
+            self.pieces.append(body)
+
+    def on_message_complete(self) -> None:
+        if self.begun:
+            self.over = True
+        else:
+            self.headers.clear()
+
+    def _said(self, header: bytes) -> bool:
+        return any(name == header for name, _ in self.headers)
+
+
+def _request(path: str, headers: Headers) -> bytes:
+    """Raises `ValueError` for what would not be one line."""
+    lines = [b"GET %s HTTP/1.1" % path.encode("ascii"), *(b"%s: %s" % header for header in headers)]
+    if not all(map(_LINE.fullmatch, lines)) or lines[0].count(b" ") != 2:
+        raise ValueError("a line that is none")
+    return b"\r\n".join((*lines, b"", b""))

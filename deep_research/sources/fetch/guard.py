@@ -219,9 +219,31 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Opener = Callable[[str, int, ssl.SSLContext | None, str], Awaitable[Streams]]
 
 
+class _Reader(asyncio.StreamReader):
+    """Gives what came before a connection broke off, and only then says so: many servers cut it right after an answer."""
+
+    broken: Exception | None = None
+
+    def set_exception(self, exc: Exception) -> None:
+        self.broken = exc
+        self.feed_eof()
+
+    async def read(self, n: int = -1) -> bytes:
+        piece = await super().read(n)
+        if not piece and self.broken:
+            raise self.broken
+        return piece
+
+
 async def opened(address: str, port: int, tls: ssl.SSLContext | None, name: str) -> Streams:
     """A connection to an address; over TLS whoever answers must show that it is ``name``. Raises `OSError`."""
-    return await asyncio.open_connection(address, port, ssl=tls, server_hostname=name if tls else None)
+    loop = asyncio.get_running_loop()
+    reader = _Reader()
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await loop.create_connection(
+        lambda: protocol, address, port, ssl=tls, server_hostname=name if tls else None
+    )
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 
 class Guard:
@@ -246,11 +268,13 @@ class Guard:
             raise Refused("the name leads to an address that is not public")
         failure = UnreachedError("no address answered")
         tried = addresses[:_MOST_TRIED]
-        for address in tried:
+        for number, address in enumerate(tried, start=1):
             try:
                 # The first may lead nowhere, as those of version 6 do in many nets; it is not waited for to the end.
-                async with asyncio.timeout(None if address == tried[-1] else PATIENCE):
+                async with asyncio.timeout(PATIENCE if number < len(tried) else None):
                     return await self._opener(address, port, tls, host)
+            except ssl.SSLError as error:  # it is there, but is not who it should be
+                raise UnreachedError(str(error)) from None
             except OSError as error:
                 failure = UnreachedError(str(error))
         raise failure

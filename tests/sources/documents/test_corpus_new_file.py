@@ -172,3 +172,74 @@ def test_a_change_that_fails_is_undone_and_its_connection_closed(index: CorpusIn
     assert index._database._writer is None
     index.add([SEAL])
     assert {hit.title for hit in index.search("mammal", 5)} == {"Walrus", "Seal"}
+
+
+def test_a_deleted_index_is_let_go_of(index: CorpusIndex, file: Path) -> None:
+    index.add([WALRUS])
+    kept_writer(index)
+    index.delete()
+    assert index._database._writer is None
+    assert names(file) == {"index.db.lock"}
+
+
+def test_an_index_that_was_deleted_by_others_is_let_go_of(index: CorpusIndex, file: Path) -> None:
+    index.add([WALRUS])
+    kept_writer(index)
+    file.unlink()
+    index.add([OTTER])
+    assert index._database._writer is None
+    assert {hit.title for hit in index.search("mammal", 5)} == {"Otter"}
+
+
+def test_whoever_closes_last_leaves_the_log(index: CorpusIndex, file: Path) -> None:
+    """Removing it by name could remove that of a file made anew at that moment."""
+    index.add([WALRUS])
+    kept_writer(index)
+    index.add([OTTER])
+    index.close()
+    assert Path(f"{file}-wal").exists()
+    with closing(CorpusIndex(file)) as other:
+        assert {hit.title for hit in other.search("mammal", 5)} == {"Walrus", "Otter"}
+
+
+def test_a_kept_connection_waits_as_long_as_a_new_one(index: CorpusIndex, file: Path) -> None:
+    index.add([WALRUS])
+    kept_writer(index)
+    index.add([(f"{n}.md", Document(title=str(n), text="tower " * 2_000)) for n in range(200)])  # a long log
+    index.add([OTTER])
+    assert index._database._writer is not None
+    (timeout,) = index._database._writer[0].execute("PRAGMA busy_timeout").fetchone()
+    assert timeout == 60_000
+
+
+def test_a_process_made_while_another_thread_writes_does_not_hold_its_lock(file: Path) -> None:
+    script = f"""
+import os, threading
+from pathlib import Path
+from deep_research.sources.documents import CorpusIndex, Document
+index = CorpusIndex(Path({str(file)!r}), lock_timeout=10)
+text = Document(title="Seal", text="The seal is a mammal.")
+index.add([("first.md", text)])
+index.search("seal", 1)
+inside, go = threading.Event(), threading.Event()
+def write():
+    with index._database.writing():
+        inside.set()
+        go.wait()
+thread = threading.Thread(target=write)
+thread.start()
+inside.wait()
+child = os.fork()
+if not child:
+    import time
+    time.sleep(30)  # lives on, with all that it has open
+    os._exit(0)
+go.set()
+thread.join()
+index.add([("second.md", text)])
+os.kill(child, 9)
+os.waitpid(child, 0)
+print(len(index.search("mammal", 5)))
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True)
+    assert done.stdout == "2\n", done.stderr

@@ -1,7 +1,13 @@
 """One question over one connection: what is no answer is told apart, TLS shows who answers, no body holds the loop."""
 
 import asyncio
+import fcntl
+import gzip
+import random
+import socket
 import ssl
+import struct
+import termios
 from contextlib import suppress
 
 import pytest
@@ -10,7 +16,7 @@ import trustme
 from deep_research.errors import FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits
 from deep_research.sources.fetch import client as client_module
-from deep_research.sources.fetch.exchange import MOST_HEAD, BrokenError, Exchange
+from deep_research.sources.fetch.exchange import MOST_BESIDE, BrokenError, Exchange
 from deep_research.sources.fetch.guard import Guard, opened
 from deep_research.testing.servers import web_reply
 from deep_research.testing.servers.website import PUBLIC, WebSite
@@ -19,28 +25,34 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntower"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
-def asked(answer):
+def asked(answer, path="/", header=b"site.org"):
     """The status and the body that one exchange gives with a server that sends ``answer`` and hangs up."""
 
-    async def serve(reader, writer):
-        await reader.readuntil(b"\r\n\r\n")
-        with suppress(ConnectionError):  # who asks may have heard enough
-            writer.write(answer)
-            await writer.drain()
-        writer.close()
-
     async def main():
+        gone = asyncio.Event()
+
+        async def serve(reader, writer):
+            with suppress(ConnectionError, asyncio.IncompleteReadError):  # who asks may have heard enough
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(answer)
+                await writer.drain()
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+            gone.set()
+
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
         exchange = Exchange(reader, writer)
         try:
-            status, _ = await exchange.ask("/", [(b"host", b"site.org")])
+            status, _ = await exchange.ask(path, [(b"host", header)])
             body = b""
             while (piece := await exchange.piece()) is not None:
                 body += piece
             return status, body
         finally:
             writer.transport.abort()
+            await gone.wait()
             server.close()
 
     return asyncio.run(main())
@@ -55,19 +67,72 @@ def test_answers_that_only_announce_another_are_passed_over():
     "answer",
     [
         b"",
-        b"HTTP/1.1 100 Continue\r\n\r\n" * 1_000 + OK,
+        b"HTTP/1.1 100 Continue\r\n\r\n" * 10_000 + OK,
         b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n",
         b"SSH-2.0-OpenSSH_9.9\r\n",
-        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * MOST_HEAD,
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * MOST_BESIDE,
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntow",
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 7\r\n\r\ntower",
         CHUNKED + b"5\r\ntower\r\n",
         CHUNKED + b"zz\r\n",
+        CHUNKED + b"1;" + b"x" * 4 * MOST_BESIDE,
+        CHUNKED + b"0\r\n" + b"X: y\r\n" * MOST_BESIDE,
     ],
 )
 def test_what_is_no_whole_answer_is_broken(answer):
     with pytest.raises(BrokenError):
         asked(answer)
+
+
+@pytest.mark.parametrize("before", [b"HTTP/1.1 200 OK\r\n", CHUNKED + b"0\r\n"], ids=["head", "trailer"])
+def test_a_line_of_blanks_takes_no_longer_than_others(before):
+    with pytest.raises(BrokenError):
+        asked(before + b"X:" + b" " * 60_000 + b"\0\r\n\r\n")
+
+
+@pytest.mark.parametrize("status", [b"204 No Content", b"304 Not Modified"])
+def test_an_answer_that_has_no_body_is_over_with_its_head(status):
+    assert asked(b"HTTP/1.1 " + status + b"\r\nContent-Length: 5\r\n\r\ntower")[1] == b""
+
+
+def test_what_comes_behind_the_answer_does_not_matter():
+    trailer = b"0\r\nX-Later: y\r\n\r\n"
+    assert asked(CHUNKED + b"5\r\ntower\r\n" + trailer + b"more") == (200, b"tower")
+    assert asked(OK + OK) == (200, b"tower")
+
+
+def test_lines_may_end_without_a_return():
+    assert asked(OK.replace(b"\r", b"")) == (200, b"tower")
+
+
+@pytest.mark.parametrize(
+    ("path", "header"),
+    [("/a b", b"x"), ("/a\r\nX: y", b"x"), ("/ä", b"x"), ("/", b"x\r\nX: y"), ("/", b"\xff")],
+)
+def test_nothing_is_asked_that_would_be_two_lines(path, header):
+    with pytest.raises(ValueError):
+        asked(OK, path, header)
+
+
+def test_what_came_before_the_connection_broke_off_is_read():
+    """Servers cut connections right after an answer, and what is unpacked piece by piece gives the reset time to come."""
+    page = web_reply(gzip.compress(random.Random(7).randbytes(400_000)), Content_Encoding="gzip")
+
+    async def cut(writer):
+        writer.write(page)
+        await writer.drain()
+        raw = writer.get_extra_info("socket")
+        while fcntl.ioctl(raw.fileno(), termios.TIOCOUTQ, b"\0" * 4) != b"\0" * 4:
+            await asyncio.sleep(0)
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.transport.abort()
+
+    async def main(web):
+        fetcher = Fetcher(limits=FetchLimits(seconds=20), guard=web.guard())
+        return [await fetcher.fetch("http://site.org/") for _ in range(5)]
+
+    with WebSite({"/": cut}) as web:
+        assert {len(found.body) for found in asyncio.run(main(web))} == {400_000}
 
 
 def test_a_body_without_a_length_ends_with_the_connection():
@@ -78,7 +143,7 @@ def test_a_body_in_single_bytes_lets_others_of_the_loop_work():
     turns = 0
 
     async def main():
-        with WebSite({"/": CHUNKED + b"1\r\nx\r\n" * 20_000 + b"0\r\n\r\n"}) as web:
+        with WebSite({"/": CHUNKED + b"1\r\nx\r\n" * 400_000 + b"0\r\n\r\n"}) as web:
             fetcher = Fetcher(limits=FetchLimits(seconds=20), guard=web.guard())
             task = asyncio.create_task(fetcher.fetch("http://site.org/"))
             nonlocal turns
@@ -88,8 +153,8 @@ def test_a_body_in_single_bytes_lets_others_of_the_loop_work():
             return await task
 
     found = asyncio.run(main())
-    assert found.body == b"x" * 20_000
-    assert turns > 20_000 / 100
+    assert found.body == b"x" * 400_000
+    assert turns > 6 * 400_000 / MOST_BESIDE  # one for each piece at least
 
 
 class Secured:
