@@ -38,7 +38,9 @@ def test_texts_of_any_value_are_made_whole_and_the_rest_is_left(value, made):
     assert type(whole(value)) is type(made)
 
 
-@pytest.mark.parametrize("value", [[], ("tower", 1), {"a": ("b", None)}, Counted("tower", (Pair("lamp", 1),))])
+@pytest.mark.parametrize(
+    "value", [[], ("tower", 1), {"a": ("b", None)}, Counted("tower", (Pair("lamp", 1),))]
+)
 def test_what_needs_no_change_is_not_copied(value):
     made = whole(value)
     assert made == value
