@@ -14,6 +14,7 @@ from deep_research.sources.extract.finishing import TooLongError, finished
 from deep_research.sources.extract.footnotes import without_footnotes
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.glyphs import Glyphs
+from deep_research.sources.extract.headers import with_names
 from deep_research.sources.extract.layout import as_they_lie, has_columns, is_shattered, with_near_cells
 from deep_research.sources.extract.listings import listing, parted
 from deep_research.sources.extract.margins import without_margins
@@ -93,7 +94,9 @@ def _pages(file: File, max_text_bytes: int) -> Iterator[_Drawn]:
         if left < 0:
             raise TooLongError(f"more than {max_text_bytes:,} bytes of text")
         lines = glyphs.lines()
-        yield _Drawn(_in_order(lines), glyphs.unreadable, _letters(lines) < _FEW and sheet.is_picture())
+        yield _Drawn(
+            with_names(_in_order(lines)), glyphs.unreadable, _letters(lines) < _FEW and sheet.is_picture()
+        )
 
 
 def _letters(page: list[Line]) -> int:
