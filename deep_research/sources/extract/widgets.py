@@ -35,6 +35,7 @@ _PRESSED = words(
     "spinbutton switch toolbar tooltip"
 )
 _NAME = 80  # characters of what a button says
+_ASKS = ("?", "？", "؟")
 _INLINE = words(
     "a abbr b bdi bdo cite code em font i kbd label mark q s samp small span strong sub sup u var wbr"
 )
@@ -63,10 +64,13 @@ def _is_call(element: HtmlElement, heading: HtmlElement) -> bool:
 
 def drop_widgets(body: HtmlElement) -> None:
     """Takes out what is there to be pressed and says so, where it is no word of a sentence and no name of a part of the
-    text."""
+    text. A question that unfolds its answer is text."""
     for element in [each for each in body.iter() if isinstance(each.tag, str) and _is_pressed(each)]:
         if element is not body and _stands_alone(element) and not _names_a_part(element):
             _drop(element)
+    for button in list(body.iter("button")):
+        if _words(button).endswith(_ASKS) and _stands_alone(button) and _names_a_part(button):
+            button.tag = "p"  # the others are mostly menus
 
 
 def drop_empty_folds(body: HtmlElement) -> None:
