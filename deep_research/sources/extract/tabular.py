@@ -221,7 +221,7 @@ def _rows(table: _Table) -> list[Line]:
         for place, cell in _placed(line, table.borders):
             columns[place].append(cell)
     put_under_names(rows, columns, lines[0].size)
-    told = list(tables.written([[_DOTS.sub("", cell) for cell in row] for row in rows]))
+    told = [row.rstrip() for row in tables.written([[_DOTS.sub("", cell) for cell in row] for row in rows])]
     extra = len(told) - len(rows)  # a row that says that the first is none of names
     return [
         replace(line, row=row, cells=())

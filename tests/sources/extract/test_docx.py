@@ -380,3 +380,12 @@ def test_headings_of_lists_and_levels_that_there_are_not_are_read_without_a_numb
     blocks.append(heading("Sources", 1, 3).replace('<w:numId w:val="3"/>', "<w:numId/>"))
     found = of_list(numbered(*OUTLINE, nums=num(3)), *blocks)
     assert found == "# Wall\n\n# Depth\n\n# Tides\n\n# Sources"
+
+
+def test_the_title_of_a_table_in_its_first_row_is_none_of_the_names_of_columns() -> None:
+    rows = (("Port", "Ships", "Lost"), ("Mole", "312", "148"), ("Penryn", "418", "198"))
+    title = "<w:tr>" + cell("Fleets of Cornwall", '<w:gridSpan w:val="3"/>') + "</w:tr>"
+    told = "".join(f"<w:tr>{''.join(map(cell, row))}</w:tr>" for row in rows)
+    assert text_of(made(f"<w:tbl>{title}{told}</w:tbl>")) == (
+        "Fleets of Cornwall\n\nPort | Ships | Lost\nMole | 312 | 148\nPenryn | 418 | 198"
+    )
