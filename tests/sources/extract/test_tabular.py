@@ -488,3 +488,12 @@ def test_a_line_above_a_table_that_does_not_stand_as_its_columns_do_is_cut_nowhe
         lines += row(600 - 14 * number, *cells, places=(50, 110, 160, 210))
     found = text_of_page(*column(50, 760, "\n".join(PROSE)), *lines)
     assert line in found
+
+
+def test_names_of_which_only_some_stand_near_each_other_are_cut_too() -> None:
+    ships, lost = 200.0, 200 + width("Outer basin ")
+    lines = [*row(600, "Harbour", "Outer basin Lost", places=(50, ships))]
+    for number, cells in enumerate((("Mole", "9", "4"), ("Looe", "12", "1"), ("Rame", "8", "2")), 1):
+        lines += row(600 - 14 * number, *cells, places=(50, ships, lost))
+    found = text_of_page(*column(50, 760, "\n".join(PROSE)), *lines)
+    assert found.endswith("\n\nHarbour | Outer basin | Lost\nMole | 9 | 4\nLooe | 12 | 1\nRame | 8 | 2")
