@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from deep_research.evidence.plain import clean
+from deep_research.sources.extract import webpage
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked, Format
@@ -24,6 +25,9 @@ _SHORT = 300  # characters of a value that stands in a table
 _TITLES = ("title", "headline", "name")
 _DATES = ("published", "date_published", "datePublished", "published_at", "publication_date", "date")
 _AUTHORS = ("author", "creator", "byline")
+_TAG = re.compile(
+    r"</(?:p|div|span|a|b|i|em|strong|code|pre|ul|ol|li|table|blockquote|h[1-6])>|<br ?/?>", re.IGNORECASE
+)
 _NUMBER = re.compile(r"\d{4001,}")  # Python refuses to read longer ones
 
 
@@ -104,11 +108,15 @@ def _plain(value: Any) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return (
-        " ".join(str(value).split())
-        if isinstance(value, str) and len(value) <= _SHORT
-        else str(value).strip()
-    )
+    told = _without_tags(value.strip()) if isinstance(value, str) else str(value)
+    return " ".join(told.split()) if len(told) <= _SHORT else told
+
+
+def _without_tags(value: str) -> str:
+    """What a value says that is a piece of a web page, as those of many services are."""
+    if not (value.startswith("<") and value.endswith(">") and _TAG.search(value)):
+        return value
+    return webpage.extract(value).text or value
 
 
 def _one(text: str) -> Any:

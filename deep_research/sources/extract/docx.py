@@ -12,7 +12,7 @@ from typing import Any
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract import docx_parts, zips
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.docx_numbers import Numbers, numbering
+from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numbering
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
@@ -24,10 +24,10 @@ _HEADING = re.compile(r"heading (\d)\Z", re.IGNORECASE)
 _NUMBERED = re.compile(r"List Number(?: \d)?\Z")
 _LIST = re.compile(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.IGNORECASE)
 _CONTENTS = re.compile(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECASE)
+_PLAIN = re.compile(r"\(?(\d{1,3})[.)]?")  # a number that stands alone
 _EAST_ASIAN = "\u2e80"  # from which letters on a word may be broken anywhere
 _CLOSING = ")]%”’\"'"  # what a paragraph without a stop may end in
 _MOST_DEPTH = 5  # tables in tables
-_MOST_STYLES = 10  # of which each is based on the next
 _MOST_ABOVE = 3  # blocks above the heading that is the title
 _FIRST = 2_000  # characters, in which a text says of what day it is
 _MOST_LINES = 30
@@ -91,10 +91,8 @@ class _Reader:
     def __init__(self, document: Any) -> None:
         self._document = document
         self._notes = docx_parts.notes(document)
-        self._items = Numbers(document)
-        self._numbers: dict[
-            tuple[str, str], int
-        ] = {}  # of the notes, in the order in which they are referred to
+        self._numbers = Numbers(document)
+        self._order: dict[tuple[str, str], int] = {}  # of the notes, as they are referred to
 
     def blocks(self, container: Any, depth: int) -> Iterator[tuple[str, str]]:
         for block in docx_parts.blocks(container):
@@ -110,42 +108,33 @@ class _Reader:
         text = docx_parts.says(element)
         paragraph = Paragraph(element, self._document._body)
         style = (paragraph.style.name if paragraph.style is not None else None) or ""
-        level = _level(paragraph, style)
-        # An empty one, or one of headings, counts all the same.
-        heading = _HEADING.match(style)
-        label = self._before_heading(paragraph) if heading else ""
-        number = self._items.of(_list_of(paragraph), level) if level is not None and not heading else None
+        level = _level(element, style)
+        label = self._numbers.before(element)  # an empty one counts all the same
         if not text:
             return
         if _CONTENTS.match(style):
             return
-        if heading:
-            marks, said = "#" * min(6, int(heading[1])), " ".join(text.split())
-            yield ("part", f"{marks} {label} {said}") if label else ("heading", f"{marks} {said}")
+        line = " ".join(text.split())
+        if heading := _HEADING.match(style):
+            marks = "#" * min(6, int(heading[1]))
+            yield ("part", f"{marks} {label} {line}") if label else ("heading", f"{marks} {line}")
         elif style == "Title":
-            yield "heading", f"# {' '.join(text.split())}"
+            yield "heading", f"# {line}"
         elif level is not None:
-            label = f"{number}." if number is not None else "#." if _NUMBERED.match(style) else "-"
-            yield "item", f"{'  ' * min(level, 5)}{label} {' '.join(text.split())}"
+            mark = _mark(label) if label else "#." if _NUMBERED.match(style) else "-"
+            yield "item", f"{'  ' * min(level, 5)}{mark} {line}"
         else:
-            yield "", text
+            yield "", f"{label} {text}".lstrip()
 
-    def _before_heading(self, paragraph: Any) -> str:
-        """The number of a heading as it is drawn, by what the paragraph says or else its style."""
-        own = numbering(paragraph._p.pPr)
-        style = paragraph.style
-        of_style = [found for found in map(numbering, _properties_of(style)) if found]
-        name = next((name for name, _ in filter(None, (own, *of_style)) if name), "")
-        linked = self._items.level_of(name, style.style_id)
-        levels = (own and own[1], linked, *(level for _, level in of_style), 0)
-        return self._items.drawn(name, next(level for level in levels if level is not None))
+    def _labelled(self, paragraph: Any) -> str:
+        return f"{self._numbers.before(paragraph)} {docx_parts.says(paragraph)}".strip()
 
     def _notes_of(self, block: Any) -> Iterator[tuple[str, str]]:
         """The notes that a block refers to, behind it, as those of other paged texts."""
         for note in docx_parts.notes_of(block):
-            if note not in self._numbers and self._notes.get(note):
-                self._numbers[note] = len(self._numbers) + 1
-                yield "", f"{self._numbers[note]} {self._notes[note]}"
+            if note not in self._order and self._notes.get(note):
+                self._order[note] = len(self._order) + 1
+                yield "", f"{self._order[note]} {self._notes[note]}"
 
     def _table(self, table: Any, depth: int) -> Iterator[tuple[str, str]]:
         """Rows as the corpus writes them. A table of one cell or one column lays out a page: it is read as such."""
@@ -158,7 +147,7 @@ class _Reader:
         told: dict[Any, list[str]] = {}
         for cell in (cell for row in rows for cell in row if cell is not None):
             if cell not in told:
-                told[cell] = list(docx_parts.words_of(cell))
+                told[cell] = list(docx_parts.words_of(cell, self._labelled))
         texts = [
             line for row in rows for line in _lines([told[cell] if cell is not None else [] for cell in row])
         ]
@@ -199,30 +188,21 @@ def _in_one(paragraphs: list[str]) -> str:
 
 def _level(paragraph: Any, style: str) -> int | None:
     """How far in an item stands, 0 for the outermost; None when it is none."""
-    properties = paragraph._p.pPr
-    numbered = properties is not None and properties.numPr is not None
-    named = _LIST.match(style)
-    if numbered and properties.numPr.ilvl is not None:
-        return int(properties.numPr.ilvl.val)
-    if named:
+    numbered = numbering(paragraph.find(f"{docx_parts.W}pPr"))
+    if numbered and numbered[0] == NO_LIST:
+        return None
+    if numbered and numbered[1] is not None:
+        return numbered[1]
+    if named := _LIST.match(style):
         return int(named[1] or 1) - 1
     return 0 if numbered else None
 
 
-def _properties_of(style: Any) -> Iterator[Any]:
-    """What a style says of its paragraphs, and what those say on which it is based."""
-    for _ in range(_MOST_STYLES):
-        if style is None:
-            return
-        yield style.element.pPr
-        style = getattr(style, "base_style", None)  # what is no style of paragraphs has none
-
-
-def _list_of(paragraph: Any) -> str:
-    """The name of the list that an item says it belongs to."""
-    properties = paragraph._p.pPr
-    number = None if properties is None or properties.numPr is None else properties.numPr.numId
-    return "" if number is None else str(number.val)
+def _mark(label: str) -> str:
+    """What an item begins with. A plain number is one of an ordered list; what else is drawn stands behind a bullet, as
+    nobody takes ``a)`` or ``1.2`` for the beginning of an item."""
+    plain = _PLAIN.fullmatch(label)
+    return f"{plain[1]}." if plain else f"- {label}"
 
 
 def _spaced(blocks: list[tuple[str, str]]) -> Iterator[str]:

@@ -9,13 +9,14 @@ from typing import Any
 
 from deep_research.sources.extract.docx_parts import W
 
-_PLAIN = re.compile(r"\(?%\d[.)]?")  # a number that stands alone
+NO_LIST = "0"  # the name by which a paragraph is taken out of the list of its style
 _PLACE = re.compile(r"%([1-9])")
 _ROMAN = (("m", 1000), ("cm", 900), ("d", 500), ("cd", 400), ("c", 100), ("xc", 90), ("l", 50), ("xl", 40), ("x", 10),
           ("ix", 9), ("v", 5), ("iv", 4), ("i", 1))  # fmt: skip
 _SILENT = ("none", "bullet")  # of a level that has no number of its own
 _LEVELS = 9  # that a list may have
-_LONGEST = 60  # characters of what stands before a heading
+_LONGEST = 60  # characters of what stands before a paragraph
+_MOST_STYLES = 10  # of which each is based on the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class _List:
 
 
 class Numbers:
-    """Counts the items and headings of a document, which are asked for in their order."""
+    """Counts the paragraphs of a document that have numbers, which are asked for in their order."""
 
     def __init__(self, document: Any) -> None:
         self._lists: dict[str, _List] = {}
@@ -72,17 +73,39 @@ class Numbers:
         for relation in document.part.rels.values():
             if relation.reltype.endswith("/numbering") and not relation.is_external:
                 self._learn(relation.target_part.blob)
+        self._styles = {
+            each.get(f"{W}styleId", ""): (_said(each, "basedOn"), numbering(each.find(f"{W}pPr")))
+            for each in document.styles.element.findall(f"{W}style")
+        }
+        self._places: dict[str, tuple[str, int | None]] = {}  # of styles
 
-    def of(self, name: str, level: int) -> int | None:
-        """The number of the next item of a list at a level; None where it has a bullet or a letter."""
-        found = self._list(name, level)
-        if found is None:
-            return None
-        count, said = found.count(level), found.levels.get(level)
-        return count if said and said.format == "decimal" and _PLAIN.fullmatch(said.text) else None
+    def before(self, paragraph: Any) -> str:
+        """What Word draws before the next paragraph: a number or letter with what stands around it; empty where that is
+        a bullet, or nothing. Of paragraphs that are told to be of no list the same."""
+        own = numbering(paragraph.find(f"{W}pPr"))
+        style = _said(paragraph, f"pPr/{W}pStyle")
+        name, level = self._of_style(style)
+        if own is not None:
+            name = own[0] or name
+            levels = (own[1], self._level_of(name, style), level)
+            level = next((level for level in levels if level is not None), None)
+        return self._drawn(name, level or 0) if name else ""
 
-    def drawn(self, name: str, level: int) -> str:
-        """What stands before the next heading of a list at a level; empty where that is a bullet, or nothing."""
+    def _of_style(self, style: str) -> tuple[str, int | None]:
+        """The list and the level of the paragraphs of a style, by what it says itself or else those on which it is
+        based."""
+        if style not in self._places:
+            of_style, at = [], style
+            for _ in range(_MOST_STYLES):
+                based_on, said = self._styles.get(at, ("", None))
+                of_style += [said] if said else []
+                at = based_on
+            name = next((name for name, _ in of_style if name), "")
+            levels = (self._level_of(name, style), *(level for _, level in of_style))
+            self._places[style] = name, next((level for level in levels if level is not None), None)
+        return self._places[style]
+
+    def _drawn(self, name: str, level: int) -> str:
         found = self._list(name, level)
         if found is None:
             return ""
@@ -100,7 +123,7 @@ class Numbers:
 
         return " ".join(_PLACE.sub(number, said.text).split())[:_LONGEST]
 
-    def level_of(self, name: str, style: str) -> int | None:
+    def _level_of(self, name: str, style: str) -> int | None:
         """The level of a list that is that of all paragraphs of a style, if one is."""
         found = self._lists.get(self._known.get(name, ("", {}))[0])
         levels = found.levels.items() if found and style else ()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from deep_research.sources.extract import docx_formulas
@@ -91,17 +91,17 @@ def cells(table: Any) -> list[list[Any]]:
     return rows
 
 
-def words_of(container: Any) -> Iterator[str]:
+def words_of(container: Any, said: Callable[[Any], str] = says) -> Iterator[str]:
     """What all paragraphs of a cell or note say, and the rows of tables within it."""
     for block in blocks(container):
         if block.tag == f"{W}p":
-            yield says(block)
+            yield said(block)
         else:
             seen: set[Any] = set()
             for row in cells(block):
                 new = [cell for cell in row if cell is not None and cell not in seen]
                 seen.update(new)
-                yield " ".join(filter(None, (text for cell in new for text in words_of(cell))))
+                yield " ".join(filter(None, (text for cell in new for text in words_of(cell, said))))
 
 
 def notes_of(paragraph: Any) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,8 @@ from statistics import median_low
 from typing import Any
 
 from deep_research.sources.extract.lines import RIGHT_TO_LEFT, Type, Word, lines_of, once
-from deep_research.sources.extract.pdfium import Box, library
+from deep_research.sources.extract.pdfium import library
+from deep_research.sources.extract.pictures import Box
 from deep_research.sources.extract.typeset import GAP, Line
 
 _MONO_NAME = re.compile(

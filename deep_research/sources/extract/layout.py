@@ -69,6 +69,7 @@ def _one_line(pieces: Sequence[Line]) -> Line:
         left=cells[0].start,
         right=cells[-1].end,
         cells=tuple(cells) if len(cells) > 1 else (),
+        spaces=cells[0].rooms if len(cells) == 1 else (),
         is_mono=all(piece.is_mono for piece in pieces),
     )
 

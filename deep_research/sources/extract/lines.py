@@ -23,6 +23,8 @@ _ROOM = 1.3  # times a space, from which on it is more than one
 _SPACE = 0.3  # of the size: how wide a space is where the line does not say
 _MOST_SPACES = 40  # in a row
 _EQUAL = 0.06  # of a gap, by which others may be wider
+_MOST_NAMES = 30  # words in the names of the columns of a table
+_GOES_ON = 1.4  # times the words that begin in small letters, a line has at least that may be names
 _MONO_SHARE = 0.9  # of a line's characters: words of code stand in lines of prose
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _NO_LETTER = " \ufffd"
@@ -143,7 +145,17 @@ def _line(words: Sequence[Word], mono: Container[bytes]) -> Line:
     else:
         text = " ".join(cell.text for cell in cells)
     left, right = min(word.start for word in words), max(word.end for word in words)
-    return Line(text, size, left, base, is_mono, right, cells)
+    spaces = () if is_mono or is_turned else _spaces(words)
+    return Line(text, size, left, base, is_mono, right, cells, spaces=spaces)
+
+
+def _spaces(words: Sequence[Word]) -> tuple[Room, ...]:
+    """Those between the words of a line that may be names of columns, of which some begin in capitals."""
+    few = 1 < len(words) <= _MOST_NAMES
+    if not few or _GOES_ON * sum(word.text[0].islower() for word in words) > len(words):
+        return ()
+    spaces = tuple(Room(at, a.end, b.start) for at, (a, b) in enumerate(pairwise(words), 1))
+    return spaces if all(space.start < space.end for space in spaces) else ()
 
 
 def _usual_space(words: Sequence[Word], size: float) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from deep_research.sources.extract.leaders import led
 from deep_research.sources.extract.typeset import Line
 
 _HYPHEN = re.compile(r"[^\W\d_]{2,}[-‐]\Z")
@@ -23,6 +24,7 @@ _COMPOUND = frozenset(
 
 _LARGER = 1.08  # times the size of the line before: another kind of text
 ALONG = "\n"  # between a row or item and its like
+_DOTS = 8  # that lead to a number; a few may be words that are left out, and a note
 _ROOM = 1.3  # times the usual step
 _ENOUGH = 5  # steps, to know what is usual
 _TOLD = 20  # characters, from which on a line is no formula or mark in smaller type
@@ -75,6 +77,7 @@ def flowing(lines: Sequence[Line], setting: Setting) -> list[str]:
             or turned
             or _ITEM.match(text)
             or _is_row(line.text)
+            or _begins_alike(paragraphs[-1], text)
             or _is_heading(text, usual, last)
             or _is_other_type(above, line)
             or (_is_set_off(above, line, setting) and not text[:1].islower())
@@ -104,6 +107,12 @@ def joined(before: str, text: str) -> str:
     return f"{before} {text}"
 
 
+def _begins_alike(paragraph: str, text: str) -> bool:
+    """Whether it is the next of several that begin with the same word in capitals, as those of resolutions do."""
+    word = text.partition(" ")[0]
+    return paragraph.endswith(";") and word.isupper() and len(word) > 3 and paragraph.startswith(f"{word} ")
+
+
 def _is_heading(text: str, usual: int, last: str) -> bool:
     """A short line that is numbered as headings are, or in capitals."""
     if len(text) > 90 or text.endswith((".", ",", ";", "-")):
@@ -114,11 +123,18 @@ def _is_heading(text: str, usual: int, last: str) -> bool:
 
 
 def _is_row(line: str) -> bool:
-    """A line with wide gaps, as tables have."""
-    return bool(_COLUMNS.search(line.strip()))
+    """A line with wide gaps, as tables have, or with dots that lead to a number."""
+    return bool(_COLUMNS.search(line.strip())) or _entry(line) is not None
+
+
+def _entry(line: str) -> tuple[str, str] | None:
+    found = led(line, _DOTS)
+    return found if found and all(found) else None
 
 
 def _row(line: str) -> str:
+    if entry := _entry(line):
+        return " | ".join(entry)
     return " | ".join(cell for cell in re.split(r"\s{3,}|\t", line.strip()) if cell)
 
 

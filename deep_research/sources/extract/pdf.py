@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract.columns import in_columns
@@ -13,6 +14,7 @@ from deep_research.sources.extract.finishing import TooLongError, finished
 from deep_research.sources.extract.footnotes import without_footnotes
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.glyphs import Glyphs
+from deep_research.sources.extract.headers import with_names
 from deep_research.sources.extract.layout import as_they_lie, has_columns, is_shattered, with_near_cells
 from deep_research.sources.extract.listings import listing, parted
 from deep_research.sources.extract.margins import without_margins
@@ -28,9 +30,21 @@ from deep_research.sources.extract.unread import unread_pages
 MAX_BYTES = 50_000_000
 MAX_PAGES = 500
 _TOO_LITTLE = 20  # characters a page, below which it is a picture of a page with a stamp on it
+_FEW = 200  # the same with what stands at its edges, as on the pages around it
+_TITLE = 1.3  # times the usual size: above a picture of its own, what parts are called
 _NO_TEXT = "no text layer: its pages are pictures; run it through text recognition"
 _NO_MAP = "its fonts do not say which letters they show; run it through text recognition"
+_PICTURES = "pictures without a text layer; run it through text recognition"
+_EITHER = f"pictures without a text layer, or {_NO_MAP}"
 _MOST = 2  # characters for each byte of text there may be, as of drawn spaces and margins nothing stays
+
+
+class _Drawn(NamedTuple):
+    """A page: its lines, how many letters there nobody can read, and whether it may be the picture of one."""
+
+    lines: list[Line]
+    unreadable: int
+    is_picture: bool
 
 
 def read(raw: bytes, asked: Asked) -> Document:
@@ -41,18 +55,20 @@ def read(raw: bytes, asked: Asked) -> Document:
         if file.count > MAX_PAGES:
             raise UnreadableError(f"a PDF of more than {MAX_PAGES} pages", limit="size")
         drawn = list(_pages(file, asked.max_text_bytes))
-        pages = [lines for lines, _ in drawn]
+        pages = [page.lines for page in drawn]
         # The day it says is that on which the file was made, which of an old report says nothing.
         title, author = sane_title(file.said("Title")), sane_author(file.said("Author"))
-        read_, lost = sum(map(_letters, pages)), [_is_lost(*page) for page in drawn]
+        read_, lost = sum(map(_letters, pages)), list(map(_is_lost, drawn))
         # A short text may still be the whole of it.
         if read_ < _TOO_LITTLE * min(file.count, 3) and (not read_ or file.has_pictures(3)):
             raise UnreadableError(_NO_MAP if any(lost) else _NO_TEXT)
     if sum(map(_marks, pages)) > read_:
         raise UnreadableError(_NO_MAP)
-    unread = [number for number, is_lost in enumerate(lost, 1) if is_lost]
-    pages = [[] if _marks(page) > _letters(page) else page for page in pages]
-    pages = list(map(without_contents, typed(without_margins(pages))))
+    pages = without_margins([[] if _marks(page) > _letters(page) else page for page in pages])
+    scanned = _scanned(drawn, pages)
+    if all(scanned) and not any(pages):
+        raise UnreadableError(_NO_TEXT)
+    pages = list(map(without_contents, typed(pages)))
     every = [line for page in pages for line in page]
     usual, tell = usual_size(every), sizes_tell(every)
     text, starts = one_text([_page(page, usual, tell) for page in pages])
@@ -63,22 +79,24 @@ def read(raw: bytes, asked: Asked) -> Document:
         text=text,
         author=author,
         pages=starts,
-        unread=f"{unread_pages(unread, len(pages))}: {_NO_MAP}" if unread else "",
+        unread=_unread(lost, scanned),
         max_text_bytes=asked.max_text_bytes,
     )
 
 
-def _pages(file: File, max_text_bytes: int) -> Iterator[tuple[list[Line], int]]:
-    """The lines of each page in the order of the file, and how many letters there nobody can read. Where that gives
-    each cell of a table and each number of a list a line of its own, the lines are as they lie on the page."""
+def _pages(file: File, max_text_bytes: int) -> Iterator[_Drawn]:
+    """The pages, their lines in the order of the file. Where that gives each cell of a table and each number of a list a
+    line of its own, the lines are as they lie on the page."""
     left = _MOST * max_text_bytes
-    for text, shown in file.texts():
-        glyphs = Glyphs(text, shown)
+    for sheet in file.sheets():
+        glyphs = Glyphs(sheet.text, sheet.shown)
         left -= len(glyphs)
         if left < 0:
             raise TooLongError(f"more than {max_text_bytes:,} bytes of text")
         lines = glyphs.lines()
-        yield _in_order(lines), glyphs.unreadable
+        yield _Drawn(
+            with_names(_in_order(lines)), glyphs.unreadable, _letters(lines) < _FEW and sheet.is_picture()
+        )
 
 
 def _letters(page: list[Line]) -> int:
@@ -90,9 +108,28 @@ def _marks(page: list[Line]) -> int:
     return sum(line.text.count("\ufffd") for line in page)
 
 
-def _is_lost(page: list[Line], unreadable: int) -> bool:
+def _is_lost(page: _Drawn) -> bool:
     """Whether nobody can read the most of a page. Lines without a letter are none; a few such signs are ornaments."""
-    return unreadable >= _TOO_LITTLE and unreadable > _letters(page)
+    return page.unreadable >= _TOO_LITTLE and page.unreadable > _letters(page.lines)
+
+
+def _scanned(drawn: Sequence[_Drawn], pages: Sequence[list[Line]]) -> list[bool]:
+    """Of each page whether its text is a picture. ``pages`` are their lines without the margins."""
+    usual = usual_size(line for page in pages for line in page)
+    return [
+        page.is_picture
+        and _letters(lines) < _TOO_LITTLE
+        and not any(line.size > _TITLE * usual > 0.0 for line in lines)
+        for page, lines in zip(drawn, pages, strict=True)
+    ]
+
+
+def _unread(lost: Sequence[bool], scanned: Sequence[bool]) -> str:
+    numbers = [number for number, page in enumerate(zip(lost, scanned, strict=True), 1) if any(page)]
+    if not numbers:
+        return ""
+    why = _PICTURES if not any(lost) else _EITHER if any(scanned) else _NO_MAP
+    return f"{unread_pages(numbers, len(lost))}: {why}"
 
 
 def _in_order(lines: list[Line]) -> list[Line]:

@@ -13,13 +13,12 @@ from math import inf
 from typing import Any, NamedTuple
 
 from deep_research.sources.extract.box_font import box_font
+from deep_research.sources.extract.pictures import Box, has_picture, is_covered
 from deep_research.sources.extract.plaintext import UnreadableError
 
 _EAST_ASIAN = (128, 129, 134, 136)  # FXFONT_SHIFTJIS_CHARSET, _HANGUL_, _GB2312_, _CHINESEBIG5_
 _LOCKED = (4, 5)  # FPDF_ERR_PASSWORD, FPDF_ERR_SECURITY
 _MOST_SAID = 2_000  # characters of a title or name
-_DEEP = 4  # drawings within drawings that are searched for pictures
-_MOST_LOOKED_AT = 10_000  # pieces of a page
 
 
 @cache
@@ -55,13 +54,16 @@ def _fonts(found: Any) -> Any:
     return found.FPDF_SYSFONTINFO(version=1, **told)
 
 
-class Box(NamedTuple):
-    """A part of a page, in points."""
+class Sheet(NamedTuple):
+    """A page: PDFium's text of it, None where that cannot be read, and what of it is shown."""
 
-    left: float
-    bottom: float
-    right: float
-    top: float
+    text: Any
+    shown: Box
+    page: Any
+
+    def is_picture(self) -> bool:
+        """Whether pictures cover it, as those of a scanned page do."""
+        return bool(self.page) and is_covered(library(), self.page, self.shown)
 
 
 class File:
@@ -79,26 +81,22 @@ class File:
             return ""
         return bytes(told)[: size - 2].decode("utf-16-le", "replace")
 
-    def texts(self) -> Iterator[tuple[Any, Box]]:
-        """PDFium's text of each page, None for one that cannot be read, and what of the page is shown. Each holds until
-        the next is asked for."""
+    def sheets(self) -> Iterator[Sheet]:
+        """The pages. Each holds until the next is asked for."""
         for number in range(self.count):
             with self._page(number) as page:
                 text = page and library().FPDFText_LoadPage(page)
                 try:
-                    yield text or None, _shown(page)
+                    yield Sheet(text or None, _shown(page), page)
                 finally:
                     if text:
                         library().FPDFText_ClosePage(text)
 
     def has_pictures(self, most: int) -> bool:
         """Whether there is a picture on one of the first ``most`` pages."""
-        found = library()
         for number in range(min(self.count, most)):
             with self._page(number) as page:
-                if not page or _has_picture(
-                    page, found.FPDFPage_CountObjects, found.FPDFPage_GetObject, _DEEP
-                ):
+                if not page or has_picture(library(), page):
                     return True
         return False
 
@@ -130,17 +128,3 @@ def _shown(page: Any) -> Box:
     if page and library().FPDF_GetPageBoundingBox(page, byref(found)):
         return Box(found.left, found.bottom, found.right, found.top)
     return Box(-inf, -inf, inf, inf)  # nobody knows
-
-
-def _has_picture(holder: Any, count: Any, get: Any, deep: int) -> bool:
-    found = library()
-    for at in range(min(count(holder), _MOST_LOOKED_AT)):
-        piece = get(holder, at)
-        kind = found.FPDFPageObj_GetType(piece)
-        is_drawing = kind == found.FPDF_PAGEOBJ_FORM and deep > 0
-        if kind == found.FPDF_PAGEOBJ_IMAGE or (
-            is_drawing
-            and _has_picture(piece, found.FPDFFormObj_CountObjects, found.FPDFFormObj_GetObject, deep - 1)
-        ):
-            return True
-    return False

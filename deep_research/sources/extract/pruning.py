@@ -9,7 +9,13 @@ from lxml.html import HtmlElement
 
 from deep_research.sources.extract.hiding import hides
 from deep_research.sources.extract.votes import is_prose
-from deep_research.sources.extract.widgets import HEADINGS, drop_calls, drop_sign_ups
+from deep_research.sources.extract.widgets import (
+    HEADINGS,
+    drop_calls,
+    drop_empty_folds,
+    drop_sign_ups,
+    drop_widgets,
+)
 
 _TAGS = ("script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "audio", "video",
          "nav", "dialog", "button", "select", "textarea", "input", "datalist")  # fmt: skip
@@ -75,6 +81,7 @@ def prune(tree: HtmlElement) -> list[HtmlElement]:
     whole = len(body.text_content())
     drop_sign_ups(body)
     drop_calls(body)
+    drop_widgets(body)
     titled = {each for title in body.iter("h1") for each in title.iterancestors("article", "header", "main")}
     telling: list[HtmlElement] = []
     for element in list(body.iter("*")):
@@ -88,6 +95,7 @@ def prune(tree: HtmlElement) -> list[HtmlElement]:
                 telling.append(element)
             else:
                 _drop(element)
+    drop_empty_folds(body)
     for mark in list(body.iter("sup", "a", "span")):
         if _is_mark(mark):
             _drop(mark)

@@ -34,10 +34,13 @@ def read(raw: bytes, asked: Asked) -> Document:
 
 def written(rows: list[list[str]]) -> Iterator[str]:
     """The lines of a table. One whose first row is of facts gets an empty row before it, as in web pages, so that
-    nobody takes them for names of columns."""
+    nobody takes them for names of columns; a title above the names of the columns is none of them."""
     if not rows:
         return
-    if len(rows[0]) > 1 and not is_header(rows):
+    if is_titled(rows):
+        yield " ".join("".join(rows[0]).split()) + "\n"
+        rows = rows[1:]
+    elif len(rows[0]) > 1 and not is_header(rows):
         yield NO_HEADER
     for row in rows:
         yield line(row)
@@ -60,6 +63,20 @@ def is_header(rows: list[list[str]]) -> bool:
     if all(_is_year(cell) for cell in first):
         return False
     return len(set(first)) == len(first) or (len(rows) > 1 and _is_of_numbers(rows[1]))
+
+
+def is_titled(rows: list[list[str]]) -> bool:
+    """Whether the first row is the title of the table: words that stand alone above the names of several columns."""
+    told = [cell for cell in map(str.strip, rows[0]) if cell]
+    return (
+        len(rows) > 2
+        and len(rows[0]) > 1 == len(told)
+        and not _NUMBER.match(told[0])
+        and all(map(str.strip, rows[1]))
+        and len(rows[1]) == len(rows[0])
+        and is_header(rows[1:])
+        and not is_header(rows)
+    )
 
 
 def is_figure(cell: str) -> bool:

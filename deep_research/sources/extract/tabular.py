@@ -9,6 +9,7 @@ from itertools import pairwise
 from statistics import median
 
 from deep_research.sources.extract import tables
+from deep_research.sources.extract.leaders import led, without_dots
 from deep_research.sources.extract.naming import NUMBER, put_under_names
 from deep_research.sources.extract.paragraphs import joined
 from deep_research.sources.extract.typeset import Cell, Line
@@ -36,8 +37,6 @@ _DENSE = (
 _LABEL = re.compile(
     r"(?:[•◦▪‣●–—−*-]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\[\w{1,8}\]|\d{1,2}(?:\.\d{1,2}){1,3})\Z"
 )
-_LEADERS = re.compile(r"\s*(?:\.\s?){4,}(?:[\divxlc]{1,6})?\Z")
-_DOTS = re.compile(r"\s*(?:\.\s?){2,}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +113,8 @@ def _is_beside(row: Line) -> bool:
 
 def _is_of_contents(rows: Sequence[Line]) -> bool:
     """Whether dots lead to the numbers of pages, the last cell of each line."""
-    led = sum(any(_LEADERS.search(cell.text) for cell in row.cells[-2:]) for row in rows)
-    return led > _MOST_LED * len(rows)
+    dotted = sum(any(led(cell.text) for cell in row.cells[-2:]) for row in rows)
+    return dotted > _MOST_LED * len(rows)
 
 
 def _group(lines: Sequence[Line], at: int) -> list[Line]:
@@ -221,7 +220,7 @@ def _rows(table: _Table) -> list[Line]:
         for place, cell in _placed(line, table.borders):
             columns[place].append(cell)
     put_under_names(rows, columns, lines[0].size)
-    told = list(tables.written([[_DOTS.sub("", cell) for cell in row] for row in rows]))
+    told = [row.rstrip() for row in tables.written([[without_dots(cell) for cell in row] for row in rows])]
     extra = len(told) - len(rows)  # a row that says that the first is none of names
     return [
         replace(line, row=row, cells=())

@@ -38,7 +38,8 @@ class Cell(NamedTuple):
 class Line:
     """``size`` is that of most of its characters; it and the places of the line's ends, from the left and the bottom,
     are in points. A ``size`` of 0 says that nothing is known of its type. ``cells`` are those of a line with gaps;
-    ``row`` is how a line of a table is written."""
+    ``row`` is how a line of a table is written; ``spaces`` are those between all words of a line that may be names of
+    columns."""
 
     text: str
     size: float = 0.0
@@ -48,6 +49,7 @@ class Line:
     right: float = 0.0
     cells: tuple[Cell, ...] = ()
     row: str = ""
+    spaces: tuple[Room, ...] = ()
 
 
 def typed(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:

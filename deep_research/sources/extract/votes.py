@@ -153,7 +153,10 @@ def _without_teasers(blocks: list[str]) -> list[str]:
 
 
 def _joined(blocks: list[str]) -> str:
-    return "\n\n".join(filter(None, blocks)).replace(_LINK, "").replace(_HEADLINE, "").strip()
+    """As a text. A heading that stands there twice, for narrow and for wide screens, is one."""
+    plain = [block.replace(_LINK, "").replace(_HEADLINE, "") for block in blocks if block]
+    again = (at and _is_heading(block) and block == plain[at - 1] for at, block in enumerate(plain))
+    return "\n\n".join(block for block, is_again in zip(plain, again, strict=True) if not is_again).strip()
 
 
 def _lead(blocks: list[str], first: int) -> list[str]:

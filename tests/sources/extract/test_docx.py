@@ -7,6 +7,7 @@ import zipfile
 from typing import Any
 
 import docx
+import pytest
 from docx.oxml import parse_xml
 
 from deep_research.sources.extract.document import Document
@@ -216,12 +217,87 @@ def test_items_have_the_numbers_that_are_seen_before_them() -> None:
     )
 
 
-def test_items_with_letters_bullets_and_unknown_lists_have_no_number() -> None:
-    numbering = numbered(("lowerLetter", "%1)"), ("bullet", "·"), nums=num(3))
-    assert (
-        of_list(numbering, item("Walk", 3), item("slowly", 3, 1), item("Count", 9))
-        == "- Walk\n  - slowly\n- Count"
+def test_items_with_bullets_and_of_unknown_lists_have_no_number() -> None:
+    numbering = numbered(("decimal", "%1."), ("bullet", "·"), nums=num(3))
+    found = of_list(numbering, item("Walk", 3), item("slowly", 3, 1), item("Count", 9), item("Rest.", 0))
+    assert found == "1. Walk\n  - slowly\n- Count\n\nRest."
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "labels"),
+    [
+        ("lowerLetter", "%1)", ["a)", "b)", "c)"]),
+        ("upperLetter", "%1.", ["A.", "B.", "C."]),
+        ("lowerRoman", "(%1)", ["(i)", "(ii)", "(iii)"]),
+        ("upperRoman", "§ %1", ["§ I", "§ II", "§ III"]),
+        ("decimal", "Rule %1:", ["Rule 1:", "Rule 2:", "Rule 3:"]),
+        ("decimalZero", "R%1", ["R01", "R02", "R03"]),
+        ("none", "", ["", "", ""]),
+    ],
+)
+def test_items_have_the_labels_that_are_drawn_before_them(form: str, text: str, labels: list[str]) -> None:
+    found = of_list(numbered((form, text), nums=num(3)), *(item("Walk", 3) for _ in labels))
+    assert found.split("\n") == [f"- {label} Walk".replace("  ", " ") for label in labels]
+
+
+def test_items_of_several_levels_are_labelled_by_all_of_them() -> None:
+    numbering = numbered(("decimal", "%1."), ("decimal", "%1.%2"), ("lowerLetter", "%1.%2 %3)"), nums=num(3))
+    items = [item("Wall", 3), item("Depth", 3, 1), item("at noon", 3, 2), item("at night", 3, 2), item("Length", 3, 1),
+             item("Tides", 3), item("Depth", 3, 1), item("at noon", 3, 2)]  # fmt: skip
+    assert of_list(numbering, *items).split("\n") == [
+        "1. Wall", "  - 1.1 Depth", "    - 1.1 a) at noon", "    - 1.1 b) at night", "  - 1.2 Length",
+        "2. Tides", "  - 2.1 Depth", "    - 2.1 a) at noon",
+    ]  # fmt: skip
+
+
+def test_paragraphs_that_their_style_numbers_have_their_labels_too() -> None:
+    """As the clauses of contracts: directly, or by the style on which theirs is based."""
+    numbering = numbered(("decimal", "%1."), ("decimal", "%1.%2"), nums=num(3))
+    document = made(
+        *(
+            f'<w:p><w:pPr><w:pStyle w:val="{style}"/>{more}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
+            for style, text, more in (
+                ("Clause", "The wall.", ""),
+                ("Part", "It is kept.", ""),
+                ("Part", "It is lit.", ""),
+                ("Clause", "Not counted.", '<w:numPr><w:numId w:val="0"/></w:numPr>'),
+                ("Clause", "The tides.", ""),
+            )
+        )
     )
+    for style, based_on, level in (("Clause", "Normal", 0), ("Part", "Clause", 1)):
+        list_ = "" if level else '<w:numId w:val="3"/>'
+        said = f'<w:numPr><w:ilvl w:val="{level}"/>{list_}</w:numPr>'
+        document.styles.element.append(
+            parse_xml(
+                f'<w:style {_NAMES} w:type="paragraph" w:styleId="{style}"><w:name w:val="{style}"/>'
+                f'<w:basedOn w:val="{based_on}"/><w:pPr>{said}</w:pPr></w:style>'
+            )
+        )
+    assert with_numbering(document, numbering).text.split("\n\n") == [
+        "1. The wall.", "1.1 It is kept.", "1.2 It is lit.", "Not counted.", "2. The tides."
+    ]  # fmt: skip
+
+
+def test_cells_of_a_table_have_the_labels_that_are_drawn_in_them() -> None:
+    rows = (
+        f"<w:tr><w:tc>{label}</w:tc>{cell(word)}</w:tr>"
+        for label, word in ((paragraph("No."), "Stage"), (item("", 3), "Walk"), (item("", 3), "Count"))
+    )
+    found = of_list(numbered(("upperLetter", "%1)"), nums=num(3)), f"<w:tbl>{''.join(rows)}</w:tbl>")
+    assert found == "No. | Stage\nA) | Walk\nB) | Count"
+
+
+def test_styles_that_are_based_on_each_other_do_no_harm() -> None:
+    document = made('<w:p><w:pPr><w:pStyle w:val="A"/></w:pPr><w:r><w:t>The wall.</w:t></w:r></w:p>')
+    for style, based_on in (("A", "B"), ("B", "A")):
+        document.styles.element.append(
+            parse_xml(
+                f'<w:style {_NAMES} w:type="paragraph" w:styleId="{style}"><w:name w:val="{style}"/>'
+                f'<w:basedOn w:val="{based_on}"/></w:style>'
+            )
+        )
+    assert text_of(document) == "The wall."
 
 
 def test_what_is_hidden_is_not_read() -> None:
@@ -304,3 +380,12 @@ def test_headings_of_lists_and_levels_that_there_are_not_are_read_without_a_numb
     blocks.append(heading("Sources", 1, 3).replace('<w:numId w:val="3"/>', "<w:numId/>"))
     found = of_list(numbered(*OUTLINE, nums=num(3)), *blocks)
     assert found == "# Wall\n\n# Depth\n\n# Tides\n\n# Sources"
+
+
+def test_the_title_of_a_table_in_its_first_row_is_none_of_the_names_of_columns() -> None:
+    rows = (("Port", "Ships", "Lost"), ("Mole", "312", "148"), ("Penryn", "418", "198"))
+    title = "<w:tr>" + cell("Fleets of Cornwall", '<w:gridSpan w:val="3"/>') + "</w:tr>"
+    told = "".join(f"<w:tr>{''.join(map(cell, row))}</w:tr>" for row in rows)
+    assert text_of(made(f"<w:tbl>{title}{told}</w:tbl>")) == (
+        "Fleets of Cornwall\n\nPort | Ships | Lost\nMole | 312 | 148\nPenryn | 418 | 198"
+    )

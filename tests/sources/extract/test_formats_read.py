@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -162,6 +163,24 @@ def test_numbers_with_nothing_but_spaces_between_them_are_rows(extractor: Extrac
 def test_facts_are_not_taken_for_names_of_columns(extractor: Extractor) -> None:
     document = extractor.extract_now(b"Mole,3.40,1831\nSkerry,3.12,1850\n", name="tides.csv")
     assert document.text.startswith("| | |\nMole | 3.40 | 1831\n")
+
+
+def test_a_title_above_the_names_of_columns_is_none_of_them(extractor: Extractor) -> None:
+    rows = "Station,Highest,Year\nMole,3.40,1831\nSkerry,3.12,1850"
+    document = extractor.extract_now(f"Tides of Cornwall,,\n{rows}\n".encode(), name="tides.csv")
+    assert document.text.startswith("Tides of Cornwall\n\nStation | Highest | Year\nMole | 3.40 | 1831\n")
+    assert row(document, "Mole | 3.40 | 1831") == ["Station: Mole; Highest: 3.40; Year: 1831"]
+    for first in ("1831,,", "Mole,3.40,"):  # a fact is no title
+        document = extractor.extract_now(f"{first}\n{rows}\n".encode(), name="tides.csv")
+        assert document.text.startswith("| | |\n")
+
+
+def test_values_of_json_that_are_pieces_of_a_page_are_read_as_such(extractor: Extractor) -> None:
+    body = "<p>The wall is <b>nine</b> metres high.</p><p style='display:none'>An order.</p><p>It stands.</p>"
+    raw = json.dumps({"body": body, "size": "<9 m>", "sign": "<img src='x'>", "note": "a </b> tag"}).encode()
+    assert extractor.extract_now(raw, name="wall.json").text == (
+        "body: The wall is nine metres high. It stands.\nsize: <9 m>\nsign: <img src='x'>\nnote: a </b> tag"
+    )
 
 
 def test_json_is_an_outline_and_records_are_a_table(extractor: Extractor) -> None:

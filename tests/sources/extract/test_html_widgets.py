@@ -83,6 +83,56 @@ def test_what_is_more_than_a_few_words_beside_a_form_is_text(body: str) -> None:
     assert PROSE.strip() in text_of(body)
 
 
+@pytest.mark.parametrize(
+    "widget",
+    [
+        "<a role='button' href='#'>Read later</a>",
+        "<div><span role='button' tabindex='0'>Add to list</span> <span role='button'>Share</span></div>",
+        "<ul><li><a role='button' aria-expanded='false'>Save for later</a></li></ul>",
+        "<p><span><a role=' Button' href='/save?x'>Save <b>for later</b></a></span></p>",
+        "<button aria-expanded='false'><h6>Read later</h6></button>",
+        "<div role='tooltip'><h6>Read later</h6></div>",
+        "<div role='toolbar'><span>Smaller</span> <span>Larger</span></div>",
+        f"<button aria-expanded='false'>Parts</button><nav><p>{PROSE}</p></nav>",
+        "<span role='switch' aria-checked='false'>Dark mode</span>",
+        "<div><i role='button' data-toggle='box'>Copy</i><div></div></div>",
+        "<details><summary>Share</summary><nav><a href='/x'>Post</a></nav></details>",
+        "<details><summary>Share this</summary><button>Post</button> </details>",
+    ],
+)
+def test_what_is_pressed_or_unfolds_nothing_is_no_text(widget: str) -> None:
+    assert in_the_text(widget) == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        ("<p>The <span role='button'>draught</span> of a ship counts.</p>", "The draught of a ship counts."),
+        ("<p><a role='button' href='#'>Draught</a> counts.</p>", "Draught counts."),
+        ("<p><b>The</b> <a role='button' href='#'>draught</a></p>", "The draught"),
+        (f"<div role='button' aria-expanded='false'>How deep is it?</div><div>{PROSE}</div>", "How deep is it?"),
+        (f"<div><button aria-expanded='false'>How deep is it?</button></div><div>{PROSE}</div>", "How deep is it?"),
+        (f"<div class='faq'><i role='button'>How deep is it?</i><p>{PROSE}</p></div>", "How deep is it?"),
+        (f"<details><summary>How deep is it?</summary>{PROSE}</details>", "How deep is it?"),
+        ("<details><summary>Of nine metres.</summary>Says the survey.</details>", "Of nine metres."),
+        (f"<div role='button'><p>{PROSE}</p></div>", PROSE.strip()),
+        ("<pre>press <i role='button'>Enter</i></pre>", "press Enter"),
+        ("<h2><span role='button' data-toggle='x'>The depth</span></h2>", "## The depth"),
+    ],
+)  # fmt: skip
+def test_what_is_pressed_in_a_sentence_or_names_a_part_is_text(body: str, text: str) -> None:
+    assert text in in_the_text(body)
+
+
+def test_many_buttons_in_boxes_take_no_longer_than_the_rest_of_the_page(
+    seconds: Callable[..., float],
+) -> None:
+    deep = "<div>" * 150 + "<i><b role='button'>Save</b></i>" * 4_000 + "</div>" * 150
+    assert seconds(2, lambda: in_the_text(deep)) < 4 + 2 * seconds(
+        2, lambda: in_the_text(deep.replace("role", "data-x"))
+    )
+
+
 def test_a_search_or_a_name_is_no_address() -> None:
     box = "<div><p>The walls of the harbour, by name.</p><form><input type='text' name='wall'></form></div>"
     assert "The walls of the harbour, by name." in in_the_text(box)

@@ -2,7 +2,9 @@
 
 import pytest
 
+from deep_research.sources.extract.contents import without_contents
 from deep_research.sources.extract.layout import has_columns, is_shattered, with_label
+from deep_research.sources.extract.leaders import led, without_dots
 from deep_research.sources.extract.margins import without_margins
 from deep_research.sources.extract.paragraphs import flowing, joined, setting_of
 from deep_research.sources.extract.typeset import Cell, Line
@@ -69,3 +71,58 @@ def test_a_number_that_says_page_goes_even_below_a_header_and_of_two_pages_both_
     told = without_margins([[Line(text) for text in page] for page in pages])
     texts = [[line.text for line in page if line.text] for page in told]
     assert texts == [["Harbour Board", "First text."], ["Second text."]]
+
+
+def test_dots_that_lead_to_a_number_part_a_row_and_an_ellipsis_does_not():
+    index = paragraphs(
+        "Mole, wall of . . . . . . . . . . . . 9", "Penryn........................ xii", "Quays"
+    )
+    assert index == ["Mole, wall of | 9", "Penryn | xii", "Quays"]
+    assert paragraphs("and the wall of Mole stood for years. . . . 5") == [
+        "and the wall of Mole stood for years. . . . 5"
+    ]
+    assert paragraphs("of the wall of Mole . . . . . . . . . . . . . .") == [
+        "of the wall of Mole . . . . . . . . . . . . . ."
+    ]
+
+
+def test_recitals_that_begin_with_the_same_word_in_capitals_are_paragraphs():
+    recitals = (
+        "WHEREAS the wall of Mole stands open to the sea;",
+        "WHEREAS it is to be raised by two courses of stone;",
+    )
+    assert paragraphs(*recitals) == list(recitals)
+    assert (
+        len(
+            paragraphs(
+                "NATO told the harbour of Mole of its plans, and", "NATO ships came in the year after."
+            )
+        )
+        == 1
+    )
+
+
+def test_lines_of_nothing_but_dots_take_linear_time(seconds):
+    for dots in ("." * 200_000, ". " * 100_000, " . . " * 40_000):
+        assert (
+            seconds(
+                1, lambda line=f"a{dots}x": (led(line), without_dots(line), without_contents([Line(line)]))
+            )
+            < 1
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Tides . . . . 12", ("Tides", "12")),
+        ("Tides.....iv ", ("Tides", "iv")),
+        (". . . . . 7", ("", "7")),
+        ("Tides ....", ("Tides", "")),
+        ("Tides ... 7", None),
+        ("Civil", None),
+        ("", None),
+    ],
+)
+def test_dots_lead_from_a_name_to_a_number(text, found):
+    assert led(text) == found

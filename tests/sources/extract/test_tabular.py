@@ -414,3 +414,86 @@ def test_near_names_of_columns_are_cut_in_a_column_of_a_page_too() -> None:
     drawn = sorted([*column(50, 760, lines), *right, *table], key=lambda line: (-line.y, line.x))
     found = text_of_page(*drawn)
     assert "Port | Old fleet | New fleet | Notes\nMole | 9 | 2 | dredged\n" in found
+
+
+# Letters of Helvetica by how wide they are, in thousandths of the size; the others have 556.
+WIDTHS = {222: "il", 278: " ft", 333: "r", 500: "ckxy", 611: "T", 722: "H", 778: "O"}
+
+
+def width(text: str) -> float:
+    return sum(next((each for each, of in WIDTHS.items() if letter in of), 556) for letter in text) / 100
+
+
+def under(names: Sequence[str], rows: Sequence[Sequence[str]], side: float) -> str:
+    """What is read of a table whose names of columns have a space between them; ``side`` is 0 where the cells below
+    begin as their names do, 1 where they end as they do, and between them else."""
+    places = [50 + width(" ".join([*names[:at], ""])) for at in range(len(names))]
+    lines = [Line(50, 600, " ".join(names))]
+    for number, cells in enumerate(rows, 1):
+        lines += [
+            Line(place + side * (width(name) - width(cell)), 600 - 14 * number, cell)
+            for place, name, cell in zip(places, names, cells, strict=True)
+            if cell
+        ]
+    return text_of_page(*column(50, 760, "\n".join(PROSE)), *lines).split("\n\n", 1)[1]
+
+
+LOST = [("1931", "9", "148", "7"), ("1932", "12", "96", "6"), ("1933", "8", "102", "11")]
+
+
+@pytest.mark.parametrize("side", [0.0, 0.5, 1.0])
+def test_names_of_columns_with_a_mere_space_between_them_are_cut_over_the_columns_below(side: float) -> None:
+    found = under(("Harbour", "Outer basin", "Tonnage", "Lost"), LOST, side)
+    assert (
+        found
+        == "Harbour | Outer basin | Tonnage | Lost\n1931 | 9 | 148 | 7\n1932 | 12 | 96 | 6\n1933 | 8 | 102 | 11"
+    )
+
+
+def test_such_names_are_cut_over_two_columns_and_over_rows_with_empty_cells() -> None:
+    ports = ("Mole", "312"), ("Looe", "409"), ("Rame", "77")
+    assert under(("Harbour", "Ships of the line"), ports, 0).startswith(
+        "Harbour | Ships of the line\nMole | 312\n"
+    )
+    rows = ("Mole", "9", "148"), ("Looe", "", "96"), ("Rame", "8", "102")
+    assert under(("Harbour", "Outer basin", "Tonnage"), rows, 0) == (
+        "Harbour | Outer basin | Tonnage\nMole | 9 | 148\nLooe | | 96\nRame | 8 | 102"
+    )
+
+
+def test_the_column_of_the_names_of_rows_may_have_none() -> None:
+    rows = [("1931", "9", "148", "7"), ("1932", "12", "96", "6"), ("1933", "8", "102", "11")]
+    names = ("Outer basin", "Tonnage", "Lost")
+    lines = [Line(150, 600, " ".join(names))]
+    for number, (year, *cells) in enumerate(rows, 1):
+        places = (150, 150 + width("Outer basin "), 150 + width("Outer basin Tonnage "))
+        lines += row(600 - 14 * number, year, *cells, places=(50, *places))
+    found = text_of_page(*column(50, 760, "\n".join(PROSE)), *lines)
+    assert found.split("\n\n", 1)[1].startswith("| Outer basin | Tonnage | Lost\n1931 | 9 | 148 | 7\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The fleets of both basins are these, by year and by tonnage:",
+        "Ships and Tonnage of the Outer Basin",
+        "Fleets Of Two Ports And Their Losses",
+        "Table 2. Fleets Of Cornwall",
+        "By Year And Ship",
+    ],
+)
+def test_a_line_above_a_table_that_does_not_stand_as_its_columns_do_is_cut_nowhere(line: str) -> None:
+    lines = [Line(50, 600, line)]
+    for number, cells in enumerate(LOST, 1):
+        lines += row(600 - 14 * number, *cells, places=(50, 110, 160, 210))
+    found = text_of_page(*column(50, 760, "\n".join(PROSE)), *lines)
+    assert line in found
+
+
+def test_names_of_which_only_some_stand_near_each_other_are_cut_too() -> None:
+    ships, lost = 200.0, 200 + width("Outer basin ")
+    lines = [*row(600, "Harbour", "Outer basin Lost", places=(50, ships))]
+    for number, cells in enumerate((("Mole", "9", "4"), ("Looe", "12", "1"), ("Rame", "8", "2")), 1):
+        lines += row(600 - 14 * number, *cells, places=(50, ships, lost))
+    found = text_of_page(*column(50, 760, "\n".join(PROSE)), *lines)
+    assert found.endswith("\n\nHarbour | Outer basin | Lost\nMole | 9 | 4\nLooe | 12 | 1\nRame | 8 | 2")
