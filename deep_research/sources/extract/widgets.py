@@ -116,7 +116,7 @@ def _stands_alone(element: HtmlElement) -> bool:
 def _is_in_the_line(element: HtmlElement | None) -> bool:
     """Whether it is words of a line that are not pressed."""
     is_inline = element is not None and element.tag in _INLINE
-    return is_inline and bool(_words(element)) and not _is_pressed(element)
+    return is_inline and _has_words(element) and not _is_pressed(element)
 
 
 def _names_a_part(element: HtmlElement) -> bool:
@@ -135,6 +135,11 @@ def _names_a_part(element: HtmlElement) -> bool:
 def _drop(element: HtmlElement) -> None:
     element.tail = f" {element.tail or ''}"
     element.drop_tree()
+
+
+def _has_words(element: HtmlElement) -> bool:
+    """As soon as one is there: it may be asked of the same element for thousands beside it."""
+    return any(text.strip() for text in element.itertext())
 
 
 def _words(element: HtmlElement) -> str:
