@@ -96,9 +96,9 @@ def listed(question: str) -> Listed | None:
     return Listed(kind, said, names, year, state=_STATE.match(match["rest"]) is not None)
 
 
-def told_of(text: str, span: Span, wanted: Listed) -> Iterator[Span]:
-    """The sentences of a passage that say it of something; in a list of dates also the entries that only name what it is
-    true of, after one that says it."""
+def told_of(text: str, span: Span, wanted: Listed, *, items: bool) -> Iterator[Span]:
+    """The sentences of a passage, those of its items or of its paragraphs, that say it of something; in a list of dates
+    also the entries that only name what it is true of, after one that says it."""
     finder = StemFinder(wanted.stems())
     under = frozenset[str]()
     says_so = False
@@ -108,9 +108,11 @@ def told_of(text: str, span: Span, wanted: Listed) -> Iterator[Span]:
             under = frozenset() if heading.startswith("# ") else frozenset(stems_of(heading))
         if block.kind is not BlockKind.ITEM:
             says_so = False
-        for start, end in (
-            block.sentences(text) if block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM) else ()
+        if block.kind is not (BlockKind.ITEM if items else BlockKind.PARAGRAPH) or not (
+            says_so or wanted.is_named(finder(text[block.start : block.end]), under)
         ):
+            continue
+        for start, end in block.sentences(text):
             said = " ".join(text[start:end].split())
             entry = block.kind is BlockKind.ITEM and opens_with_date(said)
             present = finder(said)

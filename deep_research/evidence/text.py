@@ -185,8 +185,15 @@ class StemFinder:
         rows = _openings()
         self._begin = {each for key in self._wanted for each in (beginning(key), *rows.get(key, ()))}
         self._letters = {each[:2] for each in self._begin}
+        openings = "|".join(map(re.escape, sorted(self._begin)))
+        # Of plain text only the words with such a beginning are taken out: most have none.
+        self._word = re.compile(rf"\b(?<!\w['’])(?:{openings})\w*(?:['’]\w+)*") if openings else None
 
     def __call__(self, text: str) -> set[str]:
+        if self._word is None:
+            return set()
+        if text.isascii():
+            return {stem(word) for word in self._word.findall(text.lower())} & self._wanted
         return self._among(distinct_words(text))
 
     def among(self, filed: Mapping[str, Sequence[str]]) -> set[str]:

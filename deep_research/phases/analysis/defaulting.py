@@ -11,13 +11,13 @@ from deep_research.evidence.defaults import Default, defaults
 from deep_research.evidence.expecting import asks_for_default
 from deep_research.evidence.fragments import announces_code, is_statement
 from deep_research.evidence.leaning import leans_back
-from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.reading import readable
 from deep_research.evidence.relations import related
 from deep_research.evidence.text import coverage, doings, question_terms, stem
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
 from deep_research.phases.analysis.spans import finding_at
+from deep_research.phases.analysis.splitting import Split
 
 RELEVANCE = 0.95
 LESS = 0.02
@@ -38,13 +38,15 @@ class _Told(NamedTuple):
     content: str
 
 
-def default_of(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
+def default_of(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
     """What says most of what is asked, the nearest first; none where no default is asked for."""
     wanted = {t: weight for t, weight in question_terms(handoff.original_query).items() if t not in _ASKING}
     if not wanted or not asks_for_default(handoff.original_query):
         return []
     told = [
-        each for source in handoff.sources for each in (*_settings(source, wanted), *_said(source, wanted))
+        each
+        for source in handoff.sources
+        for each in (*_settings(source, wanted), *_said(source, wanted, split))
     ]
     best = max((each.reach + each.named for each in told), default=0.0)
     meant = [each for each in told if each.reach + each.named >= best - NEAR]
@@ -70,25 +72,23 @@ def _described(source: SourceText, setting: Default) -> tuple[int, int, str]:
     return setting.start, setting.end, f"{setting.term}: {said}"
 
 
-def _said(source: SourceText, wanted: Mapping[str, float]) -> Iterator[_Told]:
+def _said(source: SourceText, wanted: Mapping[str, float], split: Split) -> Iterator[_Told]:
     """The sentences that speak of a default and of what is asked."""
     text = source.content
     title = stems_of(source.title)
-    for span in sentences(text) if "default" in text.casefold() else ():
+    for span in split(source) if "default" in text.casefold() else ():
         said = text[span.start : span.end]
         if "default" not in said.casefold():
             continue
         stems = stems_of(said)
-        if (
-            _DEFAULT not in stems
-            or not (is_statement(text, span) or announces_code(text, span))
-            or leans_back(said)
-            or is_debris(said)
-        ):
+        if _DEFAULT not in stems:
             continue
         own = _with_related(stems, wanted)
         reach = coverage(wanted, own | title)
-        if reach >= NEARLY_ALL and not own.isdisjoint(wanted):
+        if reach < NEARLY_ALL or own.isdisjoint(wanted):
+            continue
+        reads = is_statement(text, span) or announces_code(text, span)
+        if reads and not leans_back(said) and not is_debris(said):
             yield _Told(round(reach, 3), round(coverage(wanted, own), 3), source, span.start, span.end, "")
 
 

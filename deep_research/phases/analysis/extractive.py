@@ -61,6 +61,7 @@ from deep_research.phases.analysis.handoff import (
 from deep_research.phases.analysis.outdone import Said, is_narrow, outdone, term_in, wants_a_value
 from deep_research.phases.analysis.overview import overview_findings
 from deep_research.phases.analysis.relevance import promise, relevance
+from deep_research.phases.analysis.splitting import Split
 from deep_research.phases.analysis.straight import straight, with_others
 from deep_research.phases.analysis.survey import survey
 from deep_research.phases.analysis.tabled import looked_up, with_rows
@@ -142,9 +143,10 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
         )
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
     batch = Batch(handoff, found, titles, times(question, rarity), phrases(handoff.original_query))
-    what = straight(handoff)
+    split = Split()
+    what = straight(handoff, split)
     drawn = (f for aspect in aspects for f in _answers(aspect, times(aspect.weights, rarity), batch))
-    findings = _spread(with_others(handoff, what, drawn))
+    findings = _spread(with_others(handoff, what, drawn, split))
     if told := columns(handoff):
         findings = beside(told, findings)
     elif told := rows_of_kind(handoff) or collected(handoff, found):

@@ -13,23 +13,28 @@ from deep_research.phases.analysis.defined import introduced, says_what
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
 from deep_research.phases.analysis.happened import told_otherwise
 from deep_research.phases.analysis.labelled import labelled
+from deep_research.phases.analysis.splitting import Split
 
 OTHERS = 0.8  # of the relevance of what else is told
 
 
-def straight(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
+def straight(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
     """What is said outright, the nearest first; none where nothing is."""
-    ways = (default_of, says_what, contrasted, told_otherwise)
-    return next(filter(None, (way(handoff) for way in ways)), [])
+    ways = (default_of, says_what, contrasted)
+    said = next(filter(None, (way(handoff, split) for way in ways)), [])
+    return said or told_otherwise(handoff)
 
 
 def with_others(
-    handoff: AnalyzerInput, said: Sequence[AnalyzedFinding], others: Iterable[AnalyzedFinding]
+    handoff: AnalyzerInput,
+    said: Sequence[AnalyzedFinding],
+    others: Iterable[AnalyzedFinding],
+    split: Split,
 ) -> list[AnalyzedFinding]:
     """What is said outright, and what else its sources tell; of a difference nothing else. Where nothing is, the others
     with what a label tells."""
     if not said:
-        return [*labelled(handoff), *introduced(handoff), *others]
+        return [*labelled(handoff), *introduced(handoff, split), *others]
     if compared(handoff.original_query):
         return list(said)
     sources = {i for finding in said for i in finding.source_ids}
