@@ -80,6 +80,8 @@ def _sentences(
         told = split(source) if word in text.casefold() else []
         for place, span in enumerate(told):
             said = " ".join(text[span.start : span.end].split())
+            if word not in said.casefold():
+                continue
             if not (pattern.match(said) or (is_somebody and is_somebody.search(said) and not denies(said))):
                 continue
             if not is_statement(text, span) or is_debris(said) or len(said) > MAX_CHARS:
