@@ -87,7 +87,7 @@ TO_DO = re.compile(
 )
 TELLS_HOW = (EXPLAINED, TO_DO)
 _DEFINITION = re.compile(
-    r"\s*(?:(?:what|who) (?:is|are|was|were)|define|what does)\s+(?:an? |the )?(?P<thing>[\w' -]{2,50}?)(?: mean)?\W*",
+    r"\s*(?:(?:what|who) (?:is|are|was|were)|define|what does)\s+(?:an? |the )?(?P<thing>[\w' -]{1,50}?)(?: mean)?\W*",
     re.IGNORECASE,
 )
 _OF_A_KIND = re.compile(r"\s*what (?:(?:is|was) an?|are|were) (?!the\b)", re.IGNORECASE)
@@ -137,7 +137,7 @@ def of_a_person(query: str) -> bool:
 
 def definition(thing: str) -> re.Pattern[str]:
     """How a sentence says what a thing is, in the singular or the plural."""
-    name = re.escape(thing.removesuffix("s"))
+    name = re.escape(thing.removesuffix("s") or thing)
     otherwise = r"(?: \([^()]{1,40}\)|, or [^,]{1,30},)?"
     return re.compile(
         rf"(?i)(?:\A|(?<=[.!?]\s))\W{{0,3}}(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise},?"

@@ -24,6 +24,7 @@ from deep_research.evidence.text import (
 from deep_research.state import Span
 
 COLLECTED = "one by one"  # the category of a finding that says of one thing what is asked of all
+ENTERED = "entry by entry"  # the same, where it tells the thing's name itself
 # "Which lighthouses were …", "Name the lamps that …"
 _OF_THINGS = re.compile(
     r"\s*(?:(?:which|what)|(?:please )?(?:list|name)(?: all)?(?: the)?)"
@@ -81,7 +82,13 @@ class Listed:
 
 
 def listed(question: str) -> Listed | None:
-    """What a question wants to have listed; None where it asks for something else."""
+    """What a question wants to have listed of which it says something; None where it asks for something else."""
+    found = things(question)
+    return found if found and found.said else None
+
+
+def things(question: str) -> Listed | None:
+    """The same, also where nothing is said of the things, as in "Which lamps are there?"."""
     match = _OF_THINGS.match(" ".join(question.split()))
     if match is None or denies(question):
         return None
@@ -90,7 +97,7 @@ def listed(question: str) -> Listed | None:
     years = {term for term in terms if YEAR.fullmatch(term)}
     names = frozenset(t for t, w in terms.items() if w >= NAME_WEIGHT) - years
     said = frozenset(t for t, w in terms.items() if ASKING_WEIGHT < w < NAME_WEIGHT) - _SILENT
-    if not said or len(years) > 1:
+    if len(years) > 1:
         return None
     year = int(years.pop()) if years else None
     return Listed(kind, said, names, year, state=_STATE.match(match["rest"]) is not None)

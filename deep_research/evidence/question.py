@@ -43,7 +43,7 @@ _ADJUNCT = re.compile(
 # "when" where it asks, and not in "What is raised when a file is missing?"
 WHEN = r"(?:^\s*|(?:and|or|but) |[?;,] )when\b|\bwhen (?:was|were|did|do|does|is|are|will|has|have|had|can|should)\b"
 _PRONOUN = re.compile(r"\b(?:it|they|them)\b((?:['’]s)?)")
-_NAME = re.compile(r"(?:the )?[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*)*")
+_NAME = re.compile(r"(?:the )?[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*(?:\.\d+)*)*")
 # How a survey is asked for in few words: "Give me a short overview of X", "the history of X", "X timeline".
 _ORDER = re.compile(r"\b(?:timeline|chronology|chronological)\b", re.IGNORECASE)
 _FORM = r"(?:overview|introduction|summary|survey|outline|history|timeline|chronology)"

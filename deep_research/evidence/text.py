@@ -62,6 +62,7 @@ _ROWS = """
     invent invented inventor invention
     find found
     give gave given
+    send sent sends sending
     take took taken
     rise rose risen
     fall fell fallen
@@ -231,12 +232,26 @@ def asked_words(question: str) -> list[str]:
 def content_words(text: str) -> list[str]:
     """The words that carry meaning; all words if none does."""
     every = asked_words(text)
-    return [w for w in every if w.casefold() not in STOP_WORDS and not _is_scrap(w)] or every
+    meant = [w for w in every if w.casefold() not in STOP_WORDS]
+    about = _asked_by_letter(every)
+    return [w for w in meant if w == about or not _is_scrap(w)] or meant or every
 
 
 def _is_scrap(word: str) -> bool:
     """A piece of one or two small letters, as in "re-erected"; names and numbers of that length count."""
     return len(word) < 3 and word.isalpha() and word.islower()
+
+
+def _asked_by_letter(every: Sequence[str]) -> str:
+    """What a question is about that has a name like a scrap, as in "What is g?"; else empty."""
+    asks = [word.casefold() for word in every[:2]] in (
+        ["what", "is"],
+        ["what", "are"],
+        ["what", "was"],
+        ["what", "does"],
+    )
+    about = every[2] if asks and len(every) > 2 else ""
+    return about if about.casefold() not in STOP_WORDS and _is_scrap(about) else ""
 
 
 def identifiers(question: str) -> tuple[str, ...]:
@@ -282,9 +297,10 @@ def question_terms(question: str) -> dict[str, float]:
     weights: dict[str, float] = {}
     every = asked_words(question)
     counted = _asks_how_many(every)
-    coded = {word for match in _IDENTIFIER.finditer(question) for word in words(match.group())}
+    about = _asked_by_letter(every)
+    coded = {about} | {word for match in _IDENTIFIER.finditer(question) for word in words(match.group())}
     for place, word in enumerate(every):
-        if word.casefold() in STOP_WORDS or _is_scrap(word):
+        if word.casefold() in STOP_WORDS or (_is_scrap(word) and word != about):
             continue
         named = is_name_like(word) and (place > 0 or word[:1].isdigit())
         weight = NAME_WEIGHT if named or word in coded else 1.0

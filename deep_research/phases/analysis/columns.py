@@ -18,7 +18,11 @@ ALL_ASKED = 0.8  # of what is asked, that the column and the title say
 MOST_ROWS = 24
 LEAST_ROWS = 2
 _TIME = re.compile(r"\s*(?:years?|dates?|decades?|months?|seasons?|periods?|when)\s*", re.IGNORECASE)
-_OF_KIND = re.compile(r"\s*(?:which|what) (?P<kind>[a-z-]{3,30}(?<!s)s) \w+ ", re.IGNORECASE)
+_OF_KIND = re.compile(
+    r"\s*(?:which|what) (?P<kind>(?:[a-z-]{2,30} )?[a-z-]{3,30}(?<!s)s) \w+ ", re.IGNORECASE
+)
+# What a table calls its first column that is of the things its title names.
+_KINDS = re.compile(r"\s*(?:kinds?|types?|sorts?|names?)\s*", re.IGNORECASE)
 _TOTAL = re.compile(
     r"\W*(?:grand total|totals?|sum|overall|all|in all|world|worldwide|global)\W*", re.IGNORECASE
 )
@@ -47,12 +51,16 @@ def rows_of_kind(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
     match = _OF_KIND.match(handoff.original_query)
     if match is None:
         return []
-    kind = {stem(match["kind"])}
+    kind = set(map(stem, match["kind"].split()))
     terms = {
         t for t, weight in question_terms(handoff.original_query).items() if weight > ASKING_WEIGHT
     } - kind
     for source in handoff.sources if terms else ():
         for header, rows in tables(source.content):
+            if _KINDS.fullmatch(header[0]) and kind <= stems_of(source.title):
+                if LEAST_ROWS <= len(rows) <= MOST_ROWS and terms <= _named_in(source, rows):
+                    return list(_found(handoff, source, rows))
+                continue
             if stems_of(header[0]) != kind:
                 continue
             untold = terms - stems_of(" ".join(header))
@@ -60,6 +68,11 @@ def rows_of_kind(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
             if LEAST_ROWS <= len(told) <= MOST_ROWS:
                 return list(_found(handoff, source, told))
     return []
+
+
+def _named_in(source: SourceText, rows: Iterable[tuple[int, int]]) -> set[str]:
+    """The stems of what the rows are of."""
+    return stems_of(" ".join(split_cells(source.content[slice(*row)])[0] for row in rows))
 
 
 def beside(rows: Sequence[AnalyzedFinding], others: Iterable[AnalyzedFinding]) -> list[AnalyzedFinding]:

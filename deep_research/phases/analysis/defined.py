@@ -12,7 +12,7 @@ from deep_research.evidence.fragments import is_statement
 from deep_research.evidence.question import compared
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.records import cards
-from deep_research.evidence.text import denies
+from deep_research.evidence.text import StemFinder, denies
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
 from deep_research.phases.analysis.spans import MAX_CHARS, finding_at, whole_of
 from deep_research.phases.analysis.splitting import Split
@@ -44,7 +44,9 @@ def says_what(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
     if not thing or wanted(handoff.original_query):
         return []
     person = of_a_person(handoff.original_query)
-    said = (each for each in _sentences(handoff, thing, split, person=person) if not (kind and each[0][0]))
+    said = [each for each in _sentences(handoff, thing, split, person=person) if not (kind and each[0][0])]
+    if not said and not person and " in " in thing:
+        said = list(_sentences(_of(handoff, thing), thing.partition(" in ")[0], split, person=False))
     told = sorted(said, key=lambda each: each[0])[:MOST]
     found = [
         finding_at(handoff, source, span.start, span.end, SAID - LESS * place)
@@ -55,6 +57,14 @@ def says_what(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
         found += _card(handoff, source)
         found += _fame(handoff, source, thing, split)
     return found
+
+
+def _of(handoff: AnalyzerInput, thing: str) -> AnalyzerInput:
+    """With the sources alone that speak of where the thing is: of Flask, for "g in Flask"."""
+    where = stems_of(thing.partition(" in ")[2])
+    finder = StemFinder(where)
+    sources = tuple(s for s in handoff.sources if where <= stems_of(s.title) | finder(s.content))
+    return handoff.model_copy(update={"sources": sources})
 
 
 def introduced(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
@@ -84,13 +94,20 @@ def _sentences(
                 continue
             if not (pattern.match(said) or (is_somebody and is_somebody.search(said) and not denies(said))):
                 continue
-            if not is_statement(text, span) or is_debris(said) or len(said) > MAX_CHARS:
+            reads = is_statement(text, span) or _opens_with_name(text, span, thing)
+            if not reads or is_debris(said) or len(said) > MAX_CHARS:
                 continue
             whole = whole_of(text, told, place)
             if whole is not None:
                 untitled = not stems_of(thing) <= stems_of(source.title)
                 yield (is_one.search(said) is None, untitled, rank), source, whole
                 break
+
+
+def _opens_with_name(text: str, span: Span, thing: str) -> bool:
+    """Whether a sentence opens a paragraph with a name in small letters, such as one that programs have: it is whole."""
+    opens = thing[0].islower() and text.startswith(thing, span.start) and text.endswith("\n\n", 0, span.start)
+    return opens and text[span.end - 1] == "."
 
 
 def _card(handoff: AnalyzerInput, source: SourceText) -> Iterator[AnalyzedFinding]:

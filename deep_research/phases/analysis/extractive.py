@@ -47,6 +47,7 @@ from deep_research.evidence.text import (
 )
 from deep_research.phases.analysis.aspects import Aspect, Batch, aspects_of, decades, said_above, times
 from deep_research.phases.analysis.broad import broad_findings
+from deep_research.phases.analysis.catalogued import catalogued
 from deep_research.phases.analysis.collected import collected
 from deep_research.phases.analysis.columns import beside, columns, rows_of_kind
 from deep_research.phases.analysis.handoff import (
@@ -149,7 +150,7 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
     findings = _spread(with_others(handoff, what, drawn, split))
     if told := columns(handoff):
         findings = beside(told, findings)
-    elif told := rows_of_kind(handoff) or collected(handoff, found):
+    elif told := rows_of_kind(handoff) or catalogued(handoff) or collected(handoff, found):
         findings = told
     else:
         told = looked_up(handoff)

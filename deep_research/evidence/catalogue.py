@@ -1,0 +1,74 @@
+"""Terms with their descriptions one after another under one heading: a list of things of a kind. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from deep_research.evidence.debris import notes_version
+from deep_research.evidence.defining import called, term_start
+from deep_research.evidence.passages import Block, BlockKind, blocks
+from deep_research.evidence.text import doings
+
+LEAST = 3  # entries of a list
+MAX_INTRODUCTION = 600  # characters before the first entry
+
+
+@dataclass(slots=True)
+class Entry:
+    """``text[start:end]`` is the term with the first sentence of its description, which goes on to ``last``."""
+
+    term: str
+    start: int
+    end: int
+    last: int
+
+    def says(self, text: str) -> set[str]:
+        """The stems of the term, of its parts, and of its description, without notes on versions."""
+        return doings(f"{self.term} {self.term.casefold().replace('_', ' ')} {text[self.start : self.last]}")
+
+
+@dataclass(slots=True)
+class Catalogue:
+    """What stands under a ``heading``: what is said ``before`` the entries, and these."""
+
+    heading: str
+    before: str = ""
+    entries: list[Entry] = field(default_factory=list)
+
+
+def catalogues(text: str) -> Iterator[Catalogue]:
+    """The lists of a text, in order."""
+    current, ended = Catalogue(""), False
+    for block in blocks(text):
+        if block.kind is BlockKind.HEADING:
+            if len(current.entries) >= LEAST:
+                yield current
+            current = Catalogue(text[block.start : block.end].strip("# "))
+        elif entry := _entry(text, block):
+            for before in current.entries[-1:]:
+                before.last = min(before.last, entry.start)  # the term was taken for a paragraph of it
+            current.entries.append(entry)
+            ended = False
+        elif current.entries:
+            described = not ended and not notes_version(text, block.start)
+            ended = not described
+            current.entries[-1].last = block.end if described else current.entries[-1].last
+        elif len(current.before) < MAX_INTRODUCTION:
+            current.before += text[block.start : min(block.end, block.start + MAX_INTRODUCTION)] + "\n"
+    if len(current.entries) >= LEAST:
+        yield current
+
+
+def _entry(text: str, block: Block) -> Entry | None:
+    """The entry that an item opens which is the first to describe a term."""
+    if block.kind is not BlockKind.ITEM:
+        return None
+    first = next(block.sentences(text), None)
+    if first is None:
+        return None
+    start = term_start(text, first[0])
+    if start == first[0]:
+        return None
+    term = text[start : text.index("\n", start)]
+    return Entry(called(term), start, first[1], block.end)

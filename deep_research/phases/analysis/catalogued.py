@@ -1,0 +1,64 @@
+"""Findings for things of a kind that one source lists: its terms, each with what it is. Pure."""
+
+from __future__ import annotations
+
+from deep_research.evidence.catalogue import Catalogue, Entry, catalogues
+from deep_research.evidence.listing import ENTERED, Listed, things
+from deep_research.evidence.ranking import stems_of
+from deep_research.evidence.relations import related
+from deep_research.evidence.text import StemFinder, stem
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
+from deep_research.phases.analysis.spans import finding_at
+
+RELEVANCE = 0.9
+LESS = 0.001  # from one finding to the next
+LEAST = 2  # entries, for an answer
+MOST = 48
+# What says no more than that there are such things: "Which signals does it provide?"
+_THERE_ARE = frozenset(
+    stem(word)
+    for word in (
+        "provide",
+        "offer",
+        "support",
+        "define",
+        "include",
+        "contain",
+        "exist",
+        "list",
+        "available",
+        "use",
+    )
+)
+
+
+def catalogued(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
+    """The entries, of each term the first; none where no list is of what is asked."""
+    wanted = things(handoff.original_query)
+    if wanted is None or wanted.year is not None:
+        return []
+    has_names = StemFinder(wanted.names)
+    found: dict[str, AnalyzedFinding] = {}
+    for source in handoff.sources:
+        if wanted.names - has_names(source.content) - stems_of(source.title):
+            continue
+        for each in catalogues(source.content):
+            for entry in _asked(source.content, each, wanted):
+                relevance = RELEVANCE - LESS * len(found)
+                if entry.term not in found and len(found) < MOST:
+                    found[entry.term] = finding_at(
+                        handoff, source, entry.start, entry.end, relevance, category=ENTERED
+                    )
+    return list(found.values()) if len(found) >= LEAST else []
+
+
+def _asked(text: str, catalogue: Catalogue, wanted: Listed) -> list[Entry]:
+    """The entries of which is said what is asked: all where it is said of the list, or only that they are there."""
+    heading = stems_of(catalogue.heading)
+    about = heading | stems_of(catalogue.before)
+    if wanted.kind.isdisjoint(heading) or not wanted.kind <= about:
+        return []
+    asked = [related(term) for term in wanted.said - _THERE_ARE if related(term).isdisjoint(about)]
+    return [
+        entry for entry in catalogue.entries if not asked or not any(map(entry.says(text).isdisjoint, asked))
+    ]
