@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -12,6 +13,9 @@ from deep_research.evidence.text import doings
 
 LEAST = 3  # entries of a list
 MAX_INTRODUCTION = 600  # characters before the first entry
+FAR = 2_000  # characters of a description that are looked at
+BEGINNING = 2  # sentences of it that say what its term is
+MAX_BEGINNING = 480  # characters
 
 
 @dataclass(slots=True)
@@ -58,6 +62,18 @@ def catalogues(text: str) -> Iterator[Catalogue]:
             current.before += text[block.start : min(block.end, block.start + MAX_INTRODUCTION)] + "\n"
     if len(current.entries) >= LEAST:
         yield current
+
+
+def entry_of(text: str, name: str) -> Entry | None:
+    """The entry whose term is a name, with the beginning of its description."""
+    line = re.compile(rf"^(?:[\w.]+\.)?{re.escape(name)}(?:\([^\n]*\))?¶?\n\n-[ ]", re.MULTILINE)
+    match = line.search(text)
+    if match is None:
+        return None
+    item = next(blocks(text, match.end() - len("- "), match.end() + FAR), None)
+    told = [end for _, end in item.sentences(text)][:BEGINNING] if item else []
+    ends = [end for end in told if end - match.start() <= MAX_BEGINNING]
+    return Entry(name, match.start(), ends[-1], ends[-1]) if ends and text[ends[-1] - 1] in ".!:" else None
 
 
 def _entry(text: str, block: Block) -> Entry | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from deep_research.evidence.catalogue import entry_of
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.defining import kind_asked
 from deep_research.evidence.expecting import defined, definition, of_a_person, wanted
@@ -47,6 +48,8 @@ def says_what(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
     said = [each for each in _sentences(handoff, thing, split, person=person) if not (kind and each[0][0])]
     if not said and not person and " in " in thing:
         said = list(_sentences(_of(handoff, thing), thing.partition(" in ")[0], split, person=False))
+    if not person and not kind:
+        said += _entries(handoff, thing)
     told = sorted(said, key=lambda each: each[0])[:MOST]
     found = [
         finding_at(handoff, source, span.start, span.end, SAID - LESS * place)
@@ -102,6 +105,14 @@ def _sentences(
                 untitled = not stems_of(thing) <= stems_of(source.title)
                 yield (is_one.search(said) is None, untitled, rank), source, whole
                 break
+
+
+def _entries(handoff: AnalyzerInput, thing: str) -> Iterator[tuple[tuple[bool, bool, int], SourceText, Span]]:
+    """For each source what it tells under the thing's own name."""
+    name, _, where = thing.partition(" in ")
+    for rank, source in enumerate(_of(handoff, thing).sources if where else handoff.sources):
+        if entry := entry_of(source.content, name):
+            yield (False, False, rank), source, Span(start=entry.start, end=entry.end)
 
 
 def _opens_with_name(text: str, span: Span, thing: str) -> bool:
