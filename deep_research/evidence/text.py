@@ -259,6 +259,11 @@ def identifiers(question: str) -> tuple[str, ...]:
     return tuple(match.group().removesuffix(")") for match in _IDENTIFIER.finditer(question))
 
 
+def parts_of(identifier: str) -> frozenset[str]:
+    """The stems of the words that what programs call something is made of."""
+    return frozenset(map(stem, _PART.findall(identifier)))
+
+
 def fractions(question: str, *, exact: bool) -> list[re.Pattern[str]]:
     """How the numbers with a point stand in a text that a question has, such as the version 1.0; if not ``exact``, or one
     of its own, such as 1.0.2."""

@@ -7,6 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.question import compared
+from deep_research.evidence.ranking import Passage
+from deep_research.phases.analysis.catalogued import catalogued
+from deep_research.phases.analysis.changed import changed
+from deep_research.phases.analysis.collected import collected
+from deep_research.phases.analysis.columns import rows_of_kind
+from deep_research.phases.analysis.conditional import conditional
 from deep_research.phases.analysis.contrasted import contrasted
 from deep_research.phases.analysis.defaulting import default_of
 from deep_research.phases.analysis.defined import introduced, says_what
@@ -20,9 +26,15 @@ OTHERS = 0.8  # of the relevance of what else is told
 
 def straight(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
     """What is said outright, the nearest first; none where nothing is."""
-    ways = (default_of, says_what, contrasted)
+    ways = (default_of, conditional, says_what, contrasted)
     said = next(filter(None, (way(handoff, split) for way in ways)), [])
     return said or told_otherwise(handoff)
+
+
+def item_by_item(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[AnalyzedFinding]:
+    """What is told of one thing after another: of each version, in the rows of a table, in a list of one source, or by
+    each source of its own thing."""
+    return changed(handoff) or rows_of_kind(handoff) or catalogued(handoff) or collected(handoff, found)
 
 
 def with_others(
