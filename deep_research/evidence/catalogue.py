@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from deep_research.evidence.called import doings
 from deep_research.evidence.debris import notes_version
 from deep_research.evidence.defining import called, term_start
 from deep_research.evidence.passages import Block, BlockKind, blocks
-from deep_research.evidence.text import doings
 
 LEAST = 3  # entries of a list
 MAX_INTRODUCTION = 600  # characters before the first entry

@@ -6,8 +6,9 @@ import re
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from deep_research.evidence.called import doings, identifiers, parts_of
 from deep_research.evidence.relations import related
-from deep_research.evidence.text import coverage, denies, doings, identifiers, parts_of, question_terms, stem
+from deep_research.evidence.text import coverage, denies, question_terms, stem
 
 NEARLY_ALL = 0.8  # of the words of a case, for a sentence that is of it
 _ASKS = re.compile(

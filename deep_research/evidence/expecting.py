@@ -6,7 +6,8 @@ import re
 
 from deep_research.evidence.contrasting import setting_apart
 from deep_research.evidence.counting import COUNTED, UNIT
-from deep_research.evidence.question import WHEN, QuestionKind, compared, kind_of
+from deep_research.evidence.dates import OCCASION, WHEN
+from deep_research.evidence.question import QuestionKind, compared, kind_of
 from deep_research.evidence.text import DECADE, stem
 
 # What an answer to each kind of question tends to hold.
@@ -31,6 +32,10 @@ _BEGUN = (
     r"|\d (?:years|centuries) old\b"
 )
 _COUNT = "two|three|four|five|six|seven|eight|nine|ten|several|\\d+"
+_FOR_WHAT = (
+    r"(?i:\b(?:use|used|useful|helpful|suited|suitable|ideal|intended|recommended|good|best|meant|needed)\b[^.]{0,40}?"
+    r"\b(?:when|whenever|if|for|where)\b)"
+)
 _DEFAULT = r"\bdefaults?\b"
 # What is asked with an auxiliary verb is answered by one of two words.
 _CLOSED = re.compile(
@@ -45,6 +50,7 @@ _EXPECTED = tuple(
     (re.compile(rf"\b(?:{asking})\b", re.IGNORECASE), re.compile(answer))
     for asking, answer in (
         (_DEFAULT, rf"(?i:{_DEFAULT}|\bif (?:it is )?not (?:set|given|specified)\b)"),
+        (OCCASION, _FOR_WHAT),
         (f"{WHEN}|which year|what year|what date", _DATE),
         (r"how old|what age|what is the age of", _BEGUN),
         (
@@ -74,7 +80,11 @@ _EXPECTED = tuple(
 )
 
 # What each of them is called; empty where the pattern finds too much or too little to say that nothing fits.
-_KINDS = (*("", "date", "date", "sum of money", "length of time", "measure"), *3 * ("number",), *4 * ("",))
+_KINDS = (
+    *("", "", "date", "date", "sum of money", "length of time", "measure"),
+    *3 * ("number",),
+    *4 * ("",),
+)
 assert len(_KINDS) == len(_EXPECTED)
 
 EXPLAINED = re.compile(r"(?i:\bhow\b|\bworks?\b|\bworking\b|\bmechanism\b|\bprinciple\b|\bsteps\b)")

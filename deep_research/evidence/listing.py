@@ -40,6 +40,27 @@ _STATE = re.compile(
 _SILENT = frozenset(
     map(stem, (*STOP_WORDS, *("become", "became", "becomes", "got", "went", "go", "made", "make")))
 )
+# What says no more than that there are such things: "Which lamps does it provide?"
+THERE_ARE = frozenset(
+    map(
+        stem,
+        (
+            *(
+                "provide",
+                "offer",
+                "support",
+                "define",
+                "include",
+                "contain",
+                "exist",
+                "list",
+                "available",
+                "use",
+            ),
+            *("stand", "stood", "lie"),
+        ),
+    )
+)
 _AGAINST = frozenset(("against", "refused", "rejected"))
 _SMALL = frozenset(
     (

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import zip_longest
 
+from deep_research.evidence.dates import WHEN
 from deep_research.evidence.names import asked_names, key
 from deep_research.evidence.text import STOP_WORDS, content_words, is_name_like, question_terms, stem, words
 from deep_research.state import FirstLook, Mention
@@ -40,8 +41,6 @@ _LIGHT = frozenset(("make", "take", "perform", "go"))  # verbs that say what is 
 _ADJUNCT = re.compile(
     r"\W+(?:with|without|of|in|into|from|for|by|to|on|at|when|until|that|while|using)\b|[?,;(]"
 )
-# "when" where it asks, and not in "What is raised when a file is missing?"
-WHEN = r"(?:^\s*|(?:and|or|but) |[?;,] )when\b|\bwhen (?:was|were|did|do|does|is|are|will|has|have|had|can|should)\b"
 _PRONOUN = re.compile(r"\b(?:it|they|them)\b((?:['’]s)?)")
 _NAME = re.compile(r"(?:the )?[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*(?:\.\d+)*)*")
 # How a survey is asked for in few words: "Give me a short overview of X", "the history of X", "X timeline".

@@ -104,8 +104,7 @@ _VARIANTS = {word: row.split()[0] for row in _ROWS.strip().splitlines() for word
 ASKING_WEIGHT = 0.25  # of a word that only asks
 NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word
 # What programs call something: "asyncio.run", "int()", "max_size".
-_IDENTIFIER = re.compile(r"\b[a-z_]\w{2,}(?:\.\w+)+|\b[^\W\d]\w*\(\)|\b[^\W\d_]+(?:_\w+)+")
-_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # of a name such as "parse_args" or "DictReader"
+IDENTIFIER = re.compile(r"\b[a-z_]\w{2,}(?:\.\w+)+|\b[^\W\d]\w*\(\)|\b[^\W\d_]+(?:_\w+)+")
 DECADE = re.compile(r"\b(?:1\d|20)\d0s\b")  # what happened in one is told by its year
 _MAX_CACHED = 200_000
 
@@ -254,36 +253,8 @@ def _asked_by_letter(every: Sequence[str]) -> str:
     return about if about.casefold() not in STOP_WORDS and _is_scrap(about) else ""
 
 
-def identifiers(question: str) -> tuple[str, ...]:
-    """What a question calls as programs do, without closing brackets: ``asyncio.run``, ``int(``."""
-    return tuple(match.group().removesuffix(")") for match in _IDENTIFIER.finditer(question))
-
-
-def parts_of(identifier: str) -> frozenset[str]:
-    """The stems of the words that what programs call something is made of."""
-    return frozenset(map(stem, _PART.findall(identifier)))
-
-
-def fractions(question: str, *, exact: bool) -> list[re.Pattern[str]]:
-    """How the numbers with a point stand in a text that a question has, such as the version 1.0; if not ``exact``, or one
-    of its own, such as 1.0.2."""
-    end = r"(?:\.0)?(?![\w]|\.\d)" if exact else r"(?!\w)"
-    return [
-        re.compile(rf"(?<![\w.]){re.escape(number)}{end}")
-        for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)+(?!\w)", question)
-    ]
-
-
 def denies(text: str) -> bool:
     return any(word.casefold() in NEGATIONS for word in words(text))
-
-
-def doings(text: str) -> set[str]:
-    """The stems of a text's words, of the parts of what programs call something, and of what a doer does: a
-    ``DictReader`` reads."""
-    parts = [part for word in words(text) for part in (word, *_PART.findall(word))]
-    doers = [part[:-2] for part in parts if part.endswith(("er", "or")) and len(part) > len("user")]
-    return {stem(part) for part in (*parts, *doers)}
 
 
 def content_stems(text: str) -> list[str]:
@@ -303,7 +274,7 @@ def question_terms(question: str) -> dict[str, float]:
     every = asked_words(question)
     counted = _asks_how_many(every)
     about = _asked_by_letter(every)
-    coded = {about} | {word for match in _IDENTIFIER.finditer(question) for word in words(match.group())}
+    coded = {about} | {word for match in IDENTIFIER.finditer(question) for word in words(match.group())}
     for place, word in enumerate(every):
         if word.casefold() in STOP_WORDS or (_is_scrap(word) and word != about):
             continue

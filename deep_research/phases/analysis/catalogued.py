@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from deep_research.evidence.catalogue import Catalogue, Entry, catalogues
-from deep_research.evidence.listing import ENTERED, Listed, things
+from deep_research.evidence.listing import ENTERED, THERE_ARE, Listed, things
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.relations import related
-from deep_research.evidence.text import StemFinder, stem
+from deep_research.evidence.text import StemFinder
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
 from deep_research.phases.analysis.spans import finding_at
 
@@ -14,22 +14,6 @@ RELEVANCE = 0.9
 LESS = 0.001  # from one finding to the next
 LEAST = 2  # entries, for an answer
 MOST = 48
-# What says no more than that there are such things: "Which signals does it provide?"
-_THERE_ARE = frozenset(
-    stem(word)
-    for word in (
-        "provide",
-        "offer",
-        "support",
-        "define",
-        "include",
-        "contain",
-        "exist",
-        "list",
-        "available",
-        "use",
-    )
-)
 
 
 def catalogued(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
@@ -58,7 +42,7 @@ def _asked(text: str, catalogue: Catalogue, wanted: Listed) -> list[Entry]:
     about = heading | stems_of(catalogue.before)
     if wanted.kind.isdisjoint(heading) or not wanted.kind <= about:
         return []
-    asked = [related(term) for term in wanted.said - _THERE_ARE if related(term).isdisjoint(about)]
+    asked = [related(term) for term in wanted.said - THERE_ARE if related(term).isdisjoint(about)]
     return [
         entry for entry in catalogue.entries if not asked or not any(map(entry.says(text).isdisjoint, asked))
     ]

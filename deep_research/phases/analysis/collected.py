@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -23,13 +24,15 @@ ENTRIES = 3  # from which several sentences of one source are entries of its lis
 MOST = 24
 MAX_CHARS = 320
 LONG = 40_000  # characters of a source
+# What something has is listed by one source that is about it.
+_HAS = re.compile(r"\b(?:does|do|did)\b[^?]{1,80}\bhave\b", re.IGNORECASE)
 INTRODUCTION = 600  # characters with which a source says what it is about
 
 
 def collected(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[AnalyzedFinding]:
     """The findings in the order of the sources; none where fewer than a few things are told of."""
     wanted = listed(handoff.original_query)
-    if wanted is None:
+    if wanted is None or _HAS.search(handoff.original_query):
         return []
     finder = StemFinder(wanted.stems())
     present = {place: finder(handoff.sources[place].content) for place in {p.source for p in found}}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from deep_research.evidence.expecting import wanted
+from deep_research.evidence.listing import THERE_ARE
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.rows import split_cells, tables
 from deep_research.evidence.tables import CHANGING, asks_over_time
@@ -63,6 +64,8 @@ def rows_of_kind(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
                 continue
             if stems_of(header[0]) != kind:
                 continue
+            if LEAST_ROWS <= len(rows) <= MOST_ROWS and terms - THERE_ARE <= stems_of(source.title):
+                return list(_found(handoff, source, rows))
             untold = terms - stems_of(" ".join(header))
             told = [row for row in rows if untold and untold <= stems_of(source.content[slice(*row)])]
             if LEAST_ROWS <= len(told) <= MOST_ROWS:

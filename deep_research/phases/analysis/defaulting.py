@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
+from deep_research.evidence.called import doings
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.defaults import Default, defaults
 from deep_research.evidence.expecting import asks_for_default
@@ -15,7 +16,7 @@ from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.reading import readable
 from deep_research.evidence.relations import related
-from deep_research.evidence.text import coverage, doings, question_terms, stem
+from deep_research.evidence.text import coverage, question_terms, stem
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
 from deep_research.phases.analysis.spans import finding_at
 from deep_research.phases.analysis.splitting import Split

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from deep_research.evidence.agreement import filled
+from deep_research.evidence.called import fractions
 from deep_research.evidence.dates import date_of
 from deep_research.evidence.debris import is_beside, is_debris
 from deep_research.evidence.defining import describes, explains_kind, kind_asked, term_of
@@ -42,7 +43,6 @@ from deep_research.evidence.text import (
     asked_words,
     content_words,
     coverage,
-    fractions,
     question_terms,
 )
 from deep_research.phases.analysis.aspects import Aspect, Batch, aspects_of, decades, said_above, times

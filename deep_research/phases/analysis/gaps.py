@@ -6,22 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from deep_research.evidence.called import doings, identifiers, parts_of
 from deep_research.evidence.dates import YEAR
 from deep_research.evidence.question import COMPARING, is_own, spelled
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.relations import IN_OTHER_WORDS, related
 from deep_research.evidence.tables import CHANGING, asks_over_time
-from deep_research.evidence.text import (
-    ASKING_WEIGHT,
-    content_words,
-    coverage,
-    doings,
-    identifiers,
-    parts_of,
-    question_terms,
-    rarity,
-    stem,
-)
+from deep_research.evidence.text import ASKING_WEIGHT, content_words, coverage, question_terms, rarity, stem
 from deep_research.evidence.trails import Trails
 from deep_research.evidence.versions import CHANGED, changes
 from deep_research.phases.analysis.handoff import AnalyzedGap, SourceText, SurveyInput
