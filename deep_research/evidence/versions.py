@@ -93,7 +93,7 @@ def changes_in(text: str, asked: Changes) -> Iterator[Change]:
 def said_of(text: str, asked: Changes) -> Iterator[Change]:
     """The sentences that say something of a version that the question names, by the name of what it is of."""
     numbers = "|".join(map(re.escape, asked.named))
-    named = re.compile(rf"(?P<before>\w+) v?(?P<number>{numbers})(?!\w|\.\d)")
+    named = re.compile(rf"\b(?P<before>\w+) v?(?P<number>{numbers})(?!\w|\.\d)")
     for block in blocks(text):
         if block.kind is not BlockKind.PARAGRAPH or not named.search(text, block.start, block.end):
             continue
