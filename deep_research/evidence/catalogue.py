@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from deep_research.evidence.called import doings
 from deep_research.evidence.debris import notes_version
@@ -14,6 +15,7 @@ from deep_research.evidence.passages import Block, BlockKind, blocks
 LEAST = 3  # entries of a list
 MAX_INTRODUCTION = 600  # characters before the first entry
 FAR = 2_000  # characters of a description that are looked at
+FEW = 3  # words of a first sentence, with which the second is told
 BEGINNING = 2  # sentences of it that say what its term is
 MAX_BEGINNING = 480  # characters
 
@@ -50,8 +52,12 @@ def catalogues(text: str) -> Iterator[Catalogue]:
                 yield current
             current = Catalogue(text[block.start : block.end].strip("# "))
         elif entry := _entry(text, block):
-            for before in current.entries[-1:]:
-                before.last = min(before.last, entry.start)  # the term was taken for a paragraph of it
+            # The term was taken for a paragraph of what stands before it.
+            if current.entries:
+                current.entries[-1].last = min(current.entries[-1].last, entry.start)
+            current.before = current.before.removesuffix(
+                text[entry.start : text.index("\n", entry.start) + 1]
+            )
             current.entries.append(entry)
             ended = False
         elif current.entries:
@@ -80,11 +86,10 @@ def _entry(text: str, block: Block) -> Entry | None:
     """The entry that an item opens which is the first to describe a term."""
     if block.kind is not BlockKind.ITEM:
         return None
-    first = next(block.sentences(text), None)
-    if first is None:
+    told = list(islice(block.sentences(text), BEGINNING))
+    start = term_start(text, told[0][0]) if told else 0
+    if not told or start == told[0][0]:
         return None
-    start = term_start(text, first[0])
-    if start == first[0]:
-        return None
-    term = text[start : text.index("\n", start)]
-    return Entry(called(term), start, first[1], block.end)
+    # "The eldest." says little by itself.
+    end = told[0][1] if len(text[slice(*told[0])].split()) > FEW else told[-1][1]
+    return Entry(called(text[start : text.index("\n", start)]), start, end, block.end)

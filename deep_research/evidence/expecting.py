@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from deep_research.evidence.called import identifiers
 from deep_research.evidence.contrasting import setting_apart
 from deep_research.evidence.counting import COUNTED, UNIT
 from deep_research.evidence.dates import OCCASION, WHEN
@@ -87,6 +88,10 @@ _KINDS = (
 )
 assert len(_KINDS) == len(_EXPECTED)
 
+_PRESENT = re.compile(r"\s*when (?:is|are|do|does|will)\b", re.IGNORECASE)
+AT_TIMES = re.compile(
+    r"(?i:\b(?:when|whenever|after|before|once|if|during|as soon as|every time|at the (?:end|beginning|start))\b)"
+)
 EXPLAINED = re.compile(r"(?i:\bhow\b|\bworks?\b|\bworking\b|\bmechanism\b|\bprinciple\b|\bsteps\b)")
 HAPPENED = re.compile(r"\bwhat (?:happened|happens|occurred|took place)\b", re.IGNORECASE)
 HOW_IT_WORKS = re.compile(r"\bhow\b.{0,30}\bworks?\b|\b(?:working|mechanism|principle)\b", re.IGNORECASE)
@@ -114,6 +119,8 @@ def expected_answer(query: str) -> re.Pattern[str] | None:
         return setting_apart(sides)
     if kind_of(query) is QuestionKind.HOW_TO:
         return TO_DO
+    if asks_for_occasion(query):
+        return AT_TIMES
     found = next((answer for asking, answer in _EXPECTED if asking.search(query)), None)
     if (thing := defined(query)) and of_a_person(query):
         return definition(thing)
@@ -140,6 +147,11 @@ def asks_for_default(query: str) -> bool:
     return re.search(rf"(?i:{_DEFAULT})", query) is not None and kind_of(query) is not QuestionKind.HOW_TO
 
 
+def asks_for_occasion(query: str) -> bool:
+    """Whether a question asks on what occasion a program does something, as in "When is open_door called?"."""
+    return _PRESENT.match(query) is not None and bool(identifiers(query))
+
+
 def of_a_person(query: str) -> bool:
     """Whether it is somebody that a question is about."""
     return _OF_A_PERSON.match(query) is not None
@@ -160,7 +172,12 @@ def definition(thing: str) -> re.Pattern[str]:
 
 def wanted(query: str) -> str:
     """What kind of answer a question wants, in a word or two; empty when that cannot be told."""
-    if DECADE.search(query) or compared(query) or kind_of(query) is QuestionKind.HOW_TO:
+    if (
+        DECADE.search(query)
+        or compared(query)
+        or kind_of(query) is QuestionKind.HOW_TO
+        or asks_for_occasion(query)
+    ):
         return ""
     return next((_KINDS[place] for place, (asking, _) in enumerate(_EXPECTED) if asking.search(query)), "")
 

@@ -32,6 +32,12 @@ _OF_THINGS = re.compile(
     r" (?:that |which |who )?(?P<rest>(?!(?:of|in|on|at|from|for|to|and|or|as)\b)[a-z]+\b.*)",
     re.IGNORECASE | re.DOTALL,
 )
+# "List the values for lamps."
+_LIST_FOR = re.compile(
+    r"\s*(?:please )?(?:list|name)(?: all)?(?: the)? (?P<kind>(?:[a-z-]+ ){0,2}?[a-z-]{2,}(?<!s)s)"
+    r" (?P<rest>(?:of|in|on|from|for)\b.*)",
+    re.IGNORECASE | re.DOTALL,
+)
 # "were automatic in 1990", and not "were built in 1990": what became so before counts as well.
 _STATE = re.compile(
     r"(?:is|are|was|were)(?: (?:already|still))? (?!\w+(?:ed|en|ilt|ost|it|unk)\b)\w", re.IGNORECASE
@@ -110,7 +116,8 @@ def listed(question: str) -> Listed | None:
 
 def things(question: str) -> Listed | None:
     """The same, also where nothing is said of the things, as in "Which lamps are there?"."""
-    match = _OF_THINGS.match(" ".join(question.split()))
+    line = " ".join(question.split())
+    match = _OF_THINGS.match(line) or _LIST_FOR.match(line)
     if match is None or denies(question):
         return None
     kind = frozenset(map(stem, match["kind"].split()))

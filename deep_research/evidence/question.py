@@ -193,6 +193,7 @@ def affirmed(question: str) -> tuple[re.Pattern[str], ...]:
             re.IGNORECASE,
         )
         for size in range(1, min(MOST_SUBJECT, len(said) - 1) + 1)
+        if said[size][0].islower()  # else the subject goes on
     )
 
 
@@ -271,9 +272,10 @@ def is_own(query: str, question: str) -> bool:
     """Whether a query asks only for words of the question, and is no part of it: its names, or its words in another
     order. Such a query widens the search; finding something for it answers nothing yet. Of a comparison each side is
     a part."""
-    if kind_of(question) is QuestionKind.COMPARISON or query in parts(question):
+    if query in parts(question):
         return False
-    return question_terms(query).keys() <= question_terms(question).keys()
+    asked, wanted = question_terms(query).keys(), question_terms(question).keys()
+    return asked >= wanted if kind_of(question) is QuestionKind.COMPARISON else asked <= wanted
 
 
 def question_names(question: str, look: FirstLook) -> tuple[Mention, ...]:

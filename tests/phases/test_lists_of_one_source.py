@@ -6,8 +6,10 @@ import pytest
 
 from deep_research.evidence.catalogue import catalogues, entry_of
 from deep_research.evidence.conditions import case_asked
-from deep_research.evidence.expecting import defined, wanted
+from deep_research.evidence.expecting import defined, expected_answer, fits, wanted
+from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.listing import ENTERED, things
+from deep_research.evidence.question import affirmed, is_own
 from deep_research.evidence.text import StemFinder, content_words, stem, words
 from deep_research.evidence.versions import changes, changes_in, said_of, version
 
@@ -212,6 +214,53 @@ def test_a_table_of_the_things_that_its_title_names_is_told_whole(analyzed):
     assert [f.quotes[0].quote for f in found] == rows.splitlines()
     towers = ("Towers on the Orrel", f"# Towers on the Orrel\n\nTower | How\n{rows}")
     assert len(analyzed("Which towers stood on the Orrel?", towers)) == 3
+
+
+def test_a_list_is_announced_before_its_entries_or_by_its_title(analyzed):
+    text = "# The Moles: a family\n\n## Then\n\nThree Moles became engineers:\n\n"
+    text += "".join(
+        f"{name} Mole (18{n}1)\n\n- The eldest. Lit {n} lamps.\n\n"
+        for n, name in enumerate(("Ann", "Bob", "Tom"))
+    )
+    found = analyzed("Name the engineers of the Mole family.", ("The Moles: a family", text))
+    assert contents(found)[0] == "Ann Mole (1801): The eldest. Lit 0 lamps."
+    assert len(found) == 3
+
+
+def test_rows_of_a_decade_are_told_by_their_years(analyzed):
+    text = "# The board\n\nLight | Lit\nOrrel | 1787\nStoat | 1788\nPenryn | 1801\n"
+    found = analyzed("Which lights were first lit in the 1780s?", ("The board", text))
+    assert [f.quotes[0].quote for f in found] == ["Orrel | 1787", "Stoat | 1788"]
+
+
+def test_on_what_occasion_a_program_does_something_is_no_date():
+    assert wanted("When is open_door called?") == ""
+    assert fits(expected_answer("When is open_door called?"), "It is called when the lamp goes out.")
+    assert wanted("When is the fair?") == "date"
+
+
+def test_the_name_of_somebody_is_not_what_he_does():
+    (pattern,) = affirmed("Did Robert Louis Mole build lamps?")
+    assert pattern.search("Robert Louis Mole builds lamps.")
+    assert not pattern.search("Robert Louis Mole was born there.")
+
+
+def test_the_key_words_of_a_comparison_are_no_part_of_it_and_its_sides_are():
+    question = "What is the difference between a siren and a diaphone?"
+    assert is_own("difference siren diaphone", question)
+    assert not is_own("siren", question)
+
+
+def test_a_sentence_on_one_of_the_kind_before_leans_on_it():
+    assert leans_back("One that uses both is catadioptric.")
+    assert not leans_back("One lamp uses both.")
+
+
+def test_rows_that_stand_side_by_side_are_not_told_again(draft_of):
+    rows = [("Kind: Siren; Works: with a disc", 0, 0.7), ("Kind: Horn; Works: with a reed", 0, 0.7)]
+    report = draft_of("What is the difference between a siren and a horn?", rows)
+    assert report.count("with a disc") == 1
+    assert "| Works | with a disc | with a reed |" in report
 
 
 @pytest.mark.parametrize("text", ["Lamps, lamp's and re-lamp", "d'lamp o'lamps' 'lamp' LAMP_lamp lamp2 lämp"])

@@ -7,7 +7,7 @@ from deep_research.evidence.listing import ENTERED, THERE_ARE, Listed, things
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.relations import related
 from deep_research.evidence.text import StemFinder
-from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
 from deep_research.phases.analysis.spans import finding_at
 
 RELEVANCE = 0.9
@@ -27,7 +27,7 @@ def catalogued(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
         if wanted.names - has_names(source.content) - stems_of(source.title):
             continue
         for each in catalogues(source.content):
-            for entry in _asked(source.content, each, wanted):
+            for entry in _asked(source, each, wanted):
                 relevance = RELEVANCE - LESS * len(found)
                 if entry.term not in found and len(found) < MOST:
                     found[entry.term] = finding_at(
@@ -36,13 +36,23 @@ def catalogued(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
     return list(found.values()) if len(found) >= LEAST else []
 
 
-def _asked(text: str, catalogue: Catalogue, wanted: Listed) -> list[Entry]:
+def _asked(source: SourceText, catalogue: Catalogue, wanted: Listed) -> list[Entry]:
     """The entries of which is said what is asked: all where it is said of the list, or only that they are there."""
     heading = stems_of(catalogue.heading)
     about = heading | stems_of(catalogue.before)
-    if wanted.kind.isdisjoint(heading) or not wanted.kind <= about:
+    of_kind = wanted.kind <= about and not wanted.kind.isdisjoint(heading)
+    if not of_kind and not wanted.kind <= _announced(catalogue):
         return []
+    about |= stems_of(source.title)
     asked = [related(term) for term in wanted.said - THERE_ARE if related(term).isdisjoint(about)]
     return [
-        entry for entry in catalogue.entries if not asked or not any(map(entry.says(text).isdisjoint, asked))
+        entry
+        for entry in catalogue.entries
+        if not asked or not any(map(entry.says(source.content).isdisjoint, asked))
     ]
+
+
+def _announced(catalogue: Catalogue) -> set[str]:
+    """The stems of the line that ends with a colon before the first entry."""
+    line = catalogue.before.rstrip().rpartition("\n")[2]
+    return stems_of(line) if line.endswith(":") else set()

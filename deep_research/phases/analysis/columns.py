@@ -11,6 +11,7 @@ from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.rows import split_cells, tables
 from deep_research.evidence.tables import CHANGING, asks_over_time
 from deep_research.evidence.text import ASKING_WEIGHT, NAME_WEIGHT, coverage, question_terms, stem
+from deep_research.phases.analysis.aspects import decades
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
 from deep_research.phases.analysis.spans import finding_at
 
@@ -53,9 +54,11 @@ def rows_of_kind(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
     if match is None:
         return []
     kind = set(map(stem, match["kind"].split()))
-    terms = {
-        t for t, weight in question_terms(handoff.original_query).items() if weight > ASKING_WEIGHT
-    } - kind
+    terms = (
+        {t for t, weight in question_terms(handoff.original_query).items() if weight > ASKING_WEIGHT}
+        - kind
+        - {stem("first")}
+    )
     for source in handoff.sources if terms else ():
         for header, rows in tables(source.content):
             if _KINDS.fullmatch(header[0]) and kind <= stems_of(source.title):
@@ -67,10 +70,15 @@ def rows_of_kind(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
             if LEAST_ROWS <= len(rows) <= MOST_ROWS and terms - THERE_ARE <= stems_of(source.title):
                 return list(_found(handoff, source, rows))
             untold = terms - stems_of(" ".join(header))
-            told = [row for row in rows if untold and untold <= stems_of(source.content[slice(*row)])]
+            told = [row for row in rows if untold and untold <= _said_in(source.content[slice(*row)], untold)]
             if LEAST_ROWS <= len(told) <= MOST_ROWS:
                 return list(_found(handoff, source, told))
     return []
+
+
+def _said_in(row: str, wanted: set[str]) -> set[str]:
+    """The stems of a row; a year in it tells of its decade."""
+    return stems_of(row) | decades(wanted, row)
 
 
 def _named_in(source: SourceText, rows: Iterable[tuple[int, int]]) -> set[str]:

@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 
 from deep_research.evidence.called import doings, identifiers, parts_of
 from deep_research.evidence.dates import YEAR
+from deep_research.evidence.listing import ENTERED, things
 from deep_research.evidence.question import COMPARING, is_own, spelled
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.relations import IN_OTHER_WORDS, related
@@ -88,6 +89,9 @@ def _said(handoff: SurveyInput) -> list[set[str]]:
         )
         for finding in handoff.findings
     ]
+    wanted = things(handoff.original_query)
+    for own, finding in zip(said, handoff.findings, strict=True):
+        own |= wanted.kind if wanted and finding.category == ENTERED else frozenset()
     called = {stem(name): parts_of(name) for name in identifiers(handoff.original_query)}
     return [own.union(name for name, parts in called.items() if parts <= own) for own in said]
 

@@ -80,6 +80,8 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     told, withdrawn = _sound(left or every, handoff.sources)
     if told is not withdrawn:
         told = _near(handoff, told)
+    if tables and not left and told is not withdrawn:
+        told, tables = [], tables[1:]  # they say it all, and need no heading besides
     titles = {source.id: source.title for source in handoff.sources}
     lines, items = one_by_one(told, titles)
     if items:
