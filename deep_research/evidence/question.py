@@ -137,9 +137,8 @@ def compared(question: str) -> tuple[str, ...]:
     line = " ".join(question[:LOOKED_AT].split())
     for pattern in _COMPARED:
         if match := pattern.search(line):
-            names = [_name_in(match["one"]), _name_in(match["other"])]
             # "the Bell Rock and Skerryvore lighthouses": what both are stands behind the second.
-            return (names[0], names[1])
+            return _name_in(match["one"]), _name_in(match["other"])
     return ()
 
 

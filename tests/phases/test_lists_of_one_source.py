@@ -223,7 +223,7 @@ def test_a_list_is_announced_before_its_entries_or_by_its_title(analyzed):
         for n, name in enumerate(("Ann", "Bob", "Tom"))
     )
     found = analyzed("Name the engineers of the Mole family.", ("The Moles: a family", text))
-    assert contents(found)[0] == "Ann Mole (1801): The eldest. Lit 0 lamps."
+    assert contents(found)[0] == "Ann Mole (1801): The eldest. Lit a lamp."
     assert len(found) == 3
 
 
