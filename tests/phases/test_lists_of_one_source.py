@@ -12,6 +12,11 @@ from deep_research.evidence.listing import ENTERED, things
 from deep_research.evidence.question import affirmed, is_own
 from deep_research.evidence.text import StemFinder, content_words, stem, words
 from deep_research.evidence.versions import changes, changes_in, said_of, version
+from deep_research.phases.analysis.handoff import SourceText
+from deep_research.phases.analysis.splitting import Split
+from deep_research.phases.planning.extractive import plan
+from deep_research.phases.planning.handoff import PlannerInput
+from deep_research.state import DeepResearchPhase
 
 SIGNALS = """# The Orrel handbook
 
@@ -223,7 +228,7 @@ def test_a_list_is_announced_before_its_entries_or_by_its_title(analyzed):
         for n, name in enumerate(("Ann", "Bob", "Tom"))
     )
     found = analyzed("Name the engineers of the Mole family.", ("The Moles: a family", text))
-    assert contents(found)[0] == "Ann Mole (1801): The eldest. Lit a lamp."
+    assert contents(found)[0] == "Ann Mole (1801): The eldest. Lit 0 lamps."
     assert len(found) == 3
 
 
@@ -261,6 +266,28 @@ def test_rows_that_stand_side_by_side_are_not_told_again(draft_of):
     report = draft_of("What is the difference between a siren and a horn?", rows)
     assert report.count("with a disc") == 1
     assert "| Works | with a disc | with a reed |" in report
+
+
+def test_a_source_is_split_once_in_an_analysis():
+    source = SourceText(id="src-0", title="Lamps", content="A lamp is lit. It burns.")
+    split = Split()
+    assert split(source) is split(source)
+    assert [source.content[s.start : s.end] for s in split(source)] == ["A lamp is lit.", "It burns."]
+
+
+def test_a_list_of_what_somebody_did_is_searched_by_the_other_words_for_it():
+    def searched(question):
+        handoff = PlannerInput(
+            research_id="deepres-000000000000",
+            iteration=1,
+            original_query=question,
+            current_phase=DeepResearchPhase.PLANNING,
+            max_sub_queries=5,
+        )
+        return " ".join(item.query for item in plan(handoff).sub_queries).split()
+
+    assert "engineer" in searched("Which lamps did the Moles build?")
+    assert "engineer" not in searched("Which lamps are built?")
 
 
 @pytest.mark.parametrize("text", ["Lamps, lamp's and re-lamp", "d'lamp o'lamps' 'lamp' LAMP_lamp lamp2 lämp"])
