@@ -222,7 +222,7 @@ def test_a_table_of_the_things_that_its_title_names_is_told_whole(analyzed):
 
 
 def test_a_list_is_announced_before_its_entries_or_by_its_title(analyzed):
-    text = "# The Moles: a family\n\n## Then\n\nThree Moles became engineers:\n\n"
+    text = "# The Moles: a family\n\n## Then\n\nThree sons of Mole became engineers:\n\n"
     text += "".join(
         f"{name} Mole (18{n}1)\n\n- The eldest. Lit {n} lamps.\n\n"
         for n, name in enumerate(("Ann", "Bob", "Tom"))
@@ -230,6 +230,9 @@ def test_a_list_is_announced_before_its_entries_or_by_its_title(analyzed):
     found = analyzed("Name the engineers of the Mole family.", ("The Moles: a family", text))
     assert contents(found)[0] == "Ann Mole (1801): The eldest. Lit 0 lamps."
     assert len(found) == 3
+    of_lamps = text.replace("became engineers", "became lamp engineers")
+    found = analyzed("Which lamps did the Moles build?", ("The Moles: a family", of_lamps))
+    assert ENTERED not in {finding.category for finding in found}
 
 
 def test_rows_of_a_decade_are_told_by_their_years(analyzed):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from deep_research.evidence.catalogue import Catalogue, Entry, catalogues
 from deep_research.evidence.listing import ENTERED, THERE_ARE, Listed, things
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.relations import related
-from deep_research.evidence.text import StemFinder
+from deep_research.evidence.text import StemFinder, stem, words
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
 from deep_research.phases.analysis.spans import finding_at
 
@@ -14,6 +16,9 @@ RELEVANCE = 0.9
 LESS = 0.001  # from one finding to the next
 LEAST = 2  # entries, for an answer
 MOST = 48
+_BEHIND = re.compile(
+    r"\b(?:of|in|on|for|from|by|with|and|or|that|which|who|are|is|sent|used)\b", re.IGNORECASE
+)
 
 
 def catalogued(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
@@ -38,10 +43,11 @@ def catalogued(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
 
 def _asked(source: SourceText, catalogue: Catalogue, wanted: Listed) -> list[Entry]:
     """The entries of which is said what is asked: all where it is said of the list, or only that they are there."""
-    heading = stems_of(catalogue.heading)
-    about = heading | stems_of(catalogue.before)
-    of_kind = wanted.kind <= about and not wanted.kind.isdisjoint(heading)
-    if not of_kind and not wanted.kind <= _announced(catalogue):
+    about = stems_of(f"{catalogue.heading} {catalogue.before}")
+    line = catalogue.before.rstrip().rpartition("\n")[2]
+    heading = _BEHIND.split(catalogue.heading, maxsplit=1)[0]
+    of_kind = _last(heading) in wanted.kind or (line.endswith(":") and _last(line) in wanted.kind)
+    if not of_kind or not wanted.kind <= about:
         return []
     about |= stems_of(source.title)
     asked = [related(term) for term in wanted.said - THERE_ARE if related(term).isdisjoint(about)]
@@ -52,7 +58,8 @@ def _asked(source: SourceText, catalogue: Catalogue, wanted: Listed) -> list[Ent
     ]
 
 
-def _announced(catalogue: Catalogue) -> set[str]:
-    """The stems of the line that ends with a colon before the first entry."""
-    line = catalogue.before.rstrip().rpartition("\n")[2]
-    return stems_of(line) if line.endswith(":") else set()
+def _last(line: str) -> str:
+    """The stem of its last word, which tells what a list is of: of engineers, not of lighthouses, where it says
+    "lighthouse engineers"."""
+    named = words(line)
+    return stem(named[-1]) if named else ""
