@@ -16,6 +16,13 @@ _DATE = re.compile(
     rf"|(?<![\d.,£$€#-])\b(?P<year>{YEAR.pattern})(?:s\b|\b(?![.,]?\d| (?:feet|metres|miles|tons|m|ft|pounds|bricks)\b))"
 )
 _CENTURY = re.compile(r"\b(?P<number>\d{1,2})(?:st|nd|rd|th)[ -]century\b")
+# "when" where it asks, and not in "What is raised when a file is missing?"
+# "When should I use a lamp?" asks for no date.
+OCCASION = r"when (?:should|would|must) (?:i|we|you|one|people)\b|when to\b"
+WHEN = (
+    rf"(?:^\s*|(?:and|or|but) |[?;,] )(?!{OCCASION})when\b"
+    rf"|\b(?!{OCCASION})when (?:was|were|did|do|does|is|are|will|has|have|had|can|should)\b"
+)
 _OPENING = re.compile(rf"\W*(?:\w+ of )?(?:{_DATE.pattern})\W*\s[—–:-]\s")
 _BEFORE_CHRIST = re.compile(r"\s*(?:BC|BCE)\b")
 

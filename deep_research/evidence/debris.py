@@ -65,9 +65,14 @@ _ASKS_OF_VERSIONS = re.compile(
 )
 
 
+def notes_version(text: str, start: int = 0) -> bool:
+    """Whether a text opens, at ``start``, with a note on a version."""
+    return _OF_VERSION.match(text, start) is not None
+
+
 def is_beside(text: str, question: str) -> bool:
     """Whether a sentence tells what a version changed, and the question is of no version and no change."""
-    return _OF_VERSION.match(text) is not None and _ASKS_OF_VERSIONS.search(question) is None
+    return notes_version(text) and _ASKS_OF_VERSIONS.search(question) is None
 
 
 def is_debris(text: str) -> bool:

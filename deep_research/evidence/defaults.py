@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from deep_research.evidence.called import doings
 from deep_research.evidence.defining import called
 from deep_research.evidence.passages import Block, BlockKind, blocks
-from deep_research.evidence.text import doings
 
 MAX_TERM_CHARS = 120
 _LINE = re.compile(r"\(?defaults?(?: value)?(?: is| to)?[: ]\s*\S", re.IGNORECASE)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from deep_research.evidence.called import identifiers
 from deep_research.evidence.contrasting import setting_apart
 from deep_research.evidence.counting import COUNTED, UNIT
-from deep_research.evidence.question import WHEN, QuestionKind, compared, kind_of
+from deep_research.evidence.dates import OCCASION, WHEN
+from deep_research.evidence.question import QuestionKind, compared, kind_of
 from deep_research.evidence.text import DECADE, stem
 
 # What an answer to each kind of question tends to hold.
@@ -31,6 +33,10 @@ _BEGUN = (
     r"|\d (?:years|centuries) old\b"
 )
 _COUNT = "two|three|four|five|six|seven|eight|nine|ten|several|\\d+"
+_FOR_WHAT = (
+    r"(?i:\b(?:use|used|useful|helpful|suited|suitable|ideal|intended|recommended|good|best|meant|needed)\b[^.]{0,40}?"
+    r"\b(?:when|whenever|if|for|where)\b)"
+)
 _DEFAULT = r"\bdefaults?\b"
 # What is asked with an auxiliary verb is answered by one of two words.
 _CLOSED = re.compile(
@@ -45,6 +51,7 @@ _EXPECTED = tuple(
     (re.compile(rf"\b(?:{asking})\b", re.IGNORECASE), re.compile(answer))
     for asking, answer in (
         (_DEFAULT, rf"(?i:{_DEFAULT}|\bif (?:it is )?not (?:set|given|specified)\b)"),
+        (OCCASION, _FOR_WHAT),
         (f"{WHEN}|which year|what year|what date", _DATE),
         (r"how old|what age|what is the age of", _BEGUN),
         (
@@ -74,9 +81,17 @@ _EXPECTED = tuple(
 )
 
 # What each of them is called; empty where the pattern finds too much or too little to say that nothing fits.
-_KINDS = (*("", "date", "date", "sum of money", "length of time", "measure"), *3 * ("number",), *4 * ("",))
+_KINDS = (
+    *("", "", "date", "date", "sum of money", "length of time", "measure"),
+    *3 * ("number",),
+    *4 * ("",),
+)
 assert len(_KINDS) == len(_EXPECTED)
 
+_PRESENT = re.compile(r"\s*when (?:is|are|do|does|will)\b", re.IGNORECASE)
+AT_TIMES = re.compile(
+    r"(?i:\b(?:when|whenever|after|before|once|if|during|as soon as|every time|at the (?:end|beginning|start))\b)"
+)
 EXPLAINED = re.compile(r"(?i:\bhow\b|\bworks?\b|\bworking\b|\bmechanism\b|\bprinciple\b|\bsteps\b)")
 HAPPENED = re.compile(r"\bwhat (?:happened|happens|occurred|took place)\b", re.IGNORECASE)
 HOW_IT_WORKS = re.compile(r"\bhow\b.{0,30}\bworks?\b|\b(?:working|mechanism|principle)\b", re.IGNORECASE)
@@ -87,7 +102,7 @@ TO_DO = re.compile(
 )
 TELLS_HOW = (EXPLAINED, TO_DO)
 _DEFINITION = re.compile(
-    r"\s*(?:(?:what|who) (?:is|are|was|were)|define|what does)\s+(?:an? |the )?(?P<thing>[\w' -]{2,50}?)(?: mean)?\W*",
+    r"\s*(?:(?:what|who) (?:is|are|was|were)|define|what does)\s+(?:an? |the )?(?P<thing>[\w' -]{1,50}?)(?: mean)?\W*",
     re.IGNORECASE,
 )
 _OF_A_KIND = re.compile(r"\s*what (?:(?:is|was) an?|are|were) (?!the\b)", re.IGNORECASE)
@@ -104,6 +119,8 @@ def expected_answer(query: str) -> re.Pattern[str] | None:
         return setting_apart(sides)
     if kind_of(query) is QuestionKind.HOW_TO:
         return TO_DO
+    if asks_for_occasion(query):
+        return AT_TIMES
     found = next((answer for asking, answer in _EXPECTED if asking.search(query)), None)
     if (thing := defined(query)) and of_a_person(query):
         return definition(thing)
@@ -130,6 +147,11 @@ def asks_for_default(query: str) -> bool:
     return re.search(rf"(?i:{_DEFAULT})", query) is not None and kind_of(query) is not QuestionKind.HOW_TO
 
 
+def asks_for_occasion(query: str) -> bool:
+    """Whether a question asks on what occasion a program does something, as in "When is open_door called?"."""
+    return _PRESENT.match(query) is not None and bool(identifiers(query))
+
+
 def of_a_person(query: str) -> bool:
     """Whether it is somebody that a question is about."""
     return _OF_A_PERSON.match(query) is not None
@@ -137,7 +159,7 @@ def of_a_person(query: str) -> bool:
 
 def definition(thing: str) -> re.Pattern[str]:
     """How a sentence says what a thing is, in the singular or the plural."""
-    name = re.escape(thing.removesuffix("s"))
+    name = re.escape(thing.removesuffix("s") or thing)
     otherwise = r"(?: \([^()]{1,40}\)|, or [^,]{1,30},)?"
     return re.compile(
         rf"(?i)(?:\A|(?<=[.!?]\s))\W{{0,3}}(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise},?"
@@ -150,7 +172,12 @@ def definition(thing: str) -> re.Pattern[str]:
 
 def wanted(query: str) -> str:
     """What kind of answer a question wants, in a word or two; empty when that cannot be told."""
-    if DECADE.search(query) or compared(query) or kind_of(query) is QuestionKind.HOW_TO:
+    if (
+        DECADE.search(query)
+        or compared(query)
+        or kind_of(query) is QuestionKind.HOW_TO
+        or asks_for_occasion(query)
+    ):
         return ""
     return next((_KINDS[place] for place, (asking, _) in enumerate(_EXPECTED) if asking.search(query)), "")
 

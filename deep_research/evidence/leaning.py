@@ -16,6 +16,7 @@ _EMPTY_IT = (
 )
 _BACK = (
     rf"it(?!{_EMPTY_IT})|he|she|they|his|her|its|their|this|these|that|those|such|the same|the (?:latter|former)"
+    r"|one (?:that|which)"
     r"|(?:one|two|three|some|many|several|few|most|any|all|both|each|neither|none) of (?:it|them|these|those)"
 )
 _BEFORE_BACK = (

@@ -24,11 +24,18 @@ from deep_research.evidence.text import (
 from deep_research.state import Span
 
 COLLECTED = "one by one"  # the category of a finding that says of one thing what is asked of all
+ENTERED = "entry by entry"  # the same, where it tells the thing's name itself
 # "Which lighthouses were …", "Name the lamps that …"
 _OF_THINGS = re.compile(
     r"\s*(?:(?:which|what)|(?:please )?(?:list|name)(?: all)?(?: the)?)"
     r" (?P<kind>(?!(?:of|do|does|did|has|is|was|this|these|those)\b)(?:[a-z-]+ ){0,2}?[a-z-]{2,}(?<!s)s)"
     r" (?:that |which |who )?(?P<rest>(?!(?:of|in|on|at|from|for|to|and|or|as)\b)[a-z]+\b.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+# "List the values for lamps."
+_LIST_FOR = re.compile(
+    r"\s*(?:please )?(?:list|name)(?: all)?(?: the)? (?P<kind>(?:[a-z-]+ ){0,2}?[a-z-]{2,}(?<!s)s)"
+    r" (?P<rest>(?:of|in|on|from|for)\b.*)",
     re.IGNORECASE | re.DOTALL,
 )
 # "were automatic in 1990", and not "were built in 1990": what became so before counts as well.
@@ -38,6 +45,27 @@ _STATE = re.compile(
 # Words that say nothing of their own: "Which are there?", "Which became automatic?"
 _SILENT = frozenset(
     map(stem, (*STOP_WORDS, *("become", "became", "becomes", "got", "went", "go", "made", "make")))
+)
+# What says no more than that there are such things: "Which lamps does it provide?"
+THERE_ARE = frozenset(
+    map(
+        stem,
+        (
+            *(
+                "provide",
+                "offer",
+                "support",
+                "define",
+                "include",
+                "contain",
+                "exist",
+                "list",
+                "available",
+                "use",
+            ),
+            *("stand", "stood", "lie"),
+        ),
+    )
 )
 _AGAINST = frozenset(("against", "refused", "rejected"))
 _SMALL = frozenset(
@@ -81,8 +109,15 @@ class Listed:
 
 
 def listed(question: str) -> Listed | None:
-    """What a question wants to have listed; None where it asks for something else."""
-    match = _OF_THINGS.match(" ".join(question.split()))
+    """What a question wants to have listed of which it says something; None where it asks for something else."""
+    found = things(question)
+    return found if found and found.said else None
+
+
+def things(question: str) -> Listed | None:
+    """The same, also where nothing is said of the things, as in "Which lamps are there?"."""
+    line = " ".join(question.split())
+    match = _OF_THINGS.match(line) or _LIST_FOR.match(line)
     if match is None or denies(question):
         return None
     kind = frozenset(map(stem, match["kind"].split()))
@@ -90,15 +125,15 @@ def listed(question: str) -> Listed | None:
     years = {term for term in terms if YEAR.fullmatch(term)}
     names = frozenset(t for t, w in terms.items() if w >= NAME_WEIGHT) - years
     said = frozenset(t for t, w in terms.items() if ASKING_WEIGHT < w < NAME_WEIGHT) - _SILENT
-    if not said or len(years) > 1:
+    if len(years) > 1:
         return None
     year = int(years.pop()) if years else None
     return Listed(kind, said, names, year, state=_STATE.match(match["rest"]) is not None)
 
 
-def told_of(text: str, span: Span, wanted: Listed) -> Iterator[Span]:
-    """The sentences of a passage that say it of something; in a list of dates also the entries that only name what it is
-    true of, after one that says it."""
+def told_of(text: str, span: Span, wanted: Listed, *, items: bool) -> Iterator[Span]:
+    """The sentences of a passage, those of its items or of its paragraphs, that say it of something; in a list of dates
+    also the entries that only name what it is true of, after one that says it."""
     finder = StemFinder(wanted.stems())
     under = frozenset[str]()
     says_so = False
@@ -108,9 +143,11 @@ def told_of(text: str, span: Span, wanted: Listed) -> Iterator[Span]:
             under = frozenset() if heading.startswith("# ") else frozenset(stems_of(heading))
         if block.kind is not BlockKind.ITEM:
             says_so = False
-        for start, end in (
-            block.sentences(text) if block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM) else ()
+        if block.kind is not (BlockKind.ITEM if items else BlockKind.PARAGRAPH) or not (
+            says_so or wanted.is_named(finder(text[block.start : block.end]), under)
         ):
+            continue
+        for start, end in block.sentences(text):
             said = " ".join(text[start:end].split())
             entry = block.kind is BlockKind.ITEM and opens_with_date(said)
             present = finder(said)

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import zip_longest
 
+from deep_research.evidence.dates import WHEN
 from deep_research.evidence.names import asked_names, key
 from deep_research.evidence.text import STOP_WORDS, content_words, is_name_like, question_terms, stem, words
 from deep_research.state import FirstLook, Mention
@@ -40,10 +41,8 @@ _LIGHT = frozenset(("make", "take", "perform", "go"))  # verbs that say what is 
 _ADJUNCT = re.compile(
     r"\W+(?:with|without|of|in|into|from|for|by|to|on|at|when|until|that|while|using)\b|[?,;(]"
 )
-# "when" where it asks, and not in "What is raised when a file is missing?"
-WHEN = r"(?:^\s*|(?:and|or|but) |[?;,] )when\b|\bwhen (?:was|were|did|do|does|is|are|will|has|have|had|can|should)\b"
 _PRONOUN = re.compile(r"\b(?:it|they|them)\b((?:['’]s)?)")
-_NAME = re.compile(r"(?:the )?[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*)*")
+_NAME = re.compile(r"(?:the )?[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*(?:\.\d+)*)*")
 # How a survey is asked for in few words: "Give me a short overview of X", "the history of X", "X timeline".
 _ORDER = re.compile(r"\b(?:timeline|chronology|chronological)\b", re.IGNORECASE)
 _FORM = r"(?:overview|introduction|summary|survey|outline|history|timeline|chronology)"
@@ -138,9 +137,8 @@ def compared(question: str) -> tuple[str, ...]:
     line = " ".join(question[:LOOKED_AT].split())
     for pattern in _COMPARED:
         if match := pattern.search(line):
-            names = [_name_in(match["one"]), _name_in(match["other"])]
             # "the Bell Rock and Skerryvore lighthouses": what both are stands behind the second.
-            return (names[0], names[1])
+            return _name_in(match["one"]), _name_in(match["other"])
     return ()
 
 
@@ -194,6 +192,7 @@ def affirmed(question: str) -> tuple[re.Pattern[str], ...]:
             re.IGNORECASE,
         )
         for size in range(1, min(MOST_SUBJECT, len(said) - 1) + 1)
+        if said[size][0].islower()  # else the subject goes on
     )
 
 
@@ -272,9 +271,10 @@ def is_own(query: str, question: str) -> bool:
     """Whether a query asks only for words of the question, and is no part of it: its names, or its words in another
     order. Such a query widens the search; finding something for it answers nothing yet. Of a comparison each side is
     a part."""
-    if kind_of(question) is QuestionKind.COMPARISON or query in parts(question):
+    if query in parts(question):
         return False
-    return question_terms(query).keys() <= question_terms(question).keys()
+    asked, wanted = question_terms(query).keys(), question_terms(question).keys()
+    return asked >= wanted if kind_of(question) is QuestionKind.COMPARISON else asked <= wanted
 
 
 def question_names(question: str, look: FirstLook) -> tuple[Mention, ...]:

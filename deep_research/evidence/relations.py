@@ -66,3 +66,14 @@ def _groups() -> dict[str, frozenset[str]]:
 def related(term: str) -> frozenset[str]:
     """The stems that speak of the same relation as the stem ``term``, itself among them."""
     return _groups().get(term) or frozenset((term,))
+
+
+def related_words(term: str) -> list[str]:
+    """The first word of each of these stems, in the order of their rows."""
+    others = related(term)
+    words = (word for row in _ROWS.strip().splitlines() for word in row.split())
+    found: dict[str, str] = {}
+    for word in words:
+        if stem(word) in others:
+            found.setdefault(stem(word), word)
+    return list(found.values())

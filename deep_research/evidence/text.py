@@ -62,6 +62,7 @@ _ROWS = """
     invent invented inventor invention
     find found
     give gave given
+    send sent sends sending
     take took taken
     rise rose risen
     fall fell fallen
@@ -103,8 +104,7 @@ _VARIANTS = {word: row.split()[0] for row in _ROWS.strip().splitlines() for word
 ASKING_WEIGHT = 0.25  # of a word that only asks
 NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another word
 # What programs call something: "asyncio.run", "int()", "max_size".
-_IDENTIFIER = re.compile(r"\b[a-z_]\w{2,}(?:\.\w+)+|\b[^\W\d]\w*\(\)|\b[^\W\d_]+(?:_\w+)+")
-_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # of a name such as "parse_args" or "DictReader"
+IDENTIFIER = re.compile(r"\b[a-z_]\w{2,}(?:\.\w+)+|\b[^\W\d]\w*\(\)|\b[^\W\d_]+(?:_\w+)+")
 DECADE = re.compile(r"\b(?:1\d|20)\d0s\b")  # what happened in one is told by its year
 _MAX_CACHED = 200_000
 
@@ -185,8 +185,15 @@ class StemFinder:
         rows = _openings()
         self._begin = {each for key in self._wanted for each in (beginning(key), *rows.get(key, ()))}
         self._letters = {each[:2] for each in self._begin}
+        openings = "|".join(map(re.escape, sorted(self._begin)))
+        # Of plain text only the words with such a beginning are taken out: most have none.
+        self._word = re.compile(rf"\b(?<!\w['’])(?:{openings})\w*(?:['’]\w+)*") if openings else None
 
     def __call__(self, text: str) -> set[str]:
+        if self._word is None:
+            return set()
+        if text.isascii():
+            return {stem(word) for word in self._word.findall(text.lower())} & self._wanted
         return self._among(distinct_words(text))
 
     def among(self, filed: Mapping[str, Sequence[str]]) -> set[str]:
@@ -224,7 +231,9 @@ def asked_words(question: str) -> list[str]:
 def content_words(text: str) -> list[str]:
     """The words that carry meaning; all words if none does."""
     every = asked_words(text)
-    return [w for w in every if w.casefold() not in STOP_WORDS and not _is_scrap(w)] or every
+    meant = [w for w in every if w.casefold() not in STOP_WORDS]
+    about = _asked_by_letter(every)
+    return [w for w in meant if w == about or not _is_scrap(w)] or meant or every
 
 
 def _is_scrap(word: str) -> bool:
@@ -232,31 +241,20 @@ def _is_scrap(word: str) -> bool:
     return len(word) < 3 and word.isalpha() and word.islower()
 
 
-def identifiers(question: str) -> tuple[str, ...]:
-    """What a question calls as programs do, without closing brackets: ``asyncio.run``, ``int(``."""
-    return tuple(match.group().removesuffix(")") for match in _IDENTIFIER.finditer(question))
-
-
-def fractions(question: str, *, exact: bool) -> list[re.Pattern[str]]:
-    """How the numbers with a point stand in a text that a question has, such as the version 1.0; if not ``exact``, or one
-    of its own, such as 1.0.2."""
-    end = r"(?:\.0)?(?![\w]|\.\d)" if exact else r"(?!\w)"
-    return [
-        re.compile(rf"(?<![\w.]){re.escape(number)}{end}")
-        for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)+(?!\w)", question)
-    ]
+def _asked_by_letter(every: Sequence[str]) -> str:
+    """What a question is about that has a name like a scrap, as in "What is g?"; else empty."""
+    asks = [word.casefold() for word in every[:2]] in (
+        ["what", "is"],
+        ["what", "are"],
+        ["what", "was"],
+        ["what", "does"],
+    )
+    about = every[2] if asks and len(every) > 2 else ""
+    return about if about.casefold() not in STOP_WORDS and _is_scrap(about) else ""
 
 
 def denies(text: str) -> bool:
     return any(word.casefold() in NEGATIONS for word in words(text))
-
-
-def doings(text: str) -> set[str]:
-    """The stems of a text's words, of the parts of what programs call something, and of what a doer does: a
-    ``DictReader`` reads."""
-    parts = [part for word in words(text) for part in (word, *_PART.findall(word))]
-    doers = [part[:-2] for part in parts if part.endswith(("er", "or")) and len(part) > len("user")]
-    return {stem(part) for part in (*parts, *doers)}
 
 
 def content_stems(text: str) -> list[str]:
@@ -275,9 +273,10 @@ def question_terms(question: str) -> dict[str, float]:
     weights: dict[str, float] = {}
     every = asked_words(question)
     counted = _asks_how_many(every)
-    coded = {word for match in _IDENTIFIER.finditer(question) for word in words(match.group())}
+    about = _asked_by_letter(every)
+    coded = {about} | {word for match in IDENTIFIER.finditer(question) for word in words(match.group())}
     for place, word in enumerate(every):
-        if word.casefold() in STOP_WORDS or _is_scrap(word):
+        if word.casefold() in STOP_WORDS or (_is_scrap(word) and word != about):
             continue
         named = is_name_like(word) and (place > 0 or word[:1].isdigit())
         weight = NAME_WEIGHT if named or word in coded else 1.0

@@ -133,8 +133,7 @@ def test_how_something_changed_is_told_by_the_table_of_its_years(analyzed):
 def test_a_table_of_kinds_is_told_whole_with_the_row_that_was_found_already(analyzed):
     table = "# What burned in the lantern\n\nFuel | Good\nWood burned in a grate | bright\nCandles | weak\n"
     found = analyzed("Which fuels were burned in lanterns?", ("What burned in the lantern", table))
-    assert {finding.relevance for finding in found} == {0.8}
-    assert len(found) == 2
+    assert [f.quotes[0].quote for f in found] == ["Wood burned in a grate | bright", "Candles | weak"]
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,9 @@ def test_other_questions_want_no_list(question):
 def test_a_heading_says_what_its_sentences_need_not(analyzed):
     wanted = listed("Which lighthouses did the Moles build?")
     text = "## Who designed it\n\nAnn Mole lived on the rock.\n\n## Today\n\nAnn Mole is forgotten.\n"
-    spans = list(told_of(text, Span(start=0, end=len(text)), wanted))
+    spans = [
+        s for items in (True, False) for s in told_of(text, Span(start=0, end=len(text)), wanted, items=items)
+    ]
     assert [text[s.start : s.end] for s in spans] == ["Ann Mole lived on the rock."]
 
 
@@ -143,7 +145,7 @@ def test_a_report_has_a_line_for_each_and_names_what_it_is_of_once(analyzed):
 def test_what_is_denied_is_not_listed(sentence, is_told):
     wanted = listed("Which lamps were electric in 1904?")
     assert wanted is not None
-    assert [*told_of(sentence, Span(start=0, end=len(sentence)), wanted)] == (
+    assert [*told_of(sentence, Span(start=0, end=len(sentence)), wanted, items=False)] == (
         [Span(start=0, end=len(sentence))] if is_told else []
     )
 

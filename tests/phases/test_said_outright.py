@@ -4,12 +4,12 @@ import time
 
 import pytest
 
+from deep_research.evidence.called import fractions
 from deep_research.evidence.contrasting import outright
 from deep_research.evidence.debris import is_beside
 from deep_research.evidence.defining import explains_kind, kind_asked
 from deep_research.evidence.expecting import expected_answer, fits
 from deep_research.evidence.question import affirmed, singles
-from deep_research.evidence.text import fractions
 
 PLANS = """# Plans of lamps
 

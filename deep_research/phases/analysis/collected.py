@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -23,28 +24,29 @@ ENTRIES = 3  # from which several sentences of one source are entries of its lis
 MOST = 24
 MAX_CHARS = 320
 LONG = 40_000  # characters of a source
+# What something has is listed by one source that is about it.
+_HAS = re.compile(r"\b(?:does|do|did)\b[^?]{1,80}\bhave\b", re.IGNORECASE)
 INTRODUCTION = 600  # characters with which a source says what it is about
 
 
 def collected(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[AnalyzedFinding]:
     """The findings in the order of the sources; none where fewer than a few things are told of."""
     wanted = listed(handoff.original_query)
-    if wanted is None:
+    if wanted is None or _HAS.search(handoff.original_query):
         return []
     finder = StemFinder(wanted.stems())
     present = {place: finder(handoff.sources[place].content) for place in {p.source for p in found}}
     bound = _binds(wanted, handoff, present)
-    told: dict[int, list[Span]] = {}
+    parts: dict[int, list[Span]] = {}
     for place, part in _parts(handoff, found):
-        if not wanted.is_named(present[place]):
-            continue
+        if wanted.is_named(present[place]):
+            parts.setdefault(place, []).append(part)
+    spans: list[tuple[int, Span]] = []
+    for place in sorted(parts):
         of_kind = bound and wanted.kind <= present[place]
-        for span in told_of(handoff.sources[place].content, part, wanted):
-            if _reads(handoff, place, span) and (of_kind or _is_of_kind(handoff, place, span, wanted)):
-                told.setdefault(place, []).append(span)
-    if len(told) < LEAST:
+        spans += [(place, span) for span in _of_source(handoff, place, parts[place], wanted, of_kind=of_kind)]
+    if len({place for place, _ in spans}) < LEAST:
         return []
-    spans = [(source, span) for source in sorted(told) for span in _of_source(handoff, source, told[source])]
     return [
         finding_at(
             handoff,
@@ -68,13 +70,26 @@ def _parts(handoff: AnalyzerInput, found: Sequence[Passage]) -> Iterator[tuple[i
             yield place, Span(start=0, end=len(handoff.sources[place].content))
 
 
-def _of_source(handoff: AnalyzerInput, source: int, spans: Sequence[Span]) -> Iterator[Span]:
-    """Entries all, of a text the first."""
-    text = handoff.sources[source].content
-    distinct = sorted({(span.start, span.end) for span in spans})
-    items = [span for span in distinct if text[max(0, span[0] - 2) : span[0]].strip() in ("-", "*")]
-    for start, end in items if len(items) >= ENTRIES else distinct[:1]:
-        yield Span(start=start, end=end)
+def _of_source(
+    handoff: AnalyzerInput, place: int, parts: Sequence[Span], wanted: Listed, *, of_kind: bool
+) -> list[Span]:
+    """Entries all, of a text the first sentence: what comes after that is not looked through."""
+    text = handoff.sources[place].content
+
+    def told(part: Span, *, items: bool) -> Iterator[Span]:
+        for span in told_of(text, part, wanted, items=items):
+            if (of_kind or _is_of_kind(handoff, place, span, wanted)) and _reads(handoff, place, span):
+                yield span
+
+    listed = {span.start: span for part in parts for span in told(part, items=True)}
+    entries = [
+        s for start, s in sorted(listed.items()) if text[max(0, start - 2) : start].strip() in ("-", "*")
+    ]
+    if len(entries) >= ENTRIES:
+        return entries
+    in_order = sorted(parts, key=lambda part: part.start)
+    first = next((span for part in in_order for span in told(part, items=False)), None)
+    return sorted((*listed.values(), *filter(None, (first,))), key=lambda span: span.start)[:1]
 
 
 def _reads(handoff: AnalyzerInput, source: int, span: Span) -> bool:

@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from deep_research.evidence.expecting import wanted
+from deep_research.evidence.listing import THERE_ARE
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.rows import split_cells, tables
 from deep_research.evidence.tables import CHANGING, asks_over_time
 from deep_research.evidence.text import ASKING_WEIGHT, NAME_WEIGHT, coverage, question_terms, stem
+from deep_research.phases.analysis.aspects import decades
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
 from deep_research.phases.analysis.spans import finding_at
 
@@ -18,7 +20,11 @@ ALL_ASKED = 0.8  # of what is asked, that the column and the title say
 MOST_ROWS = 24
 LEAST_ROWS = 2
 _TIME = re.compile(r"\s*(?:years?|dates?|decades?|months?|seasons?|periods?|when)\s*", re.IGNORECASE)
-_OF_KIND = re.compile(r"\s*(?:which|what) (?P<kind>[a-z-]{3,30}(?<!s)s) \w+ ", re.IGNORECASE)
+_OF_KIND = re.compile(
+    r"\s*(?:which|what) (?P<kind>(?:[a-z-]{2,30} )?[a-z-]{3,30}(?<!s)s) \w+ ", re.IGNORECASE
+)
+# What a table calls its first column that is of the things its title names.
+_KINDS = re.compile(r"\s*(?:kinds?|types?|sorts?|names?)\s*", re.IGNORECASE)
 _TOTAL = re.compile(
     r"\W*(?:grand total|totals?|sum|overall|all|in all|world|worldwide|global)\W*", re.IGNORECASE
 )
@@ -47,19 +53,37 @@ def rows_of_kind(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
     match = _OF_KIND.match(handoff.original_query)
     if match is None:
         return []
-    kind = {stem(match["kind"])}
-    terms = {
-        t for t, weight in question_terms(handoff.original_query).items() if weight > ASKING_WEIGHT
-    } - kind
+    kind = set(map(stem, match["kind"].split()))
+    terms = (
+        {t for t, weight in question_terms(handoff.original_query).items() if weight > ASKING_WEIGHT}
+        - kind
+        - {stem("first")}
+    )
     for source in handoff.sources if terms else ():
         for header, rows in tables(source.content):
+            if _KINDS.fullmatch(header[0]) and kind <= stems_of(source.title):
+                if LEAST_ROWS <= len(rows) <= MOST_ROWS and terms <= _named_in(source, rows):
+                    return list(_found(handoff, source, rows))
+                continue
             if stems_of(header[0]) != kind:
                 continue
+            if LEAST_ROWS <= len(rows) <= MOST_ROWS and terms - THERE_ARE <= stems_of(source.title):
+                return list(_found(handoff, source, rows))
             untold = terms - stems_of(" ".join(header))
-            told = [row for row in rows if untold and untold <= stems_of(source.content[slice(*row)])]
+            told = [row for row in rows if untold and untold <= _said_in(source.content[slice(*row)], untold)]
             if LEAST_ROWS <= len(told) <= MOST_ROWS:
                 return list(_found(handoff, source, told))
     return []
+
+
+def _said_in(row: str, wanted: set[str]) -> set[str]:
+    """The stems of a row; a year in it tells of its decade."""
+    return stems_of(row) | decades(wanted, row)
+
+
+def _named_in(source: SourceText, rows: Iterable[tuple[int, int]]) -> set[str]:
+    """The stems of what the rows are of."""
+    return stems_of(" ".join(split_cells(source.content[slice(*row)])[0] for row in rows))
 
 
 def beside(rows: Sequence[AnalyzedFinding], others: Iterable[AnalyzedFinding]) -> list[AnalyzedFinding]:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import NamedTuple
 
+from deep_research.evidence.called import doings
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.defaults import Default, defaults
 from deep_research.evidence.expecting import asks_for_default
 from deep_research.evidence.fragments import announces_code, is_statement
 from deep_research.evidence.leaning import leans_back
-from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.reading import readable
 from deep_research.evidence.relations import related
-from deep_research.evidence.text import coverage, doings, question_terms, stem
+from deep_research.evidence.text import coverage, question_terms, stem
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
 from deep_research.phases.analysis.spans import finding_at
+from deep_research.phases.analysis.splitting import Split
+from deep_research.state import Span
 
 RELEVANCE = 0.95
 LESS = 0.02
@@ -36,22 +39,44 @@ class _Told(NamedTuple):
     start: int
     end: int
     content: str
+    setting: bool
 
 
-def default_of(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
+def default_of(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
     """What says most of what is asked, the nearest first; none where no default is asked for."""
     wanted = {t: weight for t, weight in question_terms(handoff.original_query).items() if t not in _ASKING}
     if not wanted or not asks_for_default(handoff.original_query):
         return []
     told = [
-        each for source in handoff.sources for each in (*_settings(source, wanted), *_said(source, wanted))
+        each
+        for source in handoff.sources
+        for each in (*_settings(source, wanted), *_said(source, wanted, split))
     ]
-    best = max((each.reach + each.named for each in told), default=0.0)
-    meant = [each for each in told if each.reach + each.named >= best - NEAR]
     return [
         finding_at(handoff, each.source, each.start, each.end, RELEVANCE - LESS * place, content=each.content)
-        for place, each in enumerate(sorted(meant, key=lambda each: -each.reach)[:MOST])
+        for place, each in enumerate(_nearest(told))
     ]
+
+
+def _nearest(told: Sequence[_Told]) -> list[_Told]:
+    """The few that say most and read by themselves; farther ones are looked at only where no nearer one does."""
+    while told:
+        least = max(each.reach + each.named for each in told) - NEAR
+        meant = sorted((e for e in told if e.reach + e.named >= least), key=lambda each: -each.reach)
+        if found := list(islice(filter(_reads, meant), MOST)):
+            return found
+        told = [each for each in told if each.reach + each.named < least]
+    return []
+
+
+def _reads(told: _Told) -> bool:
+    text, span = told.source.content, Span(start=told.start, end=told.end)
+    said = text[told.start : told.end]
+    return told.setting or (
+        (is_statement(text, span) or announces_code(text, span))
+        and not leans_back(said)
+        and not is_debris(said)
+    )
 
 
 def _settings(source: SourceText, wanted: Mapping[str, float]) -> Iterator[_Told]:
@@ -59,7 +84,7 @@ def _settings(source: SourceText, wanted: Mapping[str, float]) -> Iterator[_Told
         reach = coverage(wanted, _with_related(each.says(source.content), wanted))
         if reach >= NEARLY_ALL:
             named = coverage(wanted, doings(each.term))
-            yield _Told(round(reach, 3), round(named, 3), source, *_described(source, each))
+            yield _Told(round(reach, 3), round(named, 3), source, *_described(source, each), setting=True)
 
 
 def _described(source: SourceText, setting: Default) -> tuple[int, int, str]:
@@ -70,26 +95,22 @@ def _described(source: SourceText, setting: Default) -> tuple[int, int, str]:
     return setting.start, setting.end, f"{setting.term}: {said}"
 
 
-def _said(source: SourceText, wanted: Mapping[str, float]) -> Iterator[_Told]:
+def _said(source: SourceText, wanted: Mapping[str, float], split: Split) -> Iterator[_Told]:
     """The sentences that speak of a default and of what is asked."""
     text = source.content
     title = stems_of(source.title)
-    for span in sentences(text) if "default" in text.casefold() else ():
+    for span in split(source) if "default" in text.casefold() else ():
         said = text[span.start : span.end]
         if "default" not in said.casefold():
             continue
         stems = stems_of(said)
-        if (
-            _DEFAULT not in stems
-            or not (is_statement(text, span) or announces_code(text, span))
-            or leans_back(said)
-            or is_debris(said)
-        ):
+        if _DEFAULT not in stems:
             continue
         own = _with_related(stems, wanted)
         reach = coverage(wanted, own | title)
         if reach >= NEARLY_ALL and not own.isdisjoint(wanted):
-            yield _Told(round(reach, 3), round(coverage(wanted, own), 3), source, span.start, span.end, "")
+            named = round(coverage(wanted, own), 3)
+            yield _Told(round(reach, 3), named, source, span.start, span.end, "", setting=False)
 
 
 def _with_related(stems: AbstractSet[str], wanted: Mapping[str, float]) -> set[str]:

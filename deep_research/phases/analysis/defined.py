@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from deep_research.evidence.catalogue import entry_of
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.defining import kind_asked
 from deep_research.evidence.expecting import defined, definition, of_a_person, wanted
 from deep_research.evidence.fragments import is_statement
-from deep_research.evidence.passages import sentences
 from deep_research.evidence.question import compared
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.records import cards
-from deep_research.evidence.text import denies
+from deep_research.evidence.text import StemFinder, denies
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
 from deep_research.phases.analysis.spans import MAX_CHARS, finding_at, whole_of
+from deep_research.phases.analysis.splitting import Split
 from deep_research.state import Span
 
 SAID = 0.95  # relevance of the sentence that says what a thing is
@@ -36,7 +37,7 @@ _MEANS_SOMEBODY = re.compile(r"\b(?:he|she|him|her|his)\b", re.IGNORECASE)
 _IS_ONE = r"(?: \([^()]{1,40}\))?,? (?:is|are|was|were) (?:an?|the|one of)\b"
 
 
-def says_what(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
+def says_what(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
     """The findings, the nearest first; none where a question asks something else. How things of a kind work is told after
     what they are."""
     kind = kind_asked(handoff.original_query)
@@ -44,7 +45,11 @@ def says_what(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
     if not thing or wanted(handoff.original_query):
         return []
     person = of_a_person(handoff.original_query)
-    said = (each for each in _sentences(handoff, thing, person=person) if not (kind and each[0][0]))
+    said = [each for each in _sentences(handoff, thing, split, person=person) if not (kind and each[0][0])]
+    if not said and not person and " in " in thing:
+        said = list(_sentences(_of(handoff, thing), thing.partition(" in ")[0], split, person=False))
+    if not person and not kind:
+        said += _entries(handoff, thing)
     told = sorted(said, key=lambda each: each[0])[:MOST]
     found = [
         finding_at(handoff, source, span.start, span.end, SAID - LESS * place)
@@ -53,22 +58,30 @@ def says_what(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
     about = [s for s in handoff.sources if stems_of(thing) <= stems_of(s.title)]
     for source in about if person else ():
         found += _card(handoff, source)
-        found += _fame(handoff, source, thing)
+        found += _fame(handoff, source, thing, split)
     return found
 
 
-def introduced(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
+def _of(handoff: AnalyzerInput, thing: str) -> AnalyzerInput:
+    """With the sources alone that speak of where the thing is: of Flask, for "g in Flask"."""
+    where = stems_of(thing.partition(" in ")[2])
+    finder = StemFinder(where)
+    sources = tuple(s for s in handoff.sources if where <= stems_of(s.title) | finder(s.content))
+    return handoff.model_copy(update={"sources": sources})
+
+
+def introduced(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
     """What says what each of two things is that are compared, where a source is about it."""
     found: list[AnalyzedFinding] = []
     for side in compared(handoff.original_query):
-        told = [each for each in _sentences(handoff, side, person=False) if not each[0][1]]
+        told = [each for each in _sentences(handoff, side, split, person=False) if not each[0][1]]
         for _, source, span in sorted(told, key=lambda each: each[0])[:1]:
             found.append(finding_at(handoff, source, span.start, span.end, INTRODUCED))
     return found
 
 
 def _sentences(
-    handoff: AnalyzerInput, thing: str, *, person: bool
+    handoff: AnalyzerInput, thing: str, split: Split, *, person: bool
 ) -> Iterator[tuple[tuple[bool, bool, int], SourceText, Span]]:
     """For each source its first sentence that says what the thing is, with how far behind others it stands."""
     pattern = definition(thing)
@@ -77,18 +90,35 @@ def _sentences(
     word = thing.split()[0].casefold().removesuffix("s")
     for rank, source in enumerate(handoff.sources):
         text = source.content
-        told = sentences(text) if word in text.casefold() else []
+        told = split(source) if word in text.casefold() else []
         for place, span in enumerate(told):
             said = " ".join(text[span.start : span.end].split())
+            if word not in said.casefold():
+                continue
             if not (pattern.match(said) or (is_somebody and is_somebody.search(said) and not denies(said))):
                 continue
-            if not is_statement(text, span) or is_debris(said) or len(said) > MAX_CHARS:
+            reads = is_statement(text, span) or _opens_with_name(text, span, thing)
+            if not reads or is_debris(said) or len(said) > MAX_CHARS:
                 continue
             whole = whole_of(text, told, place)
             if whole is not None:
                 untitled = not stems_of(thing) <= stems_of(source.title)
                 yield (is_one.search(said) is None, untitled, rank), source, whole
                 break
+
+
+def _entries(handoff: AnalyzerInput, thing: str) -> Iterator[tuple[tuple[bool, bool, int], SourceText, Span]]:
+    """For each source what it tells under the thing's own name."""
+    name, _, where = thing.partition(" in ")
+    for rank, source in enumerate(_of(handoff, thing).sources if where else handoff.sources):
+        if entry := entry_of(source.content, name):
+            yield (False, False, rank), source, Span(start=entry.start, end=entry.end)
+
+
+def _opens_with_name(text: str, span: Span, thing: str) -> bool:
+    """Whether a sentence opens a paragraph with a name in small letters, such as one that programs have: it is whole."""
+    opens = thing[0].islower() and text.startswith(thing, span.start) and text.endswith("\n\n", 0, span.start)
+    return opens and text[span.end - 1] == "."
 
 
 def _card(handoff: AnalyzerInput, source: SourceText) -> Iterator[AnalyzedFinding]:
@@ -98,11 +128,11 @@ def _card(handoff: AnalyzerInput, source: SourceText) -> Iterator[AnalyzedFindin
             return
 
 
-def _fame(handoff: AnalyzerInput, source: SourceText, thing: str) -> Iterator[AnalyzedFinding]:
+def _fame(handoff: AnalyzerInput, source: SourceText, thing: str, split: Split) -> Iterator[AnalyzedFinding]:
     """What a source about somebody says that he or she is known for."""
     text = source.content
     names = stems_of(thing)
-    for span in sentences(text):
+    for span in split(source):
         said = text[span.start : span.end]
         named = _MEANS_SOMEBODY.search(said) is not None or bool(names & stems_of(said))
         if named and _FAME.search(said) and is_statement(text, span) and not is_debris(said):

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from deep_research.evidence.agreement import filled
+from deep_research.evidence.called import fractions
 from deep_research.evidence.dates import date_of
 from deep_research.evidence.debris import is_beside, is_debris
 from deep_research.evidence.defining import describes, explains_kind, kind_asked, term_of
@@ -42,13 +43,11 @@ from deep_research.evidence.text import (
     asked_words,
     content_words,
     coverage,
-    fractions,
     question_terms,
 )
 from deep_research.phases.analysis.aspects import Aspect, Batch, aspects_of, decades, said_above, times
 from deep_research.phases.analysis.broad import broad_findings
-from deep_research.phases.analysis.collected import collected
-from deep_research.phases.analysis.columns import beside, columns, rows_of_kind
+from deep_research.phases.analysis.columns import beside, columns
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedQuote,
@@ -61,7 +60,8 @@ from deep_research.phases.analysis.handoff import (
 from deep_research.phases.analysis.outdone import Said, is_narrow, outdone, term_in, wants_a_value
 from deep_research.phases.analysis.overview import overview_findings
 from deep_research.phases.analysis.relevance import promise, relevance
-from deep_research.phases.analysis.straight import straight, with_others
+from deep_research.phases.analysis.splitting import Split
+from deep_research.phases.analysis.straight import item_by_item, straight, with_others
 from deep_research.phases.analysis.survey import survey
 from deep_research.phases.analysis.tabled import looked_up, with_rows
 from deep_research.state import ConfidenceLevel
@@ -142,12 +142,12 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
         )
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
     batch = Batch(handoff, found, titles, times(question, rarity), phrases(handoff.original_query))
-    what = straight(handoff)
+    what = straight(handoff, split := Split())
     drawn = (f for aspect in aspects for f in _answers(aspect, times(aspect.weights, rarity), batch))
-    findings = _spread(with_others(handoff, what, drawn))
+    findings = _spread(with_others(handoff, what, drawn, split))
     if told := columns(handoff):
         findings = beside(told, findings)
-    elif told := rows_of_kind(handoff) or collected(handoff, found):
+    elif told := item_by_item(handoff, found):
         findings = told
     else:
         told = looked_up(handoff)

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from deep_research.evidence.called import doings, identifiers, parts_of
 from deep_research.evidence.dates import YEAR
+from deep_research.evidence.listing import ENTERED, things
 from deep_research.evidence.question import COMPARING, is_own, spelled
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.relations import IN_OTHER_WORDS, related
 from deep_research.evidence.tables import CHANGING, asks_over_time
-from deep_research.evidence.text import (
-    ASKING_WEIGHT,
-    content_words,
-    coverage,
-    doings,
-    identifiers,
-    question_terms,
-    rarity,
-    stem,
-)
+from deep_research.evidence.text import ASKING_WEIGHT, content_words, coverage, question_terms, rarity, stem
 from deep_research.evidence.trails import Trails
+from deep_research.evidence.versions import CHANGED, changes
 from deep_research.phases.analysis.handoff import AnalyzedGap, SourceText, SurveyInput
 from deep_research.state import Finding, SubQuery
 
@@ -37,7 +31,7 @@ APART = "No single source answers the whole of it: "
 def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:
     """Parts that no finding answers; else words of the question that no finding has; else what is asked of a name and
     was not found where that name leads; else that all of it was found, but in sources that nothing ties together."""
-    said = _said(handoff.findings, handoff.sources)
+    said = _said(handoff)
     rare = _Asked(handoff.sources)
     unmet = [
         part
@@ -68,7 +62,7 @@ def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:
 def _told_by_one(handoff: SurveyInput, weights: Mapping[str, float], asking: AbstractSet[str]) -> bool:
     """Whether what was found in one source says all that is asked."""
     together: dict[str, set[str]] = {}
-    for finding, stems in zip(handoff.findings, _said(handoff.findings, handoff.sources), strict=True):
+    for finding, stems in zip(handoff.findings, _said(handoff), strict=True):
         if len(finding.source_ids) == 1:
             together.setdefault(finding.source_ids[0], set()).update(stems)
     wanted = {term: weight for term, weight in weights.items() if term not in asking}
@@ -85,16 +79,21 @@ def _parts(handoff: SurveyInput) -> list[SubQuery]:
     ]
 
 
-def _said(findings: Iterable[Finding], sources: Sequence[SourceText]) -> list[set[str]]:
+def _said(handoff: SurveyInput) -> list[set[str]]:
     """The stems of each finding, with the titles of its sources: what the title says need not be said again. A year
-    tells of its decade."""
-    titles = {source.id: stems_of(source.title) for source in sources}
-    return [
+    tells of its decade, and a secret key of ``secret_key``."""
+    titles = {source.id: stems_of(source.title) for source in handoff.sources}
+    said = [
         (_with_decades(stems_of(finding.content)) | _otherwise(finding)).union(
             *(titles.get(i, set()) for i in finding.source_ids)
         )
-        for finding in findings
+        for finding in handoff.findings
     ]
+    wanted = things(handoff.original_query)
+    for own, finding in zip(said, handoff.findings, strict=True):
+        own |= wanted.kind if wanted and finding.category == ENTERED else frozenset()
+    called = {stem(name): parts_of(name) for name in identifiers(handoff.original_query)}
+    return [own.union(name for name, parts in called.items() if parts <= own) for own in said]
 
 
 def _otherwise(finding: Finding) -> set[str]:
@@ -118,7 +117,7 @@ class _Asked:
         self._holding = Counter(term for text in texts for term in text)
 
     def __call__(self, query: str) -> Mapping[str, float]:
-        compares = {stem(word) for word in COMPARING} | (CHANGING if asks_over_time(query) else frozenset())
+        compares = {stem(word) for word in COMPARING} | _changing(query)
         return {
             term: weight * rarity(self._total, self._holding[term])
             for term, weight in question_terms(query).items()
@@ -140,10 +139,18 @@ def _gap(query: str, priority: int, said: Sequence[set[str]]) -> AnalyzedGap:
     return AnalyzedGap(description=f"{PREFIX}{query}{end} {NOTHING}{_either(missing)}.", priority=priority)
 
 
-def _asking(query: str) -> set[str]:
+def _asking(query: str) -> frozenset[str]:
     """The stems that only ask: nothing was looked for by them."""
-    changing = set(CHANGING) if asks_over_time(query) else set[str]()
-    return changing.union(term for term, weight in question_terms(query).items() if weight <= ASKING_WEIGHT)
+    return _changing(query).union(
+        term for term, weight in question_terms(query).items() if weight <= ASKING_WEIGHT
+    )
+
+
+def _changing(query: str) -> frozenset[str]:
+    """The stems that ask for a change, which is told without them."""
+    if changes(query) is not None:
+        return CHANGED
+    return CHANGING if asks_over_time(query) else frozenset()
 
 
 def _either(words: Sequence[str]) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from deep_research.evidence.called import doings, identifiers
 from deep_research.evidence.defining import describes
 from deep_research.evidence.expecting import YES_OR_NO, expected_answer
 from deep_research.evidence.pairs import closeness
 from deep_research.evidence.question import action, affirmed, singles
 from deep_research.evidence.ranking import Passage, bm25, stems_of
-from deep_research.evidence.text import coverage, denies, doings, identifiers, stem
+from deep_research.evidence.text import coverage, denies, stem
 from deep_research.phases.analysis.aspects import Aspect, Batch, decades
 
 UNCALLED = 0.15  # of relevance, for saying nothing of what the question calls as programs do

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from deep_research.evidence.chains import LED, chain
+from deep_research.evidence.conditions import case_asked
 from deep_research.evidence.entries import Item, asked
 from deep_research.evidence.names import key, runs
 from deep_research.evidence.question import is_survey, question_names
@@ -59,7 +60,7 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
     led = chained(
         handoff.original_query,
         question,
-        () if broad else chain(question, items, trails.scores),
+        () if broad or case_asked(handoff.original_query) else chain(question, items, trails.scores),
         {source.id: source for source in handoff.sources},
         others,
         next((s.id for s in handoff.sub_queries if s.index == 0), ""),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from deep_research.evidence.listing import listed
 from deep_research.evidence.question import (
     QuestionKind,
     is_broad,
@@ -14,6 +15,7 @@ from deep_research.evidence.question import (
     spelled,
     subject,
 )
+from deep_research.evidence.relations import related_words
 from deep_research.evidence.text import content_words, is_name_like, stem, variants
 from deep_research.phases.base import off_loop
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
@@ -24,6 +26,7 @@ PART = "A part of the question."
 KEY_WORDS = "The question's key words."
 NAME = "What the question asks of one of its names."
 FORM = 4  # letters that the forms of one word have in common
+MOST_RELATED = 3  # other words for what is asked of things that are to be listed
 SIDE = "A side of the subject."
 SIDES = ("introduction and overview", "history and first use", "kinds and examples", "how it works")
 
@@ -93,7 +96,19 @@ def _keywords(question: str) -> str:
     chosen = list(dict.fromkeys(content_words(question)))
     named = [w for w in chosen if is_name_like(w)]
     others = [other for w in chosen if w not in named for other in _otherwise(w)]
-    return " ".join(dict.fromkeys([*named, *others]))
+    return " ".join(dict.fromkeys([*named, *others, *_of_the_relation(question)]))
+
+
+def _of_the_relation(question: str) -> list[str]:
+    """Other words for what is asked of all things of a kind: one text says that somebody built it, another that he was
+    its engineer, and a list wants both."""
+    wanted = listed(question)
+    if wanted is None or not wanted.names:
+        return []
+    forms = (word for term in sorted(wanted.said) for word in related_words(term))
+    return [other for word in forms if stem(word) not in wanted.said for other in _otherwise(word)][
+        :MOST_RELATED
+    ]
 
 
 def _otherwise(word: str) -> list[str]:

@@ -80,6 +80,8 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     told, withdrawn = _sound(left or every, handoff.sources)
     if told is not withdrawn:
         told = _near(handoff, told)
+    if tables and not left and told is not withdrawn:
+        told, tables = [], tables[1:]  # they say it all, and need no heading besides
     titles = {source.id: source.title for source in handoff.sources}
     lines, items = one_by_one(told, titles)
     if items:
@@ -105,9 +107,8 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     blocks = [f"# {escaped(_shortened(handoff.original_query, MAX_TITLE))}"]
     if notice:
         blocks.append(f"*{notice}*")
-    if told and withdrawn is told:
-        blocks.append(f"*{ALL_WITHDRAWN}*")
     blocks += [
+        *([f"*{ALL_WITHDRAWN}*"] if told and withdrawn is told else []),
         "## Summary",
         *missing(handoff, [*told, *shown]),
         *no_total(handoff, rows),
@@ -118,9 +119,8 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     ]
     if withdrawn and withdrawn is not told:
         blocks += [f"## {WITHDRAWN}", *paragraphs(within(max(0, handoff.words // 4), withdrawn))]
-    debris = sum(map(says_nothing, handoff.findings))
-    blocks += _limits(handoff, left_out=len(told) - len(kept), debris=debris)
-    return "\n\n".join(blocks)
+    beside_it = {"left_out": len(told) - len(kept), "debris": sum(map(says_nothing, handoff.findings))}
+    return "\n\n".join([*blocks, *_limits(handoff, **beside_it)])
 
 
 def _sound(told: list[Statement], sources: Sequence[Source]) -> tuple[list[Statement], list[Statement]]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from deep_research.evidence.dates import opens_with_date
-from deep_research.evidence.listing import COLLECTED
+from deep_research.evidence.listing import COLLECTED, ENTERED
 from deep_research.evidence.names import key
 from deep_research.phases.synthesis.statements import Statement
 from deep_research.report.render import escaped
@@ -17,7 +17,7 @@ _NAME = re.compile(r"(?!(?:The|An?)\b)[^\W\d_a-z][\w'’-]*(?: (?:of |the |de |l
 
 def one_by_one(told: Sequence[Statement], titles: Mapping[str, str]) -> tuple[list[str], list[Statement]]:
     """The lines, each after its source's title where it does not name what that is of, and the statements in them."""
-    items = [statement for statement in told if statement.finding.category == COLLECTED]
+    items = [statement for statement in told if statement.finding.category in (COLLECTED, ENTERED)]
     lines = [f"- {_named(item, titles)}{item.text} [{', '.join(dict.fromkeys(item.ids))}]" for item in items]
     return (["\n".join(lines)] if lines else []), items
 
@@ -26,6 +26,11 @@ def _named(item: Statement, titles: Mapping[str, str]) -> str:
     title = titles.get(item.source, "")
     name = _NAME.search(title)
     said = f" {key(item.finding.content)} "
-    if not title or opens_with_date(item.finding.content) or (name and f" {key(name.group())} " in said):
+    if (
+        not title
+        or item.finding.category == ENTERED
+        or opens_with_date(item.finding.content)
+        or (name and f" {key(name.group())} " in said)
+    ):
         return ""
     return f"*{escaped(title)}*: "

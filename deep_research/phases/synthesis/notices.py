@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from deep_research.evidence.conditions import case_asked
 from deep_research.evidence.expecting import YES_OR_NO, asks_for_kind, expected_answer, fits, wanted
 from deep_research.evidence.question import affirmed, singles
 from deep_research.phases.synthesis.handoff import SynthesizerInput
@@ -15,6 +16,9 @@ def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     kind, expected = wanted(handoff.original_query), expected_answer(handoff.original_query)
     if expected is YES_OR_NO and told and not any(_decides(handoff.original_query, s) for s in told):
         return ["*No source says yes or no outright. What comes nearest:*"]
+    case = case_asked(handoff.original_query)
+    if case and told and not any(case.is_told(s.finding.content) for s in told):
+        return ["*No source says outright what happens then. What comes nearest:*"]
     if not told or any(fits(expected, statement.finding.content) for statement in told):
         return []
     if kind:

@@ -1,0 +1,330 @@
+"""What one source lists of a kind is told entry by entry; so is what it says of a name, a version or a case."""
+
+import time
+
+import pytest
+
+from deep_research.evidence.catalogue import catalogues, entry_of
+from deep_research.evidence.conditions import case_asked
+from deep_research.evidence.expecting import defined, expected_answer, fits, wanted
+from deep_research.evidence.leaning import leans_back
+from deep_research.evidence.listing import ENTERED, things
+from deep_research.evidence.question import affirmed, is_own
+from deep_research.evidence.text import StemFinder, content_words, stem, words
+from deep_research.evidence.versions import changes, changes_in, said_of, version
+from deep_research.phases.analysis.handoff import SourceText
+from deep_research.phases.analysis.splitting import Split
+from deep_research.phases.planning.extractive import plan
+from deep_research.phases.planning.handoff import PlannerInput
+from deep_research.state import DeepResearchPhase
+
+SIGNALS = """# The Orrel handbook
+
+## Introduction
+
+Orrel is a program for lamps.
+
+## Signals
+
+Signals come from the lamps themselves.
+
+lamp_lit
+
+- This signal is sent when a lamp was lit. It has the lamp with it.
+
+Default: None
+
+lamp_out
+
+- This signal is sent when a lamp went out, or when its oil is low.
+
+Changed in version 2.0.
+
+The cookie of the lamp is no longer sent.
+
+oil_low
+
+- This signal is sent every hour. A cookie is set by it.
+
+g
+
+- A place to store things while a lamp burns. It is new for each lamp.
+"""
+SETTINGS = """# Settings
+
+## Builtin values
+
+LAMP_KEY
+
+- A key for signing. It should be long. If not set, no lamp can be lit.
+
+MAX_OIL
+
+- The most oil that is burned. If this limit is exceeded, the lamp goes out.
+
+DOOR
+
+- Whether the door is shut.
+"""
+NEWS = """# Orrel changes
+
+## Version 1.2
+
+- Lamps turn.
+
+## 1.1 (10 June 2020)
+
+- Lamps are lit by gas.
+
+### Fixed
+
+- The door shuts again.
+
+## 1.0 (2019-11-02)
+
+- The first lamp.
+"""
+ABOUT = """# About Orrel
+
+Orrel 1.0 burns oil in a pan. Orrel 1.1 burns gas from a pipe. The pan holds 1.1 litres and weighs 1.0 pounds.
+"""
+
+
+def contents(found):
+    return [finding.content for finding in found]
+
+
+def test_a_list_of_terms_under_the_heading_of_their_kind_is_told_entry_by_entry(analyzed):
+    found = analyzed("Which signals does Orrel send?", ("The Orrel handbook", SIGNALS))
+    assert contents(found) == [
+        "lamp_lit: This signal is sent when a lamp was lit.",
+        "lamp_out: This signal is sent when a lamp went out, or when its oil is low.",
+        "oil_low: This signal is sent every hour.",
+    ]
+    assert {finding.category for finding in found} == {ENTERED}
+    assert found[0].quotes[0].quote.startswith("lamp_lit\n\n- This signal")
+
+
+def test_only_the_entries_are_told_that_speak_of_what_is_asked_and_notes_on_versions_speak_of_nothing(
+    analyzed,
+):
+    text = SIGNALS.replace("when a lamp was lit.", "with a cookie.")
+    found = analyzed("Which signals does Orrel have for cookies?", ("The Orrel handbook", text))
+    assert [said.partition(":")[0] for said in contents(found)] == ["lamp_lit", "oil_low"]
+
+
+def test_a_list_of_something_else_is_not_told(analyzed):
+    for question in ("Which keepers does Orrel send?", "Which signals does Penryn send?"):
+        found = analyzed(question, ("The Orrel handbook", SIGNALS))
+        assert ENTERED not in {finding.category for finding in found}
+
+
+def test_what_is_asked_of_things_that_only_are_there_says_nothing_of_them():
+    assert things("Which lamps are there?").said == frozenset()
+    assert things("Which lamps are not there?") is None
+
+
+def test_a_name_of_one_letter_is_what_its_entry_says(analyzed):
+    assert defined("What is g?") == "g"
+    assert content_words("What is g in Orrel?") == ["g", "Orrel"]
+    for question in ("What is g?", "What is g in Orrel?"):
+        (best, *_) = contents(analyzed(question, ("The Orrel handbook", SIGNALS)))
+        assert best == "g: A place to store things while a lamp burns. It is new for each lamp."
+
+
+def test_what_is_said_of_a_name_elsewhere_is_not_told_of_it_here(analyzed):
+    assert not any(
+        "place to store" in c for c in contents(analyzed("What is g in Penryn?", ("Orrel", SIGNALS)))
+    )
+
+
+def test_a_sentence_that_opens_a_paragraph_with_a_name_in_small_letters_is_whole(analyzed):
+    text = "# Lamps\n\nThe lamp keeps things.\n\ng is a place that is new for each lamp. It is empty.\n"
+    (best, *_) = contents(analyzed("What is g?", ("Lamps", text)))
+    assert best == "g is a place that is new for each lamp. It is empty."
+
+
+def test_what_changed_is_told_of_both_versions_and_by_the_sections_of_the_later(analyzed):
+    texts = (("About Orrel", ABOUT), ("Orrel changes", NEWS))
+    for question in (
+        "What changed between Orrel 1.0 and Orrel 1.1?",
+        "What are the differences between Orrel 1.0 and 1.1?",
+        "What changed from Orrel 1.0 to 1.1?",
+    ):
+        assert contents(analyzed(question, *texts)) == [
+            "Orrel 1.0 burns oil in a pan.",
+            "Orrel 1.1 burns gas from a pipe.",
+            "1.1 (10 June 2020): Lamps are lit by gas.",
+            "1.1 (10 June 2020): The door shuts again.",
+        ]
+
+
+def test_what_is_new_in_a_version_or_since_one_is_told_by_its_sections(analyzed):
+    assert contents(analyzed("What is new in Orrel 1.2?", ("Orrel changes", NEWS))) == [
+        "Version 1.2: Lamps turn."
+    ]
+    since = contents(analyzed("What has changed in Orrel since 1.1?", ("Orrel changes", NEWS)))
+    assert since == ["Version 1.2: Lamps turn."]
+
+
+def test_the_number_of_a_chapter_is_no_version():
+    asked = changes("What is new in Orrel 1.1?")
+    assert not list(changes_in("# Book\n\n## 1.1 Introduction\n\n- Lamps.\n", asked))
+    assert not list(said_of("The pan holds 1.1 litres.", asked))
+    assert version("1.0") == version("1.0.0") < version("1.0.1") < version("1.10")
+
+
+@pytest.mark.parametrize(
+    "question", ["What is Orrel 1.1?", "How long is 1.5 metres?", "What changed in 1994?"]
+)
+def test_other_questions_want_no_changes(question):
+    assert changes(question) is None
+
+
+def test_what_happens_in_a_case_is_told_by_the_sentence_of_the_case_in_the_description_of_its_name(analyzed):
+    for question, said in (
+        ("What happens if LAMP_KEY is not set?", "LAMP_KEY: If not set, no lamp can be lit."),
+        ("What happens if LAMP_KEY is unset?", "LAMP_KEY: If not set, no lamp can be lit."),
+        ("What happens if MAX_OIL is exceeded?", "MAX_OIL: If this limit is exceeded, the lamp goes out."),
+    ):
+        (best, *_) = contents(analyzed(question, ("Settings", SETTINGS)))
+        assert best == said
+
+
+def test_what_has_to_be_so_tells_what_happens_if_it_is_not():
+    case = case_asked("What happens if LAMP_KEY is not set?")
+    assert case.is_told("In order to light lamps you have to set a lamp key.")
+    assert case.is_told("No lamp is lit unless a lamp key is given.")
+    assert not case.is_told("Nobody can read it unless they know the lamp key, so set it to something long.")
+    assert not case.is_told("You can set the lamp key.")
+    assert not case.is_told("You have to set the door.")
+    assert case_asked("What happened in 1904?") is None
+
+
+def test_a_report_says_that_no_source_tells_what_happens(draft_of):
+    report = draft_of("What happens if LAMP_KEY is not set?", [("The LAMP_KEY is set with care.", 0, 0.9)])
+    assert "*No source says outright what happens then." in report
+
+
+def test_when_somebody_should_do_something_asks_for_no_date():
+    assert wanted("When should I use a lamp?") == ""
+    assert wanted("When was the lamp lit?") == "date"
+    assert wanted("When should the lamp be lit?") == "date"
+
+
+def test_a_table_of_the_things_that_its_title_names_is_told_whole(analyzed):
+    rows = "Gun | by hand\nBell | by waves\nSiren | by steam\n"
+    texts = ("Fog signals of Orrel", f"# Fog signals of Orrel\n\nKind | How\n{rows}")
+    found = analyzed("What fog signals were there before the siren?", texts)
+    assert [f.quotes[0].quote for f in found] == rows.splitlines()
+    towers = ("Towers on the Orrel", f"# Towers on the Orrel\n\nTower | How\n{rows}")
+    assert len(analyzed("Which towers stood on the Orrel?", towers)) == 3
+
+
+def test_a_list_is_announced_before_its_entries_or_by_its_title(analyzed):
+    text = "# The Moles: a family\n\n## Then\n\nThree sons of Mole became engineers:\n\n"
+    text += "".join(
+        f"{name} Mole (18{n}1)\n\n- The eldest. Lit {n} lamps.\n\n"
+        for n, name in enumerate(("Ann", "Bob", "Tom"))
+    )
+    found = analyzed("Name the engineers of the Mole family.", ("The Moles: a family", text))
+    assert contents(found)[0] == "Ann Mole (1801): The eldest. Lit 0 lamps."
+    assert len(found) == 3
+    of_lamps = text.replace("became engineers", "became lamp engineers")
+    found = analyzed("Which lamps did the Moles build?", ("The Moles: a family", of_lamps))
+    assert ENTERED not in {finding.category for finding in found}
+
+
+def test_rows_of_a_decade_are_told_by_their_years(analyzed):
+    text = "# The board\n\nLight | Lit\nOrrel | 1787\nStoat | 1788\nPenryn | 1801\n"
+    found = analyzed("Which lights were first lit in the 1780s?", ("The board", text))
+    assert [f.quotes[0].quote for f in found] == ["Orrel | 1787", "Stoat | 1788"]
+
+
+def test_on_what_occasion_a_program_does_something_is_no_date():
+    assert wanted("When is open_door called?") == ""
+    assert fits(expected_answer("When is open_door called?"), "It is called when the lamp goes out.")
+    assert wanted("When is the fair?") == "date"
+
+
+def test_the_name_of_somebody_is_not_what_he_does():
+    (pattern,) = affirmed("Did Robert Louis Mole build lamps?")
+    assert pattern.search("Robert Louis Mole builds lamps.")
+    assert not pattern.search("Robert Louis Mole was born there.")
+
+
+def test_the_key_words_of_a_comparison_are_no_part_of_it_and_its_sides_are():
+    question = "What is the difference between a siren and a diaphone?"
+    assert is_own("difference siren diaphone", question)
+    assert not is_own("siren", question)
+
+
+def test_a_sentence_on_one_of_the_kind_before_leans_on_it():
+    assert leans_back("One that uses both is catadioptric.")
+    assert not leans_back("One lamp uses both.")
+
+
+def test_rows_that_stand_side_by_side_are_not_told_again(draft_of):
+    rows = [("Kind: Siren; Works: with a disc", 0, 0.7), ("Kind: Horn; Works: with a reed", 0, 0.7)]
+    report = draft_of("What is the difference between a siren and a horn?", rows)
+    assert report.count("with a disc") == 1
+    assert "| Works | with a disc | with a reed |" in report
+
+
+def test_a_source_is_split_once_in_an_analysis():
+    source = SourceText(id="src-0", title="Lamps", content="A lamp is lit. It burns.")
+    split = Split()
+    assert split(source) is split(source)
+    assert [source.content[s.start : s.end] for s in split(source)] == ["A lamp is lit.", "It burns."]
+
+
+def test_a_list_of_what_somebody_did_is_searched_by_the_other_words_for_it():
+    def searched(question):
+        handoff = PlannerInput(
+            research_id="deepres-000000000000",
+            iteration=1,
+            original_query=question,
+            current_phase=DeepResearchPhase.PLANNING,
+            max_sub_queries=5,
+        )
+        return " ".join(item.query for item in plan(handoff).sub_queries).split()
+
+    assert "engineer" in searched("Which lamps did the Moles build?")
+    assert "engineer" not in searched("Which lamps are built?")
+
+
+@pytest.mark.parametrize("text", ["Lamps, lamp's and re-lamp", "d'lamp o'lamps' 'lamp' LAMP_lamp lamp2 lämp"])
+def test_the_stems_of_a_text_are_found_as_its_words_have_them(text):
+    wanted = {"lamp", "lamp2", "lämp"}
+    assert StemFinder(wanted)(text) == {stem(word) for word in words(text)} & wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a.b" * 300_000,
+        "term\n\n- said.\n\n" * 60_000,
+        "## 1.1.1.1.1\n" * 80_000,
+        "## " + "1.1." * 250_000,
+        "Orrel 1.1 " * 100_000,
+        "g(" * 500_000,
+        "a" * 1_000_000,
+        "unless " + "a" * 1_000_000,
+        "Orrel'" * 150_000,
+        "unless " * 140_000,
+        "if not " * 140_000,
+    ],
+)
+def test_hostile_texts_take_no_long_time(text):
+    began = time.process_time()
+    list(catalogues(text))
+    entry_of(text, "g")
+    asked = changes("What changed between Orrel 1.0 and Orrel 1.1?")
+    list(changes_in(text, asked))
+    list(said_of(text, asked))
+    case_asked("What happens if LAMP_KEY is not set?").is_told(f"lamp key set {text}")
+    case_asked(f"What happens if {text}")
+    StemFinder(("orrel", "lamp"))(text)
+    changes(f"What changed {text}")
+    things(f"Which {text}")
+    assert time.process_time() - began < 10.0
