@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import TypeVar
 
 from deep_research.evidence.plain import unjoined
@@ -107,6 +107,7 @@ NAME_WEIGHT = 2.0  # of a name or number in a question, against 1 of another wor
 IDENTIFIER = re.compile(r"\b[a-z_]\w{2,}(?:\.\w+)+|\b[^\W\d]\w*\(\)|\b[^\W\d_]+(?:_\w+)+")
 DECADE = re.compile(r"\b(?:1\d|20)\d0s\b")  # what happened in one is told by its year
 _MAX_CACHED = 200_000
+_LONG = 20_000  # characters of a text
 
 
 _Said = TypeVar("_Said")
@@ -185,16 +186,17 @@ class StemFinder:
         rows = _openings()
         self._begin = {each for key in self._wanted for each in (beginning(key), *rows.get(key, ()))}
         self._letters = {each[:2] for each in self._begin}
-        openings = "|".join(map(re.escape, sorted(self._begin)))
-        # Of plain text only the words with such a beginning are taken out: most have none.
-        self._word = re.compile(rf"\b(?<!\w['’])(?:{openings})\w*(?:['’]\w+)*") if openings else None
 
     def __call__(self, text: str) -> set[str]:
-        if self._word is None:
-            return set()
-        if text.isascii():
+        if len(text) > _LONG and text.isascii() and self._begin:
             return {stem(word) for word in self._word.findall(text.lower())} & self._wanted
         return self._among(distinct_words(text))
+
+    @cached_property
+    def _word(self) -> re.Pattern[str]:
+        """The words with such a beginning, which most have not. Making it takes as long as looking through a short text."""
+        openings = "|".join(map(re.escape, sorted(self._begin)))
+        return re.compile(rf"\b(?<!\w['’])(?:{openings})\w*(?:['’]\w+)*")
 
     def among(self, filed: Mapping[str, Sequence[str]]) -> set[str]:
         """The same for the words of a text by their first two letters, see `filed_words`."""
