@@ -194,7 +194,7 @@ class StemFinder:
 
     @cached_property
     def _word(self) -> re.Pattern[str]:
-        """The words with such a beginning, which most have not. Making it takes as long as looking through a short text."""
+        """The words with such a beginning. Making it takes as long as looking through a short text."""
         openings = "|".join(map(re.escape, sorted(self._begin)))
         return re.compile(rf"\b(?<!\w['’])(?:{openings})\w*(?:['’]\w+)*")
 
