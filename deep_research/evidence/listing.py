@@ -48,24 +48,7 @@ _SILENT = frozenset(
 )
 # What says no more than that there are such things: "Which lamps does it provide?"
 THERE_ARE = frozenset(
-    map(
-        stem,
-        (
-            *(
-                "provide",
-                "offer",
-                "support",
-                "define",
-                "include",
-                "contain",
-                "exist",
-                "list",
-                "available",
-                "use",
-            ),
-            *("stand", "stood", "lie"),
-        ),
-    )
+    map(stem, words("provide offer support define include contain exist list available use stand stood lie"))
 )
 _AGAINST = frozenset(("against", "refused", "rejected"))
 _SMALL = frozenset(
