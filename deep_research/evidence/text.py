@@ -245,12 +245,7 @@ def _is_scrap(word: str) -> bool:
 
 def _asked_by_letter(every: Sequence[str]) -> str:
     """What a question is about that has a name like a scrap, as in "What is g?"; else empty."""
-    asks = [word.casefold() for word in every[:2]] in (
-        ["what", "is"],
-        ["what", "are"],
-        ["what", "was"],
-        ["what", "does"],
-    )
+    asks = " ".join(every[:2]).casefold() in ("what is", "what are", "what was", "what does")
     about = every[2] if asks and len(every) > 2 else ""
     return about if about.casefold() not in STOP_WORDS and _is_scrap(about) else ""
 

@@ -9,9 +9,8 @@ from contextlib import suppress
 
 import httptools
 
-MOST_BESIDE = (
-    65_536  # bytes that are no body: the head, with answers that only announce another; or between two pieces
-)
+# Bytes that are no body: the head, with answers that only announce another, or what stands between two pieces.
+MOST_BESIDE = 65_536
 _PIECE = 65_536  # bytes taken at a time
 _WITHOUT_BODY = (204, 304)
 _LINE = re.compile(rb"[\x20-\x7e]+")
