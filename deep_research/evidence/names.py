@@ -21,6 +21,7 @@ _POSSESSIVE = re.compile(r"['’]s\b")
 _OPENING_WORDS = frozenset(
     ("The", "A", "An", "This", "These", "Its", "His", "Her", "Their", "Our", "He", "She", "It")
 )
+_ARTICLES = frozenset(("the", "a", "an"))
 _BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
 _SMALL = r"(?:of|the|in|de|la|le|van|von|del|di|da|al|el|bin|ibn|and|for|on)"
 _CAPITAL = r"(?:[^\W\d_a-zà-ÿ][\w'’&-]*|[A-Z]\.)"
@@ -54,23 +55,30 @@ _SMALL_WORDS = STOP_WORDS | ASKING_WORDS | _DAYS_AND_MONTHS
 
 def key(name: str) -> str:
     """What a name is compared by; empty when it has no letter or digit."""
-    if "'" in name or "’" in name:
-        name = _POSSESSIVE.sub("", name)
-    if name.isascii():
-        lower = name.lower()
-        if lower.replace(" ", "").isalnum():  # most are, and need no pattern
-            return " ".join(lower.split())
-        return " ".join(_PLAIN_WORD.findall(lower))
-    return " ".join(_WORD.findall(folded(name)))
+    return " ".join(_words(name))
 
 
 def telling(name: str) -> bool:
     """Whether a key says which thing is meant: no date, no number, not only small words."""
-    if len(name) < 2 or name.count(" ") >= MAX_WORDS:
+    return _tell(name.split())
+
+
+def _words(name: str) -> list[str]:
+    if "'" in name or "’" in name:
+        name = _POSSESSIVE.sub("", name)
+    if name.isascii():
+        words = name.lower().split()
+        # Most have nothing else, and need no pattern.
+        return words if "".join(words).isalnum() else _PLAIN_WORD.findall(" ".join(words))
+    return _WORD.findall(folded(name))
+
+
+def _tell(words: list[str]) -> bool:
+    if len(words) > MAX_WORDS:
         return False
-    for word in name.split():  # noqa: SIM110 - asked of every document, and any() takes twice the time
+    for word in words:  # asked of every document, and any() takes twice the time
         if word not in _SMALL_WORDS and not word.isdigit():
-            return True
+            return len(word) > 1 or len(words) > 1
     return False
 
 
@@ -102,10 +110,11 @@ def borne(title: str, text: str) -> dict[str, float]:
 
 def _add(found: dict[str, float], name: str, strength: float) -> None:
     """Adds the key of a name, and the same without its article."""
-    if len(name) <= MAX_CHARS and telling(wanted := key(name)):
-        found.setdefault(wanted, strength)
-        if wanted.startswith(("the ", "a ", "an ")) and telling(bare := wanted.partition(" ")[2]):
-            found.setdefault(bare, strength - 0.1)
+    if len(name) > MAX_CHARS or not _tell(words := _words(name)):
+        return
+    found.setdefault(" ".join(words), strength)
+    if words[0] in _ARTICLES and _tell(words[1:]):
+        found.setdefault(" ".join(words[1:]), strength - 0.1)
 
 
 def _names_something(opening: str) -> bool:

@@ -10,15 +10,13 @@ from typing import NamedTuple
 from deep_research.sources.documents.frequencies import Statistics, frequencies
 from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.names import Reading
+from deep_research.sources.documents.pruning import Pruning
 from deep_research.sources.documents.terms import Cover, match_expression, path_words, stem
 from deep_research.state import Span
 
 PASSAGES_PER_HIT = 4
 SMALL_CORPUS = 200  # passages
 _NAME_WEIGHT = 0.1  # of a word in the path or the date, against 1 in the text
-_MANY = 8_000  # passages that further terms would add to those to be scored
-_PART_SHARE = 0.2  # of the weight of all terms, that the common ones may have to be looked for apart
-_MOST = 2.2  # times its inverse document frequency is what a term can add to BM25, with SQLite's k1 of 1.2
 _FIRST_LOOK = 4  # passages looked at for each document wanted, before more are asked for
 
 # The title counts twice. Smaller is better.
@@ -32,21 +30,13 @@ JOIN passages AS p ON p.id = best.id
 JOIN documents AS d ON d.id = p.document
 ORDER BY best.score, d.path, p.start
 """
-# The same for terms in two parts, when a passage without any of the first part cannot be among the best: those with
-# only the first part have their score from the first search, those with both from the second.
-_BEST_IN_PARTS = """
+# The same of the passages that match another expression too.
+_BEST_OF_SOME = """
 SELECT p.document, d.path, d.title, d.published, d.language, p.start, p.stop, p.heading, best.score
 FROM (
-    SELECT id, min(score) AS score FROM (
-        SELECT * FROM (
-            SELECT rowid AS id, bm25(words, 2.0, 1.0, 1.0, 1.0, 1.0) AS score FROM words WHERE words MATCH ?
-            ORDER BY score LIMIT ?
-        )
-        UNION ALL SELECT * FROM (
-            SELECT rowid AS id, bm25(words, 2.0, 1.0, 1.0, 1.0, 1.0) AS score FROM words WHERE words MATCH ?
-            ORDER BY score LIMIT ?
-        )
-    ) GROUP BY id ORDER BY score LIMIT ?
+    SELECT rowid AS id, bm25(words, 2.0, 1.0, 1.0, 1.0, 1.0) AS score FROM words
+    WHERE words MATCH ? AND +rowid IN (SELECT rowid FROM words WHERE words MATCH ?)
+    ORDER BY score LIMIT ?
 ) AS best
 JOIN passages AS p ON p.id = best.id
 JOIN documents AS d ON d.id = p.document
@@ -153,46 +143,36 @@ class _Look:
         if not terms:
             return []
         everything = match_expression(terms, self._languages)
-        telling, common, most = self._parts(terms)
-        if common:
-            first = match_expression(telling)
-            both = f"({first}) AND ({match_expression(common)})"
-            rows = self._matched(width, _BEST_IN_PARTS, first, both)
-            if len(rows) == width and -rows[-1].score > most:
-                return rows
+        if rows := self._of_candidates(everything, terms, width):
+            return rows
         return self._matched(width, _BEST, everything)
+
+    def _of_candidates(self, everything: str, terms: Sequence[str], width: int) -> list[_Found]:
+        """The best ``width`` passages, if they can be told without a score for each; else nothing."""
+        if self._languages:
+            return []
+        pruning = Pruning(self._own, terms)
+        candidates = pruning.candidates()
+        for _ in range(2):
+            if not candidates:
+                break
+            rows = self._matched(width, _BEST_OF_SOME, everything, candidates.expression)
+            if len(rows) < width:
+                break
+            last = -rows[-1].score
+            if last > candidates.most:
+                return rows
+            candidates = pruning.candidates(last)  # none that is as good is left out of these
+        return []
 
     def _matched(self, width: int, statement: str, *expressions: str) -> list[_Found]:
         """The best ``width`` rows. Those of the last expressions are remembered: a run looks at what its question
         matches, and then searches for it."""
         held, rows = self._matched_before.get(expressions, (0, []))
         if held < width:
-            values = [value for expression in expressions for value in (expression, width)]
-            if len(expressions) > 1:
-                values.append(width)
-            rows = [_Found._make(row) for row in self.connection.execute(statement, values)]
+            rows = [_Found._make(row) for row in self.connection.execute(statement, (*expressions, width))]
             self._matched_before[expressions] = width, rows
         return rows[:width]
-
-    def _parts(self, terms: Sequence[str]) -> tuple[list[str], list[str], float]:
-        """The terms that tell most, the common rest, and the most that this rest can add to a score. There is no
-        rest when leaving out the passages that have nothing else would save little."""
-        if self._languages or len(self._own.frequencies) < 2:
-            return list(terms), [], 0.0
-        weights, frequencies = self._own.weights(terms), self._own.frequencies
-        allowed = _PART_SHARE * _MOST / 2 * sum(weights[term] for term in terms)
-        common: set[str] = set()
-        most, saved = 0.0, 0
-        for term in sorted(weights, key=lambda term: -frequencies[term])[:-1]:
-            more = _MOST * weights[term] * terms.count(term)
-            if most + more > allowed:
-                break
-            common.add(term)
-            most += more
-            saved += frequencies[term]
-        if saved < _MANY:
-            return list(terms), [], 0.0
-        return [t for t in terms if t not in common], [t for t in terms if t in common], most
 
     def by_document(self, rows: Iterable[_Found]) -> list[list[_Found]]:
         documents: dict[int, list[_Found]] = {}

@@ -26,6 +26,8 @@ _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[^\W_]+")
 _UNSPACED_PART = re.compile(f"(?:[^\\W_]|[{unspaced.STAND_INS}])+")
 _ACCENTS = re.compile("[\u0300-\u036f]")
+_SIGNS = re.compile("[\xa0\xab\xbb\xb0\xb1\xb7\xd7\u2000-\u206f]")  # no letters or digits
+_LOWER = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 # Where a name is cut although no sign stands there: camelCase, report2024.
 _SEAM = re.compile(r"[a-z][A-Z0-9]|[A-Z][A-Z][a-z]|[0-9][A-Za-z]")
 _NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_A-Za-z0-9]+")
@@ -136,6 +138,7 @@ class Cover:
         self._sequences = {term: f" {' '.join(words)} " for term, words in parts.items() if len(words) > 1}
         # Stemming is slow, so only words that begin like a term are stemmed.
         self._beginnings = set(map(beginning, self._stems.values()))
+        self._first_two = {opening[:2] for opening in self._beginnings}
 
     def share(self, text: str, language: str = ENGLISH) -> float:
         """The share (0 to 1) of the weight of the terms that occur in ``text``."""
@@ -146,8 +149,9 @@ class Cover:
     def terms(self, text: str, language: str = ENGLISH) -> list[str]:
         """The terms that occur in ``text``."""
         present = _folded(text)
-        beginnings = self._beginnings
-        stems = {stem(word) for word in set(present) if word[:3] in beginnings or word[:2] in beginnings}
+        beginnings, first_two = self._beginnings, self._first_two
+        near = [word for word in set(present) if word[:2] in first_two]
+        stems = {stem(word) for word in near if word[:3] in beginnings or word[:2] in beginnings}
         sequence = f" {' '.join(present)} " if self._sequences else ""
         foreign = frozenset(stems_in(language, text)) if language != ENGLISH else frozenset()
 
@@ -188,9 +192,17 @@ def _marked_stems(language: str, text: str) -> list[str]:
 
 def _folded(text: str) -> list[str]:
     """The words of ``text`` in lower case and without accents, as the index has them before stemming."""
-    if text.isascii():
-        return _PART.findall(text.lower())
-    text = unjoined(text)
+    if not text.isascii():
+        text = unjoined(text)
+        # Most texts that are not in ASCII have nothing else than accents and dashes.
+        plain = _SIGNS.sub(" ", _ACCENTS.sub("", unicodedata.normalize("NFD", text)))
+        if not plain.isascii():
+            return _folded_letters(text)
+        text = plain
+    return text.translate(_LOWER).split()
+
+
+def _folded_letters(text: str) -> list[str]:
     text = _ACCENTS.sub("", unicodedata.normalize("NFD", unspaced.spaced(text)))
     part = _UNSPACED_PART if unspaced.HAS_STAND_IN.search(text) else _PART
     return part.findall(unicodedata.normalize("NFC", text).lower())

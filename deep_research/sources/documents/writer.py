@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,7 +27,7 @@ _INTO_DOCUMENTS = """INTO documents (
 _WORDS_OF_ROWS = """INSERT INTO words (rowid, title, heading, body)
 SELECT passage.id, title, heading, substr(text, start + 1, stop - start)
 FROM passages AS passage CROSS JOIN documents AS document ON document.id = passage.document
-WHERE passage.id >= ? AND passage.id < ? AND passage.id NOT IN (SELECT id FROM words_docsize WHERE id >= ?)"""
+WHERE passage.id >= ? AND passage.id < ? AND passage.id NOT IN (SELECT value FROM json_each(?))"""
 _SHORT = 8_000  # characters: `substr` counts them from the beginning, for each passage anew
 # Passages handed to SQLite at once. Each batch is a part of the index of words, to be merged with the others. While one
 # is written the next is looked at, which takes about three quarters of the time: so they grow, and nobody waits for long.
@@ -71,6 +72,7 @@ class IndexWriter:
         self._new: list[tuple[str | int | None, ...]] = []
         self._places: list[tuple[int, int, int, int, str]] = []
         self._words: list[tuple[int, str, str, str, str | None, str | None]] = []
+        self._characters_of_words = 0
         self._names: list[tuple[str, int, float]] = []
         self._path_words: list[tuple[int, str]] = []
         self._languages: Counter[str] = Counter()
@@ -91,7 +93,8 @@ class IndexWriter:
     def put(self, path: str, document: Document, *, size: int = 0, mtime_ns: int = 0) -> None:
         """Adds a document, in the place of one of the same path."""
         text, title, published = document.text, document.title, document.published
-        length = len(text) if text.isascii() else len(text.encode())
+        plain = text.isascii() and title.isascii()
+        length = len(text) if plain else len(text.encode())
         language = document.language or language_of(text)
         if language != ENGLISH and language not in STEMMED:
             language = ENGLISH  # FTS5 makes its stems, and leaves other words as they are
@@ -113,14 +116,13 @@ class IndexWriter:
             self.changed += replaced
             self.added += not replaced
         # Most texts have nothing for the last two columns, and need not be asked passage by passage.
-        usual = language == ENGLISH and not any(
-            unspaced.occur_in(said) or has_joiners(said) for said in (text, title)
-        )
+        usual = language == ENGLISH and (plain or not any(map(_is_unusual, (text, title))))
         by_rows = usual and len(text) <= _SHORT and "\0" not in text  # `substr` would end there
         for start, end, heading in parts:
             self._places.append((at, number, start, end, heading))
             if not by_rows:
                 body = text[start:end]
+                self._characters_of_words += len(body)
                 self._words.append(
                     (at, title, heading, body, None, None)
                     if usual
@@ -225,21 +227,27 @@ class IndexWriter:
         return why is None
 
     def _flush(self, *, apart: bool = False) -> None:
-        """Writes what waits, the words in the thread if ``apart``."""
-        if not self._path_words:
-            return
+        """Writes what waits. If ``apart``, the thread writes the words, and those that it cannot are left to wait."""
+        if self._path_words:
+            self._write_rows(apart=apart)
+        if self._words and (not apart or self._characters_of_words > _BATCH_CHARACTERS):
+            self.connection.executemany(
+                "INSERT INTO words (rowid, title, heading, body, stems, pairs) VALUES (?, ?, ?, ?, ?, ?)",
+                self._words,
+            )
+            self._words.clear()
+            self._characters_of_words = 0
+
+    def _write_rows(self, *, apart: bool) -> None:
         connection = self.connection
         connection.executemany(f"INSERT {_INTO_DOCUMENTS}", self._new)
         connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", self._places)
-        connection.executemany(
-            "INSERT INTO words (rowid, title, heading, body, stems, pairs) VALUES (?, ?, ?, ?, ?, ?)",
-            self._words,
-        )
         self._names.sort()
         connection.executemany("INSERT INTO names VALUES (?, ?, ?)", self._names)
         connection.executemany("INSERT INTO paths (rowid, words) VALUES (?, ?)", self._path_words)
-        if len(self._words) < len(self._places):
-            rest = self._unwritten, self._next_passage, self._unwritten
+        unusual = [row[0] for row in self._words if row[0] >= self._unwritten]
+        if len(unusual) < len(self._places):
+            rest = self._unwritten, self._next_passage, json.dumps(unusual)
             if apart and self._in_thread(connection, rest):
                 self._apart += len(self._places)
                 self._batch = min(_BATCH, self._batch * _GROWTH)
@@ -248,22 +256,23 @@ class IndexWriter:
         self._unwritten = self._next_passage
         self._path_words.clear()
         self._places.clear()
-        self._words.clear()
         self._names.clear()
         self._new.clear()
         self._characters = 0
 
-    def _in_thread(self, connection: sqlite3.Connection, rest: tuple[int, int, int]) -> bool:
+    def _in_thread(self, connection: sqlite3.Connection, rest: tuple[int, int, str]) -> bool:
         """Whether the thread took it: there is none to be had while the interpreter ends, or where threads are few."""
-        begun = Event()
+        begun, forbidden = Event(), Event()
 
         def write() -> None:
             begun.set()
-            connection.execute(_WORDS_OF_ROWS, rest)
+            if not forbidden.is_set():
+                connection.execute(_WORDS_OF_ROWS, rest)
 
         try:
             self._under_way = self._thread.submit(write)
         except RuntimeError:
+            forbidden.set()  # it may stand in the queue all the same
             return False
         # Else it would wait for the interpreter, which this thread does not give away for 5 ms while it computes.
         begun.wait(_HANDOVER)
@@ -275,6 +284,12 @@ def _passages(text: str) -> list[tuple[int, int, str]]:
     heading need not be given to."""
     if len(text) > TARGET or "#" in text:
         return [(part.start, part.end, part.heading) for part in passages(text)]
+    if text and not (text[0].isspace() or text[-1].isspace()):
+        return [(0, len(text), "")]
     body = text.strip()
     start = len(text) - len(text.lstrip())
     return [(start, start + len(body), "")] if body else []
+
+
+def _is_unusual(text: str) -> bool:
+    return unspaced.occur_in(text) or has_joiners(text)

@@ -206,9 +206,13 @@ class TestFinding:
         assert report.documents == 1
         assert paths(index, "walrus penguin") == ["a.md"]
 
-    @pytest.mark.parametrize("query", ["w1 w2 w40 w55", "w3 w1 w1 w58 w59", "w0 w1 w2 w3", "w2 w57 absent"])
-    def test_looking_for_common_words_apart_finds_the_same(
-        self, index: CorpusIndex, monkeypatch: pytest.MonkeyPatch, query: str
+    @pytest.mark.parametrize(
+        "query",
+        ["w1 w2 w40 w55", "w3 w1 w1 w58 w59", "w0 w1 w2 w3", "w2 w57 absent", "w7 W7 w8 w9 w11 w12 w13 w14"],
+    )
+    @pytest.mark.parametrize("few", [0, 30, 300])
+    def test_passages_that_cannot_be_among_the_best_are_left_out_unseen(
+        self, index: CorpusIndex, monkeypatch: pytest.MonkeyPatch, query: str, few: int
     ) -> None:
         chance = random.Random(5)
         words = [f"w{n}" for n in range(60)]
@@ -217,8 +221,8 @@ class TestFinding:
         index.add([(f"{n:03}.md", plain(text)) for n, text in enumerate(texts)])
 
         def found(many: int) -> list[tuple[str, object, float]]:
-            monkeypatch.setattr("deep_research.sources.documents.lookup._MANY", many)
-            monkeypatch.setattr("deep_research.sources.documents.lookup._PART_SHARE", 0.6)
+            monkeypatch.setattr("deep_research.sources.documents.pruning._MANY", many)
+            monkeypatch.setattr("deep_research.sources.documents.pruning._FEW", few)
             return [(hit.path, hit.passages, round(hit.score, 9)) for hit in index.search(query, 3)]
 
         assert found(0) == found(10**9)
