@@ -14,6 +14,7 @@ from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, WORD, folded
 
 MAX_WORDS = 7  # of a name
 MAX_CHARS = 90
+OPENING = 400  # characters of a text in which it says what it is called
 
 _PLAIN_WORD = re.compile(r"[a-z0-9]+")
 _WORD = re.compile(r"[^\W_]+")
@@ -98,7 +99,7 @@ def borne(title: str, text: str) -> dict[str, float]:
         subject = before.strip(" \"'“”#*")
         if subject != title and 1 < len(before) <= MAX_CHARS and _names_something(subject):
             _add(found, subject, 0.7)
-    head = text[:400]
+    head = text[:OPENING]
     for words in _CALLING:
         # Looked for without its space at first, which is in most places and makes the search slower.
         if words not in head or (at := head.find(f"{words} ")) < 0:

@@ -21,8 +21,9 @@ from deep_research.locks import lock_within
 
 READERS_VERSION = 9  # to be raised when the readers or the cutting of passages change
 
-# An edition begins anywhere, so that no state of a new file is taken for one of the file in whose place it was made.
-# With more memory than 1 MB for the words that are not yet written, FTS5 has less to merge.
+# The writer gives the values of a row in the order of the columns. An edition begins anywhere, so that no state of a new
+# file is taken for one of the file in whose place it was made. With more memory than 1 MB for the words that are not yet
+# written, FTS5 has less to merge.
 _SCHEMA = """
 CREATE TABLE documents (
     id INTEGER PRIMARY KEY,

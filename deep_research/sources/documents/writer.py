@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections import Counter
+from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import date
 from threading import Event
 
 from deep_research.evidence.language import ENGLISH, STEMMED, language_of
-from deep_research.evidence.names import borne
+from deep_research.evidence.names import OPENING, borne
 from deep_research.evidence.passages import TARGET, passages
 from deep_research.evidence.plain import has_joiners
 from deep_research.sources.documents import unspaced
+from deep_research.sources.documents.bulk import insert_all
 from deep_research.sources.documents.files import Skipped
 from deep_research.sources.documents.readers import Document
 from deep_research.sources.documents.terms import fields, path_words
 
-_INTO_DOCUMENTS = """INTO documents (
-    id, path, size, mtime_ns, title, published, snapshot_hash, text_bytes, first_passage, passages, why, language,
-    author, unread, pages, text
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_DOCUMENT = "INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # The words of texts that are short and in English, as most are: SQLite reads them from the rows it has been given. It is
 # one statement, which leaves the interpreter free from its beginning to its end.
 _WORDS_OF_ROWS = """INSERT INTO words (rowid, title, heading, body)
 SELECT passage.id, title, heading, substr(text, start + 1, stop - start)
 FROM passages AS passage CROSS JOIN documents AS document ON document.id = passage.document
 WHERE passage.id >= ? AND passage.id < ? AND passage.id NOT IN (SELECT value FROM json_each(?))"""
+_ONE_PART = "INSERT INTO words (words) VALUES ('optimize')"
 _SHORT = 8_000  # characters: `substr` counts them from the beginning, for each passage anew
 # Passages handed to SQLite at once. Each batch is a part of the index of words, to be merged with the others. While one
-# is written the next is looked at, which takes about three quarters of the time: so they grow, and nobody waits for long.
+# is written the next is looked at, which takes less time: so they grow, and nobody waits for long.
 _BATCH = 2_048
-_FIRST_BATCH = 384
-_GROWTH = 4 / 3
+_FIRST_BATCH = 600
+_GROWTH = 2
 _BATCH_CHARACTERS = 4_000_000
 _HANDOVER = 0.1  # seconds
+_UNNAMED = 10_000  # documents of which the names may wait until there is time for them
 # Parts of the index of words that FTS5 joins when it meets so many of one age. A new index is made into one part at its
 # end, so joining some before would be done twice.
 _PARTS = 4
@@ -45,7 +45,8 @@ _PARTS_OF_NEW = 0  # none
 class IndexWriter:
     """Changes the index inside one open transaction; ``finish`` before it is committed, ``close`` in any case.
 
-    Of many documents the words are written by a thread while the next documents are looked at.
+    Of many documents the words are written by a thread while the next documents are looked at. Their names are looked
+    for when there is nothing else to do but to wait for it.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -74,6 +75,7 @@ class IndexWriter:
         self._words: list[tuple[int, str, str, str, str | None, str | None]] = []
         self._characters_of_words = 0
         self._names: list[tuple[str, int, float]] = []
+        self._unnamed: deque[tuple[int, str, str]] = deque()  # number, title, opening of a document
         self._path_words: list[tuple[int, str]] = []
         self._languages: Counter[str] = Counter()
         self._characters = 0
@@ -83,6 +85,8 @@ class IndexWriter:
         """The connection, once the thread has done with it. Raises what went wrong there."""
         under_way, self._under_way = self._under_way, None
         if under_way:
+            while self._unnamed and not under_way.done():
+                self._name_one()
             under_way.result()
         return self._connection
 
@@ -132,8 +136,9 @@ class IndexWriter:
         if document.unread:
             self.partly.append(Skipped(path, document.unread))
         self._path_words.append((number, path_words(path, published)))
-        for name, surely in borne(title, text).items():
-            self._names.append((name, number, surely))
+        self._unnamed.append((number, title, text[:OPENING]))
+        if len(self._unnamed) > _UNNAMED:
+            self._name_one()
         self._languages[language] += 1
         self._characters += len(text)
         self._next_passage = at
@@ -152,13 +157,14 @@ class IndexWriter:
 
     def finish(self) -> tuple[int, int]:
         """Writes what is left. Returns the number of documents and passages that the index now holds."""
-        self._flush()
+        self._flush(apart=bool(self._apart))
+        self._write_words()
         if self._paths is not None:
             self._join(_PARTS)
-        if (
-            2 * self._apart > self._passages
-        ):  # most of the index is new, in parts: of one, questions take a sixth less
-            self.connection.execute("INSERT INTO words (words) VALUES ('optimize')")
+        # Most of the index is new, in parts: of one, questions take a sixth less.
+        if 2 * self._apart > self._passages and not self._in_thread(_ONE_PART):
+            self.connection.execute(_ONE_PART)
+        self._flush()
         documents = self._documents + self.added - self.removed
         self.connection.execute(
             "UPDATE totals SET documents = ?, passages = ?, edition = edition + 1",
@@ -186,7 +192,7 @@ class IndexWriter:
 
     def insert(self, row: tuple[str | int | None, ...]) -> bool:
         """Whether it was inserted; not so when there is one of the same path."""
-        done = self.connection.execute(f"INSERT OR IGNORE {_INTO_DOCUMENTS}", row)
+        done = self.connection.execute(_DOCUMENT, row)
         return done.rowcount == 1
 
     def remove(self, path: str) -> bool:
@@ -227,28 +233,27 @@ class IndexWriter:
         return why is None
 
     def _flush(self, *, apart: bool = False) -> None:
-        """Writes what waits. If ``apart``, the thread writes the words, and those that it cannot are left to wait."""
+        """Writes what waits. If ``apart``, the thread writes the words, and those that it cannot are left to wait, as
+        are the documents that have no names yet."""
         if self._path_words:
             self._write_rows(apart=apart)
-        if self._words and (not apart or self._characters_of_words > _BATCH_CHARACTERS):
-            self.connection.executemany(
-                "INSERT INTO words (rowid, title, heading, body, stems, pairs) VALUES (?, ?, ?, ?, ?, ?)",
-                self._words,
-            )
-            self._words.clear()
-            self._characters_of_words = 0
+        if not apart or self._characters_of_words > _BATCH_CHARACTERS:
+            self._write_words()
+        if not apart:
+            while self._unnamed:
+                self._name_one()
+            self._write_names()
 
     def _write_rows(self, *, apart: bool) -> None:
         connection = self.connection
-        connection.executemany(f"INSERT {_INTO_DOCUMENTS}", self._new)
-        connection.executemany("INSERT INTO passages VALUES (?, ?, ?, ?, ?)", self._places)
-        self._names.sort()
-        connection.executemany("INSERT INTO names VALUES (?, ?, ?)", self._names)
+        insert_all(connection, "documents", self._new)
+        insert_all(connection, "passages", self._places)
         connection.executemany("INSERT INTO paths (rowid, words) VALUES (?, ?)", self._path_words)
+        self._write_names()
         unusual = [row[0] for row in self._words if row[0] >= self._unwritten]
         if len(unusual) < len(self._places):
             rest = self._unwritten, self._next_passage, json.dumps(unusual)
-            if apart and self._in_thread(connection, rest):
+            if apart and self._in_thread(_WORDS_OF_ROWS, rest):
                 self._apart += len(self._places)
                 self._batch = min(_BATCH, self._batch * _GROWTH)
             else:
@@ -256,18 +261,37 @@ class IndexWriter:
         self._unwritten = self._next_passage
         self._path_words.clear()
         self._places.clear()
-        self._names.clear()
         self._new.clear()
         self._characters = 0
 
-    def _in_thread(self, connection: sqlite3.Connection, rest: tuple[int, int, str]) -> bool:
+    def _write_words(self) -> None:
+        if self._words:
+            self.connection.executemany(
+                "INSERT INTO words (rowid, title, heading, body, stems, pairs) VALUES (?, ?, ?, ?, ?, ?)",
+                self._words,
+            )
+            self._words.clear()
+            self._characters_of_words = 0
+
+    def _write_names(self) -> None:
+        self._names.sort()
+        insert_all(self.connection, "names", self._names)
+        self._names.clear()
+
+    def _name_one(self) -> None:
+        number, title, opening = self._unnamed.popleft()
+        for name, surely in borne(title, opening).items():
+            self._names.append((name, number, surely))
+
+    def _in_thread(self, statement: str, values: tuple[int | str, ...] = ()) -> bool:
         """Whether the thread took it: there is none to be had while the interpreter ends, or where threads are few."""
+        connection = self.connection
         begun, forbidden = Event(), Event()
 
         def write() -> None:
             begun.set()
             if not forbidden.is_set():
-                connection.execute(_WORDS_OF_ROWS, rest)
+                connection.execute(statement, values)
 
         try:
             self._under_way = self._thread.submit(write)
