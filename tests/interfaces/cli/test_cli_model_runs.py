@@ -86,7 +86,7 @@ def test_the_second_model_is_asked_when_the_first_cannot(
 ) -> None:
     with ModelServer(answer, faults=[Fault("529", times=None)], models=["first"]) as busy:
         first = f"openai-compatible:first@{busy.base_url}/v1"
-        options = ("--set", "operation_timeout=5", "--json")
+        options = ("--set", "operation_timeout=2", "--json")
         done = plain(
             "run", QUESTION, "--corpus", corpus, "--model", first, "--model", name_of(server), *options
         )

@@ -86,7 +86,7 @@ def test_the_cap_that_was_reached_is_the_one_to_raise(plain: Cli, server: ModelS
 def test_a_completed_run_says_what_its_models_took(plain: Cli, server: ModelServer) -> None:
     server.faults = [Fault("500", times=None)]
     model = f"openai-compatible:m@{server.base_url}/v1"
-    outage = ("--set", "on_outage=extractive", "--set", "reflection=never")
+    outage = ("--set", "on_outage=extractive", "--set", "reflection=never", "--set", "operation_timeout=1")
     done = plain("run", "Who built the Bell Rock?", "--sample", "--model", model, *outage)
     assert done.code == 0
     assert " requests to models, at most " in done.err.splitlines()[-1]
