@@ -302,17 +302,17 @@ def test_the_stems_of_a_text_are_found_as_its_words_have_them(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "a.b" * 300_000,
-        "term\n\n- said.\n\n" * 60_000,
-        "## 1.1.1.1.1\n" * 80_000,
-        "## " + "1.1." * 250_000,
-        "Orrel 1.1 " * 100_000,
-        "g(" * 500_000,
-        "a" * 1_000_000,
-        "unless " + "a" * 1_000_000,
-        "Orrel'" * 150_000,
-        "unless " * 140_000,
-        "if not " * 140_000,
+        "a.b" * 75_000,
+        "term\n\n- said.\n\n" * 15_000,
+        "## 1.1.1.1.1\n" * 20_000,
+        "## " + "1.1." * 62_000,
+        "Orrel 1.1 " * 25_000,
+        "g(" * 125_000,
+        "a" * 250_000,
+        "unless " + "a" * 250_000,
+        "Orrel'" * 37_000,
+        "unless " * 35_000,
+        "if not " * 35_000,
     ],
 )
 def test_hostile_texts_take_no_long_time(text):
@@ -327,4 +327,4 @@ def test_hostile_texts_take_no_long_time(text):
     StemFinder(("orrel", "lamp"))(text)
     changes(f"What changed {text}")
     things(f"Which {text}")
-    assert time.process_time() - began < 10.0
+    assert time.process_time() - began < 4.0
