@@ -7,6 +7,7 @@ shows afterwards that no other can (the idea of MaxScore, in expressions that FT
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from math import inf
 from typing import NamedTuple
 
@@ -14,8 +15,10 @@ from deep_research.sources.documents.frequencies import Statistics
 from deep_research.sources.documents.terms import match_expression, stem
 
 _MOST = 2.2  # times its inverse document frequency is what a term can add to BM25, with SQLite's k1 of 1.2
+_LEAST_WEIGHT = 1e-6  # SQLite gives no term less
 _FEW = 700  # passages: the rarest words, that no more of them have, may as well be scored
 _MANY = 1_000  # passages to be scored, below which nothing is worth sparing
+_FEWEST = 3  # words of which two together are likely to make more than one alone
 
 
 class Candidates(NamedTuple):
@@ -45,7 +48,7 @@ class Pruning:
             _Word(
                 tuple(dict.fromkeys(same)),
                 max(statistics.frequencies[term] for term in same),
-                _MOST * sum(weights[term] for term in same),
+                _MOST * sum(max(weights[term], _LEAST_WEIGHT) for term in same),
             )
             for same in alike.values()
         )
@@ -53,8 +56,8 @@ class Pruning:
         self._passages = sum(word.passages for word in self._words)
 
     def candidates(self, least: float = inf) -> Candidates | None:
-        """The passages that may have a score of ``least``, none of them left out when it is given. None if these are
-        nearly all.
+        """The passages that may have a score of ``least``, none of them left out when it is given; else a guess. None if
+        these are nearly all, or a guess would seldom do.
 
         They have one of the rarest words, or one that can make such a score alone, or two of the rest. The commonest
         words count for nothing if all of them with one of the rest cannot make it.
@@ -62,7 +65,7 @@ class Pruning:
         if self._passages < _MANY:
             return None
         alone, rest = self._parted(least)
-        if not rest:
+        if len(rest) < (_FEWEST if least == inf else 1):
             return None
         nothing = 0.0
         while rest and least < inf and nothing + rest[-1].most + _highest(rest[:-1]) < least:
@@ -76,12 +79,12 @@ class Pruning:
 
     def _parted(self, least: float) -> tuple[list[_Word], list[_Word]]:
         """The words that make a candidate alone, and the rest, rarest first."""
-        passages = 0
-        for place, word in enumerate(self._words):
-            passages += word.passages
-            if passages > _FEW and word.most < least:
-                return self._words[:place], self._words[place:]
-        return self._words, []
+        passages = accumulate(word.passages for word in self._words)
+        alone: list[_Word] = []
+        rest: list[_Word] = []
+        for word, so_far in zip(self._words, passages, strict=True):
+            (alone if so_far <= _FEW or word.most >= least else rest).append(word)
+        return alone, rest
 
 
 def _highest(words: Sequence[_Word]) -> float:

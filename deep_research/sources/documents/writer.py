@@ -17,7 +17,7 @@ from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.bulk import insert_all
 from deep_research.sources.documents.files import Skipped
 from deep_research.sources.documents.readers import Document
-from deep_research.sources.documents.terms import fields, path_words
+from deep_research.sources.documents.terms import Fields, fields, path_words
 
 _DOCUMENT = "INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # The words of texts that are short and in English, as most are: SQLite reads them from the rows it has been given. It is
@@ -34,6 +34,7 @@ _BATCH = 2_048
 _FIRST_BATCH = 600
 _GROWTH = 2
 _BATCH_CHARACTERS = 4_000_000
+_ROW = 500  # characters that would take as much memory as a row does besides its words
 _HANDOVER = 0.1  # seconds
 _UNNAMED = 10_000  # documents of which the names may wait until there is time for them
 # Parts of the index of words that FTS5 joins when it meets so many of one age. A new index is made into one part at its
@@ -126,12 +127,9 @@ class IndexWriter:
             self._places.append((at, number, start, end, heading))
             if not by_rows:
                 body = text[start:end]
-                self._characters_of_words += len(body)
-                self._words.append(
-                    (at, title, heading, body, None, None)
-                    if usual
-                    else (at, *fields(title, heading, body, language))
-                )
+                said = Fields(title, heading, body) if usual else fields(title, heading, body, language)
+                self._words.append((at, *said))
+                self._characters_of_words += _ROW + sum(map(len, filter(None, said)))
             at += 1
         if document.unread:
             self.partly.append(Skipped(path, document.unread))
@@ -178,7 +176,7 @@ class IndexWriter:
         return documents, self._passages
 
     def _join(self, parts: int) -> None:
-        self._connection.execute("INSERT INTO words (words, rank) VALUES ('automerge', ?)", (parts,))
+        self.connection.execute("INSERT INTO words (words, rank) VALUES ('automerge', ?)", (parts,))
 
     def _is_new(self, path: str) -> bool:
         """Whether no document can have this path, which is only known of an index that was empty."""

@@ -108,6 +108,53 @@ def test_what_was_added_at_once_is_forgotten_whole_when_replaced(index: CorpusIn
     assert len(found(index, "grey seal")) == len(DOCUMENTS)
 
 
+def test_a_text_not_in_english_can_be_replaced_while_its_words_wait(
+    index: CorpusIndex, tmp_path: Path
+) -> None:
+    many = [(f"{n}.md", Document(title=f"Buoy {n}", text=f"The buoy number {n} is red.")) for n in range(12)]
+    german = "Die Häuser der Stadt sind alt und nicht für alle da."
+    words = [
+        ("haus.md", Document(title="Haus", text=german)),
+        ("kurz.md", Document(title="Kurz", text=german)),
+    ]
+    index.add([*words, *many, ("haus.md", Document(title="House", text="The house is old."))])
+    assert found(index, "Stadt") == ["kurz.md"]
+    assert found(index, "old house") == ["haus.md"]
+    with closing(sqlite3.connect(tmp_path / "index.db")) as connection:
+        connection.execute("INSERT INTO words (words) VALUES ('integrity-check')")
+
+
+def test_words_that_wait_are_written_before_they_are_many(
+    index: CorpusIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_BATCH_CHARACTERS", 5_000)
+    held, real = [0], writer.IndexWriter._write_words
+
+    def write(self: writer.IndexWriter) -> None:
+        held.append(len(self._words))
+        real(self)
+
+    monkeypatch.setattr(writer.IndexWriter, "_write_words", write)
+    text = "Die Häuser der Stadt sind alt und nicht für alle da."
+    index.add([(f"{n:02}.md", Document(title=f"Haus {n}", text=text)) for n in range(60)])
+    assert 0 < max(held) < 15
+    assert len(found(index, "Stadt")) == 20
+
+
+def test_names_do_not_wait_without_end(index: CorpusIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_UNNAMED", 4)
+    longest, real = [0], writer.IndexWriter.put
+
+    def put(self: writer.IndexWriter, *values: object, **more: object) -> None:
+        real(self, *values, **more)  # type: ignore[arg-type]
+        longest.append(len(self._unnamed))
+
+    monkeypatch.setattr(writer.IndexWriter, "put", put)
+    monkeypatch.setattr(writer, "_FIRST_BATCH", 1_000)
+    index.add([(f"{n}.md", Document(title=f"Buoy {n}", text=f"The buoy {n} is red.")) for n in range(12)])
+    assert max(longest) == 4
+
+
 def test_a_path_that_comes_twice_has_its_last_text(index: CorpusIndex) -> None:
     report = index.add([*DOCUMENTS, ("plain.md", SEAL[1])])
     assert (report.added, report.changed) == (len(DOCUMENTS), 1)

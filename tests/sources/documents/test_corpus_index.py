@@ -223,9 +223,21 @@ class TestFinding:
         def found(many: int) -> list[tuple[str, object, float]]:
             monkeypatch.setattr("deep_research.sources.documents.pruning._MANY", many)
             monkeypatch.setattr("deep_research.sources.documents.pruning._FEW", few)
+            monkeypatch.setattr("deep_research.sources.documents.pruning._FEWEST", 2)
             return [(hit.path, hit.passages, round(hit.score, 9)) for hit in index.search(query, 3)]
 
         assert found(0) == found(10**9)
+
+    def test_one_word_said_often_may_be_worth_more_than_two(
+        self, index: CorpusIndex, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Passages with two of the words are looked at first; that they are not the best is found out."""
+        for name, value in (("_MANY", 0), ("_FEW", 0), ("_FEWEST", 2)):
+            monkeypatch.setattr(f"deep_research.sources.documents.pruning.{name}", value)
+        both = [(f"both-{n:02}.md", plain(f"walrus {'and ' * (150 + n)} krill")) for n in range(40)]
+        often = [(f"often-{n}.md", plain("walrus walrus walrus walrus")) for n in range(3)]
+        index.add([*both, *often, *((f"none-{n:03}.md", plain("nothing of it")) for n in range(200))])
+        assert paths(index, "walrus krill", 3) == ["often-0.md", "often-1.md", "often-2.md"]
 
     def test_what_is_asked_again_is_answered_alike_however_many_are_wanted(
         self, index: CorpusIndex, tmp_path: Path

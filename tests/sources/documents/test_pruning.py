@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ PASSAGES = st.lists(st.lists(st.sampled_from(WORDS), max_size=8), min_size=1, ma
 def nothing_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruning, "_MANY", 0)
     monkeypatch.setattr(pruning, "_FEW", 2)
+    monkeypatch.setattr(pruning, "_FEWEST", 2)
 
 
 def statistics(connection: sqlite3.Connection, terms: list[str], total: int) -> Statistics:
@@ -48,11 +50,36 @@ def test_no_passage_left_out_has_a_higher_score_than_it_is_said(passages, terms,
         assert given_one is None or given_one.most < least
 
 
+def test_a_commoner_word_that_is_asked_for_five_times_makes_a_candidate_alone():
+    known = Pruning(Statistics(25, {"ice": 3, "seal": 4, "krill": 18}), ["ice", "krill", *["seal"] * 5])
+    candidates = known.candidates(10.0)
+    assert candidates is not None
+    assert candidates.expression == '"seal"'
+    assert candidates.most < 10.0
+
+
+def test_a_guess_needs_more_than_two_words_that_are_not_rare(monkeypatch):
+    monkeypatch.setattr(pruning, "_FEWEST", 3)
+    assert Pruning(Statistics(1_000, {"ice": 500, "floe": 400}), ["ice", "floe"]).candidates() is None
+
+
 def test_two_common_words_make_a_candidate_and_one_rare_word_does():
     found = Pruning(Statistics(1_000, {"ice": 500, "floe": 400, "walrus": 1}), ["ice", "floe", "walrus"])
     candidates = found.candidates()
     assert candidates is not None
     assert candidates.expression == '(("floe") AND ("ice")) OR "walrus"'
+
+
+def test_any_two_of_many_words_make_a_candidate():
+    words = ["ice", "floe", "krill", "tusk", "seal"]
+    found = Pruning(Statistics(1_000, dict.fromkeys(words, 500)), words).candidates()
+    assert found is not None
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE VIRTUAL TABLE t USING fts5 (body)")
+        pairs = [f"{a} {b}" for a, b in combinations(words, 2)]
+        connection.executemany("INSERT INTO t VALUES (?)", [(text,) for text in (*pairs, *words)])
+        matched = connection.execute("SELECT body FROM t WHERE t MATCH ?", (found.expression,)).fetchall()
+    assert sorted(text for (text,) in matched) == sorted(pairs)
 
 
 def test_words_that_together_make_too_little_count_for_nothing():
