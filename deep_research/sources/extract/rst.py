@@ -58,7 +58,7 @@ _SUBSTITUTE = re.compile(
 _INLINE = re.compile(
     r"``(?P<literal>[^`\n]{1,1000}(?:\n(?![ \t]*\n)[^`\n]{1,1000}){0,3})``"
     r"|(?P<of>(?::[\w.+-]{1,40}){1,2}):`(?P<role>[^`]{1,1000})`"
-    r"|`(?P<link>[^`<\n]{0,500}(?:\n[^`<\n]{1,500})?)[ \t\n]?<[^<>`]{1,2000}>`__?"
+    r"|`(?P<link>[^`<\n]{0,500}(?:\n(?![ \t]*\n)[^`<\n]{1,500}){0,3})[ \t\n]?<[^<>`]{1,2000}>`__?"
     r"|`(?P<named>[^`\n]{1,500}(?:\n(?![ \t]*\n)[^`\n]{1,500}){0,3})`_{0,2}(?!\w)"
     r"|(?<![\w*\\])\*\*(?=\S)(?P<strong>[^*\n]{1,1000})(?<=\S)\*\*(?![\w*])"
     r"|(?<![\w*\\])\*(?=[^\s*])(?P<stressed>[^*\n]{1,1000})(?<=\S)\*(?![\w*])"
@@ -121,7 +121,8 @@ def _with_terms(lines: list[str]) -> Iterator[str]:
         begins = at == 0 or not lines[at - 1].strip() or _indent(lines[at - 1]) > indent
         while begins and end < len(lines) and lines[end].strip() and _indent(lines[end]) > indent:
             end += 1
-        if end > at + 1 and _TERM.match(line):
+        is_whole = line.count("`") % 2 == 0  # what stays open goes on in the next line
+        if end > at + 1 and is_whole and _TERM.match(line):
             definition = " ".join(each.strip() for each in lines[at + 1 : end])
             yield from ("", line, "", f"{line[:indent]}- {definition}", "")
         else:

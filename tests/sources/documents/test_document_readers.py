@@ -276,6 +276,11 @@ class TestReStructuredText:
                 "Of The old company and other.",
             ),
             ("Use ``run the\nwall`` and `two\nwords`_ here.", "Use run the\nwall and two\nwords here."),
+            (
+                "`The long title of\n   a page\n   <https://x.y/z>`__ says",
+                "The long title of\n   a page says",
+            ),
+            ("`The title\n   <https://x.y/z>`__", "The title"),
             ("One ` here.\n\nAnother ` there.", "One ` here.\n\nAnother ` there."),
             (".. warning::\n\n   .. toctree::\n\n      x\n\n   Hot.", "Hot."),
         ],
