@@ -108,7 +108,7 @@ class _Reader:
         text = docx_parts.says(element)
         paragraph = Paragraph(element, self._document._body)
         style = (paragraph.style.name if paragraph.style is not None else None) or ""
-        level = _level(element, style)
+        level = _level(element, style, self._numbers.bullet(element))
         label = self._numbers.before(element)  # an empty one counts all the same
         if not text:
             return
@@ -186,8 +186,9 @@ def _in_one(paragraphs: list[str]) -> str:
     return text.strip()
 
 
-def _level(paragraph: Any, style: str) -> int | None:
-    """How far in an item stands, 0 for the outermost; None when it is none."""
+def _level(paragraph: Any, style: str, bullet: int | None) -> int | None:
+    """How far in an item stands, 0 for the outermost; None when it is none. ``bullet`` is the level of one before which
+    a bullet is drawn: in a style without a telling name that makes an item too."""
     numbered = numbering(paragraph.find(f"{docx_parts.W}pPr"))
     if numbered and numbered[0] == NO_LIST:
         return None
@@ -195,7 +196,7 @@ def _level(paragraph: Any, style: str) -> int | None:
         return numbered[1]
     if named := _LIST.match(style):
         return int(named[1] or 1) - 1
-    return 0 if numbered else None
+    return 0 if numbered and bullet is None else bullet
 
 
 def _mark(label: str) -> str:

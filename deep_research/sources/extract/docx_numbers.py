@@ -4,6 +4,7 @@ own."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,14 +62,24 @@ class _List:
         return self.levels.get(at) or _Level(after=at)
 
 
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A list by one of its names: as which it ``counts``, from where it begins ``anew``, and the levels that are drawn in
+    a way of their own."""
+
+    counts: str
+    anew: dict[int, int]
+    own: dict[int, _Level]
+
+
 class Numbers:
     """Counts the paragraphs of a document that have numbers, which are asked for in their order."""
 
     def __init__(self, document: Any) -> None:
         self._lists: dict[str, _List] = {}
-        self._known: dict[
-            str, tuple[str, dict[int, int]]
-        ] = {}  # of each list, as which it counts, and from where
+        self._known: dict[str, _Use] = {}
+        self._made_by: dict[str, str] = {}  # of each style of lists, the list that it makes
+        self._made_as: dict[str, str] = {}  # of a list without levels, the style by which it is made
         self._begun: set[str] = set()
         for relation in document.part.rels.values():
             if relation.reltype.endswith("/numbering") and not relation.is_external:
@@ -82,6 +93,17 @@ class Numbers:
     def before(self, paragraph: Any) -> str:
         """What Word draws before the next paragraph: a number or letter with what stands around it; empty where that is
         a bullet, or nothing. Of paragraphs that are told to be of no list the same."""
+        name, level = self._place(paragraph)
+        return self._drawn(name, level) if name else ""
+
+    def bullet(self, paragraph: Any) -> int | None:
+        """The level of a paragraph before which a bullet is drawn; None of all others."""
+        name, level = self._place(paragraph)
+        said = self._levels(name).get(level) if name else None
+        return level if said is not None and said.format == "bullet" else None
+
+    def _place(self, paragraph: Any) -> tuple[str, int]:
+        """The list and the level of a paragraph, by what it says itself or else its style; no list has no name."""
         own = numbering(paragraph.find(f"{W}pPr"))
         style = _said(paragraph, f"pPr/{W}pStyle")
         name, level = self._of_style(style)
@@ -89,7 +111,7 @@ class Numbers:
             name = own[0] or name
             levels = (own[1], self._level_of(name, style), level)
             level = next((level for level in levels if level is not None), None)
-        return self._drawn(name, level or 0) if name else ""
+        return name, level or 0
 
     def _of_style(self, style: str) -> tuple[str, int | None]:
         """The list and the level of the paragraphs of a style, by what it says itself or else those on which it is
@@ -110,13 +132,14 @@ class Numbers:
         if found is None:
             return ""
         found.count(level)
-        said = found.levels.get(level)
+        levels = self._levels(name)
+        said = levels.get(level)
         if said is None or said.format == "bullet":
             return ""
 
         def number(place: re.Match[str]) -> str:
             at = int(place[1]) - 1
-            other = found.levels.get(at)
+            other = levels.get(at)
             if other is None or other.format in _SILENT or at > level:
                 return ""
             return _written(found.counts[at], "decimal" if said.is_decimal else other.format)
@@ -125,19 +148,28 @@ class Numbers:
 
     def _level_of(self, name: str, style: str) -> int | None:
         """The level of a list that is that of all paragraphs of a style, if one is."""
-        found = self._lists.get(self._known.get(name, ("", {}))[0])
-        levels = found.levels.items() if found and style else ()
+        levels = self._levels(name).items() if style else ()
         return next((at for at, level in levels if level.style == style), None)
+
+    def _levels(self, name: str) -> dict[int, _Level]:
+        use = self._known.get(name)
+        found = self._counting(use)
+        return {**found.levels, **use.own} if use and found else {}
+
+    def _counting(self, use: _Use | None) -> _List | None:
+        """The list that counts: one that is made by a style of lists has its levels and counts where that says."""
+        counts = use.counts if use else ""
+        return self._lists.get(self._made_by.get(self._made_as.get(counts, ""), counts))
 
     def _list(self, name: str, level: int) -> _List | None:
         """The list that counts for one of this name, begun anew where that is said; None where it has no such level."""
         if name not in self._known or not 0 <= level < _LEVELS:
             return None
-        counted_as, anew = self._known[name]
-        found = self._lists.get(counted_as)
+        use = self._known[name]
+        found = self._counting(use)
         if found is not None and name not in self._begun:
             self._begun.add(name)
-            found.begin_anew(anew)
+            found.begin_anew(use.anew)
         return found
 
     def _learn(self, raw: bytes) -> None:
@@ -145,15 +177,20 @@ class Numbers:
 
         for element in parse_xml(raw):
             if element.tag == f"{W}abstractNum":
-                levels = (_level(each) for each in element.findall(f"{W}lvl"))
-                self._lists[element.get(f"{W}abstractNumId", "")] = _List(dict(levels))
-            elif element.tag == f"{W}num" and element.find(f"{W}lvlOverride/{W}lvl") is None:
+                name = element.get(f"{W}abstractNumId", "")
+                self._lists[name] = _List(_told_levels(element.findall(f"{W}lvl")))
+                if style := _said(element, "styleLink"):
+                    self._made_by[style] = name
+                if style := _said(element, "numStyleLink"):
+                    self._made_as[name] = style
+            elif element.tag == f"{W}num":
                 anew = {
                     _number(each.get(f"{W}ilvl")): _number(_said(each, "startOverride"))
                     for each in element.findall(f"{W}lvlOverride")
                     if each.find(f"{W}startOverride") is not None
                 }
-                self._known[element.get(f"{W}numId", "")] = (_said(element, "abstractNumId"), anew)
+                own = _told_levels(element.findall(f"{W}lvlOverride/{W}lvl"))
+                self._known[element.get(f"{W}numId", "")] = _Use(_said(element, "abstractNumId"), anew, own)
 
 
 def numbering(properties: Any) -> tuple[str, int | None] | None:
@@ -163,6 +200,10 @@ def numbering(properties: Any) -> tuple[str, int | None] | None:
         return None
     level = _said(said, "ilvl")
     return _said(said, "numId"), _number(level) if level else None
+
+
+def _told_levels(elements: Iterable[Any]) -> dict[int, _Level]:
+    return {at: level for at, level in map(_level, elements) if 0 <= at < _LEVELS}
 
 
 def _level(element: Any) -> tuple[int, _Level]:

@@ -14,6 +14,7 @@ from math import hypot, isfinite
 from statistics import median_low
 from typing import Any
 
+from deep_research.sources.extract.line_numbers import without_line_numbers
 from deep_research.sources.extract.lines import RIGHT_TO_LEFT, Type, Word, lines_of, once
 from deep_research.sources.extract.pdfium import library
 from deep_research.sources.extract.pictures import Box
@@ -66,7 +67,7 @@ class Glyphs:
         text = self._text() + "\n"
         self.unreadable = text.count("\ufffd")
         found = chain.from_iterable(self._words(found, text[found.end()]) for found in _WORD.finditer(text))
-        words = list(once(filter(self._is_shown, found)))
+        words = without_line_numbers(list(once(filter(self._is_shown, found))))
         return lines_of(words, self._mono_fonts(words))
 
     def _text(self) -> str:

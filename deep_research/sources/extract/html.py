@@ -19,6 +19,7 @@ from deep_research.sources.extract import metadata, titles, walls, webpage
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.pruning import drop_told, prune, unfold_headers
 from deep_research.sources.extract.texts import decode_page, parse_date
@@ -86,6 +87,7 @@ def _tree(page: str) -> HtmlElement | None:
 
 
 def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
+    tell_formulas(tree)
     telling = prune(tree)
     about = metadata.about(tree)
     head = titles.title_of_head(tree)

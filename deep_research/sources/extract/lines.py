@@ -16,6 +16,11 @@ _TOUCHING = 0.15  # of the size: less than any space
 _SAME_LINE = 0.8  # of the size: what is raised or lowered by less stands in the same line,
 _SAME_BASE = 0.2  # or by so little where PDFium says that another line begins, but for marks in smaller type
 _SMALLER = 0.85  # times the type beside it
+_NO_MARK = 4  # letters
+_MIDDLE, _DEEP = (
+    0.35,
+    0.25,
+)  # of the size: how high the middle of small letters is, how far large ones go down
 _BACK = 0.4  # of the size, by which what is drawn left of the word before may reach into it
 _SPACES = 3  # of a line, to know how wide they are
 _WIDER = 1.7  # times a space of the line
@@ -123,6 +128,18 @@ def _is_same_line(before: Word, word: Word) -> bool:
         abs(above.base - type_.base) <= may_rise * large
         and above.across == type_.across
         and above.up == type_.up
+        and not _is_below(*sorted((before, word), key=lambda each: each.type_.size))
+    )
+
+
+def _is_below(small: Word, large: Word) -> bool:
+    """Whether a word stands below another in larger type, such as a title over the names of columns. What is short may
+    be a mark or what a fraction is divided by."""
+    middle = small.type_.base + _MIDDLE * small.type_.size
+    return (
+        len(small.text) >= _NO_MARK
+        and small.type_.size <= _SMALLER * large.type_.size
+        and middle < large.type_.base - _DEEP * large.type_.size
     )
 
 
@@ -146,7 +163,8 @@ def _line(words: Sequence[Word], mono: Container[bytes]) -> Line:
         text = " ".join(cell.text for cell in cells)
     left, right = min(word.start for word in words), max(word.end for word in words)
     spaces = () if is_mono or is_turned else _spaces(words)
-    return Line(text, size, left, base, is_mono, right, cells, spaces=spaces)
+    way = (words[0].type_.across, words[0].type_.up)
+    return Line(text, size, left, base, is_mono, right, cells, spaces=spaces, way=way)
 
 
 def _spaces(words: Sequence[Word]) -> tuple[Room, ...]:

@@ -7,6 +7,7 @@ from collections import Counter
 
 from deep_research.sources.extract.typeset import Line
 
+_TELLING = 8  # characters: shorter lines are numbers and the like
 _EDGE = 3  # lines at each end of a page in which they may stand
 _PAGE_NUMBER = re.compile(
     r"\W*(?:page|seite|p\.)?\s*(?:\d{1,4}|[ivxlc]{1,7})\s*(?:(?:of|/|von|de)\s*\d{1,4})?\W*\Z", re.IGNORECASE
@@ -24,6 +25,13 @@ def without_margins(pages: list[list[Line]]) -> list[list[Line]]:
     several = max(3 if count > 2 else 2, count // 4)
     tops = Counter(key for page in filled for key in {_key(line.text) for line in page[:_EDGE]})
     bottoms = Counter(key for page in filled for key in {_key(line.text) for line in page[-_EDGE:]})
+    within = Counter(key for page in filled for key in {_key(line.text) for line in page[_EDGE:-_EDGE]})
+    for counted in (
+        tops,
+        bottoms,
+    ):  # what comes back within pages as often is of the text, as in lists of questions
+        for key in [key for key in counted if len(key) > _TELLING and within[key] >= counted[key]]:
+            del counted[key]
     # What runs over all pages is on the first one what the text is called.
     return [_page(page, tops if number else Counter(), bottoms, several) for number, page in enumerate(pages)]
 
@@ -49,4 +57,4 @@ def _page(page: list[Line], tops: Counter[str], bottoms: Counter[str], several: 
 def _key(line: str) -> str:
     """The line with its numbers alike, so that a header with the page's number in it is known again."""
     plain = " ".join(_DIGITS.sub("0", line).lower().split())
-    return plain if len(plain) > 8 else _ROMAN.sub("0", plain)
+    return plain if len(plain) > _TELLING else _ROMAN.sub("0", plain)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
+from deep_research.sources.extract.entries import entries, margins_of
 from deep_research.sources.extract.leaders import led
 from deep_research.sources.extract.typeset import Line
 
 _HYPHEN = re.compile(r"[^\W\d_]{2,}[-‐]\Z")
-_ITEM = re.compile(r"\s*(?:[•◦▪‣●–—*-]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s+\S")
+_CODED = r"-?\d{1,3}\s?=(?=\s+[^\W\d_]{2})"  # what a number stands for in data
+_ITEM = re.compile(rf"\s*(?:[•◦▪‣●–—*-]|\(?\d{{1,2}}[.)]|\(?[a-z][.)]|{_CODED})\s+\S")
 _BULLET = re.compile(r"\s*[•◦▪‣●]\s*")
 _NUMBERED = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,3}\.?\s+[A-Z]\S*(?:\s+\S+){0,9}\Z")
 _COLUMNS = re.compile(r"\S(?:\s{3,}|\t)\S")
@@ -33,10 +35,11 @@ _TOLD = 20  # characters, from which on a line is no formula or mark in smaller 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """How a page is set: ``width`` is how many characters a full line has, ``step`` how many points it is from a line
-    to the next, 0 where that is not known."""
+    to the next, 0 where that is not known; ``margins`` say how far lines of a size go to the right."""
 
     width: int
     step: float = 0.0
+    margins: Mapping[float, float] = field(default_factory=dict)
 
 
 def setting_of(lines: Sequence[Line]) -> Setting:
@@ -50,6 +53,7 @@ def setting_of(lines: Sequence[Line]) -> Setting:
     return Setting(
         width=widths[len(widths) * 3 // 4] if widths else 60,
         step=steps[len(steps) // 2] if len(steps) >= _ENOUGH else 0.0,
+        margins=margins_of(told),
     )
 
 
@@ -59,7 +63,8 @@ def flowing(lines: Sequence[Line], setting: Setting) -> list[str]:
     paragraphs: list[str] = []
     open_ = False
     last, above = "", Line("")
-    for line in lines:
+    begun = entries(lines, setting.margins)
+    for at, line in enumerate(lines):
         text = line.text.strip()
         if line.row:
             paragraphs.append(line.row)
@@ -75,6 +80,7 @@ def flowing(lines: Sequence[Line], setting: Setting) -> list[str]:
         begins = (
             not open_
             or turned
+            or at in begun
             or _ITEM.match(text)
             or _is_row(line.text)
             or _begins_alike(paragraphs[-1], text)

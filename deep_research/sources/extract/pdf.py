@@ -15,6 +15,7 @@ from deep_research.sources.extract.footnotes import without_footnotes
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.glyphs import Glyphs
 from deep_research.sources.extract.headers import with_names
+from deep_research.sources.extract.heads import with_heads_first
 from deep_research.sources.extract.layout import as_they_lie, has_columns, is_shattered, with_near_cells
 from deep_research.sources.extract.listings import listing, parted
 from deep_research.sources.extract.margins import without_margins
@@ -139,7 +140,7 @@ def _in_order(lines: list[Line]) -> list[Line]:
         laid_out = with_near_cells(as_they_lie(lines))
         if not has_columns(laid_out):
             return laid_out
-    return with_near_cells(lines)
+    return with_near_cells(with_heads_first(lines))
 
 
 def _page(lines: list[Line], usual: float, sizes_tell: bool) -> Page:

@@ -4,7 +4,8 @@ words."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 from deep_research.evidence.plain import chunks
 from deep_research.sources.extract.plaintext import words
@@ -20,13 +21,19 @@ _LONGEST_HEAD = 8_000  # characters
 _FEWEST_FIELDS = 3
 _INFO_FIELD = re.compile(r"^:(\w[\w -]{0,40}):[ \t]+(\S[^\n]*)$", re.MULTILINE)
 
-# Directives whose words are for the reader; the body of any other is left out.
+# Directives for programs, or that show what stands elsewhere. Of all others the body is for the reader,
+_HIDDEN = words(
+    "toctree contents sectnum section-numbering raw meta index image include literalinclude role default-role "
+    "highlight highlightlang default-domain graphviz digraph graph uml mermaid plot inheritance-diagram "
+    "tabularcolumns bibliography testsetup testcleanup replace unicode date target-notes nbgallery"
+)
+# and of these what stands beside their name as well.
 _SHOWN = words(
     "admonition attention caution danger error hint important note tip warning seealso versionadded "
     "versionchanged deprecated topic sidebar epigraph highlights pull-quote rubric centered glossary "
     "list-table csv-table table container compound line-block parsed-literal function method class data "
     "attribute exception module py:function py:method py:class py:data py:attribute py:exception option "
-    "envvar describe tab tab-item dropdown card grid-item-card versionremoved todo"
+    "envvar describe tab group-tab tab-item dropdown card grid-item-card versionremoved todo"
 )
 # What these say before their argument, a version, when they are shown.
 _VERSIONS = {
@@ -38,15 +45,21 @@ _VERSIONS = {
 _OBJECTS = words("class func meth mod attr exc data obj const any")  # roles that name what programs call
 _TERMS = words("function method class data attribute exception option envvar describe")
 _TABLES = {"list-table": listed, "csv-table": separated}
-_CODE = words("code code-block sourcecode prompt console doctest testcode highlight-block literal")
+_CODE = words(
+    "code code-block sourcecode prompt console doctest testcode highlight-block literal code-tab code-cell ipython "
+    "jupyter-execute math productionlist"
+)
 # Their argument is a sentence or a name worth reading; of the others it is a setting.
 _SHOWN_ARGUMENT = _SHOWN - frozenset(("container", "compound", "module"))
+_SUBSTITUTE = re.compile(
+    r"^[ \t]*\.\.[ \t]+\|([^|\n]{1,100})\|[ \t]+replace::[ \t]+(\S[^\n]{0,99})$", re.MULTILINE
+)
 
 _INLINE = re.compile(
-    r"``(?P<literal>[^`\n]{1,1000})``"
+    r"``(?P<literal>[^`\n]{1,1000}(?:\n(?![ \t]*\n)[^`\n]{1,1000}){0,3})``"
     r"|(?P<of>(?::[\w.+-]{1,40}){1,2}):`(?P<role>[^`]{1,1000})`"
-    r"|`(?P<link>[^`<\n]{0,500}(?:\n[^`<\n]{1,500})?)[ \t\n]?<[^<>`]{1,2000}>`__?"
-    r"|`(?P<named>[^`]{1,500})`_{0,2}(?!\w)"
+    r"|`(?P<link>[^`<\n]{0,500}(?:\n(?![ \t]*\n)[^`<\n]{1,500}){0,3})[ \t\n]?<[^<>`]{1,2000}>`__?"
+    r"|`(?P<named>[^`\n]{1,500}(?:\n(?![ \t]*\n)[^`\n]{1,500}){0,3})`_{0,2}(?!\w)"
     r"|(?<![\w*\\])\*\*(?=\S)(?P<strong>[^*\n]{1,1000})(?<=\S)\*\*(?![\w*])"
     r"|(?<![\w*\\])\*(?=[^\s*])(?P<stressed>[^*\n]{1,1000})(?<=\S)\*(?![\w*])"
     r"|(?<=\s)\[(?:#?[\w-]{0,40}|\*)\]_(?!\w)"  # mark of a footnote
@@ -91,10 +104,11 @@ def head(text: str) -> dict[str, str]:
 def readable(text: str) -> str:
     """Clean reStructuredText as text: headings with ``# `` by the order in which their marks appear."""
     pieces = "\n".join(_without_markup(text.expandtabs(8).split("\n"))).split(_FENCE)
+    meant = {name: _inline(said, {}) for name, said in _SUBSTITUTE.findall(text)}
     levels: dict[tuple[str, bool], int] = {}
     for at in range(0, len(pieces), 2):  # every second piece is code and stays as it is
         lines = _with_terms(list(_titled(pieces[at].split("\n"), levels)))
-        pieces[at] = _BLANK_LINES.sub("\n\n", _dashed(_inline("\n".join(lines))))
+        pieces[at] = _BLANK_LINES.sub("\n\n", _dashed(_inline("\n".join(lines), meant)))
     return _BLANK_LINES.sub("\n\n", "```".join(pieces)).strip()
 
 
@@ -107,7 +121,8 @@ def _with_terms(lines: list[str]) -> Iterator[str]:
         begins = at == 0 or not lines[at - 1].strip() or _indent(lines[at - 1]) > indent
         while begins and end < len(lines) and lines[end].strip() and _indent(lines[end]) > indent:
             end += 1
-        if end > at + 1 and _TERM.match(line):
+        is_whole = line.count("`") % 2 == 0  # what stays open goes on in the next line
+        if end > at + 1 and is_whole and _TERM.match(line):
             definition = " ".join(each.strip() for each in lines[at + 1 : end])
             yield from ("", line, "", f"{line[:indent]}- {definition}", "")
         else:
@@ -170,7 +185,7 @@ def _end_of_block(lines: list[str], at: int, indent: int) -> int:
 
 
 def _shown_directive(name: str, argument: str, body: list[str], depth: int) -> Iterator[str]:
-    if name not in _SHOWN and name not in _CODE:
+    if name in _HIDDEN or name.startswith("auto"):
         return
     if name in _TABLES and depth < _MAX_DEPTH:
         given = directive(argument, body)
@@ -182,7 +197,7 @@ def _shown_directive(name: str, argument: str, body: list[str], depth: int) -> I
     inner = _without_margin(body[options:])
     yield ""
     if name in _CODE:
-        yield from _fenced(inner)
+        yield from _fenced([argument, *inner] if name == "math" else inner)
     else:
         if argument and name in _VERSIONS:
             version, _, said = (part.strip(",;: ") for part in argument.partition(" "))
@@ -265,13 +280,15 @@ def _is_underlined(lines: list[str], at: int) -> bool:
     return mark is not None and long_enough and (at == 0 or not lines[at - 1].strip())
 
 
-def _inline(text: str) -> str:
-    return "".join(_INLINE.sub(_plain, chunk) for chunk in chunks(text))
+def _inline(text: str, meant: Mapping[str, str]) -> str:
+    return "".join(_INLINE.sub(partial(_plain, meant), chunk) for chunk in chunks(text))
 
 
-def _plain(match: re.Match[str]) -> str:
+def _plain(meant: Mapping[str, str], match: re.Match[str]) -> str:
     words = match[match.lastgroup] if match.lastgroup else ""
-    if match.lastgroup == "link":
+    if match.lastgroup == "substitution":
+        words = meant.get(words, words)
+    elif match.lastgroup == "link":
         words = words.rstrip()
     elif match.lastgroup == "role":
         shown = _ROLE_TARGET.match(words)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise, repeat
 from statistics import median
 
 from deep_research.sources.extract import tables
+from deep_research.sources.extract.empty_columns import with_empty_columns
 from deep_research.sources.extract.leaders import led, without_dots
 from deep_research.sources.extract.naming import NUMBER, put_under_names
 from deep_research.sources.extract.paragraphs import joined
@@ -66,7 +67,7 @@ def with_rows(lines: Sequence[Line]) -> list[Line]:
 
 def _table(group: Sequence[Line]) -> _Table | None:
     rows = [line for line in group if line.cells]
-    borders = _borders(rows) if len(rows) > 1 else []
+    borders = with_empty_columns(_borders(rows), rows) if len(rows) > 1 else []
     if not borders or len(rows) < (_FEWEST_ROWS if len(borders) == 1 else 2):
         return None
     dense = _DENSE[min(len(borders), len(_DENSE)) - 1]
@@ -239,6 +240,8 @@ def _placed(line: Line, borders: Sequence[tuple[float, float]]) -> Iterator[tupl
     """Its cells, each with the number of the column in which it stands."""
     told = line.cells or (Cell(line.text.strip(), line.left, line.right),)
     places = [_place(cell, borders) for cell in told]
+    if len(told) == len(borders) + 1 and all(map(_may_be_at, told, count(), places, repeat(borders))):
+        return enumerate(told)
     for at in range(len(told) - 1, 0, -1):
         after = places[at + 1] if at + 1 < len(told) else len(borders) + 1
         # Of two in one column, the right one stands in the next if that is free and not far.
@@ -249,6 +252,15 @@ def _placed(line: Line, borders: Sequence[tuple[float, float]]) -> Iterator[tupl
         ):
             places[at] += 1
     return zip(places, told, strict=True)
+
+
+def _may_be_at(cell: Cell, place: int, nearest: int, borders: Sequence[tuple[float, float]]) -> bool:
+    """Whether a cell may be that of a column, where it stands nearer to another: it may in the white between them."""
+    if place == nearest + 1:
+        return cell.start >= borders[nearest][0]
+    if place == nearest - 1:
+        return cell.end <= borders[place][1]
+    return place == nearest
 
 
 def _place(cell: Cell, borders: Sequence[tuple[float, float]]) -> int:

@@ -39,7 +39,7 @@ class Line:
     """``size`` is that of most of its characters; it and the places of the line's ends, from the left and the bottom,
     are in points. A ``size`` of 0 says that nothing is known of its type. ``cells`` are those of a line with gaps;
     ``row`` is how a line of a table is written; ``spaces`` are those between all words of a line that may be names of
-    columns."""
+    columns; ``way`` is the direction in which it runs, a step of 1 to the right and up."""
 
     text: str
     size: float = 0.0
@@ -50,6 +50,7 @@ class Line:
     cells: tuple[Cell, ...] = ()
     row: str = ""
     spaces: tuple[Room, ...] = ()
+    way: tuple[float, float] = (1.0, 0.0)
 
 
 def typed(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:

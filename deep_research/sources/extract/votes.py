@@ -90,7 +90,7 @@ def main_part(whole: str, found: str) -> str:
     blocks = _blocks(whole)
     votes = _Votes(found)
     voted = [votes.take(block) for block in blocks]
-    kept = [votes.without_links(block) for block in blocks]
+    kept = _without_names_of_links(blocks, [votes.without_links(block) for block in blocks], voted)
     everything = _joined(kept)
     if True not in voted:
         return everything
@@ -108,6 +108,18 @@ def main_part(whole: str, found: str) -> str:
     if len(text) < _FAR_LESS * len(everything) and len(everything) - len(text) > _ENOUGH:
         return text if _is_an_article(run) and _are_teasers(kept[:first] + kept[last + 1 :]) else everything
     return text
+
+
+def _without_names_of_links(blocks: list[str], kept: list[str], voted: list[bool]) -> list[str]:
+    """What is kept without the headings that nobody voted for, right above links that are not kept: the names of lists
+    of other pages. Before the text begins a heading may be its standfirst."""
+    texts = (at for at, is_voted in enumerate(voted) if is_voted and not _is_heading(blocks[at]))
+    first = next(texts, len(blocks))
+    told = list(kept)
+    for at in range(first + 1, len(blocks) - 1):
+        if not voted[at] and _is_heading(blocks[at]) and not kept[at + 1] and blocks[at + 1].startswith("- "):
+            told[at] = ""
+    return told
 
 
 def _is_an_article(blocks: list[str]) -> bool:

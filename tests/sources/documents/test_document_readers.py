@@ -264,6 +264,24 @@ class TestReStructuredText:
                 "David (1815–1886)\n\n- Of Leith.\n\n   More.\n\nAlan\n\n- The other — the elder.\n\nUse --app.",
             ),
             ("1. one\n   more\n\n- two\n  more", "1. one\n   more\n\n- two\n  more"),
+            (
+                ".. tabs::\n\n   .. group-tab:: Bash\n\n      .. code-tab:: bash\n\n         $ run\n\n"
+                "   .. whatever:: x\n\n      Words.",
+                "Bash\n\n```\n$ run\n```\n\nWords.",
+            ),
+            (".. figure:: x.png\n   :alt: gone\n\n   The wall.\n\nEnd", "The wall.\n\nEnd"),
+            (".. math:: a = b", "```\na = b\n```"),
+            (
+                ".. |AGA| replace:: The *old* company\n\nOf |AGA| and |other|.",
+                "Of The old company and other.",
+            ),
+            ("Use ``run the\nwall`` and `two\nwords`_ here.", "Use run the\nwall and two\nwords here."),
+            (
+                "`The long title of\n   a page\n   <https://x.y/z>`__ says",
+                "The long title of\n   a page says",
+            ),
+            ("`The title\n   <https://x.y/z>`__", "The title"),
+            ("One ` here.\n\nAnother ` there.", "One ` here.\n\nAnother ` there."),
             (".. warning::\n\n   .. toctree::\n\n      x\n\n   Hot.", "Hot."),
         ],
     )

@@ -279,6 +279,50 @@ def test_paragraphs_that_their_style_numbers_have_their_labels_too() -> None:
     ]  # fmt: skip
 
 
+def style(name: str, said: str, kind: str = "paragraph") -> Any:
+    return parse_xml(
+        f'<w:style {_NAMES} w:type="{kind}" w:styleId="{name}"><w:name w:val="{name}"/>'
+        f"<w:pPr><w:numPr>{said}</w:numPr></w:pPr></w:style>"
+    )
+
+
+def test_a_list_may_draw_some_of_its_levels_in_a_way_of_its_own_and_counts_on_with_the_others() -> None:
+    own = (
+        '<w:lvlOverride w:ilvl="1"><w:lvl w:ilvl="1"><w:numFmt w:val="lowerRoman"/><w:lvlText w:val="%1-%2"/></w:lvl>'
+        "</w:lvlOverride></w:num>"
+    )
+    numbering = numbered(("decimal", "%1."), ("bullet", "·"), nums=num(3) + num(4).replace("</w:num>", own))
+    items = [item("Walk", 3), item("slowly", 3, 1), item("Count", 4), item("by eye", 4, 1), item("Rest", 3)]
+    assert of_list(numbering, *items).split("\n") == [
+        "1. Walk", "  - slowly", "2. Count", "  - 2-i by eye", "3. Rest"
+    ]  # fmt: skip
+
+
+def test_a_list_that_is_made_by_a_style_of_lists_has_the_levels_of_that() -> None:
+    numbering = numbered(("upperLetter", "%1)"), nums=num(3) + num(4).replace('"7"', '"8"'))
+    numbering = numbering.replace(b'"7"><w:lvl', b'"7"><w:styleLink w:val="Steps"/><w:lvl').replace(
+        b"</w:abstractNum>",
+        b'</w:abstractNum><w:abstractNum w:abstractNumId="8"><w:numStyleLink w:val="Steps"/></w:abstractNum>',
+    )
+    assert of_list(numbering, item("Walk", 4), item("Count", 4)) == "- A) Walk\n- B) Count"
+    astray = numbering.replace(b'styleLink w:val="Steps"', b'styleLink w:val="None"')
+    assert of_list(astray, item("Walk", 4)) == "- Walk"
+
+
+def test_paragraphs_before_which_their_style_draws_a_bullet_are_items() -> None:
+    numbering = numbered(("bullet", "·"), ("bullet", "o"), nums=num(3))
+    told = (("Mark", "The wall"), ("Submark", "its depth"), ("Normal", "Then."))
+    document = made(
+        *(
+            f'<w:p><w:pPr><w:pStyle w:val="{name}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
+            for name, text in told
+        )
+    )
+    for level, name in enumerate(("Mark", "Submark")):
+        document.styles.element.append(style(name, f'<w:ilvl w:val="{level}"/><w:numId w:val="3"/>'))
+    assert with_numbering(document, numbering).text == "- The wall\n  - its depth\n\nThen."
+
+
 def test_cells_of_a_table_have_the_labels_that_are_drawn_in_them() -> None:
     rows = (
         f"<w:tr><w:tc>{label}</w:tc>{cell(word)}</w:tr>"

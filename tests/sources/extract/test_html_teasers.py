@@ -61,3 +61,14 @@ def test_a_table_of_contents_of_many_levels_is_no_text_and_its_headings_are() ->
 def test_a_line_of_links_with_signs_between_is_no_text() -> None:
     line = "<p>« <a href='/1'>Back</a> | <a href='/2'>Next</a> » :: <a href='/0'>Up</a></p>"
     assert "Next" not in text_of(f"<h1>Mole</h1>{line}{paragraphs()}{line}")
+
+
+def test_the_name_of_a_list_of_other_pages_within_a_text_goes_with_it_and_headings_of_the_text_stay() -> None:
+    links = "- \ue000The ferry is late\n- \ue000The mayor is late"
+    whole = f"{ARTICLE}\n\n## Most read\n\n{links}\n\n## The wall\n\n{links}\n\n{PROSE.strip()}"
+    assert (
+        main_part(whole, f"{ARTICLE}\n\nThe wall\n\n{PROSE}")
+        == f"{ARTICLE}\n\n## The wall\n\n{PROSE.strip()}"
+    )
+    standfirst = f"# Mole\n\n## How it was dredged\n\n- \ue000By Ines Okafor\n\n{ARTICLE}"
+    assert "## How it was dredged" in main_part(standfirst, f"Mole\n\n{ARTICLE}")

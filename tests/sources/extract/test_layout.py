@@ -73,6 +73,13 @@ def test_a_number_that_says_page_goes_even_below_a_header_and_of_two_pages_both_
     assert texts == [["Harbour Board", "First text."], ["Second text."]]
 
 
+def test_a_line_that_comes_back_within_pages_is_of_the_text_where_it_begins_one_too():
+    asked = ["To all who came:", "Have you seen the lamp?", "Yes, by day", "No, not at all"] * 3
+    told = without_margins([[Line(text) for text in ["Harbour Board", *asked]] for _ in range(3)])
+    texts = [[line.text for line in page if line.text] for page in told]
+    assert texts == [["Harbour Board", *asked], asked, asked]
+
+
 def test_dots_that_lead_to_a_number_part_a_row_and_an_ellipsis_does_not():
     index = paragraphs(
         "Mole, wall of . . . . . . . . . . . . 9", "Penryn........................ xii", "Quays"

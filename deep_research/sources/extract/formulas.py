@@ -1,0 +1,114 @@
+"""Formulas of a web page as words: in TeX, where the page says it, else as they are read aloud.
+
+They stand there as MathML, or as pictures whose other text is TeX. What of it is hidden is not read.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lxml.html import HtmlElement
+
+from deep_research.sources.extract.hiding import hides
+from deep_research.sources.extract.plaintext import words
+
+_PICTURE = re.compile(r"(?:^|[\s_-])(?:mwe-math|tex|latex|math|formula|equation)(?=$|[\s_-])", re.IGNORECASE)
+_STYLE = re.compile(r"\A\{?\\(?:displaystyle|textstyle|scriptstyle)(?![a-zA-Z])\s*(.*?)\}?\Z", re.DOTALL)
+_TEX = re.compile(r"[\\^_={}+<>|/()\d-]")
+_PROSE = re.compile(
+    r"(?:(?<![\\a-zA-Z])[A-Za-z]{3,}[\s,]+){4}"
+)  # nobody sees what stands there: orders might
+_LONGEST = 2_000  # characters
+_MOST_WORD = 2  # letters of a formula that has no sign of one
+_DEPTH = 40  # elements around a formula that may hide it
+_SILENT = words("annotation annotation-xml mphantom maligngroup malignmark none mprescripts")
+_SPACES = words("mspace mtext")
+_AFTER = {"msup": "^", "mover": "^", "msub": "_", "munder": "_"}
+_PARTING = {"mtable": "; ", "mtr": " "}
+_BOTH = ("msubsup", "munderover")
+
+
+def tell_formulas(body: HtmlElement) -> None:
+    """Puts words in the place of the formulas."""
+    for math in list(body.iter("math")):
+        if math.getparent() is not None and not _is_hidden(math):
+            _put(math, _said(math) or _read(math))
+    for picture in list(body.iter("img")):
+        alt = _plain(picture.get("alt") or "")
+        if _PICTURE.search((picture.get("class") or "")[:300]) and _is_formula(alt):
+            _put(picture, alt)
+
+
+def _put(element: HtmlElement, text: str) -> None:
+    tail = element.tail
+    element.clear()
+    element.tag, element.text, element.tail = "span", text[:_LONGEST], tail
+
+
+def _is_hidden(math: HtmlElement) -> bool:
+    around = [math, *list(math.iterancestors())[:_DEPTH]]
+    return any(
+        each.get("hidden") is not None
+        or each.get("aria-hidden", "").lower() == "true"
+        or hides(each.get("style") or "")
+        for each in around
+    )
+
+
+def _is_formula(tex: str) -> bool:
+    is_short = 0 < len(tex) <= _MOST_WORD
+    return is_short or (_TEX.search(tex) is not None and _PROSE.search(tex) is None)
+
+
+def _said(math: HtmlElement) -> str:
+    """The TeX that stands beside the signs."""
+    notes = (
+        note.text or "" for note in math.iter("annotation") if "tex" in (note.get("encoding") or "").lower()
+    )
+    tex = _plain(next(notes, "") or math.get("alttext") or "")
+    return tex if _is_formula(tex) else ""
+
+
+def _plain(tex: str) -> str:
+    """TeX in a line, without how large it is set."""
+    told = " ".join(tex[: 2 * _LONGEST].split())
+    found = _STYLE.match(told)
+    return found[1].strip() if found and told.startswith("{") == told.endswith("}") else told
+
+
+def _read(math: HtmlElement) -> str:
+    """The signs in a line: what stands inside is known before what stands around it."""
+    told: dict[HtmlElement, str] = {}
+    for element in reversed([each for each in math.iter() if isinstance(each.tag, str)]):
+        told[element] = _one(element, [told.pop(each) for each in element if each in told])[:_LONGEST]
+    return " ".join(told[math].split())
+
+
+def _one(element: HtmlElement, parts: list[str]) -> str:
+    name = str(element.tag).rpartition(":")[2]
+    if name in _SILENT:
+        return ""
+    if name in _SPACES:
+        return f" {''.join((element.text or '').split(chr(10)))} "
+    if name in _AFTER and len(parts) == 2:
+        if name == "mover" and len(parts[1].strip()) == 1 and not parts[1].strip().isalnum():
+            return f"{parts[0]}{parts[1].strip()}"  # an accent
+        return f"{parts[0]}{_AFTER[name]}{_grouped(parts[1])}"
+    if name in _BOTH and len(parts) == 3:
+        return f"{parts[0]}_{_grouped(parts[1])}^{_grouped(parts[2])}"
+    if name == "mfrac" and len(parts) == 2:
+        if (element.get("linethickness") or "").startswith("0"):
+            return f"{parts[0]} over {parts[1]}"  # no line between them
+        return f"{_grouped(parts[0])}/{_grouped(parts[1])}"
+    if name == "msqrt":
+        return f"√{_grouped(''.join(parts))}"
+    if name == "mroot" and len(parts) == 2:
+        return f"{_grouped(parts[0])}^(1/{parts[1].strip()})"
+    if name in _PARTING:
+        return _PARTING[name].join(part.strip() for part in parts)
+    return f"{(element.text or '').strip()}{''.join(parts)}"
+
+
+def _grouped(part: str) -> str:
+    part = part.strip()
+    return part if len(part) < 2 or part.isalnum() else f"({part})"
