@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from deep_research.evidence.agreement import numbers
+from deep_research.evidence.agreement import name_others, numbers
 from deep_research.evidence.debris import is_debris, standing_alone, without_marks
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.text import NEGATIONS, content_stems, words
@@ -95,8 +95,12 @@ def _rank(finding: Finding, better: Mapping[str, int]) -> tuple[float, float]:
 
 
 def _repeats(new: Finding, known: Finding) -> bool:
-    """Whether a statement brings no number that the known one has not, and does not deny it."""
-    return numbers(new.content) <= numbers(known.content) and _denied(new) == _denied(known)
+    """Whether a statement brings no number that the known one has not, does not deny it, and is of the same things."""
+    return (
+        numbers(new.content) <= numbers(known.content)
+        and _denied(new) == _denied(known)
+        and not name_others(new.content, known.content)
+    )
 
 
 def _denied(finding: Finding) -> bool:
