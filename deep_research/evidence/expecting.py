@@ -9,7 +9,16 @@ from deep_research.evidence.contrasting import setting_apart
 from deep_research.evidence.counting import COUNTED, UNIT
 from deep_research.evidence.dates import OCCASION, WHEN
 from deep_research.evidence.question import QuestionKind, compared, kind_of
-from deep_research.evidence.text import DECADE, stem
+from deep_research.evidence.relations import related
+from deep_research.evidence.text import (
+    ASKING_WEIGHT,
+    DECADE,
+    NAME_WEIGHT,
+    is_name_like,
+    question_terms,
+    stem,
+    words,
+)
 
 # What an answer to each kind of question tends to hold.
 _ITEM = r"(?:[^\s.;:,]+ ){0,5}[^\s.;:,]+"
@@ -38,6 +47,8 @@ _FOR_WHAT = (
     r"\b(?:when|whenever|if|for|where)\b)"
 )
 _DEFAULT = r"\bdefaults?\b"
+_WHO = r"\b[A-Z][\w'’-]+ [A-Z][\w'’-]+"
+_OTHER_WHO = r"\b(?!(?:{0})\b)[A-Z][\w'’-]+ (?!(?:{0})\b)[A-Z][\w'’-]+"  # than what the question names
 # What is asked with an auxiliary verb is answered by one of two words.
 _CLOSED = re.compile(
     r"\s*(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|may|must)\s+(?!\w+ (?:or)\b)",
@@ -76,7 +87,7 @@ _EXPECTED = tuple(
             r"(?i:\b(?:called|named|known as|kinds?|types?|sorts?)\b)",
         ),
         ("why", REASON),
-        ("who(?:se|m)?", r"\b[A-Z][\w'’-]+ [A-Z][\w'’-]+"),
+        ("who(?:se|m)?", _WHO),
     )
 )
 
@@ -124,6 +135,8 @@ def expected_answer(query: str) -> re.Pattern[str] | None:
     found = next((answer for asking, answer in _EXPECTED if asking.search(query)), None)
     if (thing := defined(query)) and of_a_person(query):
         return definition(thing)
+    if asks_who(found) and (named := [w for w in words(query)[1:] if is_name_like(w)]):
+        return re.compile(_OTHER_WHO.format("|".join(map(re.escape, named))))
     if found is None and _CLOSED.match(query):
         return YES_OR_NO
     if found is None and thing:
@@ -188,6 +201,28 @@ def fits(expected: re.Pattern[str] | None, text: str) -> bool:
         places = (0, text.find("? ") + 2, text.find("?\n") + 2)
         return any(YES_OR_NO.match(text, place) for place in places) or _SAYS_YES.search(text) is not None
     return expected is not None and expected is not EXPLAINED and expected.search(text) is not None
+
+
+def asks_who(expected: re.Pattern[str] | None) -> bool:
+    """Whether it is the name of somebody."""
+    return expected is not None and expected.pattern.startswith((_WHO, _OTHER_WHO.partition("{")[0]))
+
+
+def tells_who(question: str, text: str) -> bool:
+    """Whether a text names somebody that the question does not, and says that he did what it asks of."""
+    doing = {t for t, weight in question_terms(question).items() if ASKING_WEIGHT < weight < NAME_WEIGHT}
+    asked = {word.casefold() for word in words(question)}
+    done = (
+        not related(stem(word)).isdisjoint(doing)
+        for word in words(text)
+        if word.endswith("ed") or word.casefold() in asked
+    )
+    return fits(expected_answer(question), text) and (not doing or any(done))
+
+
+def same_kind(one: re.Pattern[str] | None, other: re.Pattern[str] | None) -> bool:
+    """Whether two questions expect the same."""
+    return one is other or (asks_who(one) and asks_who(other))
 
 
 def is_count(expected: re.Pattern[str] | None) -> bool:

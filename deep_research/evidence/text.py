@@ -35,9 +35,15 @@ ASKING_WORDS = frozenset(
     WORD.findall(
         """answer compare compared comparison difference describe explain happen happened happens kind kinds long man many
         mean name named names number person people place purpose reason several sort thing found missing things times type
-        types way ways woman work works year years"""
+        types way ways woman work works year years
+        advantage advantages disadvantage disadvantages pros cons tradeoff tradeoffs benefits drawback drawbacks
+        downside downsides upside upsides strengths weaknesses merits"""
     )
 )
+# What a request may open with that only asks: "List the lamps".
+_BIDDING = frozenset(WORD.findall("list enumerate give tell show state find"))
+_TRADE_OFF = re.compile(r"\btrade[- ]off(s?)\b", re.IGNORECASE)
+_IS_IT_TRUE = re.compile(r"\s*is it (?:really )?(?:true|correct|right|so) that\b", re.IGNORECASE)
 # What somebody does with numbers: "How many cases did Germany report?" is answered by a table of cases.
 _COUNTING = frozenset(
     WORD.findall("report reported record recorded register registered count counted list listed")
@@ -226,8 +232,10 @@ def words(text: str) -> list[str]:
 
 
 def asked_words(question: str) -> list[str]:
-    """The words of a question; markup and addresses that came along with it are not asked about."""
-    return words(_MARKUP.sub(" ", question))
+    """The words of a question; markup and addresses that came along with it are not asked about, nor whether it is true
+    that something is so, but whether it is."""
+    plain = _TRADE_OFF.sub(r"tradeoff\1", _MARKUP.sub(" ", question))
+    return words(_IS_IT_TRUE.sub("is it", plain))
 
 
 def content_words(text: str) -> list[str]:
@@ -278,6 +286,7 @@ def question_terms(question: str) -> dict[str, float]:
         named = is_name_like(word) and (place > 0 or word[:1].isdigit())
         weight = NAME_WEIGHT if named or word in coded else 1.0
         asks = word.casefold() in ASKING_WORDS or (counted and word.casefold() in _COUNTING)
+        asks = asks or (place == 0 and len(every) > 2 and word.casefold() in _BIDDING)
         if asks or _asks_age(every[max(0, place - 1) : place + 1]):
             weight = ASKING_WEIGHT
         key = stem(word)

@@ -4,8 +4,11 @@ import re
 
 import pytest
 
-from deep_research.evidence.counting import COUNTED
+from deep_research.evidence.counting import COUNTED, counted
+from deep_research.evidence.entries import asked
 from deep_research.evidence.expecting import expected_answer, fits
+from deep_research.evidence.spelling import mended
+from deep_research.evidence.text import stem
 
 PERSON = """# Ann Mole and the wreck of the Hester
 
@@ -237,3 +240,67 @@ def test_what_was_destroyed_is_no_other_thing(analyzed):
 )
 def test_a_measure_is_no_number_of_things(said):
     assert not re.search(COUNTED, f"It grew by {said} of stone.")
+
+
+def test_a_list_of_one_default_is_the_default(analyzed):
+    text = "# Settings\n\nLAMP_OIL_LIMIT\n\n- The most oil for a lamp.\n\nDefault: 31\n\n## Others\n\nLamps have limits."
+    (best, *_) = analyzed("List the default of LAMP_OIL_LIMIT", ("Settings", text))
+    assert "Default: 31" in best.content
+
+
+def test_things_that_are_to_be_listed_are_the_rows_of_their_table(analyzed):
+    text = "# What burned in lamps\n\nFuel | Good\nCoal | bright\nTallow | easy\nOil | cheap\n"
+    found = analyzed("List the fuels that burned in lamps", ("What burned in lamps", text))
+    assert [f.quotes[0].quote for f in found] == ["Coal | bright", "Tallow | easy", "Oil | cheap"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What are the advantages and disadvantages of fog horns?",
+        "What are the trade-offs of fog horns?",
+        "Is it true that fog horns fail?",
+    ],
+)
+def test_what_only_asks_need_not_be_said(question, analyzed):
+    text = "# Notes\n\nFog horns fail on clear days. They are cheap.\n"
+    assert next(f.content for f in analyzed(question, ("Notes", text))).startswith("Fog horns fail")
+    assert not {"true", "trade"} & set(asked(question, {}, ()).relations)
+
+
+def test_a_word_that_joins_two_is_no_slip_of_another():
+    text = "The lamp goes off at dawn. Off it goes. It is off."
+    question = "What are the trade-offs of lamps?"
+    assert mended(question, {"lamp"}, [text]) == question
+
+
+def test_a_reason_for_something_is_none_for_its_lack(analyzed):
+    lacks = "The Orrel will never have a horn. It is too small a rock for one."
+    other = "Because the Stoat has a horn, the keepers of the Orrel hear it at night."
+    (best, *_) = analyzed("Why does the Orrel not have a horn?", ("A", f"{other}\n"), ("B", f"{lacks}\n"))
+    assert best.content == lacks
+
+
+def test_who_did_something_is_somebody_else_than_the_question_names(analyzed):
+    text = (
+        "# Mole's Ledge\n\nMole's Ledge lies off Penryn, and its light stands on it.\n\n"
+        "## The tower\n\nCaptain Tom Hare built a house and light on the ledge.\n"
+    )
+    (best, *_) = analyzed("Who built Mole's Ledge light?", ("Mole's Ledge", text))
+    assert best.content == "Captain Tom Hare built a house and light on the ledge."
+
+
+def test_a_report_says_that_nobody_is_named(draft_of):
+    question = "Who created Orrel?"
+    said = "Penryn Professional brings Orrel, for which you create a plan."
+    assert "*No source says outright who." in draft_of(question, [(said, 0, 0.9)])
+    assert "*No source" not in draft_of(question, [("Orrel was created by Tom Hare.", 0, 0.9)])
+
+
+def test_a_column_with_the_number_of_a_thing_tells_what_was_done_with_it():
+    carried = counted("How many passengers did the Alma carry in 2021?")
+    assert carried.doing == stem("carry")
+    assert carried.is_told("name: Alma; year: 2021; passengers: 1450")
+    assert not carried.is_told("name: Alma; year: 2021; crew: 14")
+    assert not counted("How many people did the storm kill?").is_told("place: Orrel; displaced: 12; dead: 3")
+    assert counted("How many lamps are there?") is None

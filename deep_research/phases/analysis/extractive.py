@@ -43,6 +43,7 @@ from deep_research.evidence.text import (
     asked_words,
     content_words,
     coverage,
+    denies,
     question_terms,
 )
 from deep_research.phases.analysis.aspects import Aspect, Batch, aspects_of, decades, said_above, times
@@ -293,6 +294,7 @@ def _draw(
             relevance(aspect, weights, own | context, source.title, text, batch, described=described)
             + FITTING
             * (fits_beside(expected, text, weights.keys() - context) or (expected is TO_DO and described))
+            * (denies(text) or not denies(query))
             + ANNOUNCED * announced
             + GENERAL * explains_kind(aspect.query, text)
             - ROW_PENALTY * (" | " in text)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from deep_research.evidence.called import doings, identifiers, parts_of
+from deep_research.evidence.conditions import denied_by
+from deep_research.evidence.counting import counted
 from deep_research.evidence.dates import YEAR
 from deep_research.evidence.listing import ENTERED, things
 from deep_research.evidence.question import COMPARING, is_own, spelled
@@ -92,6 +94,9 @@ def _said(handoff: SurveyInput) -> list[set[str]]:
     wanted = things(handoff.original_query)
     for own, finding in zip(said, handoff.findings, strict=True):
         own |= wanted.kind if wanted and finding.category == ENTERED else frozenset()
+    if count := counted(handoff.original_query):
+        for own, finding in zip(said, handoff.findings, strict=True):
+            own |= {count.doing} if count.is_told(finding.content) else set()
     called = {stem(name): parts_of(name) for name in identifiers(handoff.original_query)}
     return [own.union(name for name, parts in called.items() if parts <= own) for own in said]
 
@@ -117,11 +122,12 @@ class _Asked:
         self._holding = Counter(term for text in texts for term in text)
 
     def __call__(self, query: str) -> Mapping[str, float]:
-        compares = {stem(word) for word in COMPARING} | _changing(query)
+        silent = {stem(word) for word in COMPARING} | _asking(query)
+        terms = question_terms(query)
         return {
             term: weight * rarity(self._total, self._holding[term])
-            for term, weight in question_terms(query).items()
-            if term not in compares
+            for term, weight in terms.items()
+            if term not in silent or silent.issuperset(terms)
         }
 
 
@@ -141,7 +147,7 @@ def _gap(query: str, priority: int, said: Sequence[set[str]]) -> AnalyzedGap:
 
 def _asking(query: str) -> frozenset[str]:
     """The stems that only ask: nothing was looked for by them."""
-    return _changing(query).union(
+    return (_changing(query) | denied_by(query)).union(
         term for term, weight in question_terms(query).items() if weight <= ASKING_WEIGHT
     )
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deep_research.evidence.conditions import case_asked
-from deep_research.evidence.expecting import YES_OR_NO, asks_for_kind, expected_answer, fits, wanted
+from deep_research.evidence.expecting import (
+    YES_OR_NO,
+    asks_for_kind,
+    asks_who,
+    expected_answer,
+    fits,
+    tells_who,
+    wanted,
+)
 from deep_research.evidence.question import affirmed, singles
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.statements import Statement
@@ -19,6 +27,12 @@ def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     case = case_asked(handoff.original_query)
     if case and told and not any(case.is_told(s.finding.content) for s in told):
         return ["*No source says outright what happens then. What comes nearest:*"]
+    if (
+        asks_who(expected)
+        and told
+        and not any(tells_who(handoff.original_query, s.finding.content) for s in told)
+    ):
+        return ["*No source says outright who. What comes nearest:*"]
     if not told or any(fits(expected, statement.finding.content) for statement in told):
         return []
     if kind:
