@@ -49,6 +49,12 @@ class Case:
             self._is_without(match["clause"]) for match in _UNLESS.finditer(said)
         )
 
+    def is_told_near(self, said: str, around: str) -> bool:
+        """Whether a sentence tells a condition with words of this case, the rest of which stands ``around`` it."""
+        return not self.words.keys().isdisjoint(_said(doings(said), self.words)) and self.is_told(
+            said, around
+        )
+
     def _is_without(self, clause: str) -> bool:
         """Whether it is the case that is lacking in a clause: "without a key", not "without telling anybody"."""
         if self.words:

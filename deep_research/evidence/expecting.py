@@ -14,6 +14,7 @@ from deep_research.evidence.text import (
     ASKING_WEIGHT,
     DECADE,
     NAME_WEIGHT,
+    asks_effect,
     is_name_like,
     question_terms,
     stem,
@@ -103,6 +104,10 @@ _PRESENT = re.compile(r"\s*when (?:is|are|do|does|will)\b", re.IGNORECASE)
 AT_TIMES = re.compile(
     r"(?i:\b(?:when|whenever|after|before|once|if|during|as soon as|every time|at the (?:end|beginning|start))\b)"
 )
+# What is otherwise than before.
+EFFECT = re.compile(
+    r"(?i:\b(?:no longer|since then|from then on|made it possible|fewer|safer|(?:could|can) now|led to|thanks to)\b)"
+)
 EXPLAINED = re.compile(r"(?i:\bhow\b|\bworks?\b|\bworking\b|\bmechanism\b|\bprinciple\b|\bsteps\b)")
 HAPPENED = re.compile(r"\bwhat (?:happened|happens|occurred|took place)\b", re.IGNORECASE)
 HOW_IT_WORKS = re.compile(r"\bhow\b.{0,30}\bworks?\b|\b(?:working|mechanism|principle)\b", re.IGNORECASE)
@@ -132,6 +137,8 @@ def expected_answer(query: str) -> re.Pattern[str] | None:
         return TO_DO
     if asks_for_occasion(query):
         return AT_TIMES
+    if asks_effect(query):
+        return EFFECT
     found = next((answer for asking, answer in _EXPECTED if asking.search(query)), None)
     if (thing := defined(query)) and of_a_person(query):
         return definition(thing)
@@ -176,10 +183,17 @@ def definition(thing: str) -> re.Pattern[str]:
     otherwise = r"(?: \([^()]{1,40}\)|, or [^,]{1,30},)?"
     return re.compile(
         rf"(?i)(?:\A|(?<=[.!?]\s))\W{{0,3}}(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise},?"
-        r" (?:is|are|was|were|means?|refers? to|denotes?|represents?)\b"
+        r" (?:(?:is|are|was|were)(?! (?:now|already|still)\b)|means?|refers? to|denotes?|represents?)\b"
         rf"|\w[^.:;]{{2,159}}?\b(?:(?:is|are|was|were) (?:\w+ )?(?:known as|called|termed|referred to as)"
         r"|(?:had|has|have) the (?:nick)?name)"
         rf" \W?(?:an? |the )?\W?{name}(?:s|es)?\b)"
+    )
+
+
+def purpose(thing: str) -> re.Pattern[str]:
+    """How a sentence says what a thing is for, where none says what it is."""
+    return re.compile(
+        rf"(?i)(?:the )?{re.escape(thing)} (?:implements|provides|offers|lets|allows|enables|handles|manages)\b"
     )
 
 

@@ -7,8 +7,12 @@ import pytest
 from deep_research.evidence.counting import COUNTED, counted
 from deep_research.evidence.entries import asked
 from deep_research.evidence.expecting import expected_answer, fits
+from deep_research.evidence.question import is_own
 from deep_research.evidence.spelling import mended
-from deep_research.evidence.text import stem
+from deep_research.evidence.text import asks_effect, stem
+from deep_research.phases.planning import PlannerInput
+from deep_research.phases.planning.extractive import plan
+from deep_research.state import DeepResearchPhase
 
 PERSON = """# Ann Mole and the wreck of the Hester
 
@@ -304,3 +308,81 @@ def test_a_column_with_the_number_of_a_thing_tells_what_was_done_with_it():
     assert not carried.is_told("name: Alma; year: 2021; crew: 14")
     assert not counted("How many people did the storm kill?").is_told("place: Orrel; displaced: 12; dead: 3")
     assert counted("How many lamps are there?") is None
+
+
+EFFECTS = """# Lamps of Orrel
+
+Seventy ships came to Orrel in a year. The keeper changed the rope twice.
+
+Since the lamps of Orrel were lit, fewer ships were lost.
+"""
+
+
+def test_what_became_of_something_is_told_by_what_speaks_of_it_and_not_by_any_change(analyzed):
+    found = [f.content for f in analyzed("How did lamps change ships?", ("Lamps of Orrel", EFFECTS))]
+    assert any("fewer ships" in content for content in found)
+    assert not any("rope" in content and "ships" not in content for content in found)
+
+
+@pytest.mark.parametrize(
+    ("question", "effect"),
+    [
+        ("How did lamps change the harbour?", True),
+        ("What changed when the lamps were lit?", True),
+        ("What effect did the lamps have on ships?", True),
+        ("How do I change the lamp?", False),
+        ("How has the number of lamps changed since 1900?", False),
+        ("What changed in Orrel 2.3?", False),
+    ],
+)
+def test_an_effect_is_of_something_on_something_else(question, effect):
+    assert asks_effect(question) is effect
+
+
+def test_a_report_says_that_no_source_tells_what_changed(draft_of):
+    question = "How did lamps change ships?"
+    assert "*No source says outright what changed." in draft_of(question, [("Seventy ships came.", 0, 0.9)])
+    told = "Since then lamps led to fewer ships on the rocks."
+    assert "*No source" not in draft_of(question, [(told, 0, 0.9)])
+
+
+def test_what_a_thing_does_says_what_it_is_where_nothing_else_does(analyzed):
+    does = ("Setting up", "# Setting up\n\nOrrel implements lamps, the common way to light a harbour.\n")
+    other = ("Notes", "# Notes\n\nOrrel logs each lamp to a file. Orrel is now installed.\n")
+    best, *_ = analyzed("What is Orrel?", other, does)
+    assert best.content == "Orrel implements lamps, the common way to light a harbour."
+    said = ("Setting up", f"{does[1]}\nOrrel is a lamp for harbours and towns.\n")
+    best, *_ = analyzed("What is Orrel?", other, said)
+    assert best.content == "Orrel is a lamp for harbours and towns."
+
+
+def test_what_a_thing_is_is_searched_by_what_introduces_it_too():
+    handoff = PlannerInput(
+        research_id="deepres-000000000000",
+        iteration=1,
+        original_query="What is Orrel?",
+        current_phase=DeepResearchPhase.PLANNING,
+        max_sub_queries=5,
+    )
+    queries = [item.query for item in plan(handoff).sub_queries]
+    assert "Orrel introduction and overview" in queries
+    assert is_own("Orrel introduction and overview", "What is Orrel?")
+
+
+def test_a_case_may_be_named_before_the_sentence_that_tells_what_follows(analyzed):
+    text = (
+        "# Filling lamps\n\nThe most oil is set by MAX_OIL in the list of all settings.\n"
+        "If a larger can is poured in, the lamp goes out.\n"
+    )
+    (best, *_) = analyzed("What happens if a can larger than MAX_OIL is filled in?", ("Filling lamps", text))
+    assert best.content.endswith("If a larger can is poured in, the lamp goes out.")
+
+
+def test_what_is_said_of_each_of_two_things_in_the_same_words_is_told_of_both(draft_of):
+    said = "Take a clean rag, trim the wick, and then light the {} lamp."
+    report = draft_of(
+        "Compare orrel and penryn",
+        [(said.format("orrel"), 0, 0.9), (said.format("penryn"), 1, 0.9)],
+        titles=("Orrel", "Penryn"),
+    )
+    assert report.count("Take a clean rag") == 2

@@ -37,6 +37,7 @@ from deep_research.evidence.reading import in_its_place
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.spelling import mended
 from deep_research.evidence.text import (
+    ASKING_WEIGHT,
     DECADE,
     NAME_WEIGHT,
     STOP_WORDS,
@@ -273,7 +274,8 @@ def _draw(
         batch.announced.add((source.id, start))
     reach = coverage(weights, own | context)
     named = {term: weight for term, weight in aspect.weights.items() if weight >= NAME_WEIGHT}
-    if reach < MIN_SUPPORT or not own & weights.keys():
+    telling = {term for term, weight in aspect.weights.items() if weight > ASKING_WEIGHT} or weights.keys()
+    if reach < MIN_SUPPORT or own.isdisjoint(telling):
         return None
     if named and coverage(named, own | context) < MIN_NAMED:
         return None  # the right words about something else

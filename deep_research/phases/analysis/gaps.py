@@ -11,7 +11,7 @@ from deep_research.evidence.conditions import denied_by
 from deep_research.evidence.counting import counted
 from deep_research.evidence.dates import YEAR
 from deep_research.evidence.listing import ENTERED, things
-from deep_research.evidence.question import COMPARING, is_own, spelled
+from deep_research.evidence.question import COMPARING, compared, is_own, spelled
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.relations import IN_OTHER_WORDS, related
 from deep_research.evidence.tables import CHANGING, asks_over_time
@@ -49,13 +49,18 @@ def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:
         return (_gap(handoff.original_query, 1, said),)
     found: list[AnalyzedGap] = []
     asking = _asking(handoff.original_query)
+    bearing = {name for name, _ in trails.unmet}
     for name, lacking in trails.unmet:
+        if name.startswith("the ") and name.removeprefix("the ") in bearing:
+            continue  # one name, with its article and without
         unsaid = [
             word for word in lacking if stem(word) not in asking and together.isdisjoint(related(stem(word)))
         ]
         if unsaid:
             of = f" of {spelled(handoff.original_query, name)[0]}" if name else ""
             found.append(AnalyzedGap(description=f"{NOTHING}{_either(unsaid)}{of}.", priority=2))
+    if compared(handoff.original_query):
+        return tuple(found)  # each side may well have a source of its own
     if not found and trails.held < SURE and not _told_by_one(handoff, rare(handoff.original_query), asking):
         found.append(AnalyzedGap(description=f"{APART}{handoff.original_query}", priority=2))
     return tuple(found)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from deep_research.evidence.conditions import case_asked
 from deep_research.evidence.expecting import (
+    EFFECT,
     YES_OR_NO,
     asks_for_kind,
     asks_who,
@@ -15,6 +16,8 @@ from deep_research.evidence.expecting import (
     wanted,
 )
 from deep_research.evidence.question import affirmed, singles
+from deep_research.evidence.ranking import stems_of
+from deep_research.evidence.text import ASKING_WEIGHT, question_terms
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.statements import Statement
 
@@ -33,6 +36,8 @@ def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
         and not any(tells_who(handoff.original_query, s.finding.content) for s in told)
     ):
         return ["*No source says outright who. What comes nearest:*"]
+    if expected is EFFECT and told and not any(_tells_effect(handoff.original_query, s) for s in told):
+        return ["*No source says outright what changed. What comes nearest:*"]
     if not told or any(fits(expected, statement.finding.content) for statement in told):
         return []
     if kind:
@@ -40,6 +45,13 @@ def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     if asks_for_kind(handoff.original_query):
         return ["*No source says outright what it is. What comes nearest:*"]
     return []
+
+
+def _tells_effect(question: str, statement: Statement) -> bool:
+    """Whether a statement says itself of all that is asked about that something is otherwise than before."""
+    said = stems_of(statement.finding.content)
+    asked = {term for term, weight in question_terms(question).items() if weight > ASKING_WEIGHT}
+    return fits(EFFECT, statement.finding.content) and asked <= said
 
 
 def _decides(question: str, statement: Statement) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -56,9 +56,12 @@ class Statement:
         return len(self.finding.content.split())
 
 
-def statements(findings: Iterable[Finding], sources: Iterable[Source] = ()) -> list[Statement]:
+def statements(
+    findings: Iterable[Finding], sources: Iterable[Source] = (), things: Sequence[str] = ()
+) -> list[Statement]:
     """The findings that say something, most relevant first; what one before says already is added to that as a
-    repeat."""
+    repeat, but not what it says of another of the ``things`` that are compared."""
+    apart = [set(content_stems(thing)) for thing in things]
     kept: list[Statement] = []
     sizes: list[int] = []
     holding: dict[str, list[int]] = defaultdict(list)
@@ -70,7 +73,11 @@ def statements(findings: Iterable[Finding], sources: Iterable[Source] = ()) -> l
         stems = set(content_stems(said))
         shared = Counter(place for stem in stems for place in holding[stem])
         for place, count in sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:4]:
-            if count >= REPEATED * min(len(stems), sizes[place]) and _repeats(finding, kept[place].finding):
+            known = kept[place].finding
+            also = set(content_stems(unlabelled(known.content)))
+            if any((thing <= stems) != (thing <= also) for thing in apart):
+                continue
+            if count >= REPEATED * min(len(stems), sizes[place]) and _repeats(finding, known):
                 kept[place].repeats.append(finding)
                 break
         else:
