@@ -43,8 +43,12 @@ class Counted(NamedTuple):
     doing: str
 
     def is_told(self, content: str) -> bool:
-        """Whether a row has a column that is called just so: nothing else than this is counted in it."""
-        return self.kind in map(str.casefold, labels(content))
+        """Whether a row has a column that is called just so, nothing else than this is counted in it; or a text tells the
+        number of these."""
+        if self.kind in map(str.casefold, labels(content)):
+            return True
+        number = rf"\bnumber of (?:[\w'’]+ ){{0,3}}{re.escape(self.kind)}\b[^.;]{{0,80}}\d"
+        return re.search(number, content, re.IGNORECASE) is not None
 
 
 def counted(question: str) -> Counted | None:

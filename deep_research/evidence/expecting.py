@@ -15,6 +15,7 @@ from deep_research.evidence.text import (
     DECADE,
     NAME_WEIGHT,
     asks_effect,
+    asks_merits,
     is_name_like,
     question_terms,
     stem,
@@ -108,6 +109,12 @@ AT_TIMES = re.compile(
 EFFECT = re.compile(
     r"(?i:\b(?:no longer|since then|from then on|made it possible|fewer|safer|(?:could|can) now|led to|thanks to)\b)"
 )
+# What speaks for or against something.
+MERITS = re.compile(
+    r"(?i:\b(?:but|however|although|better|worse|best|useless|cheap\w*|expensive|slow\w*|fast\w*|eas(?:y|ier|ily)|harder"
+    r"|difficult|(?:more|less) \w+ than|no need|avoids?|cannot|can't|risks?|(?:dis)?advantages?|benefits?|drawbacks?"
+    r"|downsides?|trade-?offs?|limitations?|too (?!many\b)\w+)\b)"
+)
 EXPLAINED = re.compile(r"(?i:\bhow\b|\bworks?\b|\bworking\b|\bmechanism\b|\bprinciple\b|\bsteps\b)")
 HAPPENED = re.compile(r"\bwhat (?:happened|happens|occurred|took place)\b", re.IGNORECASE)
 HOW_IT_WORKS = re.compile(r"\bhow\b.{0,30}\bworks?\b|\b(?:working|mechanism|principle)\b", re.IGNORECASE)
@@ -123,6 +130,8 @@ _DEFINITION = re.compile(
 )
 _OF_A_KIND = re.compile(r"\s*what (?:(?:is|was) an?|are|were) (?!the\b)", re.IGNORECASE)
 _OF_A_PERSON = re.compile(r"\s*who\b", re.IGNORECASE)
+_NOT_DONE = frozenset(("to", "can", "could", "may", "might", "will", "would", "should", "must", "you", "we"))
+NEAR_BY = 3  # words from what was done to "by"
 _MOST_WORDS = 4  # of a thing that is to be defined
 _HOW = re.compile(r"\bhow (?:do|does|did|is|are|was|were|can|to)\b", re.IGNORECASE)
 
@@ -139,6 +148,8 @@ def expected_answer(query: str) -> re.Pattern[str] | None:
         return AT_TIMES
     if asks_effect(query):
         return EFFECT
+    if asks_merits(query):
+        return MERITS
     found = next((answer for asking, answer in _EXPECTED if asking.search(query)), None)
     if (thing := defined(query)) and of_a_person(query):
         return definition(thing)
@@ -223,15 +234,19 @@ def asks_who(expected: re.Pattern[str] | None) -> bool:
 
 
 def tells_who(question: str, text: str) -> bool:
-    """Whether a text names somebody that the question does not, and says that he did what it asks of."""
+    """Whether a text says by whom it was done, or names somebody that the question does not and says that he did it: "to
+    build" is not done yet."""
     doing = {t for t, weight in question_terms(question).items() if ASKING_WEIGHT < weight < NAME_WEIGHT}
-    asked = {word.casefold() for word in words(question)}
-    done = (
-        not related(stem(word)).isdisjoint(doing)
-        for word in words(text)
-        if word.endswith("ed") or word.casefold() in asked
-    )
-    return fits(expected_answer(question), text) and (not doing or any(done))
+    every = words(text)
+    done = [
+        place
+        for place, word in enumerate(every)
+        if not related(stem(word)).isdisjoint(doing)
+        and (not place or every[place - 1].casefold() not in _NOT_DONE)
+    ]
+    if any("by" in every[place + 1 : place + 1 + NEAR_BY] for place in done):
+        return True
+    return fits(expected_answer(question), text) and (not doing or bool(done))
 
 
 def same_kind(one: re.Pattern[str] | None, other: re.Pattern[str] | None) -> bool:

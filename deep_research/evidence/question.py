@@ -72,12 +72,15 @@ class QuestionKind(StrEnum):
     SURVEY = "survey"
 
 
+_REST = (
+    r"(?:\s+(?:in|on|for|of(?! (?-i:[A-Z]))|when|by)\b.*)?\W*$"  # "of" is within a name, "the Tower of Hare"
+)
 _SIDE = r"(?:an? |the )?(?P<{}>[^,;?]{{2,60}}?)"
 _COMPARED = tuple(
     re.compile(pattern.format(_SIDE.format("one"), _SIDE.format("other")), re.IGNORECASE)
     for pattern in (
-        r"\b(?:differ\w*|distinction|comparison)\b.*?\bbetween {} and {}(?:\s+(?:in|on|for|of|when)\b.*)?\W*$",
-        r"^\s*(?:please )?compare {} (?:and|with|to|against) {}(?:\s+(?:in|on|for|of|when|by)\b.*)?\W*$",
+        r"\b(?:differ\w*|distinction|comparison)\b.*?\bbetween {} and {}" + _REST,
+        r"^\s*(?:please )?compare {} (?:and|with|to|against) {}" + _REST,
         r"^\s*{} (?:vs\.?|versus) {}\W*$",
         r"\bhow do(?:es)? {} differ from {}\W*$",
         r"\b(?:which|who|what)\b[^,?]*\b(?:\w+er|more \w+|first)\b[^,?]*[,:] {} or {}\W*$",

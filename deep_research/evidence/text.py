@@ -35,11 +35,17 @@ ASKING_WORDS = frozenset(
     WORD.findall(
         """answer compare compared comparison difference describe explain happen happened happens kind kinds long man many
         mean name named names number person people place purpose reason several sort thing found missing things times type
-        types way ways woman work works year years
-        advantage advantages disadvantage disadvantages pros cons tradeoff tradeoffs benefits drawback drawbacks
+        types way ways woman work works year years"""
+    )
+)
+# Words that ask what speaks for something, and what against it.
+_MERITS = frozenset(
+    WORD.findall(
+        """advantage advantages disadvantage disadvantages pros cons tradeoff tradeoffs benefits drawback drawbacks
         downside downsides upside upsides strengths weaknesses merits"""
     )
 )
+ASKING_WORDS |= _MERITS
 # What a request may open with that only asks: "List the lamps".
 _BIDDING = frozenset(WORD.findall("list enumerate give tell show state find"))
 # "How did lamps change the harbour?", "What changed when …?": a text tells what is otherwise since then.
@@ -308,6 +314,11 @@ def question_terms(question: str) -> dict[str, float]:
         key = stem(word)
         weights[key] = max(weight, weights.get(key, 0.0))
     return weights or {stem(w): 1.0 for w in every}
+
+
+def asks_merits(question: str) -> bool:
+    """Whether it asks what speaks for something, or against it."""
+    return any(word.casefold() in _MERITS for word in asked_words(question[:_LOOKED_AT]))
 
 
 def asks_effect(question: str) -> bool:

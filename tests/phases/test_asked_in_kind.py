@@ -6,8 +6,8 @@ import pytest
 
 from deep_research.evidence.counting import COUNTED, counted
 from deep_research.evidence.entries import asked
-from deep_research.evidence.expecting import expected_answer, fits
-from deep_research.evidence.question import is_own
+from deep_research.evidence.expecting import expected_answer, fits, tells_who
+from deep_research.evidence.question import compared, is_own
 from deep_research.evidence.spelling import mended
 from deep_research.evidence.text import asks_effect, stem
 from deep_research.phases.planning import PlannerInput
@@ -386,3 +386,47 @@ def test_what_is_said_of_each_of_two_things_in_the_same_words_is_told_of_both(dr
         titles=("Orrel", "Penryn"),
     )
     assert report.count("Take a clean rag") == 2
+
+
+def test_a_thing_that_is_compared_keeps_its_whole_name():
+    asked_of = "Compare the Lamp of Orrel and the Tower of Hare"
+    assert compared(asked_of) == ("Lamp of Orrel", "Tower of Hare")
+    assert compared("Compare lamps and horns of iron") == ("lamps", "horns")
+
+
+def test_what_speaks_for_or_against_something_comes_first_where_its_merits_are_asked(analyzed, draft_of):
+    text = (
+        "# Fog horns\n\nFog horns stand on rocks.\n\n## More\n\nFog horns are cheap, but useless in a gale.\n"
+    )
+    question = "What are the pros and cons of fog horns?"
+    best, *_ = analyzed(question, ("Fog horns", text))
+    assert best.content == "Fog horns are cheap, but useless in a gale."
+    assert "*No source weighs it outright." in draft_of(question, [("Fog horns stand on rocks.", 0, 0.9)])
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "told"),
+    [
+        ("Who designed the Orrel?", "The engineer of the Orrel was Tom Hare.", True),
+        ("Who designed the Orrel?", "It was designed by the board.", True),
+        ("Who created Orrel?", "With Penryn Professional you can create an Orrel of your own.", False),
+        ("Who designed the Orrel?", "The engineer of the Orrel slept on it.", False),
+    ],
+)
+def test_somebody_is_told_by_name_or_by_what_it_was_done_by(question, said, told):
+    assert tells_who(question, said) is told
+
+
+def test_the_number_of_things_tells_how_many_there_are():
+    run = counted("How many lamps does the board run?")
+    assert run.is_told("A newspaper put the number of the board's lamps at 207.")
+    assert not run.is_told("The number of lamps was never told.")
+
+
+def test_what_only_has_the_name_is_left_out_beside_anything_that_has_more(analyzed):
+    text = (
+        "# Orrel\n\nOrrel should not be lit at noon.\n\n## Details\n\nOrrel burns with several wicks.\n\n"
+        "## Setting up\n\nOrrel is put on a shelf.\n"
+    )
+    found = [f.content for f in analyzed("How many wicks does Orrel have?", ("Orrel", text))]
+    assert found == ["Orrel burns with several wicks."]

@@ -191,7 +191,7 @@ def _answers(aspect: Aspect, weights: Mapping[str, float], batch: Batch) -> Iter
 def _to_the_point(
     drawn: list[AnalyzedFinding], aspect: Aspect, weights: Mapping[str, float], batch: Batch
 ) -> list[AnalyzedFinding]:
-    """Without the findings that have the right names and hardly a word of what is asked besides, where the best has
+    """Without the findings that have the right names and hardly a word of what is asked besides, where another has
     more; what is expected of an answer may stand for those words. Where somebody asks how a thing works,
     sources that are not about it only mention it, if there are some that are."""
     besides = {term: weight for term, weight in weights.items() if aspect.weights[term] < NAME_WEIGHT}
@@ -200,7 +200,7 @@ def _to_the_point(
     def says(finding: AnalyzedFinding) -> float:
         return weight_of(besides, stems_of(unlabelled(finding.content)) | said_above(finding, batch))
 
-    least = BESIDES * says(drawn[0]) if drawn else 0.0
+    least = BESIDES * max(map(says, drawn), default=0.0)
     thing = weights.keys() - WORKING
     if expected is EXPLAINED and thing and not kind_asked(aspect.query):
         drawn = [f for f in drawn if thing <= _title_of(f, batch)] or drawn

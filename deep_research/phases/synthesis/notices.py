@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from deep_research.evidence.conditions import case_asked
 from deep_research.evidence.expecting import (
     EFFECT,
+    MERITS,
     YES_OR_NO,
     asks_for_kind,
     asks_who,
@@ -44,6 +45,8 @@ def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
         return [f"*No {kind} was found, as the question asks for. What comes nearest:*"]
     if asks_for_kind(handoff.original_query):
         return ["*No source says outright what it is. What comes nearest:*"]
+    if expected is MERITS:
+        return ["*No source weighs it outright. What comes nearest:*"]
     return []
 
 
