@@ -74,8 +74,7 @@ def statements(
         shared = Counter(place for stem in stems for place in holding[stem])
         for place, count in sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:4]:
             known = kept[place].finding
-            also = set(content_stems(unlabelled(known.content)))
-            if any((thing <= stems) != (thing <= also) for thing in apart):
+            if apart and _are_of_two(apart, stems, set(content_stems(unlabelled(known.content)))):
                 continue
             if count >= REPEATED * min(len(stems), sizes[place]) and _repeats(finding, known):
                 kept[place].repeats.append(finding)
@@ -86,6 +85,11 @@ def statements(
             sizes.append(len(stems))
             kept.append(Statement(finding, []))
     return kept
+
+
+def _are_of_two(things: Sequence[set[str]], one: set[str], other: set[str]) -> bool:
+    """Whether one of two statements, by their stems, names a thing that the other does not."""
+    return any((thing <= one) != (thing <= other) for thing in things)
 
 
 def says_nothing(finding: Finding) -> bool:
