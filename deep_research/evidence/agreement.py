@@ -25,6 +25,7 @@ from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, So
 SAME_OVERLAP = 0.8
 GAP_COVERAGE = 0.6
 _NUMBER = re.compile(r"\d[\d,.]*")
+_CAPITAL = re.compile(r"\b[A-Z][\w'’-]*+(?!,)")  # "Moreover, " names nothing
 
 
 def numbers(text: str) -> frozenset[str]:
@@ -53,12 +54,20 @@ def names(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def name_others(one: str, other: str) -> bool:
+    """Whether each of two texts has a capital on a word that the other lacks: "Mole is a lamp" and "Hare is a lamp" speak
+    of two things, though a sentence's first word has its capital by rule."""
+    a, b = _features(one), _features(other)
+    return not (a.capitals <= b.tokens or b.capitals <= a.tokens)
+
+
 @dataclass(frozen=True, slots=True)
 class _Features:
     """What a statement is compared by."""
 
     negated: bool
     names: frozenset[str]
+    capitals: frozenset[str]
     tokens: frozenset[str]
 
 
@@ -69,6 +78,7 @@ def _features(content: str) -> _Features:
     return _Features(
         negated=any(w.casefold() in NEGATIONS for w in every),
         names=names(content),
+        capitals=frozenset(stem(w) for w in _CAPITAL.findall(content) if w.casefold() not in STOP_WORDS),
         tokens=frozenset(
             stem(w)
             for w in every
@@ -99,6 +109,8 @@ def _same(one: str, other: str) -> bool:
     a, b = _features(one), _features(other)
     # One may name a thing in more words than the other, but none may name another thing.
     if a.negated != b.negated or not (a.names <= b.names or b.names <= a.names):
+        return False
+    if name_others(one, other):
         return False
     return len(a.tokens & b.tokens) >= SAME_OVERLAP * max(1, len(a.tokens | b.tokens))
 

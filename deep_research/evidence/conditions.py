@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from deep_research.evidence.called import doings, identifiers, parts_of
 from deep_research.evidence.relations import related
-from deep_research.evidence.text import coverage, denies, question_terms, stem
+from deep_research.evidence.text import content_words, coverage, denies, question_terms, stem
 
 NEARLY_ALL = 0.8  # of the words of a case, for a sentence that is of it
 _ASKS = re.compile(
@@ -45,8 +45,22 @@ class Case:
             return False
         if not self.denied:
             return _IF.search(said) is not None
-        clauses = (match["clause"] for match in _UNLESS.finditer(said))
-        return _IF_NOT.search(said) is not None or any(self._says(doings(clause)) for clause in clauses)
+        return _IF_NOT.search(said) is not None or any(
+            self._is_without(match["clause"]) for match in _UNLESS.finditer(said)
+        )
+
+    def is_told_near(self, said: str, around: str) -> bool:
+        """Whether a sentence tells a condition with words of this case, the rest of which stands ``around`` it."""
+        return not self.words.keys().isdisjoint(_said(doings(said), self.words)) and self.is_told(
+            said, around
+        )
+
+    def _is_without(self, clause: str) -> bool:
+        """Whether it is the case that is lacking in a clause: "without a key", not "without telling anybody"."""
+        if self.words:
+            return self._says(doings(clause))
+        about = set(map(stem, content_words(clause))) - _SETTING
+        return any(about and about <= {name} | parts for name, parts in self.names)
 
     def _is_of(self, present: AbstractSet[str]) -> bool:
         return all(name in present or parts <= present for name, parts in self.names) and self._says(present)
@@ -67,6 +81,12 @@ def case_asked(question: str) -> Case | None:
     opening = match.group()[: match.start("case") - match.start()]
     denied = denies(told) or _NOT.search(told) is not None or opening.endswith(("without", "unless"))
     return Case(tuple(names.items()), words, denied) if names or words else None
+
+
+def denied_by(question: str) -> frozenset[str]:
+    """The stems by which a question for a case says that something is not so: a text says it in other words."""
+    match = _ASKS.match(" ".join(question.split()))
+    return frozenset(stem(m.group()) for m in _NOT.finditer(match["case"])) if match else frozenset()
 
 
 def _said(present: AbstractSet[str], wanted: dict[str, float]) -> set[str]:

@@ -11,7 +11,7 @@ from math import fsum
 from deep_research.evidence.names import borne
 from deep_research.evidence.question import COMPARING, QuestionKind, kind_of
 from deep_research.evidence.relations import related
-from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, stem, words
+from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, asked_words, stem, words
 from deep_research.state import Mention
 
 NAMES_EACH = 10  # of a strong source
@@ -70,7 +70,7 @@ def asked(question: str, rarity: Mapping[str, float], names: Iterable[Mention]) 
     compares = kind_of(question) is QuestionKind.COMPARISON
     weights: dict[str, float] = {}
     written: dict[str, str] = {}
-    for word in words(question):
+    for word in asked_words(question):
         lower = word.casefold()
         if lower in STOP_WORDS or (compares and lower in COMPARING):
             continue
@@ -78,7 +78,7 @@ def asked(question: str, rarity: Mapping[str, float], names: Iterable[Mention]) 
         weight = rarity.get(lower, 0.6) * (ASKING if lower in ASKING_WORDS else 1.0)
         weights[key] = max(weight, weights.get(key, 0.0))
         written.setdefault(key, lower.removesuffix("'s").removesuffix("’s"))
-    order = [stem(w) for w in words(question) if stem(w) in weights]
+    order = [stem(w) for w in asked_words(question) if stem(w) in weights]
     beside: dict[str, set[str]] = {}
     for one, other in pairwise(order):
         if one != other:

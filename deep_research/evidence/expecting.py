@@ -9,7 +9,18 @@ from deep_research.evidence.contrasting import setting_apart
 from deep_research.evidence.counting import COUNTED, UNIT
 from deep_research.evidence.dates import OCCASION, WHEN
 from deep_research.evidence.question import QuestionKind, compared, kind_of
-from deep_research.evidence.text import DECADE, stem
+from deep_research.evidence.relations import related
+from deep_research.evidence.text import (
+    ASKING_WEIGHT,
+    DECADE,
+    NAME_WEIGHT,
+    asks_effect,
+    asks_merits,
+    is_name_like,
+    question_terms,
+    stem,
+    words,
+)
 
 # What an answer to each kind of question tends to hold.
 _ITEM = r"(?:[^\s.;:,]+ ){0,5}[^\s.;:,]+"
@@ -38,6 +49,8 @@ _FOR_WHAT = (
     r"\b(?:when|whenever|if|for|where)\b)"
 )
 _DEFAULT = r"\bdefaults?\b"
+_WHO = r"\b[A-Z][\w'’-]+ [A-Z][\w'’-]+"
+_OTHER_WHO = r"\b(?!(?:{0})\b)[A-Z][\w'’-]+ (?!(?:{0})\b)[A-Z][\w'’-]+"  # than what the question names
 # What is asked with an auxiliary verb is answered by one of two words.
 _CLOSED = re.compile(
     r"\s*(?:is|are|was|were|do|does|did|can|could|has|have|had|will|would|should|may|must)\s+(?!\w+ (?:or)\b)",
@@ -76,7 +89,7 @@ _EXPECTED = tuple(
             r"(?i:\b(?:called|named|known as|kinds?|types?|sorts?)\b)",
         ),
         ("why", REASON),
-        ("who(?:se|m)?", r"\b[A-Z][\w'’-]+ [A-Z][\w'’-]+"),
+        ("who(?:se|m)?", _WHO),
     )
 )
 
@@ -91,6 +104,16 @@ assert len(_KINDS) == len(_EXPECTED)
 _PRESENT = re.compile(r"\s*when (?:is|are|do|does|will)\b", re.IGNORECASE)
 AT_TIMES = re.compile(
     r"(?i:\b(?:when|whenever|after|before|once|if|during|as soon as|every time|at the (?:end|beginning|start))\b)"
+)
+# What is otherwise than before.
+EFFECT = re.compile(
+    r"(?i:\b(?:no longer|since then|from then on|made it possible|fewer|safer|(?:could|can) now|led to|thanks to)\b)"
+)
+# What speaks for or against something.
+MERITS = re.compile(
+    r"(?i:\b(?:but|however|although|better|worse|best|useless|cheap\w*|expensive|slow\w*|fast\w*|eas(?:y|ier|ily)|harder"
+    r"|difficult|(?:more|less) \w+ than|no need|avoids?|cannot|can't|risks?|(?:dis)?advantages?|benefits?|drawbacks?"
+    r"|downsides?|trade-?offs?|limitations?|too (?!many\b)\w+)\b)"
 )
 EXPLAINED = re.compile(r"(?i:\bhow\b|\bworks?\b|\bworking\b|\bmechanism\b|\bprinciple\b|\bsteps\b)")
 HAPPENED = re.compile(r"\bwhat (?:happened|happens|occurred|took place)\b", re.IGNORECASE)
@@ -107,6 +130,8 @@ _DEFINITION = re.compile(
 )
 _OF_A_KIND = re.compile(r"\s*what (?:(?:is|was) an?|are|were) (?!the\b)", re.IGNORECASE)
 _OF_A_PERSON = re.compile(r"\s*who\b", re.IGNORECASE)
+_NOT_DONE = frozenset(("to", "can", "could", "may", "might", "will", "would", "should", "must", "you", "we"))
+NEAR_BY = 3  # words from what was done to "by"
 _MOST_WORDS = 4  # of a thing that is to be defined
 _HOW = re.compile(r"\bhow (?:do|does|did|is|are|was|were|can|to)\b", re.IGNORECASE)
 
@@ -121,9 +146,15 @@ def expected_answer(query: str) -> re.Pattern[str] | None:
         return TO_DO
     if asks_for_occasion(query):
         return AT_TIMES
+    if asks_effect(query):
+        return EFFECT
+    if asks_merits(query):
+        return MERITS
     found = next((answer for asking, answer in _EXPECTED if asking.search(query)), None)
     if (thing := defined(query)) and of_a_person(query):
         return definition(thing)
+    if asks_who(found) and (named := [w for w in words(query)[1:] if is_name_like(w)]):
+        return re.compile(_OTHER_WHO.format("|".join(map(re.escape, named))))
     if found is None and _CLOSED.match(query):
         return YES_OR_NO
     if found is None and thing:
@@ -163,10 +194,17 @@ def definition(thing: str) -> re.Pattern[str]:
     otherwise = r"(?: \([^()]{1,40}\)|, or [^,]{1,30},)?"
     return re.compile(
         rf"(?i)(?:\A|(?<=[.!?]\s))\W{{0,3}}(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise},?"
-        r" (?:is|are|was|were|means?|refers? to|denotes?|represents?)\b"
+        r" (?:(?:is|are|was|were)(?! (?:now|already|still)\b)|means?|refers? to|denotes?|represents?)\b"
         rf"|\w[^.:;]{{2,159}}?\b(?:(?:is|are|was|were) (?:\w+ )?(?:known as|called|termed|referred to as)"
         r"|(?:had|has|have) the (?:nick)?name)"
         rf" \W?(?:an? |the )?\W?{name}(?:s|es)?\b)"
+    )
+
+
+def purpose(thing: str) -> re.Pattern[str]:
+    """How a sentence says what a thing is for, where none says what it is."""
+    return re.compile(
+        rf"(?i)(?:the )?{re.escape(thing)} (?:implements|provides|offers|lets|allows|enables|handles|manages)\b"
     )
 
 
@@ -188,6 +226,32 @@ def fits(expected: re.Pattern[str] | None, text: str) -> bool:
         places = (0, text.find("? ") + 2, text.find("?\n") + 2)
         return any(YES_OR_NO.match(text, place) for place in places) or _SAYS_YES.search(text) is not None
     return expected is not None and expected is not EXPLAINED and expected.search(text) is not None
+
+
+def asks_who(expected: re.Pattern[str] | None) -> bool:
+    """Whether it is the name of somebody."""
+    return expected is not None and expected.pattern.startswith((_WHO, _OTHER_WHO.partition("{")[0]))
+
+
+def tells_who(question: str, text: str) -> bool:
+    """Whether a text says by whom it was done, or names somebody that the question does not and says that he did it: "to
+    build" is not done yet."""
+    doing = {t for t, weight in question_terms(question).items() if ASKING_WEIGHT < weight < NAME_WEIGHT}
+    every = words(text)
+    done = [
+        place
+        for place, word in enumerate(every)
+        if not related(stem(word)).isdisjoint(doing)
+        and (not place or every[place - 1].casefold() not in _NOT_DONE)
+    ]
+    if any("by" in every[place + 1 : place + 1 + NEAR_BY] for place in done):
+        return True
+    return fits(expected_answer(question), text) and (not doing or bool(done))
+
+
+def same_kind(one: re.Pattern[str] | None, other: re.Pattern[str] | None) -> bool:
+    """Whether two questions expect the same."""
+    return one is other or (asks_who(one) and asks_who(other))
 
 
 def is_count(expected: re.Pattern[str] | None) -> bool:

@@ -35,6 +35,10 @@ _UNNAMED_IT = re.compile(
 )
 # "A lime of this kind is …"
 _OF_THIS_KIND = re.compile(r"(?:\w+ ){1,3}(?:of|like) (?:this|these|such)\b", re.IGNORECASE)
+# "The hero of the second is …"
+_OF_AN_ORDER = re.compile(
+    r"(?:[\w'’-]+ ){1,4}of the (?:first|second|third|fourth|last|other|others) (?:is|was|are|were|has|had)\b"
+)
 # "The code above will limit …", "as described below", "the example above"
 _ON_THE_PAGE = re.compile(
     r"\b(?:the|this|these|those) (?:[\w.-]+ )?(?:code|example|snippet|listing|command|function|script|section|table"
@@ -63,7 +67,13 @@ def leans_back(sentence: str) -> bool:
     sentence = " ".join(sentence.split())  # it may be wrapped
     if any(
         sign(sentence)
-        for sign in (_OPENS_BACKWARD.match, _UNNAMED_IT.match, _OF_THIS_KIND.match, _ON_THE_PAGE.search)
+        for sign in (
+            _OPENS_BACKWARD.match,
+            _UNNAMED_IT.match,
+            _OF_THIS_KIND.match,
+            _OF_AN_ORDER.match,
+            _ON_THE_PAGE.search,
+        )
     ):
         return True
     head = " ".join(_CLAUSE.split(sentence, maxsplit=1)[0].split()[:NEAR])

@@ -13,6 +13,7 @@ from deep_research.evidence.names import asked_names, key
 from deep_research.evidence.text import STOP_WORDS, content_words, is_name_like, question_terms, stem, words
 from deep_research.state import FirstLook, Mention
 
+INTRODUCED = " introduction and overview"  # ends a search for what introduces a thing
 MAX_NAMES = 4
 KNOWN = 0.2  # what being borne by a document adds to a name's weight, when the names are ordered
 UNKNOWN_WORD = 0.5  # how telling a word is of which no corpus knows
@@ -71,12 +72,15 @@ class QuestionKind(StrEnum):
     SURVEY = "survey"
 
 
+_REST = (
+    r"(?:\s+(?:in|on|for|of(?! (?-i:[A-Z]))|when|by)\b.*)?\W*$"  # "of" is within a name, "the Tower of Hare"
+)
 _SIDE = r"(?:an? |the )?(?P<{}>[^,;?]{{2,60}}?)"
 _COMPARED = tuple(
     re.compile(pattern.format(_SIDE.format("one"), _SIDE.format("other")), re.IGNORECASE)
     for pattern in (
-        r"\b(?:differ\w*|distinction|comparison)\b.*?\bbetween {} and {}(?:\s+(?:in|on|for|of|when)\b.*)?\W*$",
-        r"^\s*(?:please )?compare {} (?:and|with|to|against) {}(?:\s+(?:in|on|for|of|when|by)\b.*)?\W*$",
+        r"\b(?:differ\w*|distinction|comparison)\b.*?\bbetween {} and {}" + _REST,
+        r"^\s*(?:please )?compare {} (?:and|with|to|against) {}" + _REST,
         r"^\s*{} (?:vs\.?|versus) {}\W*$",
         r"\bhow do(?:es)? {} differ from {}\W*$",
         r"\b(?:which|who|what)\b[^,?]*\b(?:\w+er|more \w+|first)\b[^,?]*[,:] {} or {}\W*$",
@@ -268,11 +272,12 @@ def parts(question: str) -> list[str]:
 
 
 def is_own(query: str, question: str) -> bool:
-    """Whether a query asks only for words of the question, and is no part of it: its names, or its words in another
-    order. Such a query widens the search; finding something for it answers nothing yet. Of a comparison each side is
-    a part."""
+    """Whether a query asks only for words of the question, and is no part of it: its names, its words in another order,
+    or what introduces them. Such a query widens the search; finding something for it answers nothing yet. Of a
+    comparison each side is a part."""
     if query in parts(question):
         return False
+    query = query.removesuffix(INTRODUCED)
     asked, wanted = question_terms(query).keys(), question_terms(question).keys()
     return asked >= wanted if kind_of(question) is QuestionKind.COMPARISON else asked <= wanted
 

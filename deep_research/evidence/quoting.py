@@ -21,6 +21,7 @@ from deep_research.evidence.expecting import (
     expected_answer,
     fits,
     is_count,
+    same_kind,
     stands_apart,
     wanted,
 )
@@ -364,7 +365,7 @@ def _above(
     if asks is None or expected is None or not about:
         return frozenset(said), False
     meant = {term for term in weights if not about.isdisjoint(related(term))}
-    if asks is not expected:
+    if not same_kind(asks, expected):
         return frozenset(said - {stem(w) for w in content_words(heading) if w.islower()}), False
     announces = bool(meant) and about <= {other for term in meant for other in related(term)}
     return frozenset(said | meant) if announces else frozenset(said), announces

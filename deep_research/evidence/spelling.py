@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, stem, words
+from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, asked_words, stem
 
 SHORTEST = 6  # letters of a mistyped word
 SHORTEST_SMALL = 4  # the same where it is a small word, such as "wher"
@@ -21,7 +21,9 @@ _SMALL = STOP_WORDS | ASKING_WORDS
 
 def mended(question: str, known: AbstractSet[str], texts: Sequence[str]) -> str:
     """The question with its slips mended; ``texts`` are what was found for it, ``known`` the stems that they have."""
-    doubtful = [w for w in dict.fromkeys(words(question)) if w.isalpha() and w.isascii() and w.islower()]
+    doubtful = [
+        w for w in dict.fromkeys(asked_words(question)) if w.isalpha() and w.isascii() and w.islower()
+    ]
     for word in doubtful:
         if word in _SMALL or stem(word) in known:
             continue

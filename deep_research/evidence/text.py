@@ -38,6 +38,31 @@ ASKING_WORDS = frozenset(
         types way ways woman work works year years"""
     )
 )
+# Words that ask what speaks for something, and what against it.
+_MERITS = frozenset(
+    WORD.findall(
+        """advantage advantages disadvantage disadvantages pros cons tradeoff tradeoffs benefits drawback drawbacks
+        downside downsides upside upsides strengths weaknesses merits"""
+    )
+)
+ASKING_WORDS |= _MERITS
+# What a request may open with that only asks: "List the lamps".
+_BIDDING = frozenset(WORD.findall("list enumerate give tell show state find"))
+# "How did lamps change the harbour?", "What changed when …?": a text tells what is otherwise since then.
+_ASKS_EFFECT = re.compile(
+    r"\s*(?:how (?:did|does|do (?!i\b|we\b|you\b)|has|have)\b.{1,120}?\b(?:chang|affect|influenc|transform|impact)\w*"
+    r"\s(?!(?:over|since|in|from|between|during|through|at|by|when|after)\b)[^\W\d_]"
+    r"|what changed (?:when|after|with|once)\b|what (?:effect|impact|influence)s?\b)",
+    re.IGNORECASE,
+)
+_EFFECT = frozenset(
+    WORD.findall(
+        "change changed changes affect affected affects influence influences influenced effect effects impact impacts"
+        " transform transformed transforms"
+    )
+)
+_TRADE_OFF = re.compile(r"\btrade[- ]off(s?)\b", re.IGNORECASE)
+_IS_IT_TRUE = re.compile(r"\bis it (?:really )?(?:true|correct|right|so) that\b", re.IGNORECASE)
 # What somebody does with numbers: "How many cases did Germany report?" is answered by a table of cases.
 _COUNTING = frozenset(
     WORD.findall("report reported record recorded register registered count counted list listed")
@@ -108,6 +133,7 @@ IDENTIFIER = re.compile(r"\b[a-z_]\w{2,}(?:\.\w+)+|\b[^\W\d]\w*\(\)|\b[^\W\d_]+(
 DECADE = re.compile(r"\b(?:1\d|20)\d0s\b")  # what happened in one is told by its year
 _MAX_CACHED = 200_000
 _LONG = 20_000  # characters of a text
+_LOOKED_AT = 400  # characters of a question that say its kind
 
 
 _Said = TypeVar("_Said")
@@ -226,8 +252,10 @@ def words(text: str) -> list[str]:
 
 
 def asked_words(question: str) -> list[str]:
-    """The words of a question; markup and addresses that came along with it are not asked about."""
-    return words(_MARKUP.sub(" ", question))
+    """The words of a question; markup and addresses that came along with it are not asked about, nor whether it is true
+    that something is so, but whether it is."""
+    plain = _TRADE_OFF.sub(r"tradeoff\1", _MARKUP.sub(" ", question))
+    return words(_IS_IT_TRUE.sub("is it", plain))
 
 
 def content_words(text: str) -> list[str]:
@@ -270,6 +298,7 @@ def question_terms(question: str) -> dict[str, float]:
     weights: dict[str, float] = {}
     every = asked_words(question)
     counted = _asks_how_many(every)
+    effect = asks_effect(question)
     about = _asked_by_letter(every)
     coded = {about} | {word for match in IDENTIFIER.finditer(question) for word in words(match.group())}
     for place, word in enumerate(every):
@@ -278,11 +307,23 @@ def question_terms(question: str) -> dict[str, float]:
         named = is_name_like(word) and (place > 0 or word[:1].isdigit())
         weight = NAME_WEIGHT if named or word in coded else 1.0
         asks = word.casefold() in ASKING_WORDS or (counted and word.casefold() in _COUNTING)
+        asks = asks or (effect and word.casefold() in _EFFECT)
+        asks = asks or (place == 0 and len(every) > 2 and word.casefold() in _BIDDING)
         if asks or _asks_age(every[max(0, place - 1) : place + 1]):
             weight = ASKING_WEIGHT
         key = stem(word)
         weights[key] = max(weight, weights.get(key, 0.0))
     return weights or {stem(w): 1.0 for w in every}
+
+
+def asks_merits(question: str) -> bool:
+    """Whether it asks what speaks for something, or against it."""
+    return any(word.casefold() in _MERITS for word in asked_words(question[:_LOOKED_AT]))
+
+
+def asks_effect(question: str) -> bool:
+    """Whether it asks what became of something through something else."""
+    return _ASKS_EFFECT.match(question[:_LOOKED_AT]) is not None
 
 
 def _asks_how_many(every: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ from deep_research.evidence.contradictions import compared, contradictions
 from deep_research.evidence.copies import fingerprint
 from deep_research.evidence.tables import table
 from deep_research.evidence.units import measured
+from deep_research.phases.synthesis.statements import statements
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 
 
@@ -43,6 +44,14 @@ SOURCES = {s.id: s for s in (source("a"), source("b"), source("c"), source("w", 
 def test_findings_are_one_when_numbers_names_and_polarity_agree(other, same):
     first = finding("The tower was built in 1811 by Rennie.", "a")
     assert len(merged([first, finding(other, "b")], SOURCES)) == (1 if same else 2)
+
+
+def test_what_is_said_of_two_things_in_the_same_words_is_not_one_finding():
+    said = "{} is easy to install as it needs no other tool or compiler on the machine."
+    both = [finding(said.format("Orrel"), "a"), finding(said.format("Penryn"), "b")]
+    assert len(merged(both, SOURCES)) == 2
+    assert len(statements(both)) == 2
+    assert len(merged([both[0], finding(f"Moreover, {said.format('Orrel')}", "b")], SOURCES)) == 1
 
 
 @pytest.mark.parametrize(

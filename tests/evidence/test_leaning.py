@@ -28,6 +28,7 @@ from deep_research.evidence.leaning import leans_back
         "At\nhigh tide it lies under water.",
         "For more than 120 years it stood in the open sea.",
         "American troops burned it twice.",
+        "The keeper of the second was cast away.",
     ],
 )
 def test_a_sentence_leans_by_a_pronoun_a_person_or_a_place_that_it_does_not_name(sentence):
@@ -43,6 +44,7 @@ def test_a_sentence_leans_by_a_pronoun_a_person_or_a_place_that_it_does_not_name
         "In Orrel the lamp that stood there was dim.",
         "Lamps need oil.",
         "A lamp of the first kind is dear.",
+        "The keeper of the second lamp was cast away.",
         "A surface like that of the Moon covers the plain.",
         "Instead of a lamp they lit a fire.",
         "Rather than oil, Orrel burned coal.",

@@ -4,8 +4,15 @@ import re
 
 import pytest
 
-from deep_research.evidence.counting import COUNTED
-from deep_research.evidence.expecting import expected_answer, fits
+from deep_research.evidence.counting import COUNTED, counted
+from deep_research.evidence.entries import asked
+from deep_research.evidence.expecting import expected_answer, fits, tells_who
+from deep_research.evidence.question import compared, is_own
+from deep_research.evidence.spelling import mended
+from deep_research.evidence.text import asks_effect, stem
+from deep_research.phases.planning import PlannerInput
+from deep_research.phases.planning.extractive import plan
+from deep_research.state import DeepResearchPhase
 
 PERSON = """# Ann Mole and the wreck of the Hester
 
@@ -237,3 +244,189 @@ def test_what_was_destroyed_is_no_other_thing(analyzed):
 )
 def test_a_measure_is_no_number_of_things(said):
     assert not re.search(COUNTED, f"It grew by {said} of stone.")
+
+
+def test_a_list_of_one_default_is_the_default(analyzed):
+    text = "# Settings\n\nLAMP_OIL_LIMIT\n\n- The most oil for a lamp.\n\nDefault: 31\n\n## Others\n\nLamps have limits."
+    (best, *_) = analyzed("List the default of LAMP_OIL_LIMIT", ("Settings", text))
+    assert "Default: 31" in best.content
+
+
+def test_things_that_are_to_be_listed_are_the_rows_of_their_table(analyzed):
+    text = "# What burned in lamps\n\nFuel | Good\nCoal | bright\nTallow | easy\nOil | cheap\n"
+    found = analyzed("List the fuels that burned in lamps", ("What burned in lamps", text))
+    assert [f.quotes[0].quote for f in found] == ["Coal | bright", "Tallow | easy", "Oil | cheap"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What are the advantages and disadvantages of fog horns?",
+        "What are the trade-offs of fog horns?",
+        "Is it true that fog horns fail?",
+    ],
+)
+def test_what_only_asks_need_not_be_said(question, analyzed):
+    text = "# Notes\n\nFog horns fail on clear days. They are cheap.\n"
+    assert next(f.content for f in analyzed(question, ("Notes", text))).startswith("Fog horns fail")
+    assert not {"true", "trade"} & set(asked(question, {}, ()).relations)
+
+
+def test_a_word_that_joins_two_is_no_slip_of_another():
+    text = "The lamp goes off at dawn. Off it goes. It is off."
+    question = "What are the trade-offs of lamps?"
+    assert mended(question, {"lamp"}, [text]) == question
+
+
+def test_a_reason_for_something_is_none_for_its_lack(analyzed):
+    lacks = "The Orrel will never have a horn. It is too small a rock for one."
+    other = "Because the Stoat has a horn, the keepers of the Orrel hear it at night."
+    (best, *_) = analyzed("Why does the Orrel not have a horn?", ("A", f"{other}\n"), ("B", f"{lacks}\n"))
+    assert best.content == lacks
+
+
+def test_who_did_something_is_somebody_else_than_the_question_names(analyzed):
+    text = (
+        "# Mole's Ledge\n\nMole's Ledge lies off Penryn, and its light stands on it.\n\n"
+        "## The tower\n\nCaptain Tom Hare built a house and light on the ledge.\n"
+    )
+    (best, *_) = analyzed("Who built Mole's Ledge light?", ("Mole's Ledge", text))
+    assert best.content == "Captain Tom Hare built a house and light on the ledge."
+
+
+def test_a_report_says_that_nobody_is_named(draft_of):
+    question = "Who created Orrel?"
+    said = "Penryn Professional brings Orrel, for which you create a plan."
+    assert "*No source says outright who." in draft_of(question, [(said, 0, 0.9)])
+    assert "*No source" not in draft_of(question, [("Orrel was created by Tom Hare.", 0, 0.9)])
+
+
+def test_a_column_with_the_number_of_a_thing_tells_what_was_done_with_it():
+    carried = counted("How many passengers did the Alma carry in 2021?")
+    assert carried.doing == stem("carry")
+    assert carried.is_told("name: Alma; year: 2021; passengers: 1450")
+    assert not carried.is_told("name: Alma; year: 2021; crew: 14")
+    assert not counted("How many people did the storm kill?").is_told("place: Orrel; displaced: 12; dead: 3")
+    assert counted("How many lamps are there?") is None
+
+
+EFFECTS = """# Lamps of Orrel
+
+Seventy ships came to Orrel in a year. The keeper changed the rope twice.
+
+Since the lamps of Orrel were lit, fewer ships were lost.
+"""
+
+
+def test_what_became_of_something_is_told_by_what_speaks_of_it_and_not_by_any_change(analyzed):
+    found = [f.content for f in analyzed("How did lamps change ships?", ("Lamps of Orrel", EFFECTS))]
+    assert any("fewer ships" in content for content in found)
+    assert not any("rope" in content and "ships" not in content for content in found)
+
+
+@pytest.mark.parametrize(
+    ("question", "effect"),
+    [
+        ("How did lamps change the harbour?", True),
+        ("What changed when the lamps were lit?", True),
+        ("What effect did the lamps have on ships?", True),
+        ("How do I change the lamp?", False),
+        ("How has the number of lamps changed since 1900?", False),
+        ("What changed in Orrel 2.3?", False),
+    ],
+)
+def test_an_effect_is_of_something_on_something_else(question, effect):
+    assert asks_effect(question) is effect
+
+
+def test_a_report_says_that_no_source_tells_what_changed(draft_of):
+    question = "How did lamps change ships?"
+    assert "*No source says outright what changed." in draft_of(question, [("Seventy ships came.", 0, 0.9)])
+    told = "Since then lamps led to fewer ships on the rocks."
+    assert "*No source" not in draft_of(question, [(told, 0, 0.9)])
+
+
+def test_what_a_thing_does_says_what_it_is_where_nothing_else_does(analyzed):
+    does = ("Setting up", "# Setting up\n\nOrrel implements lamps, the common way to light a harbour.\n")
+    other = ("Notes", "# Notes\n\nOrrel logs each lamp to a file. Orrel is now installed.\n")
+    best, *_ = analyzed("What is Orrel?", other, does)
+    assert best.content == "Orrel implements lamps, the common way to light a harbour."
+    said = ("Setting up", f"{does[1]}\nOrrel is a lamp for harbours and towns.\n")
+    best, *_ = analyzed("What is Orrel?", other, said)
+    assert best.content == "Orrel is a lamp for harbours and towns."
+
+
+def test_what_a_thing_is_is_searched_by_what_introduces_it_too():
+    handoff = PlannerInput(
+        research_id="deepres-000000000000",
+        iteration=1,
+        original_query="What is Orrel?",
+        current_phase=DeepResearchPhase.PLANNING,
+        max_sub_queries=5,
+    )
+    queries = [item.query for item in plan(handoff).sub_queries]
+    assert "Orrel introduction and overview" in queries
+    assert is_own("Orrel introduction and overview", "What is Orrel?")
+
+
+def test_a_case_may_be_named_before_the_sentence_that_tells_what_follows(analyzed):
+    text = (
+        "# Filling lamps\n\nThe most oil is set by MAX_OIL in the list of all settings.\n"
+        "If a larger can is poured in, the lamp goes out.\n"
+    )
+    (best, *_) = analyzed("What happens if a can larger than MAX_OIL is filled in?", ("Filling lamps", text))
+    assert best.content.endswith("If a larger can is poured in, the lamp goes out.")
+
+
+def test_what_is_said_of_each_of_two_things_in_the_same_words_is_told_of_both(draft_of):
+    said = "Take a clean rag, trim the wick, and then light the {} lamp."
+    report = draft_of(
+        "Compare orrel and penryn",
+        [(said.format("orrel"), 0, 0.9), (said.format("penryn"), 1, 0.9)],
+        titles=("Orrel", "Penryn"),
+    )
+    assert report.count("Take a clean rag") == 2
+
+
+def test_a_thing_that_is_compared_keeps_its_whole_name():
+    asked_of = "Compare the Lamp of Orrel and the Tower of Hare"
+    assert compared(asked_of) == ("Lamp of Orrel", "Tower of Hare")
+    assert compared("Compare lamps and horns of iron") == ("lamps", "horns")
+
+
+def test_what_speaks_for_or_against_something_comes_first_where_its_merits_are_asked(analyzed, draft_of):
+    text = (
+        "# Fog horns\n\nFog horns stand on rocks.\n\n## More\n\nFog horns are cheap, but useless in a gale.\n"
+    )
+    question = "What are the pros and cons of fog horns?"
+    best, *_ = analyzed(question, ("Fog horns", text))
+    assert best.content == "Fog horns are cheap, but useless in a gale."
+    assert "*No source weighs it outright." in draft_of(question, [("Fog horns stand on rocks.", 0, 0.9)])
+
+
+@pytest.mark.parametrize(
+    ("question", "said", "told"),
+    [
+        ("Who designed the Orrel?", "The engineer of the Orrel was Tom Hare.", True),
+        ("Who designed the Orrel?", "It was designed by the board.", True),
+        ("Who created Orrel?", "With Penryn Professional you can create an Orrel of your own.", False),
+        ("Who designed the Orrel?", "The engineer of the Orrel slept on it.", False),
+    ],
+)
+def test_somebody_is_told_by_name_or_by_what_it_was_done_by(question, said, told):
+    assert tells_who(question, said) is told
+
+
+def test_the_number_of_things_tells_how_many_there_are():
+    run = counted("How many lamps does the board run?")
+    assert run.is_told("A newspaper put the number of the board's lamps at 207.")
+    assert not run.is_told("The number of lamps was never told.")
+
+
+def test_what_only_has_the_name_is_left_out_beside_anything_that_has_more(analyzed):
+    text = (
+        "# Orrel\n\nOrrel should not be lit at noon.\n\n## Details\n\nOrrel burns with several wicks.\n\n"
+        "## Setting up\n\nOrrel is put on a shelf.\n"
+    )
+    found = [f.content for f in analyzed("How many wicks does Orrel have?", ("Orrel", text))]
+    assert found == ["Orrel burns with several wicks."]

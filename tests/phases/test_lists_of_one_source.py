@@ -197,6 +197,9 @@ def test_what_has_to_be_so_tells_what_happens_if_it_is_not():
     assert case.is_told("No lamp is lit unless a lamp key is given.")
     assert not case.is_told("Nobody can read it unless they know the lamp key, so set it to something long.")
     assert not case.is_told("You can set the lamp key.")
+    bare = case_asked("What happens when LAMP_KEY is unset?")
+    assert bare.is_told("No lamp is lit without a lamp key.")
+    assert not bare.is_told("Old lamp keys still open doors without telling anybody.")
     assert not case.is_told("You have to set the door.")
     assert case_asked("What happened in 1904?") is None
 

@@ -1,15 +1,21 @@
 """The extractive survey: what all sources together say, what is missing, what to ask next."""
 
-from deep_research.evidence.chains import LED
-from deep_research.phases.analysis.handoff import SourceText, SurveyInput
+from deep_research.evidence.chains import LED, Step
+from deep_research.evidence.entries import asked as asked_of
+from deep_research.phases.analysis.chained import chained
+from deep_research.phases.analysis.handoff import AnalyzedFinding, SourceText, SurveyInput
 from deep_research.phases.analysis.survey import survey
+from deep_research.phases.analysis.weighing import finding_of, weighed
 from deep_research.state import (
     ConfidenceLevel,
     DeepResearchPhase,
+    DeepResearchState,
     Finding,
     FirstLook,
     Gap,
     Mention,
+    Source,
+    Span,
     SubQuery,
     SubQueryStatus,
 )
@@ -167,6 +173,58 @@ def test_what_an_earlier_chain_said_falls_with_it():
     assert surveyed(FILM, PERSON, OTHER, findings=(earlier,)).dropped == (earlier.id,)
 
 
-def test_a_finding_that_a_sentence_of_the_chain_says_is_not_told_twice():
+def test_a_finding_that_a_chain_tells_too_stays_when_the_chain_is_gone():
     inside = said(PERSON.content, PERSON)
-    assert surveyed(FILM, PERSON, findings=(inside,)).dropped == (inside.id,)
+    output = surveyed(FILM, PERSON, findings=(inside,))
+    assert PERSON.content in {finding.content for finding in output.findings}
+    assert output.dropped == ()
+    given = {PERSON.id: Source(id=PERSON.id, title=PERSON.title, sub_query_id="subq-0")}
+    state = DeepResearchState(research_id="deepres-000000000000", query=QUESTION)
+    (led,) = (
+        finding_of(item, given, {PERSON.id: PERSON.content}, state)
+        for item in output.findings
+        if item.source_ids == (PERSON.id,)
+    )
+    alone = finding_of(
+        AnalyzedFinding(content=PERSON.content, source_ids=(PERSON.id,)),
+        given,
+        {PERSON.id: PERSON.content},
+        state,
+    )
+    assert led.id != alone.id
+    both = state.model_copy(update={"findings": (alone, led)})
+    assert weighed(both, several=False).dropped == ()
+
+
+def test_a_sentence_that_a_chain_tells_too_is_told_once(draft_of):
+    assert (
+        draft_of(QUESTION, [(PERSON.content, 0, 0.98), (PERSON.content, 0, 0.6)]).count(PERSON.content) == 1
+    )
+
+
+def test_a_source_that_does_not_say_the_name_in_what_is_quoted_leads_nowhere():
+    question = "When was the Orrel tower rebuilt?"
+    step = Step("src-film", Span(start=0, end=len(FILM.content)), "", frozenset({"film"}))
+    last = Step("src-ann", Span(start=0, end=len(PERSON.content)), "tom hare", frozenset({"born"}))
+    of = asked_of(QUESTION, {}, ())
+    sources = {FILM.id: FILM, PERSON.id: PERSON}
+    assert chained(question, of, (step, last), sources, (), "") == []
+
+
+def test_the_word_that_denies_a_case_is_no_gap():
+    question = "What happens when LAMP_KEY is unset?"
+    told = said("In order to light lamps you have to set a lamp key.", OTHER)
+    queries = (asked(question, OTHER),)
+    assert not [
+        gap
+        for gap in surveyed(OTHER, question=question, queries=queries, findings=(told,)).gaps
+        if "unset" in gap.description.partition("?")[2]
+    ]
+
+
+def test_what_was_done_with_what_a_column_counts_is_no_gap():
+    question = "How many passengers did the Alma carry in 2021?"
+    row = said("name: Alma; year: 2021; passengers: 1450", OTHER)
+    queries = (asked(question, OTHER),)
+    output = surveyed(OTHER, question=question, queries=queries, findings=(row,))
+    assert not [gap for gap in output.gaps if "carry" in gap.description.partition("?")[2]]

@@ -56,6 +56,8 @@ def chained(
         if quote is None:
             return []
         text = source.content[quote.start : quote.end]
+        if not set(map(stem, onward.split())) <= stems_of(text):
+            return []  # a reader would not see how one leads to the next
         found.append(
             AnalyzedFinding(
                 content=readable(source.content, quote.start, quote.end),

@@ -16,6 +16,7 @@ from deep_research.phases.analysis.splitting import Split
 RELEVANCE = 0.95
 LESS = 0.02  # from one sentence to the next
 MOST = 3
+AROUND = 300  # characters before a sentence, that may say of what it tells
 
 
 def conditional(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
@@ -24,6 +25,12 @@ def conditional(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
     case = case_asked(handoff.original_query)
     if case is None:
         return []
+    return _told(handoff, case, split, near=False) or _told(handoff, case, split, near=True)
+
+
+def _told(handoff: AnalyzerInput, case: Case, split: Split, *, near: bool) -> list[AnalyzedFinding]:
+    """The findings; with ``near`` those of sentences that leave a part of the case to the title and to what stands before
+    them."""
     finder = StemFinder({part for _, parts in case.names for part in parts} | case.words.keys())
     found: list[AnalyzedFinding] = []
     for source in handoff.sources:
@@ -36,7 +43,9 @@ def conditional(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
         told = split(source)
         for place, span in enumerate(told):
             said = text[span.start : span.end]
-            if not case.is_told(said) or not is_statement(text, span) or is_debris(said):
+            around = f"{source.title} {text[max(0, span.start - AROUND) : span.start]}" if near else ""
+            is_told = case.is_told_near(said, around) if near else case.is_told(said)
+            if not is_told or not is_statement(text, span) or is_debris(said):
                 continue
             if (whole := whole_of(text, told, place)) is not None:
                 found.append(

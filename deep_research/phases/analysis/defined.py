@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from deep_research.evidence.catalogue import entry_of
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.defining import kind_asked
-from deep_research.evidence.expecting import defined, definition, of_a_person, wanted
+from deep_research.evidence.expecting import asks_for_kind, defined, definition, of_a_person, purpose, wanted
 from deep_research.evidence.fragments import is_statement
 from deep_research.evidence.question import compared
 from deep_research.evidence.ranking import stems_of
@@ -45,9 +45,16 @@ def says_what(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
     if not thing or wanted(handoff.original_query):
         return []
     person = of_a_person(handoff.original_query)
-    said = [each for each in _sentences(handoff, thing, split, person=person) if not (kind and each[0][0])]
+    said = [
+        each
+        for each in _sentences(handoff, thing, split, definition(thing), person=person)
+        if not (kind and each[0][0])
+    ]
     if not said and not person and " in " in thing:
-        said = list(_sentences(_of(handoff, thing), thing.partition(" in ")[0], split, person=False))
+        name = thing.partition(" in ")[0]
+        said = list(_sentences(_of(handoff, thing), name, split, definition(name)))
+    if not said and not person and not kind and not asks_for_kind(handoff.original_query):
+        said = list(_sentences(handoff, thing, split, purpose(thing)))
     if not person and not kind:
         said += _entries(handoff, thing)
     told = sorted(said, key=lambda each: each[0])[:MOST]
@@ -74,17 +81,17 @@ def introduced(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
     """What says what each of two things is that are compared, where a source is about it."""
     found: list[AnalyzedFinding] = []
     for side in compared(handoff.original_query):
-        told = [each for each in _sentences(handoff, side, split, person=False) if not each[0][1]]
+        told = [each for each in _sentences(handoff, side, split, definition(side)) if not each[0][1]]
         for _, source, span in sorted(told, key=lambda each: each[0])[:1]:
             found.append(finding_at(handoff, source, span.start, span.end, INTRODUCED))
     return found
 
 
 def _sentences(
-    handoff: AnalyzerInput, thing: str, split: Split, *, person: bool
+    handoff: AnalyzerInput, thing: str, split: Split, pattern: re.Pattern[str], *, person: bool = False
 ) -> Iterator[tuple[tuple[bool, bool, int], SourceText, Span]]:
-    """For each source its first sentence that says what the thing is, with how far behind others it stands."""
-    pattern = definition(thing)
+    """For each source its first sentence that says what the thing is, as the ``pattern`` has it, with how far behind
+    others it stands."""
     is_one = re.compile(re.escape(thing.removesuffix("s")) + r"(?:s|es)?" + _IS_ONE, re.IGNORECASE)
     is_somebody = re.compile(rf"\b(?:was|is) {re.escape(thing)}\b(?! \w+ing\b)") if person else None
     word = thing.split()[0].casefold().removesuffix("s")

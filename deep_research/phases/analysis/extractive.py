@@ -37,12 +37,14 @@ from deep_research.evidence.reading import in_its_place
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.spelling import mended
 from deep_research.evidence.text import (
+    ASKING_WEIGHT,
     DECADE,
     NAME_WEIGHT,
     STOP_WORDS,
     asked_words,
     content_words,
     coverage,
+    denies,
     question_terms,
 )
 from deep_research.phases.analysis.aspects import Aspect, Batch, aspects_of, decades, said_above, times
@@ -189,7 +191,7 @@ def _answers(aspect: Aspect, weights: Mapping[str, float], batch: Batch) -> Iter
 def _to_the_point(
     drawn: list[AnalyzedFinding], aspect: Aspect, weights: Mapping[str, float], batch: Batch
 ) -> list[AnalyzedFinding]:
-    """Without the findings that have the right names and hardly a word of what is asked besides, where the best has
+    """Without the findings that have the right names and hardly a word of what is asked besides, where another has
     more; what is expected of an answer may stand for those words. Where somebody asks how a thing works,
     sources that are not about it only mention it, if there are some that are."""
     besides = {term: weight for term, weight in weights.items() if aspect.weights[term] < NAME_WEIGHT}
@@ -198,7 +200,7 @@ def _to_the_point(
     def says(finding: AnalyzedFinding) -> float:
         return weight_of(besides, stems_of(unlabelled(finding.content)) | said_above(finding, batch))
 
-    least = BESIDES * says(drawn[0]) if drawn else 0.0
+    least = BESIDES * max(map(says, drawn), default=0.0)
     thing = weights.keys() - WORKING
     if expected is EXPLAINED and thing and not kind_asked(aspect.query):
         drawn = [f for f in drawn if thing <= _title_of(f, batch)] or drawn
@@ -272,7 +274,8 @@ def _draw(
         batch.announced.add((source.id, start))
     reach = coverage(weights, own | context)
     named = {term: weight for term, weight in aspect.weights.items() if weight >= NAME_WEIGHT}
-    if reach < MIN_SUPPORT or not own & weights.keys():
+    telling = {term for term, weight in aspect.weights.items() if weight > ASKING_WEIGHT} or weights.keys()
+    if reach < MIN_SUPPORT or own.isdisjoint(telling):
         return None
     if named and coverage(named, own | context) < MIN_NAMED:
         return None  # the right words about something else
@@ -293,6 +296,7 @@ def _draw(
             relevance(aspect, weights, own | context, source.title, text, batch, described=described)
             + FITTING
             * (fits_beside(expected, text, weights.keys() - context) or (expected is TO_DO and described))
+            * (denies(text) or not denies(query))
             + ANNOUNCED * announced
             + GENERAL * explains_kind(aspect.query, text)
             - ROW_PENALTY * (" | " in text)

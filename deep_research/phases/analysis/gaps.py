@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from deep_research.evidence.called import doings, identifiers, parts_of
+from deep_research.evidence.conditions import denied_by
+from deep_research.evidence.counting import counted
 from deep_research.evidence.dates import YEAR
 from deep_research.evidence.listing import ENTERED, things
-from deep_research.evidence.question import COMPARING, is_own, spelled
+from deep_research.evidence.question import COMPARING, compared, is_own, spelled
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.relations import IN_OTHER_WORDS, related
 from deep_research.evidence.tables import CHANGING, asks_over_time
@@ -47,13 +49,18 @@ def gaps(handoff: SurveyInput, trails: Trails) -> tuple[AnalyzedGap, ...]:
         return (_gap(handoff.original_query, 1, said),)
     found: list[AnalyzedGap] = []
     asking = _asking(handoff.original_query)
+    bearing = {name for name, _ in trails.unmet}
     for name, lacking in trails.unmet:
+        if name.startswith("the ") and name.removeprefix("the ") in bearing:
+            continue  # one name, with its article and without
         unsaid = [
             word for word in lacking if stem(word) not in asking and together.isdisjoint(related(stem(word)))
         ]
         if unsaid:
             of = f" of {spelled(handoff.original_query, name)[0]}" if name else ""
             found.append(AnalyzedGap(description=f"{NOTHING}{_either(unsaid)}{of}.", priority=2))
+    if compared(handoff.original_query):
+        return tuple(found)  # each side may well have a source of its own
     if not found and trails.held < SURE and not _told_by_one(handoff, rare(handoff.original_query), asking):
         found.append(AnalyzedGap(description=f"{APART}{handoff.original_query}", priority=2))
     return tuple(found)
@@ -92,6 +99,9 @@ def _said(handoff: SurveyInput) -> list[set[str]]:
     wanted = things(handoff.original_query)
     for own, finding in zip(said, handoff.findings, strict=True):
         own |= wanted.kind if wanted and finding.category == ENTERED else frozenset()
+    if count := counted(handoff.original_query):
+        for own, finding in zip(said, handoff.findings, strict=True):
+            own |= {count.doing} if count.is_told(finding.content) else set()
     called = {stem(name): parts_of(name) for name in identifiers(handoff.original_query)}
     return [own.union(name for name, parts in called.items() if parts <= own) for own in said]
 
@@ -117,11 +127,12 @@ class _Asked:
         self._holding = Counter(term for text in texts for term in text)
 
     def __call__(self, query: str) -> Mapping[str, float]:
-        compares = {stem(word) for word in COMPARING} | _changing(query)
+        silent = {stem(word) for word in COMPARING} | _asking(query)
+        terms = question_terms(query)
         return {
             term: weight * rarity(self._total, self._holding[term])
-            for term, weight in question_terms(query).items()
-            if term not in compares
+            for term, weight in terms.items()
+            if term not in silent or silent.issuperset(terms)
         }
 
 
@@ -141,7 +152,7 @@ def _gap(query: str, priority: int, said: Sequence[set[str]]) -> AnalyzedGap:
 
 def _asking(query: str) -> frozenset[str]:
     """The stems that only ask: nothing was looked for by them."""
-    return _changing(query).union(
+    return (_changing(query) | denied_by(query)).union(
         term for term, weight in question_terms(query).items() if weight <= ASKING_WEIGHT
     )
 

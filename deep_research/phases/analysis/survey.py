@@ -17,14 +17,13 @@ from deep_research.evidence.trails import Lead, Trails, follow
 from deep_research.phases.analysis.chained import chained
 from deep_research.phases.analysis.gaps import gaps
 from deep_research.phases.analysis.handoff import (
-    AnalyzedFinding,
     AnalyzedGap,
     SourceText,
     SurveyInput,
     SurveyOutput,
     reworded,
 )
-from deep_research.state import Finding, FirstLook, Gap, Mention, SubQuery
+from deep_research.state import FirstLook, Gap, Mention, SubQuery
 
 TOGETHER = 2  # follow-ups with all names of a source, in the first round
 LATER = 3  # follow-ups in each later round
@@ -69,23 +68,12 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
     found = () if handoff.findings and broad else gaps(handoff, trails)
     return SurveyOutput(
         findings=tuple(led),
-        dropped=tuple(f.id for f in handoff.findings if _told_by(led, f)),
+        dropped=tuple(f.id for f in handoff.findings if f.category == LED),  # of earlier chains
         scores={source: round(score, 6) for source, score in trails.scores.items()},
         gaps=found,
         addressed_gap_ids=() if handoff.read_by_model else _addressed(found, handoff.gaps),
         follow_ups=_follow_ups(trails, handoff) if found else (),
         completeness=round(min(1.0, trails.held), 4),
-    )
-
-
-def _told_by(led: Sequence[AnalyzedFinding], finding: Finding) -> bool:
-    """Whether a finding is of an earlier chain, or stands in what a source of the chain says."""
-    if finding.category == LED:
-        return True
-    return any(
-        finding.source_ids == new.source_ids
-        and (finding.content in new.content or new.content in finding.content)
-        for new in led
     )
 
 

@@ -29,9 +29,10 @@ HALF = 0.5  # of it but for the names and the kind: else the table is of these a
 MOST_ROWS = 8
 MOST_LISTED = 24  # rows of such a table
 ABOVE = 400  # characters before the rows of a table, that say what it is of
-# "What fuel did …", "Which orders are …": what is asked for is called by one word.
+# "What fuel did …", "List the orders that …": what is asked for is called by one word.
 _ASKED_KIND = re.compile(
-    r"\s*(?:what|which) (?P<kind>[a-z-]{3,30}) (?:did|do|does|was|were|is|are|has|have|had|can|could|may)\b",
+    r"\s*(?:(?:what|which) (?P<kind>[a-z-]{3,30}) (?:did|do|does|was|were|is|are|has|have|had|can|could|may)\b"
+    r"|(?:please )?(?:list|name|enumerate) (?:all )?(?:the )?(?P<kinds>[a-z-]{3,30}s)\b)",
     re.IGNORECASE,
 )
 _SILENT = COMPARING | ASKING_WORDS | {"list", "table"}  # words that ask for it
@@ -75,7 +76,7 @@ def looked_up(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
                     for row in rows
                     if _tells_number(header, source.content[slice(*row)], names - title, counted)
                 ]
-            elif asked and len(rows) > 1 and stems_of(header[0]) == {stem(asked["kind"])}:
+            elif asked and len(rows) > 1 and stems_of(header[0]) == {stem(asked["kind"] or asked["kinds"])}:
                 about = title | stems_of(source.content[max(0, rows[0][0] - ABOVE) : rows[0][0]])
                 besides = {term: terms[term] for term in counted - stems_of(header[0])}
                 is_told = coverage(terms, about) >= MOST_ASKED and coverage(besides, about) >= HALF

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from deep_research.evidence.agreement import confidence, filled, merged
+from deep_research.evidence.chains import LED
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions
 from deep_research.phases.analysis.handoff import (
@@ -96,7 +97,8 @@ def finding_of(
         if not source_ids:
             return None
     return Finding(
-        id=finding_id(content),
+        # What leads from source to source stands as long as its chain, also where it was found by itself.
+        id=finding_id(f"{LED}: {content}" if item.category == LED else content),
         content=content,
         confidence=confidence(item.confidence, source_ids, given),
         source_ids=source_ids,
@@ -111,7 +113,11 @@ def finding_of(
 def weighed(state: DeepResearchState, *, several: bool) -> EvidenceWeighed:
     """Put the batches together. When there were several, a gap that one of them saw may be filled by another."""
     known = {f.id: f for f in state.findings}
-    findings = merged(state.findings, {s.id: s for s in state.sources})
+    led = tuple(f for f in state.findings if f.category == LED)
+    findings = (
+        *merged((f for f in state.findings if f.category != LED), {s.id: s for s in state.sources}),
+        *led,
+    )
     kept = {f.id for f in findings}
     by_others = filled(state.unresolved_gaps(), [f.content for f in findings]) if several else set()
     gaps: list[Gap] = []

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+from deep_research.evidence.expecting import defined, of_a_person
 from deep_research.evidence.listing import listed
 from deep_research.evidence.question import (
+    INTRODUCED,
     QuestionKind,
     is_broad,
     is_survey,
@@ -28,7 +30,7 @@ NAME = "What the question asks of one of its names."
 FORM = 4  # letters that the forms of one word have in common
 MOST_RELATED = 3  # other words for what is asked of things that are to be listed
 SIDE = "A side of the subject."
-SIDES = ("introduction and overview", "history and first use", "kinds and examples", "how it works")
+SIDES = (INTRODUCED.strip(), "history and first use", "kinds and examples", "how it works")
 
 _UNIT = 50  # characters of a question that are planned in the time of one small item
 _COMPARES = re.compile(r"\b(?:compared?|comparing|comparison|differences?|differ|versus|vs)\b", re.IGNORECASE)
@@ -57,6 +59,8 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
         planned += [PlannedQuery(query=piece, rationale=PART, priority=2) for piece in pieces]
     else:
         planned.append(PlannedQuery(query=_keywords(question), rationale=KEY_WORDS, priority=2))
+    if (thing := defined(question)) and not of_a_person(question):
+        planned.append(PlannedQuery(query=f"{thing}{INTRODUCED}", rationale=SIDE, priority=2))
     named = _named(question, handoff.first_look or FirstLook())
     planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in named]
     planned = _distinct(planned)[: handoff.max_sub_queries]

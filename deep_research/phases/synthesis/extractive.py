@@ -74,7 +74,7 @@ class ExtractiveSynthesizer:
 def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     """The report's text with ids for references; ``notice`` is a line to stand on top of it. The wanted length is
     that of what it says: title, limits and references come on top."""
-    every = statements(handoff.findings, handoff.sources)
+    every = statements(handoff.findings, handoff.sources, compared(handoff.original_query))
     tables, shown = side_by_side(compared(handoff.original_query), _sound(every, handoff.sources)[0])
     left = [s for s in every if not any(s is other for other in shown)]
     told, withdrawn = _sound(left or every, handoff.sources)

@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deep_research.evidence.conditions import case_asked
-from deep_research.evidence.expecting import YES_OR_NO, asks_for_kind, expected_answer, fits, wanted
+from deep_research.evidence.expecting import (
+    EFFECT,
+    MERITS,
+    YES_OR_NO,
+    asks_for_kind,
+    asks_who,
+    expected_answer,
+    fits,
+    tells_who,
+    wanted,
+)
 from deep_research.evidence.question import affirmed, singles
+from deep_research.evidence.ranking import stems_of
+from deep_research.evidence.text import ASKING_WEIGHT, question_terms
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.statements import Statement
 
@@ -19,13 +31,30 @@ def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     case = case_asked(handoff.original_query)
     if case and told and not any(case.is_told(s.finding.content) for s in told):
         return ["*No source says outright what happens then. What comes nearest:*"]
+    if (
+        asks_who(expected)
+        and told
+        and not any(tells_who(handoff.original_query, s.finding.content) for s in told)
+    ):
+        return ["*No source says outright who. What comes nearest:*"]
+    if expected is EFFECT and told and not any(_tells_effect(handoff.original_query, s) for s in told):
+        return ["*No source says outright what changed. What comes nearest:*"]
     if not told or any(fits(expected, statement.finding.content) for statement in told):
         return []
     if kind:
         return [f"*No {kind} was found, as the question asks for. What comes nearest:*"]
     if asks_for_kind(handoff.original_query):
         return ["*No source says outright what it is. What comes nearest:*"]
+    if expected is MERITS:
+        return ["*No source weighs it outright. What comes nearest:*"]
     return []
+
+
+def _tells_effect(question: str, statement: Statement) -> bool:
+    """Whether a statement says itself of all that is asked about that something is otherwise than before."""
+    said = stems_of(statement.finding.content)
+    asked = {term for term, weight in question_terms(question).items() if weight > ASKING_WEIGHT}
+    return fits(EFFECT, statement.finding.content) and asked <= said
 
 
 def _decides(question: str, statement: Statement) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from deep_research.evidence.agreement import numbers
+from deep_research.evidence.agreement import name_others, numbers
 from deep_research.evidence.debris import is_debris, standing_alone, without_marks
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.text import NEGATIONS, content_stems, words
@@ -56,9 +56,12 @@ class Statement:
         return len(self.finding.content.split())
 
 
-def statements(findings: Iterable[Finding], sources: Iterable[Source] = ()) -> list[Statement]:
+def statements(
+    findings: Iterable[Finding], sources: Iterable[Source] = (), things: Sequence[str] = ()
+) -> list[Statement]:
     """The findings that say something, most relevant first; what one before says already is added to that as a
-    repeat."""
+    repeat, but not what it says of another of the ``things`` that are compared."""
+    apart = [set(content_stems(thing)) for thing in things]
     kept: list[Statement] = []
     sizes: list[int] = []
     holding: dict[str, list[int]] = defaultdict(list)
@@ -70,7 +73,10 @@ def statements(findings: Iterable[Finding], sources: Iterable[Source] = ()) -> l
         stems = set(content_stems(said))
         shared = Counter(place for stem in stems for place in holding[stem])
         for place, count in sorted(shared.items(), key=lambda item: (-item[1], item[0]))[:4]:
-            if count >= REPEATED * min(len(stems), sizes[place]) and _repeats(finding, kept[place].finding):
+            known = kept[place].finding
+            if apart and _are_of_two(apart, stems, set(content_stems(unlabelled(known.content)))):
+                continue
+            if count >= REPEATED * min(len(stems), sizes[place]) and _repeats(finding, known):
                 kept[place].repeats.append(finding)
                 break
         else:
@@ -79,6 +85,11 @@ def statements(findings: Iterable[Finding], sources: Iterable[Source] = ()) -> l
             sizes.append(len(stems))
             kept.append(Statement(finding, []))
     return kept
+
+
+def _are_of_two(things: Sequence[set[str]], one: set[str], other: set[str]) -> bool:
+    """Whether one of two statements, by their stems, names a thing that the other does not."""
+    return any((thing <= one) != (thing <= other) for thing in things)
 
 
 def says_nothing(finding: Finding) -> bool:
@@ -95,8 +106,12 @@ def _rank(finding: Finding, better: Mapping[str, int]) -> tuple[float, float]:
 
 
 def _repeats(new: Finding, known: Finding) -> bool:
-    """Whether a statement brings no number that the known one has not, and does not deny it."""
-    return numbers(new.content) <= numbers(known.content) and _denied(new) == _denied(known)
+    """Whether a statement brings no number that the known one has not, does not deny it, and is of the same things."""
+    return (
+        numbers(new.content) <= numbers(known.content)
+        and _denied(new) == _denied(known)
+        and not name_others(new.content, known.content)
+    )
 
 
 def _denied(finding: Finding) -> bool:
