@@ -23,11 +23,11 @@ _BEFORE_BACK = (
     rf"(?:in|on|at|by|from|since|until|after|before|for|of|because|if|when|while|as|although) (?:all )?{_DAY}"
     # "On 24 May 1543 it …"
 )
-_OPENS_BACKWARD = re.compile(
-    rf"(?:(?:{_BEFORE_BACK})?(?:{_BACK})|however|also|but|and|so(?! that)|then|thus|therefore|otherwise|instead(?! of)"
-    r"|rather(?! than)|another)\b",
-    re.IGNORECASE,
+_LINK = (
+    r"however|also|but|and|so(?! that)|then|thus|therefore|otherwise|instead(?! of)|rather(?! than)|another"
 )
+_OPENS_BACKWARD = re.compile(rf"(?:(?:{_BEFORE_BACK})?(?:{_BACK})|{_LINK})\b", re.IGNORECASE)
+_OPENS_WITH_LINK = re.compile(rf"(?:{_LINK})\b", re.IGNORECASE)
 # "At high tide it lies under water", "American troops burned it twice": no thing is named before.
 _UNNAMED_IT = re.compile(
     r"(?:(?i:in|on|at|by|from|since|until|after|before|for|during|over|with|near) (?:[a-z0-9'’-]+ ){1,6}"
@@ -81,6 +81,12 @@ def leans_back(sentence: str) -> bool:
     if person and not _names_someone(head[: person.start()]):
         return True
     return place is not None and _NAMED_PLACE.search(head, 0, place.start()) is None
+
+
+def goes_on_only(sentence: str) -> bool:
+    """Whether a sentence opens with a word that links it to the one before ("so", "however"), which a paragraph may open
+    with and be understood."""
+    return _OPENS_WITH_LINK.match(sentence.lstrip()) is not None
 
 
 def _names_someone(text: str) -> bool:

@@ -26,7 +26,7 @@ from deep_research.evidence.expecting import (
     wanted,
 )
 from deep_research.evidence.fragments import ITEM_MARK, flows, follows, is_enough, is_scrap, is_statement
-from deep_research.evidence.leaning import leans_back
+from deep_research.evidence.leaning import goes_on_only, leans_back
 from deep_research.evidence.passages import Block, BlockKind, blocks, sentences
 from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.relations import related
@@ -292,10 +292,14 @@ class _Told:
 
     def _before(self, place: int) -> int | None:
         """The sentence before one, which it may lean on: of the same paragraph, or of the one before under the same
-        heading."""
+        heading unless it only goes on from there."""
         if not place or self.under[place - 1] != self.under[place]:
             return None
-        return place - 1 if self._is_next(place) else None
+        one, other = self.spans[place - 1], self.spans[place]
+        if flows(self.text, one, other):
+            return place - 1
+        only_goes_on = goes_on_only(self.text[other.start : other.end])
+        return place - 1 if not only_goes_on and follows(self.text, one, other) else None
 
 
 def fits_beside(expected: re.Pattern[str] | None, text: str, wanted: Set[str]) -> bool:

@@ -57,6 +57,15 @@ def test_every_quote_of_every_report_is_verbatim(data_dir, capsys):
                 assert research.text(citation)[citation.start : citation.end] == citation.quote
 
 
+def test_figures_that_differ_stand_side_by_side(data_dir, capsys):
+    code, result = ask("How tall is the Cape Hatteras lighthouse?", data_dir, capsys)
+    assert code == 0
+    figures = [line for line in result["report"].splitlines() if re.match(r"\| .* \[\d\] \|", line)]
+    assert len(figures) == 3
+    for figure in ("198.49 feet", "208 feet", "64 m"):
+        assert sum(figure in line for line in figures) == 1
+
+
 KINDS = [
     ("Who invented the sun valve?", "## Summary", "Gustaf Dalén"),
     ("Compare the Bell Rock and Skerryvore lighthouses.", "## Side by side", "| Height | 35 m | 48 m |"),

@@ -47,7 +47,7 @@ def wants_a_value(question: str) -> bool:
 
 def outdone(said: Said, best: Said, weights: Mapping[str, float], *, by_value: bool) -> bool:
     """Whether a finding says nothing of the question that the best does not, and much less; with ``by_value`` also
-    whether it only says no more, and lacks the value that the best holds. More on what the best describes is no such
+    whether it only says less, and lacks the value that the best holds. More on what the best describes is no such
     finding, nor is the one that alone holds what an answer would."""
     if not said.stems <= best.stems or (said.answers and not best.answers):
         return False
@@ -55,5 +55,5 @@ def outdone(said: Said, best: Said, weights: Mapping[str, float], *, by_value: b
         return False
     mine, its = coverage(weights, said.stems), coverage(weights, best.stems)
     if by_value and best.answers and not said.answers:
-        return mine <= its
+        return mine < its
     return mine < MUCH_LESS * its
