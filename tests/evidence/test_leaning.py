@@ -2,7 +2,7 @@
 
 import pytest
 
-from deep_research.evidence.leaning import leans_back
+from deep_research.evidence.leaning import goes_on_only, leans_back
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,17 @@ def test_a_sentence_leans_by_a_pronoun_a_person_or_a_place_that_it_does_not_name
 )
 def test_a_sentence_that_names_what_it_means_does_not_lean(sentence):
     assert not leans_back(sentence)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "only"),
+    [
+        ("So the clay in it was what mattered.", True),
+        ("However, lamps are dear.", True),
+        ("It was what mattered.", False),
+        ("Those that failed left nothing.", False),
+        ("Soot falls.", False),
+    ],
+)
+def test_a_sentence_may_only_go_on_from_the_one_before(sentence, only):
+    assert goes_on_only(sentence) is only

@@ -228,3 +228,14 @@ def test_what_was_done_with_what_a_column_counts_is_no_gap():
     queries = (asked(question, OTHER),)
     output = surveyed(OTHER, question=question, queries=queries, findings=(row,))
     assert not [gap for gap in output.gaps if "carry" in gap.description.partition("?")[2]]
+
+
+def test_what_stands_for_a_thing_that_is_described_is_no_gap():
+    """Nobody has to say "body" of whom Mole was an adviser to, nor that he "served"."""
+    question = "When was the body that Ann Mole served as adviser founded?"
+    told = (said("Ann Mole was adviser to the Orrel Office.", PERSON), said("It was founded in 1901.", OTHER))
+    queries = (asked(question, PERSON, OTHER),)
+    output = surveyed(PERSON, OTHER, question=question, queries=queries, findings=told)
+    lacking = " ".join(gap.description.partition("?")[2] for gap in output.gaps)
+    assert "body" not in lacking
+    assert "served" not in lacking

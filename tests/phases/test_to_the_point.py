@@ -280,3 +280,11 @@ def test_what_uses_the_name_that_a_program_gives_is_nearer():
         ("Tour", "A lamp in the tower may raise exceptions to the rule."),
     )
     assert contents[0].startswith("Calling lamp('x')")
+
+
+def test_a_quote_takes_nothing_from_another_paragraph_for_a_so():
+    text = (
+        "## The lime\n\nThe good ones left clay. Those that failed left almost nothing.\n\n"
+        "So the clay in the stone was what mattered. A lime of this kind is now called orrel lime."
+    )
+    assert quoted("What is orrel lime?", text).startswith("So the clay")

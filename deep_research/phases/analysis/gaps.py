@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -25,6 +26,11 @@ MIN_COVERAGE = 0.6  # of what a part asks, for a finding that answers it
 SETTLED = 0.95  # of the question held by sources that belong together, for no word of it to be a gap
 MIN_MISSING = 0.2  # of the question's weight without any finding, to count as a gap
 SURE = 0.7  # of the question held by sources that belong together, for words found here and there to be an answer
+# Words that say no more than those beside them: "the body that Faraday advised", "served as adviser".
+_LIGHT = re.compile(
+    r"\bthe ([a-z]+) (?:that|who|whom|which|whose)\b|\b(serve[sd]?|act(?:s|ed)?|work(?:s|ed)?) as\b"
+)
+_LOOKED_AT = 2_000  # characters of a question
 PREFIX = "Not found: "
 NOTHING = "Nothing was found about "
 APART = "No single source answers the whole of it: "
@@ -152,7 +158,8 @@ def _gap(query: str, priority: int, said: Sequence[set[str]]) -> AnalyzedGap:
 
 def _asking(query: str) -> frozenset[str]:
     """The stems that only ask: nothing was looked for by them."""
-    return (_changing(query) | denied_by(query)).union(
+    light = {stem(match[match.lastindex or 0]) for match in _LIGHT.finditer(query[:_LOOKED_AT])}
+    return (_changing(query) | denied_by(query) | light).union(
         term for term, weight in question_terms(query).items() if weight <= ASKING_WEIGHT
     )
 
