@@ -21,7 +21,7 @@ _IF = re.compile(
 )
 # What is told of its not being so: it has to be so, or what follows if it is not.
 _IF_NOT = re.compile(
-    r"\b(?:otherwise|missing|unset|must(?! not)|ha(?:s|ve) to|needs? to|required?|in order to)\b"
+    r"\b(?:otherwise|missing|unset|must(?! not)|ha(?:s|ve) to(?! do\b)|needs? to|required?|in order to)\b"
     r"|\b(?:if|when)\b[^.;,]{0,80}?(?:\b(?:not|no|never|unset|missing|omitted|None)\b|n't\b)",
     re.IGNORECASE,
 )

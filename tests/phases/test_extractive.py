@@ -201,11 +201,11 @@ def test_whatever_is_read_every_quote_is_exact(question, texts):
         assert text[quote.start : quote.start + len(quote.quote)] == quote.quote
 
 
-def written(**fields):
+def written(question="Where does *it* stand?", **fields):
     made = {"max_iterations": 3, "finding_count": 0, "gap_count": 0, "has_research_brief": True, **fields}
     return draft(
         SynthesizerInput(
-            original_query="How tall is *it*?", current_phase=DeepResearchPhase.SYNTHESIS, **{**RUN, **made}
+            original_query=question, current_phase=DeepResearchPhase.SYNTHESIS, **{**RUN, **made}
         )
     )
 
@@ -442,9 +442,21 @@ def test_a_report_keeps_its_length_with_all_its_references():
 
 
 def test_a_report_without_what_is_wanted_says_so_before_what_comes_nearest():
-    report = written(findings=(said(1, "The tower of Mole stands on a rock."),))
+    tall = "How tall is it?"
+    report = written(tall, findings=(said(1, "The tower of Mole stands on a rock."),))
     assert "## Summary\n\n*No measure was found, as the question asks for." in report
-    assert "No measure" not in written(findings=(said(1, "The tower of Mole is 40 metres tall."),))
+    assert "No measure" not in written(tall, findings=(said(1, "The tower of Mole is 40 metres tall."),))
+
+
+def test_a_report_without_what_is_wanted_is_short():
+    texts = [f"Of {a} {n} it is known that {b}{n} was {c}{n} of all" for a, b, c in NAMED for n in range(4)]
+    findings = [said(n, text, f"src-{n}", relevance=1.0 - n / 100) for n, text in enumerate(texts)]
+    assert "\n".join(body(written(findings=tuple(findings)))).count("it is known") > 3
+    short = "\n".join(body(written("How tall is it?", findings=tuple(findings))))
+    assert short.count("it is known") == 3
+    findings[-1] = said(99, "The tower of Ada is 40 metres tall and more is known", relevance=0.9)
+    whole = "\n".join(body(written("How tall is it?", findings=tuple(findings))))
+    assert whole.count("it is known") > 3
 
 
 NAMED = (("Ada", "lamp", "first"), ("Bo", "bell", "last"), ("Cy", "tower", "best"))

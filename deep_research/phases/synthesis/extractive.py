@@ -49,6 +49,7 @@ SUMMARY_SOURCES = 3  # whose beginnings introduce an overview
 THEMED = 6  # statements beside the summary, to be parted by themes
 SUMMARY_SHARE = 0.3  # of the wanted length
 NEAR = 0.8  # of the best statement's relevance, for another in the summary that answers no part of its own
+NEAREST = 3  # statements that a report has of which none is what was asked for
 MAX_TITLE = 200
 MAX_GAP_WORDS = 36
 MORE = "Further findings"
@@ -92,6 +93,9 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         tables, shown = [*tables, *whole], [*shown, *rows]
     elif len(whole) == 2 and told is not withdrawn and not tables:
         told, tables, shown = [], whole[1:], rows  # one table says it all, and needs no heading besides
+    unanswered = missing(handoff, [*told, *shown])
+    if unanswered and told is not withdrawn:
+        told = told[:NEAREST]
     beside = (tables or _table(handoff, told)) + conflicts(
         handoff.contradictions, handoff.findings, handoff.sources
     )
@@ -110,7 +114,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     blocks += [
         *([f"*{ALL_WITHDRAWN}*"] if told and withdrawn is told else []),
         "## Summary",
-        *missing(handoff, [*told, *shown]),
+        *unanswered,
         *no_total(handoff, rows),
         *lines,
         *summary,
