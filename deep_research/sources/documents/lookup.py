@@ -30,7 +30,7 @@ JOIN passages AS p ON p.id = best.id
 JOIN documents AS d ON d.id = p.document
 ORDER BY best.score, d.path, p.start
 """
-# The same of the passages that match another expression too.
+# The same of the passages that match another expression too; by the plus these are looked for once, not row by row.
 _BEST_OF_SOME = """
 SELECT p.document, d.path, d.title, d.published, d.language, p.start, p.stop, p.heading, best.score
 FROM (

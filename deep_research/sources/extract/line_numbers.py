@@ -17,9 +17,8 @@ _APART = 4.0  # times the size: how far numbers are apart that stand beside each
 _EDGE = 1.5  # points by which their right edges may differ
 _EVEN = 0.25  # of the usual step, by which others may differ
 _SAME_LINE = 0.5  # of the size, by which a number may stand higher or lower than its line
-_GOING_ON = (
-    0.2  # of the lines, that are empty or go on with a sentence: those of a list or table are seldom so
-)
+# Of the lines, that are empty or go on with a sentence: those of a list or table are seldom so.
+_GOING_ON = 0.2
 _WORDS = 20  # for each number that counts five lines
 _MOST_TRIED = 4  # columns of numbers
 

@@ -17,10 +17,8 @@ _SAME_LINE = 0.8  # of the size: what is raised or lowered by less stands in the
 _SAME_BASE = 0.2  # or by so little where PDFium says that another line begins, but for marks in smaller type
 _SMALLER = 0.85  # times the type beside it
 _NO_MARK = 4  # letters
-_MIDDLE, _DEEP = (
-    0.35,
-    0.25,
-)  # of the size: how high the middle of small letters is, how far large ones go down
+_MIDDLE = 0.35  # of the size: how high the middle of small letters is
+_DEEP = 0.25  # of the size: how far large letters go down
 _BACK = 0.4  # of the size, by which what is drawn left of the word before may reach into it
 _SPACES = 3  # of a line, to know how wide they are
 _WIDER = 1.7  # times a space of the line
