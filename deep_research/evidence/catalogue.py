@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 
 from deep_research.evidence.called import doings
 from deep_research.evidence.debris import notes_version
@@ -80,6 +80,16 @@ def entry_of(text: str, name: str) -> Entry | None:
     told = [end for _, end in item.sentences(text)][:BEGINNING] if item else []
     ends = [end for end in told if end - match.start() <= MAX_BEGINNING]
     return Entry(name, match.start(), ends[-1], ends[-1]) if ends and text[ends[-1] - 1] in ".!:" else None
+
+
+def term_above(text: str, place: int) -> str:
+    """The term of a list to whose description a place belongs; empty where none does, and behind the last term of a list:
+    what stands there may be of the whole list."""
+    for each in catalogues(text):
+        for entry, following in pairwise(each.entries):
+            if entry.start < place < following.start:
+                return entry.term
+    return ""
 
 
 def _entry(text: str, block: Block) -> Entry | None:

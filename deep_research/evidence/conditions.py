@@ -19,9 +19,12 @@ _NOT = re.compile(r"\b(?:without|unless|missing|absent|unset|omitted|forget|lack
 _IF = re.compile(
     r"\b(?:if|when|whenever|once|as soon as|in case|after|every time|each time)\b", re.IGNORECASE
 )
-# What is told of its not being so: it has to be so, or what follows if it is not.
+# What is told of its not being so: what follows if it is not, or, of what can be set, that it has to be.
+_HAS_TO = re.compile(
+    r"\b(?:must(?! not)|ha(?:s|ve) to(?! do\b)|needs? to|required?|in order to)\b", re.IGNORECASE
+)
 _IF_NOT = re.compile(
-    r"\b(?:otherwise|missing|unset|must(?! not)|ha(?:s|ve) to(?! do\b)|needs? to|required?|in order to)\b"
+    r"\b(?:otherwise|missing|unset)\b"
     r"|\b(?:if|when)\b[^.;,]{0,80}?(?:\b(?:not|no|never|unset|missing|omitted|None)\b|n't\b)",
     re.IGNORECASE,
 )
@@ -45,8 +48,11 @@ class Case:
             return False
         if not self.denied:
             return _IF.search(said) is not None
-        return _IF_NOT.search(said) is not None or any(
-            self._is_without(match["clause"]) for match in _UNLESS.finditer(said)
+        has_to = bool(self.names) or not _SETTING.isdisjoint(self.words)
+        return (
+            _IF_NOT.search(said) is not None
+            or (has_to and _HAS_TO.search(said) is not None)
+            or any(self._is_without(match["clause"]) for match in _UNLESS.finditer(said))
         )
 
     def is_told_near(self, said: str, around: str) -> bool:

@@ -30,6 +30,16 @@ def outright(sides: Sequence[str]) -> re.Pattern[str]:
     )
 
 
+def telling(thing: str) -> re.Pattern[str]:
+    """A sentence that says what a thing does, or what it is used for: "To light the lamp, use the lighter"."""
+    name = re.escape(thing.removesuffix("s"))
+    return re.compile(
+        rf"(?i)\W{{0,3}}(?:(?:the |an? |any |all |each |every )?{name}s?(?:\(\))?(?: \w+){{0,2}}?"
+        rf" (?:is|are|can|may|will|must|does|do|\w+(?<!s)s)\b"
+        rf"|to [^.;:]{{3,100}}, (?:you (?:can |must )?)?(?:use|call) (?:the )?{name}s?\b)"
+    )
+
+
 def _named(sides: Sequence[str]) -> str:
     return "".join(rf"(?=.*\b{re.escape(_root(side))})" for side in sides)
 

@@ -10,6 +10,20 @@ from deep_research.state import Span
 MIN_QUOTE_CHARS = 25
 _RULE = re.compile(r"([-=~^*_#])\1{3}")  # what underlines a heading or parts sections
 ITEM_MARK = re.compile(r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
+# A short line of code as it can stand within a sentence, or a few commands to type.
+SHORT_CODE = re.compile(
+    r"\s*\n(?P<fence>`{3}|~{3})[^\n`]*\n"
+    r"(?P<lines>[^\s`\[\]<][^\n`\[\]<]{0,99}\n|(?:[$>] ?[^\n`\[\]<]{1,99}\n){2,3})(?P=fence)(?!\S)"
+)
+# What says nothing without the code behind it: "Here is an example:", "The folder then looks like this:".
+_ONLY_POINTS = re.compile(
+    r"\b(?:examples?|like (?:this|that|so)|looks?|here(?:['’]s)?|follow(?:s|ing)|below|equivalent|imagine|consider"
+    r"|let['’]s|usage|output|next|case \d)\b"
+    r"|\b(?:this|that|these|those|them|then|instead|do|be|used|contents?|code|hand|same|it)\W*:\Z",
+    re.IGNORECASE,
+)
+_SMALL_NAME = re.compile(r"[a-z]{1,3}[A-Z]")
+LEAST_WORDS = 8  # of a sentence that says something without the code that it announces
 _CODE = re.compile(r"\w[_.(\[=]\w|\w_|_\w|\(\)")
 _PROSE = re.compile(r"[^\W\d_]{2,}")
 
@@ -60,9 +74,16 @@ def is_scrap(text: str, first: Span, last: Span) -> bool:
         opens = " | " not in row or space.count("\n") > 1
         # The first row of a table names its columns; two cells say enough only with their names.
         return opens or (piece.count("|") < 2 and not headers(text, first.start, last.end))
-    if ITEM_MARK.search(piece):
-        return piece[0].islower()  # the items of a list need no full stop
-    return piece[0].islower() or piece[-1] not in ".!…”\"'’)"
+    if ITEM_MARK.search(piece) or piece.endswith(("```", "~~~")):
+        return _opens_small(piece)  # neither the items of a list nor code need a full stop
+    if announces_code(text, last) and not _ONLY_POINTS.search(text, last.start, last.end):
+        return len(text[last.start : last.end].split()) < LEAST_WORDS
+    return _opens_small(piece) or piece[-1] not in ".!…”\"'’)"
+
+
+def _opens_small(piece: str) -> bool:
+    """Whether it opens within a sentence: with a small letter, but not that of a name such as "iPod"."""
+    return piece[0].islower() and _SMALL_NAME.match(piece) is None
 
 
 def _line_above(text: str, start: int) -> tuple[str, str]:
@@ -75,7 +96,7 @@ def _line_above(text: str, start: int) -> tuple[str, str]:
 
 def announces_code(text: str, span: Span) -> bool:
     """Whether a sentence is whole but for the colon by which it points to the code behind it."""
-    opens = not text[span.start].islower() and text[span.end - 1] == ":"
+    opens = not _opens_small(text[span.start : span.end]) and text[span.end - 1] == ":"
     return opens and text[span.end : span.end + 8].lstrip().startswith(("```", "~~~"))
 
 
@@ -85,5 +106,7 @@ def is_statement(text: str, span: Span, *, broken: bool = False) -> bool:
     if text[span.start] == "#" or text[span.end - 1] == "?" or " | " in text[span.start : span.end]:
         return False
     if broken:
-        return not text[span.start].islower() and _RULE.search(text, span.start, span.end) is None
+        return (
+            not _opens_small(text[span.start : span.end]) and _RULE.search(text, span.start, span.end) is None
+        )
     return not is_scrap(text, span, span)

@@ -23,9 +23,7 @@ _BEFORE_BACK = (
     rf"(?:in|on|at|by|from|since|until|after|before|for|of|because|if|when|while|as|although) (?:all )?{_DAY}"
     # "On 24 May 1543 it …"
 )
-_LINK = (
-    r"however|also|but|and|so(?! that)|then|thus|therefore|otherwise|instead(?! of)|rather(?! than)|another"
-)
+_LINK = r"however|also|but|and|or|so(?! that)|then|thus|therefore|otherwise|instead(?! of)|rather(?! than)|another"
 _OPENS_BACKWARD = re.compile(rf"(?:(?:{_BEFORE_BACK})?(?:{_BACK})|{_LINK})\b", re.IGNORECASE)
 _OPENS_WITH_LINK = re.compile(rf"(?:{_LINK})\b", re.IGNORECASE)
 # "At high tide it lies under water", "American troops burned it twice": no thing is named before.

@@ -43,7 +43,9 @@ _ADJUNCT = re.compile(
     r"\W+(?:with|without|of|in|into|from|for|by|to|on|at|when|until|that|while|using)\b|[?,;(]"
 )
 _PRONOUN = re.compile(r"\b(?:it|they|them)\b((?:['’]s)?)")
-_NAME = re.compile(r"(?:the )?[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*(?:\.\d+)*)*")
+_NAME = re.compile(
+    r"(?:the )?\b[A-Z][\w'’-]*(?:\s+(?:(?:of|the|de|la|du|and)\s+)*[A-Z0-9][\w'’-]*(?:\.\d+)*)*"
+)
 # How a survey is asked for in few words: "Give me a short overview of X", "the history of X", "X timeline".
 _ORDER = re.compile(r"\b(?:timeline|chronology|chronological)\b", re.IGNORECASE)
 _FORM = r"(?:overview|introduction|summary|survey|outline|history|timeline|chronology)"
@@ -83,6 +85,7 @@ _COMPARED = tuple(
         r"^\s*(?:please )?compare {} (?:and|with|to|against) {}" + _REST,
         r"^\s*{} (?:vs\.?|versus) {}\W*$",
         r"\bhow do(?:es)? {} differ from {}\W*$",
+        r"\bhow (?:do|are|did|were) {} and {} (?:differ|different|compare)\W*$",
         r"\b(?:which|who|what)\b[^,?]*\b(?:\w+er|more \w+|first)\b[^,?]*[,:] {} or {}\W*$",
     )
 )

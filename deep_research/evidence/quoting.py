@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from deep_research.evidence.announcing import units
 from deep_research.evidence.dates import MONTHS
 from deep_research.evidence.defining import term_start
 from deep_research.evidence.expecting import (
@@ -25,9 +26,9 @@ from deep_research.evidence.expecting import (
     stands_apart,
     wanted,
 )
-from deep_research.evidence.fragments import ITEM_MARK, flows, follows, is_enough, is_scrap, is_statement
+from deep_research.evidence.fragments import flows, follows, is_enough, is_scrap, is_statement
 from deep_research.evidence.leaning import goes_on_only, leans_back
-from deep_research.evidence.passages import Block, BlockKind, blocks, sentences
+from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.relations import related
 from deep_research.evidence.rows import headers
@@ -36,10 +37,8 @@ from deep_research.state import Span
 
 MAX_SENTENCES = 3
 MAX_QUOTE_CHARS = 480
-MAX_LIST_CHARS = 700  # of a sentence with the list that it announces
 MAX_OPENING_CHARS = 360
 MIN_OPENING_WORDS = 8
-OPENING_WORDS = 8  # of an item, that name what it is about
 FAR_IN = 4_000  # characters in which the opening of a text is looked for
 _YEAR = re.compile(r"\b1\d{3}\b|\b20\d\d\b")
 EXPLAINING_SENTENCES = 6  # of a quote that explains
@@ -127,7 +126,7 @@ class _Told:
         question = -1
         within: Span | None = None  # the last sentence of a paragraph in whose midst something was asked
         before: Span | None = None
-        for unit in _units(text, span):
+        for unit in units(text, span):
             if within is not None and not flows(text, within, unit):
                 above, announced, within = frozenset(), False, None
             if text[unit.start] == "#" or text[unit.end - 1] == "?":
@@ -308,42 +307,6 @@ def fits_beside(expected: re.Pattern[str] | None, text: str, wanted: Set[str]) -
         return fits(expected, text)
     told = (text[span.start : span.end] for span in sentences(text))
     return any(fits(expected, said) and not wanted.isdisjoint(stems_of(said)) for said in told)
-
-
-def _units(text: str, span: Span) -> Iterator[Span]:
-    """The sentences of a passage without lines of code. A sentence that announces a list is one with all its items, and
-    the few words that open an item are one with what it says of them."""
-    told = [
-        Span(start=start, end=end)
-        for block in blocks(text, span.start, span.end)
-        if block.kind is not BlockKind.CODE
-        for start, end in _with_opening_words(text, block)
-    ]
-    here = 0
-    while here < len(told):
-        last = here
-        if text[told[here].end - 1] == ":" and text[told[here].start] != "#":
-            while last + 1 < len(told) and _is_next_item(text, told[last], told[last + 1]):
-                last += 1
-            if told[last].end - told[here].start > MAX_LIST_CHARS:
-                last = here
-        yield Span(start=told[here].start, end=told[last].end)
-        here = last + 1
-
-
-def _with_opening_words(text: str, block: Block) -> Iterator[tuple[int, int]]:
-    """The sentences of a block; in an item, the few words before its first full stop belong to what follows them."""
-    told = list(block.sentences(text))
-    if block.kind is BlockKind.ITEM and len(told) > 1 and len(text[slice(*told[0])].split()) <= OPENING_WORDS:
-        told[:2] = [(told[0][0], told[1][1])]
-    return iter(told)
-
-
-def _is_next_item(text: str, one: Span, other: Span) -> bool:
-    """Whether a sentence opens the next item of a list, or goes on with one."""
-    return ITEM_MARK.fullmatch(text[one.end : other.start].lstrip(" ")) is not None or (
-        text[one.end - 1] != ":" and flows(text, one, other)
-    )
 
 
 def _is_enough(text: str, start: int, end: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from deep_research.evidence.defining import term_of
-from deep_research.evidence.fragments import ITEM_MARK
+from deep_research.evidence.fragments import ITEM_MARK, SHORT_CODE
 from deep_research.evidence.rows import clauses
 
 
@@ -19,7 +19,7 @@ def readable(text: str, start: int = 0, end: int | None = None) -> str:
     term, entry, description = text.partition("\n\n- ")
     if entry and term[-1:] != ":":
         text = f"{term}: {description}"
-    text = ITEM_MARK.sub(_inline, text)
+    text = ITEM_MARK.sub(_inline, SHORT_CODE.sub(_in_line, text))
     return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
 
 
@@ -35,3 +35,8 @@ def _inline(mark: re.Match[str]) -> str:
     before = mark.string[: mark.start()][-1:]
     between = " " if before in ",;:.!?" else "; "
     return f"{between}({mark['number']}) " if mark["number"] else between
+
+
+def _in_line(code: re.Match[str]) -> str:
+    """Lines of code within a sentence."""
+    return "".join(f" `{line}`" for line in code["lines"].splitlines())

@@ -33,9 +33,10 @@ NEGATIONS = frozenset(
 # Words that say what kind of answer is wanted, not what it is about.
 ASKING_WORDS = frozenset(
     WORD.findall(
-        """answer compare compared comparison difference describe explain happen happened happens kind kinds long man many
-        mean name named names number person people place purpose reason several sort thing found missing things times type
-        types way ways woman work works year years"""
+        """answer compare compared comparison concern concerned concerning concerns describe difference explain
+        found happen happened happens kind kinds long man many mean missing name named names number people
+        person place purpose reason regarding relate related relates several sort thing things times type types
+        way ways woman work works year years"""
     )
 )
 # Words that ask what speaks for something, and what against it.
@@ -306,7 +307,9 @@ def question_terms(question: str) -> dict[str, float]:
             continue
         named = is_name_like(word) and (place > 0 or word[:1].isdigit())
         weight = NAME_WEIGHT if named or word in coded else 1.0
-        asks = word.casefold() in ASKING_WORDS or (counted and word.casefold() in _COUNTING)
+        asks = (word.casefold() in ASKING_WORDS and not _is_state(every, place)) or (
+            counted and word.casefold() in _COUNTING
+        )
         asks = asks or (effect and word.casefold() in _EFFECT)
         asks = asks or (place == 0 and len(every) > 2 and word.casefold() in _BIDDING)
         if asks or _asks_age(every[max(0, place - 1) : place + 1]):
@@ -314,6 +317,12 @@ def question_terms(question: str) -> dict[str, float]:
         key = stem(word)
         weights[key] = max(weight, weights.get(key, 0.0))
     return weights or {stem(w): 1.0 for w in every}
+
+
+def _is_state(every: Sequence[str], place: int) -> bool:
+    """Whether "missing" or "found" says how something is: "when the lamp is missing"."""
+    before = every[place - 1].casefold() if place else ""
+    return every[place].casefold() in ("missing", "found") and before in ("is", "are", "not", "was", "were")
 
 
 def asks_merits(question: str) -> bool:

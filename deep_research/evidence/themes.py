@@ -120,6 +120,7 @@ def _content_runs(text: str) -> Iterable[list[str]]:
 
 
 def heading(text: str) -> str:
-    """A phrase as a heading: its first letter is a capital."""
+    """A phrase as a heading: its first letter is a capital, unless a name has one further on, such as "iPod"."""
     text = " ".join(text.split()).strip(" .,:;")
-    return text[:1].upper() + text[1:]
+    first = text.partition(" ")[0]
+    return text if first[1:] != first[1:].lower() else text[:1].upper() + text[1:]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deep_research.evidence.debris import is_debris
+from deep_research.evidence.catalogue import term_above
+from deep_research.evidence.debris import is_debris, notes_version
 from deep_research.evidence.fragments import is_statement
 from deep_research.evidence.listing import ENTERED
 from deep_research.evidence.ranking import stems_of
@@ -64,4 +65,7 @@ def _reads(said: str) -> bool:
 
 def _content(change: Change, source: SourceText) -> str:
     said = readable(source.content, change.start, change.end)
-    return f"{change.heading}: {said}" if change.heading else said
+    of = change.heading
+    if not of and notes_version(said):
+        of = term_above(source.content, change.start)  # "Changed in version 2.0: Not set by default."
+    return f"{of}: {said}" if of else said

@@ -1,14 +1,18 @@
-"""Findings for the difference between two things: the sentences that say outright how one is to the other. Pure."""
+"""Findings for the difference between two things: sentences that say outright how one is to the other, or else what each
+does. Pure."""
 
 from __future__ import annotations
 
-from deep_research.evidence.contrasting import outright
+from collections.abc import Sequence
+
+from deep_research.evidence.contrasting import outright, telling
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.fragments import is_statement
 from deep_research.evidence.question import chooses, compared
-from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
 from deep_research.phases.analysis.spans import finding_at, whole_of
 from deep_research.phases.analysis.splitting import Split
+from deep_research.state import Span
 
 RELEVANCE = 0.95
 LESS = 0.02  # from one sentence to the next
@@ -20,6 +24,10 @@ def contrasted(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
     sides = compared(handoff.original_query)
     if not sides or chooses(handoff.original_query):
         return []
+    return _outright(handoff, sides, split) or _one_by_one(handoff, sides, split)
+
+
+def _outright(handoff: AnalyzerInput, sides: Sequence[str], split: Split) -> list[AnalyzedFinding]:
     says_it = outright(sides)
     found: list[AnalyzedFinding] = []
     for source in handoff.sources:
@@ -36,4 +44,38 @@ def contrasted(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
                 found.append(finding_at(handoff, source, whole.start, end, RELEVANCE - LESS * len(found)))
                 if len(found) == MOST:
                     return found
+    return found
+
+
+def _one_by_one(handoff: AnalyzerInput, sides: Sequence[str], split: Split) -> list[AnalyzedFinding]:
+    """What each side does, from one source if that can be; none where not all are told of. Sides with names of their own
+    have sources of their own, and more is told of them than this."""
+    if any(side[:1].isupper() for side in sides):
+        return []
+    told = {source.id: _of_sides(source, sides, split) for source in handoff.sources}
+    nearest = sorted(handoff.sources, key=lambda source: -len(told[source.id]))
+    found: list[AnalyzedFinding] = []
+    for side in sides:
+        source = next((source for source in nearest if side in told[source.id]), None)
+        if source is None:
+            return []
+        span = told[source.id][side]
+        found.append(finding_at(handoff, source, span.start, span.end, RELEVANCE - LESS * len(found)))
+    return found
+
+
+def _of_sides(source: SourceText, sides: Sequence[str], split: Split) -> dict[str, Span]:
+    """The first sentence that tells of each side alone what it does, with the one after it that goes on."""
+    text, found = source.content, dict[str, Span]()
+    wanted = [side for side in sides if side.casefold() in text.casefold()]
+    told = split(source) if wanted else []
+    for side in wanted:
+        says, others = telling(side), [other for other in sides if other != side]
+        for place, span in enumerate(told):
+            said = " ".join(text[span.start : span.end].split())
+            if not says.match(said) or any(other in said for other in others) or not is_statement(text, span):
+                continue
+            if not is_debris(said) and (whole := whole_of(text, told, place)) is not None:
+                found[side] = whole
+                break
     return found

@@ -15,7 +15,7 @@ from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.records import cards
 from deep_research.evidence.text import StemFinder, denies
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput, SourceText
-from deep_research.phases.analysis.spans import MAX_CHARS, finding_at, whole_of
+from deep_research.phases.analysis.spans import MAX_CHARS, finding_at, whole_of, with_its_list
 from deep_research.phases.analysis.splitting import Split
 from deep_research.state import Span
 
@@ -110,7 +110,7 @@ def _sentences(
             whole = whole_of(text, told, place)
             if whole is not None:
                 untitled = not stems_of(thing) <= stems_of(source.title)
-                yield (is_one.search(said) is None, untitled, rank), source, whole
+                yield (is_one.search(said) is None, untitled, rank), source, with_its_list(text, whole)
                 break
 
 

@@ -50,6 +50,7 @@ from deep_research.evidence.text import (
 from deep_research.phases.analysis.aspects import Aspect, Batch, aspects_of, decades, said_above, times
 from deep_research.phases.analysis.broad import broad_findings
 from deep_research.phases.analysis.columns import beside, columns
+from deep_research.phases.analysis.guided import guided
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedQuote,
@@ -145,8 +146,8 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
     batch = Batch(handoff, found, titles, times(question, rarity), phrases(handoff.original_query))
     what = straight(handoff, split := Split())
-    drawn = (f for aspect in aspects for f in _answers(aspect, times(aspect.weights, rarity), batch))
-    findings = _spread(with_others(handoff, what, drawn, split))
+    drawn = [f for aspect in aspects for f in _answers(aspect, times(aspect.weights, rarity), batch)]
+    findings = _spread(with_others(handoff, what, [*guided(batch), *drawn], split))
     if told := columns(handoff):
         findings = beside(told, findings)
     elif told := item_by_item(handoff, found):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from deep_research.evidence.announcing import MAX_LIST_CHARS
 from deep_research.evidence.fragments import flows, is_statement
 from deep_research.evidence.leaning import leans_back
+from deep_research.evidence.passages import BlockKind, blocks
 from deep_research.evidence.quoting import MOST_BEFORE
 from deep_research.evidence.reading import readable
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput, SourceText
 from deep_research.state import ConfidenceLevel, Span
 
 MAX_CHARS = 480  # of a sentence with those around it
+_GOES_ON = re.compile(r"[ \t]*[-*+•][ \t]+(?:It|They|He|She)\b")
 
 
 def finding_at(
@@ -52,3 +56,13 @@ def whole_of(text: str, told: Sequence[Span], place: int) -> Span | None:
     ):
         end = told[place + 1].end if told[place + 1].end - told[first].start <= MAX_CHARS else end
     return Span(start=told[first].start, end=end)
+
+
+def with_its_list(text: str, span: Span) -> Span:
+    """With the short list right behind it that goes on about the same: each item opens with "It" or the like."""
+    end = span.end
+    for block in blocks(text, span.end, span.start + MAX_LIST_CHARS + 1):
+        if block.kind is not BlockKind.ITEM or not _GOES_ON.match(text, block.start):
+            break
+        end = block.end
+    return Span(start=span.start, end=end) if end - span.start <= MAX_LIST_CHARS else span

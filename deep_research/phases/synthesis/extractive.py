@@ -95,7 +95,8 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         told, tables, shown = [], whole[1:], rows  # one table says it all, and needs no heading besides
     unanswered = missing(handoff, [*told, *shown])
     if unanswered and told is not withdrawn:
-        told = told[:NEAREST]
+        # What other sources lead to is near to those alone.
+        told = ([s for s in told if s.finding.category != LED] or told)[:NEAREST]
     beside = (tables or _table(handoff, told)) + conflicts(
         handoff.contradictions, handoff.findings, handoff.sources
     )
@@ -192,14 +193,13 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
         titles = {source.id: source.title for source in handoff.sources}
         groups, _ = by_side(things, kept, titles)
         if len(groups) > 1:
-            return (
-                groups[BOTH][:2]
-                if BOTH in groups
-                else [
-                    measure(question, own) if chooses(question) else introduction(thing, own, titles)
-                    for thing, own in groups.items()
-                ]
-            )
+            on_both = groups.pop(BOTH, [])
+            if on_both and (len(groups) < len(things) or _sets_apart(question, on_both)):
+                return on_both[:2]
+            return [
+                measure(question, own) if chooses(question) else introduction(thing, own, titles)
+                for thing, own in groups.items()
+            ]
     parts = _parts(handoff)
     first_of: dict[str, Statement] = {}
     for statement in kept:
@@ -223,6 +223,11 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
         chosen.append(statement)
         room -= statement.length
     return chosen
+
+
+def _sets_apart(question: str, on_both: Sequence[Statement]) -> bool:
+    expected = expected_answer(question)
+    return any(fits(expected, statement.finding.content) for statement in on_both[:2])
 
 
 def _leading(

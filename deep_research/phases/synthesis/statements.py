@@ -9,6 +9,7 @@ from functools import partial
 
 from deep_research.evidence.agreement import name_others, numbers
 from deep_research.evidence.debris import is_debris, standing_alone, without_marks
+from deep_research.evidence.listing import ENTERED
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.text import NEGATIONS, content_stems, words
 from deep_research.report.render import escaped
@@ -106,9 +107,11 @@ def _rank(finding: Finding, better: Mapping[str, int]) -> tuple[float, float]:
 
 
 def _repeats(new: Finding, known: Finding) -> bool:
-    """Whether a statement brings no number that the known one has not, does not deny it, and is of the same things."""
+    """Whether a statement brings no number that the known one has not, does not deny it, and is of the same things: two
+    entries of a list are not."""
     return (
-        numbers(new.content) <= numbers(known.content)
+        not new.category == known.category == ENTERED
+        and numbers(new.content) <= numbers(known.content)
         and _denied(new) == _denied(known)
         and not name_others(new.content, known.content)
     )

@@ -1,0 +1,51 @@
+"""The sentences of a text, one that announces a list or a line of code together with what it announces. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deep_research.evidence.fragments import ITEM_MARK, SHORT_CODE, flows
+from deep_research.evidence.passages import Block, BlockKind, blocks
+from deep_research.state import Span
+
+MAX_LIST_CHARS = 700  # of a sentence with the list that it announces
+OPENING_WORDS = 8  # of an item, that name what it is about
+
+
+def units(text: str, span: Span) -> Iterator[Span]:
+    """The sentences of a passage without lines of code. A sentence that announces a list is one with all its items, one
+    that announces a short piece of code is one with that, and the few words that open an item are one with what it
+    says of them."""
+    told = [
+        Span(start=start, end=end)
+        for block in blocks(text, span.start, span.end)
+        if block.kind is not BlockKind.CODE
+        for start, end in _with_opening_words(text, block)
+    ]
+    here = 0
+    while here < len(told):
+        last, end = here, told[here].end
+        if text[end - 1] == ":" and text[told[here].start] != "#":
+            if code := SHORT_CODE.match(text, end, span.end):
+                end = code.end()
+            while last + 1 < len(told) and _is_next_item(text, told[last], told[last + 1]):
+                last += 1
+            if told[last].end - told[here].start > MAX_LIST_CHARS:
+                last = here
+        yield Span(start=told[here].start, end=max(end, told[last].end))
+        here = last + 1
+
+
+def _with_opening_words(text: str, block: Block) -> Iterator[tuple[int, int]]:
+    """The sentences of a block; in an item, the few words before its first full stop belong to what follows them."""
+    told = list(block.sentences(text))
+    if block.kind is BlockKind.ITEM and len(told) > 1 and len(text[slice(*told[0])].split()) <= OPENING_WORDS:
+        told[:2] = [(told[0][0], told[1][1])]
+    return iter(told)
+
+
+def _is_next_item(text: str, one: Span, other: Span) -> bool:
+    """Whether a sentence opens the next item of a list, or goes on with one."""
+    return ITEM_MARK.fullmatch(text[one.end : other.start].lstrip(" ")) is not None or (
+        text[one.end - 1] != ":" and flows(text, one, other)
+    )

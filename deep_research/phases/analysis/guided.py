@@ -1,0 +1,133 @@
+"""Findings for how something is done: how a section begins that is called after it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from deep_research.evidence.announcing import units
+from deep_research.evidence.debris import is_debris, notes_version
+from deep_research.evidence.fragments import flows, is_statement
+from deep_research.evidence.leaning import leans_back
+from deep_research.evidence.passages import Block, BlockKind, blocks
+from deep_research.evidence.question import QuestionKind, action, kind_of
+from deep_research.evidence.text import NAME_WEIGHT, content_words, coverage, question_terms, stem
+from deep_research.phases.analysis.aspects import Batch
+from deep_research.phases.analysis.handoff import AnalyzedFinding, SourceText
+from deep_research.phases.analysis.spans import finding_at
+from deep_research.state import Span
+
+CALLED = 1.39  # relevance of how a section begins that is called just that; "To light the lamp, …" has more
+OF_THING = 0.9  # the same where it is called by what it is done to alone
+NAMED = 1.2  # the same of a whole document, where that has a name
+ALSO = 0.1  # share of the relevance for names that most sources have
+LEAST = 0.8  # relevance
+COMMON = 0.5  # of the sources have a name that tells nothing
+MOST = 2  # sections
+MOST_SENTENCES = 3
+MAX_CHARS = 480  # of them; a list that one announces comes on top
+TRIES = 6  # sentences of a section among which its first is looked for
+# Of what a heading is, and not what it is about.
+_OF_GUIDES = frozenset(
+    map(stem, ("guide", "tutorial", "introduction", "basics", "example", "overview", "howto", "using"))
+)
+_NUMBER = re.compile(r"\d+(?:\.\d+)*\.?\s+")
+_ASKS = re.compile(r"(?:why|when|what|who|which)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    source: SourceText
+    body: Span
+    near: float
+
+
+def guided(batch: Batch) -> list[AnalyzedFinding]:
+    """The findings, the nearest first; none where a question asks something else, or no section is called so."""
+    if kind_of(batch.handoff.original_query) is not QuestionKind.HOW_TO:
+        return []
+    found: list[AnalyzedFinding] = []
+    for section in sorted(_called(batch), key=lambda section: -section.near):
+        span = _beginning(section.source.content, section.body)
+        if span is not None and len(found) < MOST:
+            found.append(finding_at(batch.handoff, section.source, span.start, span.end, section.near))
+    return found
+
+
+def _called(batch: Batch) -> Iterator[_Section]:
+    """The sections whose heading says what is to be done, or of all that it is to be done to, and nothing else."""
+    doing = action(batch.handoff.original_query)
+    names = {t for t, w in question_terms(batch.handoff.original_query).items() if w >= NAME_WEIGHT}
+    wanted = _telling(batch, names)
+    thing = {term: weight for term, weight in wanted.items() if term != doing}
+    for source in batch.handoff.sources:
+        held: dict[int, set[str]] = {}
+        every = list(blocks(source.content))
+        for place, block in enumerate(every):
+            if block.kind is not BlockKind.HEADING:
+                continue
+            own = _meant(source.content[block.start : block.end])
+            held = {level: stems for level, stems in held.items() if level < block.level}
+            said = own.union(*held.values()) & batch.question.keys()
+            held[block.level] = own
+            if not own or not own <= batch.question.keys():
+                continue
+            near = 0.0
+            if doing in own:
+                share = (1.0 - ALSO) * coverage(wanted, said) + ALSO * coverage(batch.question, said)
+                near = CALLED * share
+            elif thing and thing.keys() <= said:
+                near = OF_THING if names.isdisjoint(own) or len(held) > 1 else NAMED
+            if near >= LEAST:
+                yield _Section(source, _body(every, place, source.content), near)
+
+
+def _telling(batch: Batch, names: AbstractSet[str]) -> dict[str, float]:
+    """What is asked, without names that most sources have: in all that is told of Flask, "Flask" tells nothing."""
+    sources: dict[str, set[int]] = {}
+    for passage in batch.found:
+        for term in passage.terms:
+            sources.setdefault(term, set()).add(passage.source)
+    most = COMMON * len(batch.handoff.sources)
+    of_all = {name for name in names if name.isalpha() and len(sources.get(name, ())) > most}
+    telling = {term: weight for term, weight in batch.question.items() if term not in of_all}
+    return telling or dict(batch.question)
+
+
+def _meant(heading: str) -> set[str]:
+    """The stems of what a heading says; none where it asks something else than how."""
+    heading = heading.lstrip("# ")
+    if number := _NUMBER.match(heading):
+        heading = heading[number.end() :]
+    return set() if _ASKS.match(heading) else {stem(word) for word in content_words(heading)} - _OF_GUIDES
+
+
+def _body(every: list[Block], place: int, text: str) -> Span:
+    """From behind a heading to the next one."""
+    end = next((b.start for b in every[place + 1 :] if b.kind is BlockKind.HEADING), len(text))
+    return Span(start=every[place].end, end=end)
+
+
+def _beginning(text: str, body: Span) -> Span | None:
+    """The first sentences of a paragraph that say something, with the list that one of them announces."""
+    told = list(units(text, body))
+    for first, span in enumerate(told[:TRIES]):
+        goes_on = first > 0 and flows(text, told[first - 1], span)
+        if goes_on or not _says(text, span) or leans_back(text[span.start : span.end]):
+            continue
+        end = span.end
+        for before, after in zip(told[first:], told[first + 1 : first + MOST_SENTENCES], strict=False):
+            if not flows(text, before, after) or not _says(text, after):
+                break
+            if before.end - span.start > MAX_CHARS:
+                break
+            end = after.end
+        return Span(start=span.start, end=end)
+    return None
+
+
+def _says(text: str, span: Span) -> bool:
+    said = text[span.start : span.end]
+    return is_statement(text, span) and not (is_debris(said) or notes_version(said))
