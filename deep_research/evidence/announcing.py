@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from deep_research.evidence.defining import term_start
 from deep_research.evidence.fragments import ITEM_MARK, SHORT_CODE, flows
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.state import Span
@@ -28,8 +29,8 @@ def units(text: str, span: Span) -> Iterator[Span]:
         if text[end - 1] == ":" and text[told[here].start] != "#":
             if code := SHORT_CODE.match(text, end, span.end):
                 end = code.end()
-            while last + 1 < len(told) and _is_next_item(text, told[last], told[last + 1]):
-                last += 1
+            while steps := _next(text, told[last : last + 3]):
+                last += steps
             if told[last].end - told[here].start > MAX_LIST_CHARS:
                 last = here
         yield Span(start=told[here].start, end=max(end, told[last].end))
@@ -42,6 +43,14 @@ def _with_opening_words(text: str, block: Block) -> Iterator[tuple[int, int]]:
     if block.kind is BlockKind.ITEM and len(told) > 1 and len(text[slice(*told[0])].split()) <= OPENING_WORDS:
         told[:2] = [(told[0][0], told[1][1])]
     return iter(told)
+
+
+def _next(text: str, told: Sequence[Span]) -> int:
+    """How many of the sentences after the first go on with a list: one of its item, or two, a term with its
+    description."""
+    if len(told) > 1 and _is_next_item(text, told[0], told[1]):
+        return 1
+    return 2 if len(told) > 2 and told[1].start == term_start(text, told[2].start) else 0
 
 
 def _is_next_item(text: str, one: Span, other: Span) -> bool:

@@ -44,7 +44,7 @@ _STATE = re.compile(
 )
 # Words that say nothing of their own: "Which are there?", "Which became automatic?"
 _SILENT = frozenset(
-    map(stem, (*STOP_WORDS, *("become", "became", "becomes", "got", "went", "go", "made", "make")))
+    map(stem, (*STOP_WORDS, *("become", "became", "becomes", "got", "went", "go", "made", "make", "family")))
 )
 # What says no more than that there are such things: "Which lamps does it provide?"
 THERE_ARE = frozenset(

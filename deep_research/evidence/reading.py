@@ -8,6 +8,9 @@ from deep_research.evidence.defining import term_of
 from deep_research.evidence.fragments import ITEM_MARK, SHORT_CODE
 from deep_research.evidence.rows import clauses
 
+# A line of its own before an item that describes it.
+_TERM = re.compile(r"(?:(?<=\n\n)|\A)(?P<term>[^\n]*[^\n:.!?])\n\n- ")
+
 
 def readable(text: str, start: int = 0, end: int | None = None) -> str:
     """The quote ``text[start:end]`` as a sentence: one line, a row of a table with the headers of its columns (with
@@ -15,10 +18,7 @@ def readable(text: str, start: int = 0, end: int | None = None) -> str:
     end = len(text) if end is None else end
     if told := clauses(text, start, end):
         return ". ".join((*(row.removesuffix(".") for row in told[:-1]), told[-1]))
-    text = text[start:end]
-    term, entry, description = text.partition("\n\n- ")
-    if entry and term[-1:] != ":":
-        text = f"{term}: {description}"
+    text = _TERM.sub(r"\g<term>: ", text[start:end])
     text = ITEM_MARK.sub(_inline, SHORT_CODE.sub(_in_line, text))
     return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
 

@@ -81,7 +81,7 @@ _ROWS = """
     make made
     die died death dead drowned
     bear born birth
-    design designed designer engineer architect
+    design designed designer designers engineer engineers engineering architect architects
     cost costs price expense expenses
     vanish vanished disappear disappeared
     father son daughter parent

@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from math import sqrt
 
 from deep_research.evidence.belonging import belonging
 from deep_research.evidence.dates import date_of, opens_with_date
@@ -27,13 +26,15 @@ from deep_research.evidence.quoting import best_quote, opening
 from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.reading import readable
 from deep_research.evidence.text import NAME_WEIGHT, coverage, question_terms
+from deep_research.phases.analysis.digested import digest, is_about, telling
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
 
 NEAR = 0.3  # of the best score, for a passage to be about the subject
 ABOUT = 0.45  # of the subject's words, that a document has; or a dated sentence and its title
-NAMED = 0.28  # of the subject's words, that an excerpt and its title have
+NAMED = 0.28  # of the subject's words, that an excerpt and its title have, where no document is about it
 PER_SOURCE = 4
+MOST_ABOUT = 3  # documents that are about the subject as a whole
 MOST = 24  # excerpts
 MOST_DATED = 60
 ENTRIES = 3  # that open with a date make a list of them, all of which is of its subject
@@ -56,25 +57,39 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
     rank = ranked(subject(handoff.original_query), found, texts, titles)
     if not any(rank.asked.keys() <= passage.counts.keys() for passage in rank.passages):
         return []
-    asked = {
-        term: sqrt(weight) for term, weight in rank.asked.items()
-    }  # the rarest word is not all of a subject
     likely = belonging(rank, titles)
     held: dict[int, set[str]] = defaultdict(set)
     for passage in rank.passages:
         held[passage.source].update(passage.counts)
+    asked = telling(rank.asked)
     near = sorted(
         (p for p in rank.passages if p.score >= NEAR and coverage(asked, held[p.source]) >= ABOUT),
         key=lambda p: (-p.score * likely[p.source], p.source, p.span.start),
     )
+    about = [place for place in dict.fromkeys(p.source for p in near) if is_about(titles[place], asked)]
+    others = [passage for passage in near if passage.source not in about]
+    least = ABOUT if about else NAMED
+    introduced = _introductions(others, texts, titles, asked, rank.learned, _names(handoff), least)
     excerpts = _in_general_first(
-        [*_definitions(near, texts, handoff), *_introductions(near, texts, titles, asked, rank.learned)],
-        handoff,
+        [*_definitions(near, texts, handoff), *_digests(about, texts), *introduced], handoff
     )
     if wants_order_of_time(handoff.original_query):
         dated = list(_dated(near, texts, titles, asked, _names(handoff)))[:MOST_DATED]
         excerpts = [*excerpts[:1], *dated] if len(dated) >= ENTRIES else excerpts
     return [_finding(handoff, excerpt, 1.0 - STEP * place) for place, excerpt in enumerate(excerpts)]
+
+
+def _digests(about: Sequence[int], texts: Sequence[str]) -> list[_Excerpt]:
+    """What the documents have that are about the subject: the beginnings of all, then what their sections say."""
+    every = [
+        [
+            _Excerpt(source, span, readable(texts[source], span.start, span.end))
+            for span in digest(texts[source])
+        ]
+        for source in about[:MOST_ABOUT]
+    ]
+    told = [[excerpt for excerpt in own if _reads(excerpt.content)] for own in every]
+    return [excerpt for own in told for excerpt in own[:1]] + [e for own in told for e in own[1:]]
 
 
 def _introductions(
@@ -83,6 +98,8 @@ def _introductions(
     titles: Sequence[str],
     asked: Mapping[str, float],
     learned: Mapping[str, float],
+    names: AbstractSet[str],
+    least: float,
 ) -> list[_Excerpt]:
     """How the documents and passages begin, where that names the subject; else what of a passage does. A few of each
     source."""
@@ -98,11 +115,11 @@ def _introductions(
             said = stems_of(excerpt.content)
             # How a document begins may leave to its title what it is about; what follows may not.
             named = not said.isdisjoint(asked) and (
-                coverage(asked, said | title) >= NAMED
+                coverage(asked, said | title) >= least
                 if place == of[passage.source] == 0
                 else coverage(asked, said) >= ABOUT
             )
-            if named and _reads(excerpt.content) and excerpt not in found:
+            if named and names <= said | title and _reads(excerpt.content) and excerpt not in found:
                 of[passage.source] += 1
                 found.append(excerpt)
                 break

@@ -120,12 +120,23 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         *lines,
         *summary,
         *beside,
-        *sections,
+        *_after(beside, sections),
     ]
     if withdrawn and withdrawn is not told:
         blocks += [f"## {WITHDRAWN}", *paragraphs(within(max(0, handoff.words // 4), withdrawn))]
     beside_it = {"left_out": len(told) - len(kept), "debris": sum(map(says_nothing, handoff.findings))}
     return "\n\n".join([*blocks, *_limits(handoff, **beside_it)])
+
+
+def _after(beside: Sequence[str], sections: Sequence[str]) -> list[str]:
+    """The sections after the tables: what has the heading of the last table stands right under it."""
+    heads = [place for place, block in enumerate(sections) if block.startswith("## ")]
+    last = next((block for block in reversed(beside) if block.startswith("## ")), "")
+    same = next((place for place in heads if sections[place] == last), None)
+    if same is None:
+        return list(sections)
+    end = next((place for place in heads if place > same), len(sections))
+    return [*sections[same + 1 : end], *sections[:same], *sections[end:]]
 
 
 def _sound(told: list[Statement], sources: Sequence[Source]) -> tuple[list[Statement], list[Statement]]:

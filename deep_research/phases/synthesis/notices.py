@@ -8,6 +8,7 @@ from deep_research.evidence.conditions import case_asked
 from deep_research.evidence.expecting import (
     EFFECT,
     MERITS,
+    REASON,
     YES_OR_NO,
     asks_for_kind,
     asks_who,
@@ -45,6 +46,8 @@ def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
         return [f"*No {kind} was found, as the question asks for. What comes nearest:*"]
     if asks_for_kind(handoff.original_query):
         return ["*No source says outright what it is. What comes nearest:*"]
+    if expected is not None and expected.pattern == REASON and not all(gap.addressed for gap in handoff.gaps):
+        return ["*No source says outright why. What comes nearest:*"]
     if expected is MERITS:
         return ["*No source weighs it outright. What comes nearest:*"]
     return []

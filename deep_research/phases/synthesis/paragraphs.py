@@ -9,7 +9,7 @@ from deep_research.phases.synthesis.statements import Statement
 
 # What is described, such as "lamp.read(path): ": said once where it goes on.
 _TERM = re.compile(r"(?:class )?(?P<term>[\w\\]+(?:\.[\w\\]+)+|[\w\\]+(?=\())(?:\([^:]*\))?: ")
-LONGEST = 90  # words, after which a paragraph takes in no other source
+LONGEST = 90  # words of a paragraph, if it has several statements
 
 
 def paragraphs(told: Iterable[Statement], *, best_first: bool = False) -> list[str]:
@@ -26,9 +26,24 @@ def paragraphs(told: Iterable[Statement], *, best_first: bool = False) -> list[s
             made.append([])
             room = LONGEST
         opening, rest = (group[:1], group[1:]) if best_first else ([], group)
-        made[-1].append(_passage([*opening, *sorted(rest, key=lambda s: s.start)]))
+        first, *others = _in_pieces([*opening, *sorted(rest, key=lambda s: s.start)])
+        made[-1].append(_passage(first))
+        made += [[_passage(piece)] for piece in others]
         room -= length
     return [" ".join(pieces) for pieces in made]
+
+
+def _in_pieces(group: list[Statement]) -> list[list[Statement]]:
+    """What one source says, parted where it grows too long for one paragraph."""
+    pieces: list[list[Statement]] = [[]]
+    length = 0
+    for statement in group:
+        if pieces[-1] and length + statement.length > LONGEST:
+            pieces.append([])
+            length = 0
+        pieces[-1].append(statement)
+        length += statement.length
+    return pieces
 
 
 def _passage(group: list[Statement]) -> str:

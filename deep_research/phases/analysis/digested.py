@@ -1,0 +1,83 @@
+"""Excerpts of documents that are about a subject as a whole: how each of their sections begins, and its table. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import sqrt
+
+from deep_research.evidence.catalogue import catalogues
+from deep_research.evidence.passages import Block, BlockKind, blocks
+from deep_research.evidence.quoting import opening
+from deep_research.evidence.ranking import stems_of
+from deep_research.evidence.rows import headers
+from deep_research.evidence.text import coverage
+from deep_research.state import Span
+
+FAINT = 0.75  # of what each word would have if all told as much, below which one tells little of what a text is about
+FAINTLY = 0.2  # of its weight, that such a word has
+ABOUT = 0.9  # of the subject's weight, that the title has of what is about it
+MOST_SECTIONS = 8
+MOST_ROWS = 12
+MOST_ENTRIES = 6
+
+
+def telling(shares: Mapping[str, float]) -> dict[str, float]:
+    """What each word of a subject counts, from its share by rarity: the rarest is not all of a subject, but among texts
+    about lighthouses "lighthouse" tells hardly anything."""
+    least = FAINT / max(1, len(shares))
+    return {term: sqrt(share) * (1.0 if share >= least else FAINTLY) for term, share in shares.items()}
+
+
+def is_about(title: str, subject: Mapping[str, float]) -> bool:
+    """Whether a document is about the subject by its title."""
+    return coverage(subject, stems_of(title)) >= ABOUT
+
+
+def digest(text: str) -> list[Span]:
+    """How a document begins and how each of its sections does; the rows of a section that is a table."""
+    every = list(blocks(text))
+    found: list[Span] = []
+    for number, section in enumerate(_sections(every, text)):
+        spans = list(_of_section(text, every, section, first=number == 0))
+        found += spans
+        if number == MOST_SECTIONS:
+            break
+    return found
+
+
+def _sections(every: Sequence[Block], text: str) -> Iterator[Span]:
+    """What stands between one heading and the next."""
+    start = 0
+    for block in every:
+        if block.kind is BlockKind.HEADING:
+            if text[start : block.start].strip():
+                yield Span(start=start, end=block.start)
+            start = block.end
+    if text[start:].strip():
+        yield Span(start=start, end=len(text))
+
+
+def _of_section(text: str, every: Sequence[Block], section: Span, *, first: bool) -> Iterator[Span]:
+    entries = [e for each in catalogues(text[section.start : section.end]) for e in each.entries]
+    told = opening(text, section, alone=first)
+    if (
+        told is not None
+        and _is_whole(text[told.start : told.end])
+        and (not entries or told.start < section.start + entries[0].start)
+    ):
+        yield told
+    for entry in entries[:MOST_ENTRIES]:
+        yield Span(start=section.start + entry.start, end=section.start + entry.end)
+    tables = [
+        b for b in every if b.kind is BlockKind.TABLE and section.start <= b.start and b.end <= section.end
+    ]
+    for table in tables[:1]:
+        rows = [Span(start=start, end=end) for start, end in table.sentences(text)]
+        whole = [row for row in rows[1:] if headers(text, row.start, row.end)]
+        if len(whole) == len(rows) - 1 and 1 < len(whole) <= MOST_ROWS:
+            yield from whole
+
+
+def _is_whole(said: str) -> bool:
+    """Whether its brackets are: a piece of code that was taken for text has others."""
+    return said.count("(") == said.count(")")
