@@ -93,6 +93,7 @@ _ROWS = """
     rise rose risen
     fall fell fallen
     stand stood
+    lens lenses
     default defaults
     argument arguments parameter parameters
     application applications app apps

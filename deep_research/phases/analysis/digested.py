@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import sqrt
 
@@ -10,27 +11,35 @@ from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.quoting import opening
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.rows import headers
-from deep_research.evidence.text import coverage
+from deep_research.evidence.text import coverage, stem
 from deep_research.state import Span
 
-FAINT = 0.75  # of what each word would have if all told as much, below which one tells little of what a text is about
+FAINT = 0.35  # of the share of the rarest word, below which one tells little of what a text is about
 FAINTLY = 0.2  # of its weight, that such a word has
-ABOUT = 0.9  # of the subject's weight, that the title has of what is about it
+ABOUT = 0.55  # of the subject's weight, that the title has of what is about it
 MOST_SECTIONS = 8
 MOST_ROWS = 12
 MOST_ENTRIES = 6
+# "The lamps of Orrel"
+_OF_A_PLACE = re.compile(r"(?P<thing>[a-z]\w*) (?:of|at|in|near) (?:the )?(?P<name>[A-Z]\w+)")
 
 
 def telling(shares: Mapping[str, float]) -> dict[str, float]:
     """What each word of a subject counts, from its share by rarity: the rarest is not all of a subject, but among texts
     about lighthouses "lighthouse" tells hardly anything."""
-    least = FAINT / max(1, len(shares))
+    least = FAINT * max(shares.values(), default=0.0)
     return {term: sqrt(share) * (1.0 if share >= least else FAINTLY) for term, share in shares.items()}
 
 
 def is_about(title: str, subject: Mapping[str, float]) -> bool:
-    """Whether a document is about the subject by its title."""
-    return coverage(subject, stems_of(title)) >= ABOUT
+    """Whether a document is about the subject by its title: that has the word which tells most, if not all, and is not of
+    one place alone."""
+    said = stems_of(title)
+    most = max(subject.values(), default=0.0)
+    place = _OF_A_PLACE.search(title)
+    if place and stem(place["thing"]) in subject and stem(place["name"]) not in subject:
+        return False
+    return any(subject[term] == most for term in subject.keys() & said) and coverage(subject, said) >= ABOUT
 
 
 def digest(text: str) -> list[Span]:

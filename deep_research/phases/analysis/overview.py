@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from deep_research.evidence.belonging import belonging
 from deep_research.evidence.dates import date_of, opens_with_date
 from deep_research.evidence.debris import has_address, is_debris
-from deep_research.evidence.defining import speaks_generally
+from deep_research.evidence.defining import speaks_generally, term_start
 from deep_research.evidence.expecting import definition
 from deep_research.evidence.feedback import Scored, ranked
 from deep_research.evidence.fragments import flows, is_statement
@@ -34,6 +34,7 @@ NEAR = 0.3  # of the best score, for a passage to be about the subject
 ABOUT = 0.45  # of the subject's words, that a document has; or a dated sentence and its title
 NAMED = 0.28  # of the subject's words, that an excerpt and its title have, where no document is about it
 PER_SOURCE = 4
+FEW = 3  # excerpts, below which the nearest document is taken for one about the subject
 MOST_ABOUT = 3  # documents that are about the subject as a whole
 MOST = 24  # excerpts
 MOST_DATED = 60
@@ -67,12 +68,11 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
         key=lambda p: (-p.score * likely[p.source], p.source, p.span.start),
     )
     about = [place for place in dict.fromkeys(p.source for p in near) if is_about(titles[place], asked)]
-    others = [passage for passage in near if passage.source not in about]
-    least = ABOUT if about else NAMED
-    introduced = _introductions(others, texts, titles, asked, rank.learned, _names(handoff), least)
-    excerpts = _in_general_first(
-        [*_definitions(near, texts, handoff), *_digests(about, texts), *introduced], handoff
-    )
+    introduced = _introductions(near, texts, titles, asked, rank.learned, _names(handoff), about)
+    if not about and 0 < len(introduced) < FEW:
+        about = [introduced[0].source]
+    told = [*_definitions(near, texts, handoff), *_digests(about, texts), *introduced]
+    excerpts = _in_general_first(told, handoff, about)
     if wants_order_of_time(handoff.original_query):
         dated = list(_dated(near, texts, titles, asked, _names(handoff)))[:MOST_DATED]
         excerpts = [*excerpts[:1], *dated] if len(dated) >= ENTRIES else excerpts
@@ -99,19 +99,23 @@ def _introductions(
     asked: Mapping[str, float],
     learned: Mapping[str, float],
     names: AbstractSet[str],
-    least: float,
+    about: Sequence[int],
 ) -> list[_Excerpt]:
-    """How the documents and passages begin, where that names the subject; else what of a passage does. A few of each
-    source."""
+    """How the documents and passages begin that are not ``about`` the subject as a whole, where that names it; else what
+    of a passage does. A few of each source."""
     found: list[_Excerpt] = []
     of: Counter[int] = Counter()
+    least = ABOUT if about else NAMED
     wanted = {**learned, **{term: weight + learned.get(term, 0.0) for term, weight in asked.items()}}
     for passage in near:
         text, title = texts[passage.source], stems_of(titles[passage.source])
-        if of[passage.source] == PER_SOURCE:
+        if passage.source in about or of[passage.source] == PER_SOURCE:
             continue
         for place, span in enumerate(_beginnings(text, passage, wanted, first=not of[passage.source])):
-            excerpt = _Excerpt(passage.source, span, readable(text, span.start, span.end))
+            start = term_start(text, span.start)
+            excerpt = _Excerpt(
+                passage.source, Span(start=start, end=span.end), readable(text, start, span.end)
+            )
             said = stems_of(excerpt.content)
             # How a document begins may leave to its title what it is about; what follows may not.
             named = not said.isdisjoint(asked) and (
@@ -161,9 +165,11 @@ def _definitions(near: Iterable[Scored], texts: Sequence[str], handoff: Analyzer
                 break
 
 
-def _in_general_first(excerpts: Sequence[_Excerpt], handoff: AnalyzerInput) -> list[_Excerpt]:
-    """What says what the subject is, then what speaks of it in general, then of single ones of its kind; in one order
-    where the subject has a name. No place of a source stands twice."""
+def _in_general_first(
+    excerpts: Sequence[_Excerpt], handoff: AnalyzerInput, about: Sequence[int]
+) -> list[_Excerpt]:
+    """What says what the subject is, then what is ``about`` it, then what speaks of it in general, then of single ones of
+    its kind; in one order where the subject has a name. No place of a source stands twice."""
     said: list[_Excerpt] = []
     for excerpt in excerpts:
         if not any(
@@ -176,7 +182,12 @@ def _in_general_first(excerpts: Sequence[_Excerpt], handoff: AnalyzerInput) -> l
     thing = subject(handoff.original_query)
     says_what = definition(thing)
     return sorted(
-        said, key=lambda e: (says_what.match(e.content) is None, not speaks_generally(e.content, thing))
+        said,
+        key=lambda e: (
+            says_what.match(e.content) is None,
+            e.source not in about,
+            not speaks_generally(e.content, thing),
+        ),
     )
 
 
