@@ -10,6 +10,7 @@ from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.state import Span
 
 MAX_LIST_CHARS = 700  # of a sentence with the list that it announces
+MAX_SET_APART = 250  # of a paragraph that a sentence announces
 OPENING_WORDS = 8  # of an item, that name what it is about
 
 
@@ -46,9 +47,9 @@ def _with_opening_words(text: str, block: Block) -> Iterator[tuple[int, int]]:
 
 
 def _next(text: str, told: Sequence[Span]) -> int:
-    """How many of the sentences after the first go on with a list: one of its item, or two, a term with its
-    description."""
-    if len(told) > 1 and _is_next_item(text, told[0], told[1]):
+    """How many of the sentences after the first go on with what is announced: one of an item or of a short paragraph, or
+    two, a term with its description."""
+    if len(told) > 1 and (_is_next_item(text, told[0], told[1]) or _is_set_apart(text, told[0], told[1])):
         return 1
     return 2 if len(told) > 2 and told[1].start == term_start(text, told[2].start) else 0
 
@@ -57,4 +58,16 @@ def _is_next_item(text: str, one: Span, other: Span) -> bool:
     """Whether a sentence opens the next item of a list, or goes on with one."""
     return ITEM_MARK.fullmatch(text[one.end : other.start].lstrip(" ")) is not None or (
         text[one.end - 1] != ":" and flows(text, one, other)
+    )
+
+
+def _is_set_apart(text: str, one: Span, other: Span) -> bool:
+    """Whether a sentence is the short paragraph that the one before announces, such as a quotation."""
+    return (
+        text[one.end - 1] == ":"
+        and not text[one.end : other.start].strip()
+        and text[other.start] != "#"
+        and text[other.end - 1] in ".!"
+        and other.end - other.start <= MAX_SET_APART
+        and text[other.end : other.end + 2] in ("\n\n", "")
     )
