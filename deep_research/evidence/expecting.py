@@ -73,7 +73,11 @@ _EXPECTED = tuple(
         ),
         (r"how long\b.*\b(?:takes?|took|lasts?|last(?:ed|ing))\b", _DURATION),
         (
-            "how (?:tall|high|long|far|deep|wide)|height|length",
+            "how (?:tall|high|deep|wide)|height|depth|width",
+            rf"(?:\d[\s\u00a0-]?|\b(?i:{_SPELLED}) )(?:m|cm|mm|ft|feet|foot|inch(?:es)?|fathoms?|metres?|meters?)\b",
+        ),
+        (
+            "how (?:long|far)|length",
             rf"(?:\d[\s\u00a0-]?|\b(?i:{_SPELLED}) )(?:m|km|cm|mm|ft|feet|foot|metres?|meters?|miles?"
             r"|years?|months?|weeks?|days?|hours?|minutes?|seconds?)\b",
         ),
@@ -95,7 +99,7 @@ _EXPECTED = tuple(
 
 # What each of them is called; empty where the pattern finds too much or too little to say that nothing fits.
 _KINDS = (
-    *("", "", "date", "date", "sum of money", "length of time", "measure"),
+    *("", "", "date", "date", "sum of money", "length of time", "measure", "measure"),
     *3 * ("number",),
     *4 * ("",),
 )

@@ -19,6 +19,7 @@ SHORT_CODE = re.compile(
 _ONLY_POINTS = re.compile(
     r"\b(?:examples?|like (?:this|that|so)|looks?|here(?:['’]s)?|follow(?:s|ing)|below|equivalent|imagine|consider"
     r"|let['’]s|usage|output|next|case \d)\b"
+    r"|\b(?:this|these) (?:\w+ ){0,2}\w+\W*:\Z"
     r"|\b(?:this|that|these|those|them|then|instead|do|be|used|contents?|code|hand|same|it)\W*:\Z",
     re.IGNORECASE,
 )

@@ -33,6 +33,7 @@ _HEADERS = {
     "height": "Height", "depth": "Depth", "width": "Width", "length": "Length", "distance": "Distance",
     "weight": "Weight", "cost": "Cost", "range": "Range",
 }  # fmt: skip
+_SAID = frozenset(("distance", "width", "depth", "length"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +125,8 @@ def _published(question: str, statements: Sequence[str], titles: Sequence[str]) 
             continue
         for quantity in side.values:
             of = measures_of(side, quantity)
-            # How far something is from anything is told in many ways, and of other things too.
-            if not of & wanted and (of or "distance" in wanted):
+            # Lengths that are not said to be something are heights as a rule; of distances there are many.
+            if not of & wanted and (of or wanted & _SAID):
                 continue
             first = first or quantity
             if quantity.kind == first.kind and first.base / LIKELY <= quantity.base <= first.base * LIKELY:

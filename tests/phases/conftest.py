@@ -12,7 +12,7 @@ from deep_research.phases.analysis import AnalyzerInput, SourceText
 from deep_research.phases.analysis.extractive import analyze
 from deep_research.phases.synthesis import SynthesizerInput
 from deep_research.phases.synthesis.extractive import draft
-from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Source
+from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Gap, Source
 from deep_research.state.journal import MemoryJournal
 
 LARGE = Profile(context=200_000, output=32_000)
@@ -44,10 +44,10 @@ RUN = {"research_id": "deepres-000000000000", "iteration": 1}
 
 @pytest.fixture
 def draft_of():
-    """Writes the report on some findings, each as ``(content, source, relevance)`` with the place of its source;
-    ``titles`` are those of the sources."""
+    """Writes the report on some findings, each as ``(content, source, relevance)`` with the place of its source, and its
+    category where it has one; ``titles`` are those of the sources, ``gaps`` what was not found."""
 
-    def made(question, said, titles=("A list",), sub_query_id="subq-0"):
+    def made(question, said, titles=("A list",), sub_query_id="subq-0", gaps=()):
         findings = tuple(
             Finding(
                 id=f"find-{n:012x}",
@@ -56,8 +56,9 @@ def draft_of():
                 source_ids=(f"src-{source}",),
                 sub_query_id=sub_query_id,
                 relevance=relevance,
+                category=category[0] if category else None,
             )
-            for n, (content, source, relevance) in enumerate(said)
+            for n, (content, source, relevance, *category) in enumerate(said)
         )
         return draft(
             SynthesizerInput(
@@ -68,6 +69,7 @@ def draft_of():
                 gap_count=0,
                 has_research_brief=True,
                 findings=findings,
+                gaps=tuple(Gap(id=f"gap-{n}", description=gap) for n, gap in enumerate(gaps)),
                 sources=tuple(
                     Source(id=f"src-{n}", title=title, sub_query_id="subq-0")
                     for n, title in enumerate(titles)

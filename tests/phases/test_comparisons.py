@@ -106,3 +106,51 @@ def test_who_asks_which_is_taller_is_told_of_each_how_tall_it_is(draft_of):
     summary = report.partition("## Summary")[2].partition("##")[0]
     assert "35 metres tall" in summary
     assert "11 miles" not in summary
+
+
+def test_how_two_things_differ_is_a_comparison_too():
+    assert compared("How do the Hare Rock and the Mole lighthouses differ?") == ("Hare Rock", "Mole")
+    assert compared("Compare Orrel and uLamp.") == ("Orrel", "uLamp")
+
+
+def test_where_nothing_sets_two_things_apart_it_is_told_what_each_does(analyzed):
+    text = (
+        "# Hooks\n\nAny open_lamp functions are called. If one of them returns a value, the rest are left out.\n\n"
+        "Any shut_lamp functions are called at the end.\n\nopen_lamp and shut_lamp functions may be many."
+    )
+    found = analyzed("What is the difference between open_lamp and shut_lamp?", ("Hooks", text))
+    assert [f.content for f in found] == [
+        "Any open_lamp functions are called. If one of them returns a value, the rest are left out.",
+        "Any shut_lamp functions are called at the end.",
+    ]
+
+
+def test_what_each_is_used_for_is_told_as_well_but_not_of_one_side_alone(analyzed):
+    text = "# Hooks\n\nTo light a lamp by its name, use the light_lamp function.\n\n{}"
+    question = "What is the difference between light_lamp and shut_lamp?"
+    both = ("Hooks", text.format("To shut a lamp that is lit, call shut_lamp with its name."))
+    assert [f.content for f in analyzed(question, both)] == [
+        "To light a lamp by its name, use the light_lamp function.",
+        "To shut a lamp that is lit, call shut_lamp with its name.",
+    ]
+    one = ("Hooks", text.format("Nobody knows what shut_lamp is good for."))
+    assert not any(f.relevance > 0.9 for f in analyzed(question, one))
+
+
+def test_a_definition_takes_along_the_list_that_goes_on_about_it(analyzed):
+    text = "# uLamp\n\nuLamp is a fast lamp for harbours.\n\n- It is green.\n- It burns no oil.\n\n- Others do.\n"
+    found = analyzed("What is uLamp?", ("uLamp", text))
+    assert found[0].content == "uLamp is a fast lamp for harbours. It is green. It burns no oil."
+
+
+def test_two_things_that_nothing_sets_apart_are_introduced_one_by_one(draft_of):
+    said = [
+        ("Orrel and Ghent have lamps that are good.", 0, 0.9),
+        ("Orrel is a harbour in the east.", 1, 0.7),
+        ("Ghent is a town with a gate.", 2, 0.7),
+    ]
+    report = draft_of("Compare Orrel and Ghent.", said, ("Lamps", "Orrel", "Ghent"))
+    summary = report.partition("## Summary")[2].partition("\n## ")[0]
+    assert "Orrel is a harbour" in summary
+    assert "Ghent is a town" in summary
+    assert "## On both" in report

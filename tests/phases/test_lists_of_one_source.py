@@ -16,7 +16,8 @@ from deep_research.phases.analysis.handoff import SourceText
 from deep_research.phases.analysis.splitting import Split
 from deep_research.phases.planning.extractive import plan
 from deep_research.phases.planning.handoff import PlannerInput
-from deep_research.state import DeepResearchPhase
+from deep_research.phases.synthesis.statements import statements
+from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding
 
 SIGNALS = """# The Orrel handbook
 
@@ -331,3 +332,72 @@ def test_hostile_texts_take_no_long_time(text):
     changes(f"What changed {text}")
     things(f"Which {text}")
     assert time.process_time() - began < 4.0
+
+
+NOTED = """# Settings
+
+LAMP_NAME
+
+- The name of the lamp.
+
+Changed in version 2.3:
+Not set by default.
+
+LAMP_SIZE
+
+- How large it is.
+
+Changed in version 2.3:
+Not set by default.
+
+LAMP_OIL
+
+- What it burns.
+
+Changed in version 2.3:
+LAMP_WICK was removed.
+
+## Other things
+"""
+
+
+def test_a_note_on_a_version_is_told_with_the_term_it_is_of_but_for_the_last(analyzed, draft_of):
+    question = "What changed in version 2.3?"
+    found = analyzed(question, ("Settings", NOTED))
+    assert [f.content for f in found] == [
+        "LAMP_NAME: Changed in version 2.3: Not set by default.",
+        "LAMP_SIZE: Changed in version 2.3: Not set by default.",
+        "Changed in version 2.3: LAMP_WICK was removed.",  # it may be of the whole list
+    ]
+
+
+def test_values_that_concern_something_are_those_that_speak_of_it(analyzed):
+    text = NOTED.replace("## Other", "LAMP_HOOK\n\n- By which the lamp hangs from a rope.\n\n## Other")
+    text = text.replace("How large it is.", "How long the rope is.").replace("# Settings", "# Values")
+    found = analyzed("Which values concern the rope?", ("Values", text))
+    assert [f.content.partition(":")[0] for f in found] == ["LAMP_SIZE", "LAMP_HOOK"]
+
+
+def test_two_entries_in_nearly_the_same_words_are_both_told():
+    told = [
+        Finding(
+            id=f"find-{name}",
+            content=f"LAMP_{name}: Changed in version 2.3: Not set by default.",
+            confidence=ConfidenceLevel.LOW,
+            source_ids=("src-0",),
+            category=ENTERED,
+            relevance=0.9,
+        )
+        for name in "AB"
+    ]
+    assert len(statements(told)) == 2
+
+
+def test_that_something_must_be_so_tells_what_follows_only_of_what_can_be_set():
+    missing = case_asked("What happens when a lamp is missing?")
+    assert missing is not None
+    assert not missing.is_told("All the oil must be in a lamp that is shut.")
+    assert missing.is_told("If no lamp is found, the keeper is called.")
+    unset = case_asked("What happens if LAMP_OIL is not set?")
+    assert unset is not None
+    assert unset.is_told("In order to use it LAMP_OIL has to be set.")

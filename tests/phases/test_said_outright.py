@@ -5,6 +5,7 @@ import time
 import pytest
 
 from deep_research.evidence.called import fractions
+from deep_research.evidence.chains import LED
 from deep_research.evidence.contrasting import outright
 from deep_research.evidence.debris import is_beside
 from deep_research.evidence.defining import explains_kind, kind_asked
@@ -291,3 +292,17 @@ def test_who_somebody_was_is_no_denial(analyzed):
     text = "# Tarn\n\nNobody thought the painter was Ada Fenn. Ada Fenn was a keeper of the Orrel lamp.\n"
     (best, *_) = contents(analyzed("Who was Ada Fenn?", ("Tarn", text)))
     assert best.startswith("Ada Fenn was a keeper")
+
+
+def test_why_is_not_told_where_something_of_the_question_was_not_found(draft_of):
+    said = [("The tower of Orrel stood on nine legs.", 0, 0.9)]
+    notice = "*No source says outright why. What comes nearest:*"
+    assert notice in draft_of("Why did the tower of Orrel fall?", said, gaps=("Not found: fall",))
+    assert notice not in draft_of("Why did the tower of Orrel fall?", said)
+
+
+def test_where_nothing_answers_what_other_sources_lead_to_is_left_out(draft_of):
+    said = [("The tower of Orrel stood on nine legs.", 0, 0.5), ("Ghent has a gate.", 0, 0.9, LED)]
+    report = draft_of("Is the tower of Orrel safe?", said)
+    assert "nine legs" in report
+    assert "Ghent" not in report

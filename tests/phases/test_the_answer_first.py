@@ -2,6 +2,10 @@
 
 import pytest
 
+from deep_research.evidence.expecting import expected_answer, fits
+from deep_research.evidence.listing import listed
+from deep_research.evidence.text import question_terms, stem
+from deep_research.evidence.themes import heading
 from deep_research.phases.analysis import AnalyzerInput, SourceText
 from deep_research.phases.analysis.extractive import analyze
 from deep_research.phases.synthesis import SynthesizerInput
@@ -90,3 +94,38 @@ def test_beside_a_measure_nothing_is_found_that_has_less_of_the_question_and_no_
         **RUN,
     )
     assert [finding.content for finding in analyze(handoff).findings] == [texts[0][1]]
+
+
+def test_how_tall_something_is_is_no_distance():
+    tall, far = (
+        expected_answer("How tall is the Orrel tower?"),
+        expected_answer("How far is the Orrel tower?"),
+    )
+    away = "The Orrel is a rock about 14 miles off."
+    assert not fits(tall, away)
+    assert fits(far, away)
+    assert fits(tall, "The tower is 49 metres tall.")
+
+
+def test_heights_are_no_published_widths(draft_of):
+    said = [
+        ("The Orrel tower is 49 metres tall.", 0, 0.9),
+        ("The Orrel tower has 100 feet of stone.", 1, 0.8),
+    ]
+    assert "## Published figures" not in draft_of("How wide is the Orrel tower?", said, ("A", "B"))
+
+
+def test_what_is_missing_counts_where_it_is_how_something_is():
+    assert question_terms("What happens when a lamp is missing?")["miss"] == 1.0
+    assert question_terms("What missing lamps are there?")["miss"] < 1.0
+
+
+def test_a_family_is_known_by_its_name():
+    wanted = listed("Which lamps did the Orrel family build?")
+    assert wanted is not None
+    assert wanted.said == frozenset({stem("build")})
+
+
+def test_a_heading_keeps_a_name_that_opens_with_a_small_letter():
+    assert heading("uLamp") == "uLamp"
+    assert heading("lamps of Orrel") == "Lamps of Orrel"

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from deep_research.evidence.names import asked_names
-from deep_research.evidence.question import asked_terms, is_own
+from deep_research.evidence.question import QuestionKind, asked_terms, is_own, kind_of
 from deep_research.evidence.ranking import Passage
-from deep_research.evidence.text import DECADE, STOP_WORDS, stem
+from deep_research.evidence.text import DECADE, NAME_WEIGHT, STOP_WORDS, question_terms, stem
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
+
+COMMON = 0.5  # of the sources have a name that tells nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +77,20 @@ def said_above(finding: AnalyzedFinding, batch: Batch) -> set[str]:
     quote = finding.quotes[0]
     under = batch.under.get((quote.source_id, quote.start), frozenset())
     return batch.titles[places[finding.source_ids[0]]] | under | decades(batch.question, finding.content)
+
+
+def telling(batch: Batch) -> dict[str, float]:
+    """What is asked, where somebody wants to do something without names that most sources have: in all that is told of
+    Flask, "Flask" tells nothing."""
+    question = batch.handoff.original_query
+    if kind_of(question) is not QuestionKind.HOW_TO:
+        return dict(batch.question)
+    sources: dict[str, set[int]] = {}
+    for passage in batch.found:
+        for term in passage.terms:
+            sources.setdefault(term, set()).add(passage.source)
+    most = COMMON * len(batch.handoff.sources)
+    names = {term for term, weight in question_terms(question).items() if weight >= NAME_WEIGHT}
+    of_all = {name for name in names if name.isalpha() and len(sources.get(name, ())) > most}
+    told = {term: weight for term, weight in batch.question.items() if term not in of_all}
+    return told or dict(batch.question)

@@ -47,7 +47,15 @@ from deep_research.evidence.text import (
     denies,
     question_terms,
 )
-from deep_research.phases.analysis.aspects import Aspect, Batch, aspects_of, decades, said_above, times
+from deep_research.phases.analysis.aspects import (
+    Aspect,
+    Batch,
+    aspects_of,
+    decades,
+    said_above,
+    telling,
+    times,
+)
 from deep_research.phases.analysis.broad import broad_findings
 from deep_research.phases.analysis.columns import beside, columns
 from deep_research.phases.analysis.guided import guided
@@ -359,11 +367,12 @@ def _answered(findings: Iterable[AnalyzedFinding], batch: Batch) -> bool:
     for finding in findings:
         present |= stems_of(finding.content) | said_above(finding, batch)
     question = batch.handoff.original_query
-    names = {t: w for t, w in question_terms(question).items() if w >= NAME_WEIGHT}
+    wanted = telling(batch)
+    names = {t: w for t, w in question_terms(question).items() if w >= NAME_WEIGHT and t in wanted}
     if names and coverage(names, present) < MIN_ASKED_NAMES:
         return False
     several_parts = len(parts(question)) > 1 or kind_of(question) is QuestionKind.COMPARISON
-    return coverage(batch.question, present) >= (MIN_PART if several_parts else MIN_COVERAGE)
+    return coverage(wanted, present) >= (MIN_PART if several_parts else MIN_COVERAGE)
 
 
 def _addressed(findings: list[AnalyzedFinding], handoff: AnalyzerInput) -> set[str]:

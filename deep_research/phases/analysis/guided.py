@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from deep_research.evidence.announcing import units
@@ -14,7 +13,7 @@ from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.question import QuestionKind, action, kind_of
 from deep_research.evidence.text import NAME_WEIGHT, content_words, coverage, question_terms, stem
-from deep_research.phases.analysis.aspects import Batch
+from deep_research.phases.analysis.aspects import Batch, telling
 from deep_research.phases.analysis.handoff import AnalyzedFinding, SourceText
 from deep_research.phases.analysis.spans import finding_at
 from deep_research.state import Span
@@ -24,7 +23,6 @@ OF_THING = 0.9  # the same where it is called by what it is done to alone
 NAMED = 1.2  # the same of a whole document, where that has a name
 ALSO = 0.1  # share of the relevance for names that most sources have
 LEAST = 0.8  # relevance
-COMMON = 0.5  # of the sources have a name that tells nothing
 MOST = 2  # sections
 MOST_SENTENCES = 3
 MAX_CHARS = 480  # of them; a list that one announces comes on top
@@ -60,7 +58,7 @@ def _called(batch: Batch) -> Iterator[_Section]:
     """The sections whose heading says what is to be done, or of all that it is to be done to, and nothing else."""
     doing = action(batch.handoff.original_query)
     names = {t for t, w in question_terms(batch.handoff.original_query).items() if w >= NAME_WEIGHT}
-    wanted = _telling(batch, names)
+    wanted = telling(batch)
     thing = {term: weight for term, weight in wanted.items() if term != doing}
     for source in batch.handoff.sources:
         held: dict[int, set[str]] = {}
@@ -82,18 +80,6 @@ def _called(batch: Batch) -> Iterator[_Section]:
                 near = OF_THING if names.isdisjoint(own) or len(held) > 1 else NAMED
             if near >= LEAST:
                 yield _Section(source, _body(every, place, source.content), near)
-
-
-def _telling(batch: Batch, names: AbstractSet[str]) -> dict[str, float]:
-    """What is asked, without names that most sources have: in all that is told of Flask, "Flask" tells nothing."""
-    sources: dict[str, set[int]] = {}
-    for passage in batch.found:
-        for term in passage.terms:
-            sources.setdefault(term, set()).add(passage.source)
-    most = COMMON * len(batch.handoff.sources)
-    of_all = {name for name in names if name.isalpha() and len(sources.get(name, ())) > most}
-    telling = {term: weight for term, weight in batch.question.items() if term not in of_all}
-    return telling or dict(batch.question)
 
 
 def _meant(heading: str) -> set[str]:

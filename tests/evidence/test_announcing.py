@@ -1,0 +1,83 @@
+"""Sentences that announce something: a list, a term's description, a quotation, code."""
+
+import pytest
+
+from deep_research.evidence.announcing import units
+from deep_research.evidence.fragments import is_statement
+from deep_research.evidence.reading import readable
+from deep_research.state import Span
+
+
+def told(text):
+    return [text[span.start : span.end] for span in units(text, Span(start=0, end=len(text)))]
+
+
+def test_what_announces_terms_is_one_with_them_and_their_descriptions():
+    text = (
+        "Two sons of Orrel became keepers:\n\nAlan Orrel (1807)\n\n- The elder. He kept the mist lamp.\n\n"
+        "David Orrel (1815)\n\n- He kept the bell.\n\nThe house is empty now."
+    )
+    first, last = told(text)
+    assert last == "The house is empty now."
+    assert readable(first) == (
+        "Two sons of Orrel became keepers: Alan Orrel (1807): The elder. He kept the mist lamp. "
+        "David Orrel (1815): He kept the bell."
+    )
+
+
+def test_what_announces_a_quotation_is_one_with_it():
+    text = "The Act told them to build two lamps:\n\nOrrel, and Ghent.\n\nThey cost little."
+    assert told(text)[0] == "The Act told them to build two lamps:\n\nOrrel, and Ghent."
+
+
+def test_what_announces_a_heading_or_a_long_paragraph_stands_alone():
+    long = "The lamp of Orrel is green and it is lit at dusk. " * 6
+    assert told("Of the lamps this is told:\n\n## Orrel\n\nIt is green.")[0] == "Of the lamps this is told:"
+    assert told(f"Of the lamps this is told:\n\n{long.strip()}")[0] == "Of the lamps this is told:"
+
+
+def test_a_command_is_told_with_the_sentence_that_announces_it():
+    text = "Use this command to install the lamp:\n\n```sh\n$ lamp install\n```\n\nIt is installed now."
+    first, *rest = told(text)
+    assert readable(first) == "Use this command to install the lamp: `$ lamp install`"
+    assert rest == ["It is installed now."]
+    assert is_statement(text, Span(start=0, end=len(first)))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "lamp = read()\nprint(lamp)",  # a program is no part of a sentence
+        "    lamp.light()",
+        "lamp[0]",  # would be a link or a reference
+        "`lamp`",
+        "x" * 101,
+    ],
+)
+def test_longer_code_and_code_that_would_be_markup_is_left_out(code):
+    assert told(f"Light the lamp in this way:\n\n```\n{code}\n```\n\nDone.") == [
+        "Light the lamp in this way:",
+        "Done.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "says"),
+    [
+        ("To light the lamp from afar, use the switch of the tower:", True),
+        ("By default the lamp burns without end, but you can limit that by setting its time:", True),
+        ("Here is an example of how the lamp can be lit from afar:", False),
+        ("The folder of the lamp and its parts should then look like this:", False),
+        ("If you light the lamp without any oil in it, you'll get this error message:", False),
+        ("Light the lamp:", False),
+    ],
+)
+def test_a_sentence_before_code_counts_where_it_says_something_without_the_code(sentence, says):
+    text = f"{sentence}\n\n```\nlamp.light()\nlamp.wait()\n```\n"
+    assert is_statement(text, Span(start=0, end=len(sentence))) is says
+
+
+def test_a_name_that_opens_with_a_small_letter_opens_a_sentence():
+    text = "uLamp is a fast lamp. and it is green."
+    assert is_statement(text, Span(start=0, end=21))
+    assert not is_statement(text, Span(start=22, end=len(text)))

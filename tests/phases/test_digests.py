@@ -1,0 +1,82 @@
+"""A subject that some document is about as a whole: that is told section by section."""
+
+from deep_research.phases.analysis.digested import digest, is_about, telling
+
+HORNS = (
+    "Mist horns: how to be heard",
+    "# Mist horns: how to be heard\n\nIn mist a lamp is of no use. Harbours therefore have horns.\n\n"
+    "## The main kinds\n\nKind | How it works\nBell | struck by hand\nSteam horn | steam is blown\n\n"
+    "## The first one\n\nRobert Orrel heard the low notes of a piano from afar. He built a horn.\n\n"
+    "## Its parts\n\nThe valve\n\n- A ring of brass that is turned by hand.\n\nThe trumpet\n\n"
+    "- A cone of tin as long as a man.\n\nThe stand\n\n- Three legs of oak upon a stone.\n",
+)
+GHENT = ("Ghent", "Ghent has a mist horn at the gate. It was bought in a sale, and nobody blows it.")
+BEES = ("Bees", "Bees make honey in the summer. A hive holds thousands of them, and some are drones.")
+
+
+def contents(findings):
+    return [finding.content for finding in findings]
+
+
+def test_each_section_says_how_it_begins_and_tables_and_terms_come_whole(analyzed):
+    found = contents(analyzed("mist horns", HORNS, GHENT, BEES))
+    assert found[0] == "In mist a lamp is of no use. Harbours therefore have horns."
+    assert "Kind: Bell; How it works: struck by hand" in found
+    assert "Robert Orrel heard the low notes of a piano from afar. He built a horn." in found
+    assert "The valve: A ring of brass that is turned by hand." in found
+    assert any(content.startswith("Ghent has a mist horn") for content in found)
+    assert not any("honey" in content for content in found)
+
+
+def test_what_stands_beside_a_document_about_the_subject_names_it_itself(analyzed):
+    beside = (
+        "Harbours of the mist",
+        "Harbours are many in the north. Sailors have liked all of them for years.",
+    )
+    assert not any("Sailors" in content for content in contents(analyzed("mist horns", HORNS, beside, BEES)))
+
+
+def test_where_no_title_is_of_the_subject_the_nearest_document_is_told(analyzed):
+    renamed = ("How to be heard", HORNS[1].replace("# Mist horns: how to be heard", "# How to be heard"))
+    found = contents(analyzed("mist horns", renamed, BEES))
+    assert "The valve: A ring of brass that is turned by hand." in found
+
+
+def test_a_word_that_most_texts_have_tells_hardly_anything():
+    told = telling({"lamp": 0.2, "horn": 0.8})
+    assert told["lamp"] < told["horn"] / 5
+    assert telling({"mist": 0.45, "horn": 0.55})["mist"] > 0.6
+    assert telling({}) == {}
+
+
+def test_a_document_is_about_a_subject_by_its_title_but_not_where_it_is_of_one_place():
+    subject = telling({"mist": 0.45, "horn": 0.55})
+    assert is_about("Mist horns: how to be heard", subject)
+    assert not is_about("The mist of the north", subject)
+    assert not is_about("The mist horns of Orrel", subject)
+    assert is_about("The horns of Orrel", telling({"horn": 0.5, "orrel": 0.5}))
+
+
+def test_a_piece_of_code_that_was_taken_for_text_is_no_excerpt():
+    text = "# Horns\n\nHorns are loud, and heard from far away.\n\n## Blow\n\n'BLOW ?', (name,) ).fetch() and so on.\n"
+    assert [text[s.start : s.end] for s in digest(text)] == ["Horns are loud, and heard from far away."]
+
+
+def test_a_long_digest_is_parted_into_paragraphs_each_with_its_reference(draft_of):
+    said = [
+        (f"The {n} horn is heard from a place far away in the east {'and on ' * 12}and on.", 0, 0.9 - n / 100)
+        for n in range(5)
+    ]
+    body = draft_of("mist horns", said, sub_query_id="").partition("## Gaps")[0]
+    paragraphs = [p for p in body.split("\n\n") if p.startswith("The ")]
+    assert len(paragraphs) > 1
+    assert all(len(p.split()) <= 100 and p.endswith("]") for p in paragraphs)
+
+
+def test_what_a_source_says_besides_its_table_stands_under_one_heading_with_it(draft_of):
+    rows = [(f"Kind: {kind}; Works: by {kind} alone", 0, 0.8) for kind in ("bell", "steam")]
+    said = [("Horns are heard from afar in mist.", 0, 0.9), *rows]
+    said += [("The first of them was built by Robert Orrel in the year of the storm.", 0, 0.7)]
+    said += [("Elsewhere bees make honey for the keepers of the horns.", 1, 0.6)]
+    report = draft_of("mist horns", said, ("Horns", "Bees"), sub_query_id="")
+    assert report.count("## Horns") == 1

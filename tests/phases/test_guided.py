@@ -1,0 +1,75 @@
+"""How something is done: the section that is called so leads."""
+
+from deep_research.phases.analysis import AnalyzerInput, SourceText
+from deep_research.phases.analysis.extractive import analyze
+from deep_research.state import DeepResearchPhase, SubQuery
+
+LAMPS = (
+    "Lighting lamps",
+    "# Lighting lamps\n\nOpen the valve, and hold the flame to the wick. It catches at once.\n\n"
+    "## Why lighting lamps matters\n\nShips are lost where lamps are dark, and lamps that are lit save them.\n",
+)
+SAFETY = (
+    "Safety",
+    "# Safety\n\nSomebody who was lighting lamps while lamps were filled, or lamps that leaked, was burned.",
+)
+
+
+def found(question, *texts):
+    sources = tuple(
+        SourceText(id=f"src-{n}", title=title, content=text) for n, (title, text) in enumerate(texts)
+    )
+    return analyze(
+        AnalyzerInput(
+            research_id="deepres-000000000000",
+            iteration=1,
+            original_query=question,
+            current_phase=DeepResearchPhase.ANALYSIS,
+            sources=sources,
+            source_count=len(sources),
+            high_quality_sources=0,
+            sub_queries=(SubQuery(id="subq-0", query=question, index=0, iteration=1),),
+        )
+    ).findings
+
+
+def test_how_the_section_begins_that_is_called_so_is_the_nearest():
+    first, *_ = found("How do I light lamps?", SAFETY, LAMPS)
+    assert first.content == "Open the valve, and hold the flame to the wick. It catches at once."
+    assert first.quotes[0].quote in LAMPS[1]
+
+
+def test_a_section_that_asks_why_does_not_tell_how():
+    contents = [f.content for f in found("How do I light lamps?", LAMPS)]
+    assert contents[0].startswith("Open the valve")
+
+
+def test_a_name_that_all_sources_have_need_not_stand_in_the_heading():
+    orrel = [(title, f"{text}\n\nAll of this is of Orrel.") for title, text in (LAMPS, SAFETY)]
+    first, *_ = found("How do I light lamps in Orrel?", *orrel)
+    assert first.content.startswith("Open the valve")
+
+
+def test_to_do_so_outright_comes_before_a_section_of_the_thing_alone():
+    text = (
+        "Lamps of all kinds hang in the tower of the harbour, and some of them burn oil.",
+        "Elsewhere",
+        "To light lamps, hold a flame to the wick.",
+    )
+    first, *_ = found("How do I light lamps?", ("Lamps", f"# Lamps\n\n{text[0]}"), (text[1], text[2]))
+    assert first.content == text[2]
+
+
+def test_a_note_on_a_version_does_not_open_a_section():
+    noted = ("Lighting lamps", "# Lighting lamps\n\nAdded in version 2.0.\n\nTurn the switch to the left.")
+    first, *_ = found("How do I light lamps?", noted)
+    assert first.content == "Turn the switch to the left."
+
+
+def test_steps_are_told_with_what_announces_them():
+    steps = (
+        "Lighting lamps",
+        "# Lighting lamps\n\nThe lamps are lit in two steps:\n\n1. Open the valve.\n2. Hold the flame to it.\n",
+    )
+    first, *_ = found("How do I light lamps?", steps)
+    assert first.content == "The lamps are lit in two steps: (1) Open the valve. (2) Hold the flame to it."
