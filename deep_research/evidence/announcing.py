@@ -18,24 +18,39 @@ def units(text: str, span: Span) -> Iterator[Span]:
     """The sentences of a passage without lines of code. A sentence that announces a list is one with all its items, one
     that announces a short piece of code is one with that, and the few words that open an item are one with what it
     says of them."""
-    told = [
-        Span(start=start, end=end)
-        for block in blocks(text, span.start, span.end)
-        if block.kind is not BlockKind.CODE
-        for start, end in _with_opening_words(text, block)
-    ]
+    told = _sentences(text, span.start, span.end)
     here = 0
     while here < len(told):
         last, end = here, told[here].end
         if text[end - 1] == ":" and text[told[here].start] != "#":
             if code := SHORT_CODE.match(text, end, span.end):
                 end = code.end()
-            while steps := _next(text, told[last : last + 3]):
+            every = told
+            while steps := _next(text, every[last : last + 3]):
                 last += steps
-            if told[last].end - told[here].start > MAX_LIST_CHARS:
+                if last + 2 >= len(told) and every is told:
+                    every = [*told, *_behind(text, told[-1].end)]  # a passage may end within a list
+            if every[last].end - told[here].start <= MAX_LIST_CHARS:
+                end = max(end, every[last].end)
+            else:
                 last = here
-        yield Span(start=told[here].start, end=max(end, told[last].end))
+        yield Span(start=told[here].start, end=end)
         here = last + 1
+
+
+def _sentences(text: str, start: int, end: int) -> list[Span]:
+    return [
+        Span(start=first, end=last)
+        for block in blocks(text, start, end)
+        if block.kind is not BlockKind.CODE
+        for first, last in _with_opening_words(text, block)
+    ]
+
+
+def _behind(text: str, end: int) -> list[Span]:
+    """What stands there as far as a list may go, without the sentence that this cuts."""
+    bound = end + MAX_LIST_CHARS
+    return [span for span in _sentences(text, end, bound) if span.end < bound]
 
 
 def _with_opening_words(text: str, block: Block) -> Iterator[tuple[int, int]]:

@@ -65,6 +65,12 @@ _ASKS_OF_VERSIONS = re.compile(
 )
 
 
+_LOG = re.compile(
+    r"(?:\w+ )?(?:change ?log|changes|release (?:notes|history)|releases|version history|news|what['’]s new\b.{0,40})\W*",
+    re.IGNORECASE,
+)
+
+
 def notes_version(text: str, start: int = 0) -> bool:
     """Whether a text opens, at ``start``, with a note on a version."""
     return _OF_VERSION.match(text, start) is not None
@@ -73,6 +79,11 @@ def notes_version(text: str, start: int = 0) -> bool:
 def is_beside(text: str, question: str) -> bool:
     """Whether a sentence tells what a version changed, and the question is of no version and no change."""
     return notes_version(text) and _ASKS_OF_VERSIONS.search(question) is None
+
+
+def is_record_of_versions(title: str, question: str) -> bool:
+    """Whether a document lists what each version changed, and the question is of no version and no change."""
+    return _LOG.fullmatch(title.strip()) is not None and _ASKS_OF_VERSIONS.search(question) is None
 
 
 def is_debris(text: str) -> bool:

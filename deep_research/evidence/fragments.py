@@ -13,14 +13,15 @@ ITEM_MARK = re.compile(r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
 # A short line of code as it can stand within a sentence, or a few commands to type.
 SHORT_CODE = re.compile(
     r"\s*\n(?P<fence>`{3}|~{3})[^\n`]*\n"
+    r"(?![^~`]{0,300}(?:://|www\.))"  # an address is not shown as it is
     r"(?P<lines>[^\s`\[\]<][^\n`\[\]<]{0,99}\n|(?:[$>] ?[^\n`\[\]<]{1,99}\n){2,3})(?P=fence)(?!\S)"
 )
 # What says nothing without the code behind it: "Here is an example:", "The folder then looks like this:".
 _ONLY_POINTS = re.compile(
     r"\b(?:examples?|like (?:this|that|so)|looks?|here(?:['’]s)?|follow(?:s|ing)|below|equivalent|imagine|consider"
     r"|let['’]s|usage|output|next|case \d)\b"
-    r"|\b(?:this|these) (?:\w+ ){0,2}\w+\W*:\Z"
-    r"|\b(?:this|that|these|those|them|then|instead|do|be|used|contents?|code|hand|same|it)\W*:\Z",
+    r"|\b(?:this|these) (?:\w+ ){0,2}\w+\W*(?::|\.{3})\Z"
+    r"|\b(?:this|that|these|those|them|then|instead|do|be|used|contents?|code|hand|same|it|values)\W*(?::|\.{3})\Z",
     re.IGNORECASE,
 )
 _SMALL_NAME = re.compile(r"[a-z]{1,3}[A-Z]")
@@ -77,8 +78,9 @@ def is_scrap(text: str, first: Span, last: Span) -> bool:
         return opens or (piece.count("|") < 2 and not headers(text, first.start, last.end))
     if ITEM_MARK.search(piece) or piece.endswith(("```", "~~~")):
         return _opens_small(piece)  # neither the items of a list nor code need a full stop
-    if announces_code(text, last) and not _ONLY_POINTS.search(text, last.start, last.end):
-        return len(text[last.start : last.end].split()) < LEAST_WORDS
+    if announces_code(text, last):
+        short = len(text[last.start : last.end].split()) < LEAST_WORDS
+        return short or _ONLY_POINTS.search(text, last.start, last.end) is not None
     return _opens_small(piece) or piece[-1] not in ".!…”\"'’)"
 
 
@@ -97,7 +99,7 @@ def _line_above(text: str, start: int) -> tuple[str, str]:
 
 def announces_code(text: str, span: Span) -> bool:
     """Whether a sentence is whole but for the colon by which it points to the code behind it."""
-    opens = not _opens_small(text[span.start : span.end]) and text[span.end - 1] == ":"
+    opens = not _opens_small(text[span.start : span.end]) and text.endswith((":", "..."), 0, span.end)
     return opens and text[span.end : span.end + 8].lstrip().startswith(("```", "~~~"))
 
 

@@ -50,6 +50,7 @@ def test_a_command_is_told_with_the_sentence_that_announces_it():
         "lamp = read()\nprint(lamp)",  # a program is no part of a sentence
         "    lamp.light()",
         "lamp[0]",  # would be a link or a reference
+        "lamp.get('https://orrel.example')",  # an address is not shown as it is
         "`lamp`",
         "x" * 101,
     ],
@@ -81,3 +82,11 @@ def test_a_name_that_opens_with_a_small_letter_opens_a_sentence():
     text = "uLamp is a fast lamp. and it is green."
     assert is_statement(text, Span(start=0, end=21))
     assert not is_statement(text, Span(start=22, end=len(text)))
+
+
+def test_a_list_is_told_whole_where_a_passage_ends_within_it():
+    text = "The lamp has three parts:\n\n- A wick.\n- A glass.\n- A hook.\n\nIt is green."
+    cut = text.index("- A hook")
+    first, *rest = [text[s.start : s.end] for s in units(text, Span(start=0, end=cut))]
+    assert first.endswith("- A hook.")
+    assert rest == []

@@ -6,6 +6,7 @@ import pytest
 
 from deep_research.evidence.catalogue import catalogues, entry_of
 from deep_research.evidence.conditions import case_asked
+from deep_research.evidence.debris import is_record_of_versions
 from deep_research.evidence.expecting import defined, expected_answer, fits, wanted
 from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.listing import ENTERED, things
@@ -401,3 +402,33 @@ def test_that_something_must_be_so_tells_what_follows_only_of_what_can_be_set():
     unset = case_asked("What happens if LAMP_OIL is not set?")
     assert unset is not None
     assert unset.is_told("In order to use it LAMP_OIL has to be set.")
+
+
+def test_what_only_heads_or_announces_changes_is_none(analyzed):
+    text = (
+        "# Changelog\n\n## 2.3\n\n- Deprecations.\n- The following lamps were removed...\n- The wick is gone.\n"
+        "- These follow:\n"
+    )
+    assert [f.content for f in analyzed("What changed in 2.3?", ("Changelog", text))] == [
+        "2.3: The wick is gone."
+    ]
+
+
+def test_a_list_of_changes_answers_behind_what_is_about_it(analyzed):
+    said = "The lamp is lit with a match, and the lamp is set on a hook."
+    log = ("Changelog", f"# Changelog\n\n{said}")
+    manual = ("Harbour", f"# Harbour\n\n{said.replace('match', 'flint')}")
+    found = [f.content for f in analyzed("How do I light the lamp?", log, manual)]
+    assert "flint" in found[0]
+    assert is_record_of_versions("Release notes", "How do I light the lamp?")
+    assert not is_record_of_versions("Release notes", "What is new in 2.3?")
+    assert not is_record_of_versions("News of the harbour lamps", "How do I light the lamp?")
+
+
+def test_a_default_with_its_value_comes_before_one_without(analyzed):
+    text = (
+        "# Lamps\n\nLamps are careful to have a timeout by default.\n\n"
+        "The default is to raise a TimeoutWarning after 5 seconds of darkness.\n"
+    )
+    found = analyzed("What is the default timeout?", ("Lamps", text))
+    assert "5 seconds" in found[0].content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from deep_research.evidence.catalogue import term_above
@@ -19,6 +20,10 @@ RELEVANCE = 0.95
 LESS = 0.001  # from one finding to the next
 MOST = 32
 MAX_CHARS = 480
+LEAST_WORDS = 2  # "Deprecations." heads what follows
+_ANNOUNCES = re.compile(
+    r"the following\b[^.]{0,60}\b(?:included|made|removed|deprecated)\W*\Z", re.IGNORECASE
+)
 
 
 def changed(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
@@ -55,8 +60,15 @@ def _told(
                 yield (change.version, False, rank), change, source
         if asked.name <= stems_of(source.title) or asked.name <= stems_of(text):
             for change in changes_in(text, asked):
-                if _reads(text[change.start : change.end]):
+                if _says(text, change):
                     yield (change.version, True, rank), change, source
+
+
+def _says(text: str, change: Change) -> bool:
+    """Whether an entry tells a change, and does not only announce or head others."""
+    said = text[change.start : change.end]
+    announces = said.endswith((":", "...", "…")) or _ANNOUNCES.match(said)
+    return _reads(said) and len(said.split()) >= LEAST_WORDS and not announces
 
 
 def _reads(said: str) -> bool:

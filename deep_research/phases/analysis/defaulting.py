@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import islice
@@ -28,6 +29,7 @@ NEARLY_ALL = 0.7  # of what is asked, for a setting or a sentence that is of it
 NEAR = 0.05  # of that, by which others may say less than the best
 MOST = 2
 MAX_CHARS = 600  # of a description that is told whole
+_VALUE = re.compile(r"\d|\b(?:None|True|False|null|true|false)\b")
 _DEFAULT = stem("default")
 _ASKING = {_DEFAULT, *map(stem, ("value", "setting", "option", "configuration"))}
 
@@ -62,11 +64,17 @@ def _nearest(told: Sequence[_Told]) -> list[_Told]:
     """The few that say most and read by themselves; farther ones are looked at only where no nearer one does."""
     while told:
         least = max(each.reach + each.named for each in told) - NEAR
-        meant = sorted((e for e in told if e.reach + e.named >= least), key=lambda each: -each.reach)
+        meant = sorted(
+            (e for e in told if e.reach + e.named >= least), key=lambda e: (-e.reach, not _has_value(e))
+        )
         if found := list(islice(filter(_reads, meant), MOST)):
             return found
         told = [each for each in told if each.reach + each.named < least]
     return []
+
+
+def _has_value(told: _Told) -> bool:
+    return _VALUE.search(told.source.content, told.start, told.end) is not None
 
 
 def _reads(told: _Told) -> bool:
@@ -106,7 +114,7 @@ def _said(source: SourceText, wanted: Mapping[str, float], split: Split) -> Iter
         stems = stems_of(said)
         if _DEFAULT not in stems:
             continue
-        own = _with_related(stems, wanted)
+        own = _with_related(stems | doings(said), wanted)
         reach = coverage(wanted, own | title)
         if reach >= NEARLY_ALL and not own.isdisjoint(wanted):
             named = round(coverage(wanted, own), 3)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from deep_research.evidence.belonging import belonging
 from deep_research.evidence.dates import date_of, opens_with_date
-from deep_research.evidence.debris import has_address, is_debris
+from deep_research.evidence.debris import has_address, is_debris, is_record_of_versions
 from deep_research.evidence.defining import speaks_generally, term_start
 from deep_research.evidence.expecting import definition
 from deep_research.evidence.feedback import Scored, ranked
@@ -64,7 +64,13 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
         held[passage.source].update(passage.counts)
     asked = telling(rank.asked)
     near = sorted(
-        (p for p in rank.passages if p.score >= NEAR and coverage(asked, held[p.source]) >= ABOUT),
+        (
+            p
+            for p in rank.passages
+            if p.score >= NEAR
+            and coverage(asked, held[p.source]) >= ABOUT
+            and not is_record_of_versions(titles[p.source], handoff.original_query)
+        ),
         key=lambda p: (-p.score * likely[p.source], p.source, p.span.start),
     )
     about = [place for place in dict.fromkeys(p.source for p in near) if is_about(titles[place], asked)]

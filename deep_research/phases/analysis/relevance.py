@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from deep_research.evidence.called import doings, identifiers
+from deep_research.evidence.debris import is_record_of_versions
 from deep_research.evidence.defining import describes
 from deep_research.evidence.expecting import YES_OR_NO, expected_answer
 from deep_research.evidence.pairs import closeness
@@ -15,6 +16,7 @@ from deep_research.evidence.text import coverage, denies, stem
 from deep_research.phases.analysis.aspects import Aspect, Batch, decades
 
 UNCALLED = 0.15  # of relevance, for saying nothing of what the question calls as programs do
+OF_VERSIONS = 0.25  # of relevance, for standing in a list of what each version changed
 UNDENIED = (
     0.1  # of relevance, for denying nothing where the question does: "does not exist" is not "already exists"
 )
@@ -54,6 +56,8 @@ def relevance(
     called = identifiers(batch.handoff.original_query)
     if called and not any(name in text or name in title for name in called):
         close -= UNCALLED
+    if is_record_of_versions(title, batch.handoff.original_query):
+        close -= OF_VERSIONS
     close += _how_to(batch, title, text, described=described * coverage(batch.question, held))
     if denies(batch.handoff.original_query) and not denies(text):
         close -= UNDENIED
