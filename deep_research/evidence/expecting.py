@@ -73,7 +73,7 @@ _EXPECTED = tuple(
         ),
         (r"how long\b.*\b(?:takes?|took|lasts?|last(?:ed|ing))\b", _DURATION),
         (
-            "how (?:tall|high|deep|wide)|height|depth|width",
+            "how (?:tall|high|deep|wide)|height|what (?:is|was) the (?:depth|width)",
             rf"(?:\d[\s\u00a0-]?|\b(?i:{_SPELLED}) )(?:m|cm|mm|ft|feet|foot|inch(?:es)?|fathoms?|metres?|meters?)\b",
         ),
         (

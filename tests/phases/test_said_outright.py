@@ -10,7 +10,7 @@ from deep_research.evidence.contrasting import outright
 from deep_research.evidence.debris import is_beside
 from deep_research.evidence.defining import explains_kind, kind_asked
 from deep_research.evidence.expecting import expected_answer, fits
-from deep_research.evidence.question import affirmed, singles
+from deep_research.evidence.question import affirmed, is_broad, singles
 
 PLANS = """# Plans of lamps
 
@@ -306,3 +306,9 @@ def test_where_nothing_answers_what_other_sources_lead_to_is_left_out(draft_of):
     report = draft_of("Is the tower of Orrel safe?", said)
     assert "nine legs" in report
     assert "Ghent" not in report
+
+
+def test_a_broad_request_wants_no_kind_of_answer(draft_of):
+    request = f"Write in depth about {', '.join(f'lamp{n}' for n in range(45))}, and how wide they are."
+    assert is_broad(request)
+    assert "*No " not in draft_of(request, [("Lamps burn oil in the harbour.", 0, 0.9)], sub_query_id="")

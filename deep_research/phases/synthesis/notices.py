@@ -17,7 +17,7 @@ from deep_research.evidence.expecting import (
     tells_who,
     wanted,
 )
-from deep_research.evidence.question import affirmed, singles
+from deep_research.evidence.question import affirmed, is_broad, singles
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.text import ASKING_WEIGHT, question_terms
 from deep_research.phases.synthesis.handoff import SynthesizerInput
@@ -25,7 +25,10 @@ from deep_research.phases.synthesis.statements import Statement
 
 
 def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
-    """What a reader should know before he takes a statement for the answer: that none is of the kind that is wanted."""
+    """What a reader should know before he takes a statement for the answer: that none is of the kind that is wanted. A
+    broad request has many words, and some of them ask for something by chance."""
+    if is_broad(handoff.original_query):
+        return []
     kind, expected = wanted(handoff.original_query), expected_answer(handoff.original_query)
     if expected is YES_OR_NO and told and not any(_decides(handoff.original_query, s) for s in told):
         return ["*No source says yes or no outright. What comes nearest:*"]
