@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from typing import TypeVar
 
 from deep_research.evidence.plain import unjoined
@@ -154,25 +154,22 @@ class Known(dict[str, _Said]):
         return found
 
 
-@lru_cache(maxsize=_MAX_CACHED)
-def _stem(word: str) -> str:
-    return stemmed("english", word)
-
-
 def folded(text: str) -> str:
     """Lower case without accents and joiners, for matching only: offsets may differ from the original's."""
     plain = unicodedata.normalize("NFKD", unjoined(text.casefold()))
     return "".join(c for c in plain if not unicodedata.combining(c))
 
 
-def stem(word: str) -> str:
-    """The stem of one word, in any case; a possessive ending is dropped, and irregular forms and near-synonyms
-    become one."""
+def _stem(word: str) -> str:
     lower = word.casefold()
     if lower.endswith(("'s", "’s")):
         lower = lower[:-2]
     lower = _VARIANTS.get(lower, lower)
-    return _stem(lower if lower.isascii() else folded(lower))
+    return stemmed("english", lower if lower.isascii() else folded(lower))
+
+
+# The stem of one word, in any case; a possessive ending is dropped, and irregular forms and near-synonyms become one.
+stem = Known(_stem, most=_MAX_CACHED).__getitem__
 
 
 def variants(word: str) -> list[str]:
