@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import TypeVar
 
 from deep_research.evidence.plain import unjoined
@@ -292,6 +292,11 @@ def is_name_like(word: str) -> bool:
 def question_terms(question: str) -> dict[str, float]:
     """The stems a question asks for, with how much each matters: names and numbers count double. The first
     word is capitalised by rule, not by meaning."""
+    return dict(_question_terms(question))
+
+
+@lru_cache(maxsize=256)  # of a run's few questions this is asked hundreds of times
+def _question_terms(question: str) -> Mapping[str, float]:
     weights: dict[str, float] = {}
     every = asked_words(question)
     counted = _asks_how_many(every)

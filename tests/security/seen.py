@@ -93,7 +93,9 @@ def watched(research: DeepResearch, model: ReadingModel, queries: Callable[[], l
         texts = {h: await research.atext(h) for h in {q.content_hash for q in quotes}}
         seen.append(Seen(result, told, model, queries(), texts))
 
-    asyncio.run(run())  # of a task that returns it, asyncio would write out all of it, for an error that it catches
+    asyncio.run(
+        run()
+    )  # of a task that returns it, asyncio would write out all of it, for an error that it catches
     return seen[0]
 
 

@@ -27,8 +27,8 @@ def web_reply(body: bytes = b"", status: str = "200 OK", **headers: str) -> byte
 
 class WebSite:
     """``pages`` by path, or by host and path, each the bytes of an answer or what writes one; ``asked`` holds the heads
-    of the requests as they came, ``most_at_once`` the largest number of pages being answered, each for ``seconds``: with some, others that come at the
-    same moment are counted too."""
+    of the requests as they came, ``most_at_once`` the largest number of pages being answered, each for ``seconds``: with
+    some, others that come at the same moment are counted too."""
 
     def __init__(self, pages: dict[str, Answer] | None = None) -> None:
         self.pages = pages or {}
