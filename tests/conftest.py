@@ -30,16 +30,9 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
-    """What was collected stays until the end: millions of objects that no search for rings need look at, neither while
-    they are made nor ever after."""
-    gc.disable()
-    try:
-        return (yield)
-    finally:
-        gc.freeze()
-        gc.enable()
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: millions of objects that no later search for rings need look at."""
+    gc.freeze()
 
 
 @pytest.fixture(params=[5, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
@@ -93,8 +86,8 @@ def is_local(family: int, address: Any) -> bool:
         return address[0] == "localhost"
 
 
-@pytest.fixture(autouse=True)
-def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def no_network() -> Iterator[None]:
     """Connecting anywhere but to this machine raises."""
 
     def guarded(original: Any) -> Any:
@@ -105,25 +98,35 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return connect
 
-    monkeypatch.setattr(socket.socket, "connect", guarded(socket.socket.connect))
-    monkeypatch.setattr(socket.socket, "connect_ex", guarded(socket.socket.connect_ex))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded(socket.socket.connect))
+        patch.setattr(socket.socket, "connect_ex", guarded(socket.socket.connect_ex))
+        yield
 
 
-@pytest.fixture(scope="session")
-def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Folders with a number each. `mktemp` would look through thousands of them for the next number."""
+def move_to(home: Path, patch: pytest.MonkeyPatch) -> None:
+    home.mkdir()
+    for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        patch.setenv(name, str(home))
+    patch.setenv("DEEP_RESEARCH_HOME", str(home / "deep-research"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Path]]:
+    """Folders with a number each, for `mktemp` would look through thousands of them for the next number. The first is
+    the home of what several tests share."""
     within = tmp_path_factory.mktemp("homes")
-    return (within / str(number) for number in itertools.count())
+    numbered = (within / str(number) for number in itertools.count())
+    with pytest.MonkeyPatch.context() as patch:
+        move_to(next(numbered), patch)
+        yield numbered
 
 
 @pytest.fixture(autouse=True)
 def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home and a data directory of the test's own."""
     home = next(homes)
-    home.mkdir()
-    for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(home))
-    monkeypatch.setenv("DEEP_RESEARCH_HOME", str(home / "deep-research"))
+    move_to(home, monkeypatch)
     return home
 
 
