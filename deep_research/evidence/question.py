@@ -21,9 +21,7 @@ LOOKED_AT = 400  # characters of a question that say its kind
 BROAD = 40  # distinct words of meaning that make a question a broad request: one for a survey of its subject
 ACTION = 1.5  # the weight of what somebody wants to do, against 1 of another word
 BARE = 3  # words of meaning up to which a request that asks nothing is only the name of a subject
-_ASKED_AGAIN = (
-    256  # questions of which is kept what they are: each is asked of a run's questions hundreds of times
-)
+_ASKED_AGAIN = 256  # questions of which is kept what they are: that is asked hundreds of times in a run
 
 _POSSESSIVE = re.compile(r"['’]s$")
 _ASKING = r"who|whom|whose|what|when|where|which|why|how|does|do|did|is|are|was|were|can|could|should|will"
