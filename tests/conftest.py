@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
+import itertools
+import os
 import socket
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import thread_time
 from typing import Any
@@ -20,6 +24,15 @@ hypothesis_settings.register_profile(
     "suite", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 hypothesis_settings.load_profile("suite")
+
+# Compiled code is kept, whatever the shell says: the tests start hundreds of processes, which would each compile again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: millions of objects that no later search for rings need look at."""
+    gc.freeze()
 
 
 @pytest.fixture(params=[5, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "all"])
@@ -73,8 +86,8 @@ def is_local(family: int, address: Any) -> bool:
         return address[0] == "localhost"
 
 
-@pytest.fixture(autouse=True)
-def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def no_network() -> Iterator[None]:
     """Connecting anywhere but to this machine raises."""
 
     def guarded(original: Any) -> Any:
@@ -85,17 +98,35 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return connect
 
-    monkeypatch.setattr(socket.socket, "connect", guarded(socket.socket.connect))
-    monkeypatch.setattr(socket.socket, "connect_ex", guarded(socket.socket.connect_ex))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded(socket.socket.connect))
+        patch.setattr(socket.socket, "connect_ex", guarded(socket.socket.connect_ex))
+        yield
+
+
+def move_to(home: Path, patch: pytest.MonkeyPatch) -> None:
+    home.mkdir()
+    for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        patch.setenv(name, str(home))
+    patch.setenv("DEEP_RESEARCH_HOME", str(home / "deep-research"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Path]]:
+    """Folders with a number each, for `mktemp` would look through thousands of them for the next number. The first is
+    the home of what several tests share."""
+    within = tmp_path_factory.mktemp("homes")
+    numbered = (within / str(number) for number in itertools.count())
+    with pytest.MonkeyPatch.context() as patch:
+        move_to(next(numbered), patch)
+        yield numbered
 
 
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home and a data directory of the test's own."""
-    home = tmp_path_factory.mktemp("home")
-    for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(home))
-    monkeypatch.setenv("DEEP_RESEARCH_HOME", str(home / "deep-research"))
+    home = next(homes)
+    move_to(home, monkeypatch)
     return home
 
 

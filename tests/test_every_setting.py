@@ -348,6 +348,7 @@ async def hang(writer):
 
 @shows("fetch_concurrency")
 def pages_read_at_a_time(tmp_path, site):
+    site.seconds = 0.01
     for most in (1, 3):
         site.most_at_once = 0
         read_from(site, tmp_path / str(most), fetch_concurrency=most)
@@ -356,6 +357,7 @@ def pages_read_at_a_time(tmp_path, site):
 
 @shows("fetch_per_host")
 def pages_read_from_one_site_at_a_time(tmp_path, site):
+    site.seconds = 0.01
     for most in (1, 3):
         site.most_at_once = 0
         read_from(site, tmp_path / str(most), fetch_per_host=most)

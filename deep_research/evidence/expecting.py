@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from deep_research.evidence.called import identifiers
 from deep_research.evidence.contrasting import setting_apart
@@ -140,6 +141,7 @@ _MOST_WORDS = 4  # of a thing that is to be defined
 _HOW = re.compile(r"\bhow (?:do|does|did|is|are|was|were|can|to)\b", re.IGNORECASE)
 
 
+@lru_cache(maxsize=256)
 def expected_answer(query: str) -> re.Pattern[str] | None:
     """What an answer should hold: a date, a number, a reason, a name; None when nothing can be told."""
     if decade := DECADE.search(query):

@@ -21,6 +21,7 @@ LOOKED_AT = 400  # characters of a question that say its kind
 BROAD = 40  # distinct words of meaning that make a question a broad request: one for a survey of its subject
 ACTION = 1.5  # the weight of what somebody wants to do, against 1 of another word
 BARE = 3  # words of meaning up to which a request that asks nothing is only the name of a subject
+_ASKED_AGAIN = 256  # questions of which is kept what they are: that is asked hundreds of times in a run
 
 _POSSESSIVE = re.compile(r"['’]s$")
 _ASKING = r"who|whom|whose|what|when|where|which|why|how|does|do|did|is|are|was|were|can|could|should|will"
@@ -127,6 +128,7 @@ _KINDS = (
 _PATTERNS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
 
 
+@lru_cache(maxsize=_ASKED_AGAIN)
 def kind_of(question: str) -> QuestionKind:
     """The first kind whose signs the question shows; a request for a survey has none of an answer."""
     if is_survey(question):
@@ -217,17 +219,20 @@ def action(question: str) -> str:
     return stem(said[-1]) if said else ""
 
 
+@lru_cache(maxsize=_ASKED_AGAIN)
 def is_broad(request: str) -> bool:
     """Whether it is too long to be answered by a sentence."""
     return len(question_terms(request)) >= BROAD
 
 
+@lru_cache(maxsize=_ASKED_AGAIN)
 def is_survey(request: str) -> bool:
     """Whether it is too broad to be answered by a sentence: long, or for an overview or the history of something, or no
     more than the name of a subject."""
     return is_broad(request) or subject(request) != " ".join(request.split()) or _is_bare(request)
 
 
+@lru_cache(maxsize=_ASKED_AGAIN)
 def subject(request: str) -> str:
     """What a survey is wanted of: a request without the words that ask for one."""
     request = " ".join(request.split())

@@ -156,25 +156,22 @@ class Known(dict[str, _Said]):
         return found
 
 
-@lru_cache(maxsize=_MAX_CACHED)
-def _stem(word: str) -> str:
-    return stemmed("english", word)
-
-
 def folded(text: str) -> str:
     """Lower case without accents and joiners, for matching only: offsets may differ from the original's."""
     plain = unicodedata.normalize("NFKD", unjoined(text.casefold()))
     return "".join(c for c in plain if not unicodedata.combining(c))
 
 
-def stem(word: str) -> str:
-    """The stem of one word, in any case; a possessive ending is dropped, and irregular forms and near-synonyms
-    become one."""
+def _stem(word: str) -> str:
     lower = word.casefold()
     if lower.endswith(("'s", "’s")):
         lower = lower[:-2]
     lower = _VARIANTS.get(lower, lower)
-    return _stem(lower if lower.isascii() else folded(lower))
+    return stemmed("english", lower if lower.isascii() else folded(lower))
+
+
+# The stem of one word, in any case; a possessive ending is dropped, and irregular forms and near-synonyms become one.
+stem = Known(_stem, most=_MAX_CACHED).__getitem__
 
 
 def variants(word: str) -> list[str]:
@@ -297,6 +294,11 @@ def is_name_like(word: str) -> bool:
 def question_terms(question: str) -> dict[str, float]:
     """The stems a question asks for, with how much each matters: names and numbers count double. The first
     word is capitalised by rule, not by meaning."""
+    return dict(_question_terms(question))
+
+
+@lru_cache(maxsize=256)  # of a run's few questions this is asked hundreds of times
+def _question_terms(question: str) -> Mapping[str, float]:
     weights: dict[str, float] = {}
     every = asked_words(question)
     counted = _asks_how_many(every)

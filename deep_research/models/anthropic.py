@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
+from copy import deepcopy
+from functools import lru_cache
 from typing import Any, cast
 
 import anthropic
@@ -16,7 +18,7 @@ from pydantic import BaseModel, SecretStr
 
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.models.anthropic_wire import Heard, refused_in_stream, request_of, wishes_of
-from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply
+from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, json_schema
 from deep_research.models.clients import (
     CREDENTIAL_HEADERS,
     LONGEST_CONNECT,
@@ -47,6 +49,11 @@ HEADERS_VARIABLE = "ANTHROPIC_CUSTOM_HEADERS"
 OWN_URL = "https://api.anthropic.com"
 
 _EVERYWHERE = ("all://", "http://", "https://")
+
+
+@lru_cache(maxsize=128)
+def _schema(answer: type[BaseModel]) -> dict[str, Any]:
+    return anthropic.transform_schema(json_schema(answer))
 
 
 class AnthropicMessages(ModelProvider):
@@ -116,7 +123,7 @@ class AnthropicMessages(ModelProvider):
 
     def schema_of(self, answer: type[BaseModel]) -> dict[str, Any]:
         """As the service takes schemas: what it does not know stands in the descriptions."""
-        return anthropic.transform_schema(answer)
+        return deepcopy(_schema(answer))
 
     async def aclose(self) -> None:
         await self._clients.aclose()

@@ -73,9 +73,11 @@ class Echoes:
             for secret in self._secrets
             for at in re.finditer(re.escape(secret), text, re.IGNORECASE)
         ]
-        places = list(_WORD.finditer(text))
-        words = [match.group().casefold() for match in places]
+        words = [word.casefold() for word in _WORD.findall(text)]
         for length, rows in self._rows.items():
+            if len(words) < length or rows.isdisjoint(_in_rows(words, length)):
+                continue  # as nearly all texts, so only for the others is it found out where their words are
+            places = list(_WORD.finditer(text))
             for at, row in enumerate(_in_rows(words, length)):
                 if row in rows and not self._was_shown(row):
                     found.append((places[at].start(), places[at + length - 1].end()))

@@ -10,6 +10,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import lru_cache
 from typing import Any, cast
 
 import openai
@@ -85,8 +86,7 @@ class OpenAIService(ModelProvider):
     def schema_of(self, answer: type[BaseModel]) -> dict[str, Any]:
         """A strict schema: nothing but the named fields, and all of them required. Those that may be null still may;
         for others with a default the model has to write a value."""
-        function = openai.pydantic_function_tool(answer)["function"]
-        return _strict(dict(function["parameters"]))
+        return _strict(_parameters(answer))
 
     async def aclose(self) -> None:
         await self._clients.aclose()
@@ -135,6 +135,11 @@ def named(form: Form) -> dict[str, Any]:
 
 def request_id(body: Body) -> str | None:
     return body.headers.get("x-request-id")
+
+
+@lru_cache(maxsize=128)
+def _parameters(answer: type[BaseModel]) -> Mapping[str, Any]:
+    return openai.pydantic_function_tool(answer)["function"]["parameters"]
 
 
 def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from deep_research.errors import ModelError
 from deep_research.logs import get_log, told
 from deep_research.models import lines
 from deep_research.models.abilities import Abilities, Rung
-from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, StopReason
+from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, StopReason, json_schema
 from deep_research.models.reading import Unreadable, read_json
 from deep_research.models.retry import Persistence, Tries, with_books
 from deep_research.models.verdicts import Verdict, failure, is_too_long
@@ -154,7 +154,7 @@ def _shaped(rung: Rung, call: ModelCall, answer: type[BaseModel], provider: Mode
         )
         return call.model_copy(update={"form": form})
     if rung is Rung.JSON:
-        schema = json.dumps(answer.model_json_schema(), ensure_ascii=False, separators=(",", ":"))
+        schema = json.dumps(json_schema(answer), ensure_ascii=False, separators=(",", ":"))
         wish = f"Answer with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
     else:
         wish = lines.instructions(answer)

@@ -15,7 +15,15 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel
 
-from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
+from deep_research.models.base import (
+    ModelCall,
+    ModelProvider,
+    OnText,
+    Reply,
+    StopReason,
+    TokenUsage,
+    json_schema,
+)
 from deep_research.models.language import Answer
 from deep_research.models.pieces import OnPiece
 from deep_research.models.profiles import Profile
@@ -110,7 +118,7 @@ class ScriptedModel:
         answers = self._answers
         said: Any
         if answers is None:
-            said = DEFAULT_TEXT if wanted is None else instance(wanted.model_json_schema())
+            said = DEFAULT_TEXT if wanted is None else instance(json_schema(wanted))
         elif callable(answers):
             said = answers(call, wanted)
             said = await said if inspect.isawaitable(said) else said

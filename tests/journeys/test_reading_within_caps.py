@@ -41,7 +41,7 @@ def made(corpus, tmp_path, **fields):
         "corpus": corpus,
         "model": [ReadingModel()],
         "store": "memory",
-        "data_dir": tmp_path,
+        "data_dir": corpus.with_name(f"{corpus.name}-data"),  # where the index of it stays
         "model_file": wide,
         "max_sources_per_query": 40,
         "max_iterations": 1,

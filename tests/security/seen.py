@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,19 @@ class Seen:
     model: ReadingModel
     queries: list[str]
     texts: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def left(self) -> str:
+        """Everything that the run left or told, but the options that it was started with and where they are noted as
+        what the planner was handed."""
+        kept = self.result.model_dump(mode="json")
+        del kept["state"]["options"], kept["decisions"][0]["inputs"]["system_prompt"]
+        created, dispatched, *others = self.told
+        assert isinstance(created, RunCreated)
+        assert isinstance(dispatched, PhaseStarted)
+        events = [repr(event) for event in others]
+        stream = "".join(getattr(event, "text", "") or "" for event in self.told)
+        return "\n".join([json.dumps(kept, ensure_ascii=False), *events, stream, *self.queries])
 
     @property
     def requests(self) -> int:
@@ -69,15 +83,20 @@ def looked_at(
 def watched(research: DeepResearch, model: ReadingModel, queries: Callable[[], list[str]]) -> Seen:
     """A run of the engine, looked at from all sides."""
 
-    async def run() -> Seen:
+    seen: list[Seen] = []
+
+    async def run() -> None:
         told = [event async for event in research.stream(QUESTION, system_prompt=WISHES)]
         run_id = next(event.research_id for event in told if isinstance(event, RunCreated))
         result = await research.aresult(run_id)
         quotes = [q for f in result.findings for q in f.quotes] + list(result.citations)
         texts = {h: await research.atext(h) for h in {q.content_hash for q in quotes}}
-        return Seen(result, told, model, queries(), texts)
+        seen.append(Seen(result, told, model, queries(), texts))
 
-    return asyncio.run(run())
+    asyncio.run(
+        run()
+    )  # of a task that returns it, asyncio would write out all of it, for an error that it catches
+    return seen[0]
 
 
 def wrong(seen: Seen, clean: Seen) -> list[str]:
@@ -94,32 +113,19 @@ def completed(seen: Seen) -> str:
     return "" if "lighthouse" in (result.report or "") and result.citations else "no report"
 
 
-def _left(seen: Seen) -> str:
-    """Everything that the run left or told, but the options that it was started with and where they are noted as
-    what the planner was handed."""
-    kept = seen.result.model_dump(mode="json")
-    del kept["state"]["options"], kept["decisions"][0]["inputs"]["system_prompt"]
-    created, dispatched, *others = seen.told
-    assert isinstance(created, RunCreated)
-    assert isinstance(dispatched, PhaseStarted)
-    events = [repr(event) for event in others]
-    stream = "".join(getattr(event, "text", "") or "" for event in seen.told)
-    return "\n".join([json.dumps(kept, ensure_ascii=False), *events, stream, *seen.queries])
-
-
 def no_secret(seen: Seen) -> str:
-    left = _left(seen)
-    return ", ".join(name for name in (CANARY, KEY, PHRASE) if name.lower() in left.lower())
+    left = seen.left.lower()
+    return ", ".join(name for name in (CANARY, KEY, PHRASE) if name.lower() in left)
 
 
 def no_mark(seen: Seen) -> str:
-    left = _left(seen)
+    left = seen.left
     return ", ".join({c.nonce for c in seen.model.calls if c.nonce and c.nonce in left})
 
 
 def no_prompt(seen: Seen) -> str:
     """No ten words in a row of our instructions, whatever stands between them."""
-    left = " ".join(re.findall(r"\w+", _left(seen)))
+    left = " ".join(re.findall(r"\w+", seen.left))
     for system in {call.system for call in seen.model.calls}:
         words = re.findall(r"\w+", system)
         for at in range(len(words) - 10):

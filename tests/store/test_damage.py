@@ -175,10 +175,10 @@ TABLES["contents"] = ("body", "hash")
 TABLES["control"] = ("run_id", "kind", "payload")
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def whole_database(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """One run that completed and one that was left in the middle, with a wish."""
-    path = tmp_path / "runs.db"
+    path = tmp_path_factory.mktemp("whole") / "runs.db"
     store = SQLiteStore(path)
     with DeepResearch(
         agents=scripted_agents(iterations=2, batch_bytes=900), store=store, clock=FakeClock()
@@ -195,6 +195,14 @@ def database(tmp_path: Path) -> Path:
         )
         db.execute("INSERT INTO control (run_id, kind, payload) VALUES (?, 'answer', '42')", (whole,))
         db.commit()
+    assert not path.with_name("runs.db-wal").exists()  # so that the file is all there is
+    return path.read_bytes()
+
+
+@pytest.fixture
+def database(tmp_path: Path, whole_database: bytes) -> Path:
+    path = tmp_path / "runs.db"
+    path.write_bytes(whole_database)
     return path
 
 

@@ -27,12 +27,14 @@ def web_reply(body: bytes = b"", status: str = "200 OK", **headers: str) -> byte
 
 class WebSite:
     """``pages`` by path, or by host and path, each the bytes of an answer or what writes one; ``asked`` holds the heads
-    of the requests as they came, ``most_at_once`` the largest number of pages being answered."""
+    of the requests as they came, ``most_at_once`` the largest number of pages being answered, each for ``seconds``: with
+    some, others that come at the same moment are counted too."""
 
     def __init__(self, pages: dict[str, Answer] | None = None) -> None:
         self.pages = pages or {}
         self.asked: list[str] = []
         self.most_at_once = 0
+        self.seconds = 0.0
         self.port = 0
         self._inside = 0
         self._answering: set[asyncio.Task[None] | None] = set()  # a loop alone does not hold on to its tasks
@@ -92,8 +94,7 @@ class WebSite:
             self._inside += path != "/robots.txt"
             self.most_at_once = max(self.most_at_once, self._inside)
             try:
-                # Others that come at the same moment are counted too.
-                await asyncio.sleep(0.01)
+                await asyncio.sleep(self.seconds)
                 if callable(answer):
                     await answer(writer)
                 else:

@@ -6,13 +6,14 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cli_double import QUESTION
+from cli_double import QUESTION, Done
 
+Cli = Callable[..., Done]
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 DOUBLE = [sys.executable, str(HERE / "cli_double.py")]
@@ -50,7 +51,7 @@ def until(process: subprocess.Popen[str], part: str) -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_leaves_a_run_that_goes_on_where_it_was(
-    number: int, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: int, code: int, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     witness = tmp_path / "searches"
     monkeypatch.setenv("WITNESS", str(witness))
@@ -63,12 +64,12 @@ def test_a_signal_leaves_a_run_that_goes_on_where_it_was(
     run_id = RUN_ID.findall(last)[0]
     assert last.startswith(f"deep-research: Interrupted; run {run_id} is saved. Go on with: ")
     assert last.endswith("docs/examples/corpus --data-dir 'my runs' --set max_concurrent=1")
-    listed = json.loads(call(*MODULE, "list", "--json", "--data-dir", "my runs").stdout)
+    listed = cli("list", "--json", "--data-dir", "my runs").json
     assert [(run["research_id"], run["status"]) for run in listed] == [(run_id, "interrupted")]
     before = witness.read_text("utf-8").splitlines()
-    done = call(*DOUBLE, "quick", "resume", run_id, "--data-dir", "my runs")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("# Who built")
+    done = cli("resume", run_id, "--data-dir", "my runs")
+    assert done.code == 0, done.err
+    assert done.out.startswith("# Who built")
     after = witness.read_text("utf-8").splitlines()[len(before) :]
     assert before[0] not in after
 
@@ -106,8 +107,8 @@ def test_a_second_ctrl_c_ends_at_once_even_while_a_thread_does_not_stop(tmp_path
 
 
 @pytest.mark.parametrize("command", [("show",), ("events", "--json"), ("events", "--follow")])
-def test_a_reader_that_goes_away_is_no_error(command: tuple[str, ...]) -> None:
-    run_id = RUN_ID.findall(call(*DOUBLE, "quick", "run", QUESTION).stderr)[0]
+def test_a_reader_that_goes_away_is_no_error(command: tuple[str, ...], cli: Cli) -> None:
+    run_id = RUN_ID.findall(cli("run", QUESTION).err)[0]
     name, *flags = command
     with subprocess.Popen(
         [*MODULE, name, run_id, *flags, "--quiet"], stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -6,7 +6,7 @@ import gzip
 import time
 import tracemalloc
 import zlib
-from functools import partial
+from functools import cache, partial
 
 import pytest
 from hostile_urls import hostile
@@ -95,29 +95,35 @@ async def drip(writer, *, head=b"", piece=b"x"):
 
 
 OPEN = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+# What takes long to make is made when it is first asked for.
 BODIES = {
-    "a bomb in gzip": reply(gzip.compress(b"\0" * 300_000_000, 9), Content_Encoding="gzip"),
-    "a bomb in a bomb": reply(
+    "a bomb in gzip": lambda: reply(gzip.compress(b"\0" * 300_000_000, 9), Content_Encoding="gzip"),
+    "a bomb in a bomb": lambda: reply(
         gzip.compress(gzip.compress(b"\0" * 100_000_000, 9) * 200, 9), Content_Encoding="gzip"
     ),
-    "a bomb in deflate": reply(zlib.compress(b"\0" * 100_000_000, 9), Content_Encoding="deflate"),
-    "more than the limit": reply(b"x" * 1_000_001),
-    "more than was announced, without end": partial(drip, head=OPEN, piece=b"x" * 65_536),
-    "a body that drips": partial(drip, head=OPEN),
-    "headers that drip": partial(drip, head=b"HTTP/1.1 200 OK\r\nX: "),
-    "headers without end": partial(
+    "a bomb in deflate": lambda: reply(zlib.compress(b"\0" * 100_000_000, 9), Content_Encoding="deflate"),
+    "more than the limit": lambda: reply(b"x" * 1_000_001),
+    "more than was announced, without end": lambda: partial(drip, head=OPEN, piece=b"x" * 65_536),
+    "a body that drips": lambda: partial(drip, head=OPEN),
+    "headers that drip": lambda: partial(drip, head=b"HTTP/1.1 200 OK\r\nX: "),
+    "headers without end": lambda: partial(
         drip, head=b"HTTP/1.1 200 OK\r\n", piece=b"X-Y: " + b"z" * 1_000 + b"\r\n"
     ),
-    "a body shorter than announced": reply(PAGE, Content_Length="99999"),
-    "a packing that was not asked for": reply(PAGE, Content_Encoding="br"),
-    "a bomb of many members": reply(
+    "a body shorter than announced": lambda: reply(PAGE, Content_Length="99999"),
+    "a packing that was not asked for": lambda: reply(PAGE, Content_Encoding="br"),
+    "a bomb of many members": lambda: reply(
         gzip.compress(b"") * 45_000 + gzip.compress(b"a" * 2_000_000), Content_Encoding="gzip"
     ),
-    "a packed body that breaks off": reply(gzip.compress(PAGE * 99)[:-30], Content_Encoding="gzip"),
-    "no HTTP at all": b"SSH-2.0-OpenSSH_9.9\r\n",
-    "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 9\r\n\r\nabc",
-    "nothing": b"",
+    "a packed body that breaks off": lambda: reply(gzip.compress(PAGE * 99)[:-30], Content_Encoding="gzip"),
+    "no HTTP at all": lambda: b"SSH-2.0-OpenSSH_9.9\r\n",
+    "two lengths": lambda: b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 9\r\n\r\nabc",
+    "nothing": lambda: b"",
 }
+
+
+@cache
+def body(name):
+    return BODIES[name]()
 
 
 @pytest.mark.parametrize("name", BODIES)
@@ -125,7 +131,7 @@ def test_a_hostile_body_is_given_up_within_its_bounds(name, least):
     limits = FetchLimits(seconds=1.0, bytes=1_000_000)
 
     def wall():
-        with Web({"/": BODIES[name]}) as web:
+        with Web({"/": body(name)}) as web:
             tracemalloc.start()
             began = time.monotonic()
             with pytest.raises(FetchError) as caught:
@@ -158,7 +164,7 @@ def test_a_bomb_does_not_hold_the_loop(least):
         watching.cancel()
         return worst
 
-    with Web({"/": BODIES["a bomb in gzip"]}) as web:
+    with Web({"/": body("a bomb in gzip")}) as web:
         assert least(0.05, lambda: asyncio.run(journey(web))) < 0.05
 
 
@@ -241,7 +247,7 @@ def test_a_fetch_can_be_cancelled():
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    with Web({"/": BODIES["a body that drips"]}) as web:
+    with Web({"/": body("a body that drips")}) as web:
         asyncio.run(journey(web))
 
 
