@@ -16,7 +16,7 @@ from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numberi
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.tables import is_figure, written
+from deep_research.sources.extract.tables import in_one, is_figure, written
 from deep_research.sources.extract.texts import parse_date
 from deep_research.sources.extract.titling import sane_author, sane_title
 
@@ -25,8 +25,6 @@ _NUMBERED = re.compile(r"List Number(?: \d)?\Z")
 _LIST = re.compile(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.IGNORECASE)
 _CONTENTS = re.compile(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECASE)
 _PLAIN = re.compile(r"\(?(\d{1,3})[.)]?")  # a number that stands alone
-_EAST_ASIAN = "\u2e80"  # from which letters on a word may be broken anywhere
-_CLOSING = ")]%”’\"'"  # what a paragraph without a stop may end in
 _MOST_DEPTH = 5  # tables in tables
 _MOST_ABOVE = 3  # blocks above the heading that is the title
 _FIRST = 2_000  # characters, in which a text says of what day it is
@@ -162,7 +160,7 @@ def _lines(row: list[list[str]]) -> list[list[str]]:
     long = [cell for cell in cells if len(cell) > 1]
     if len(long) > 1 and all(len(cell) == longest for cell in long) and any(map(_is_of_figures, long)):
         return [[cell[at] if at < len(cell) else "" for cell in cells] for at in range(longest)]
-    return [[_in_one(paragraphs) for paragraphs in row]]
+    return [[in_one(paragraphs) for paragraphs in row]]
 
 
 def _broken(paragraphs: list[str]) -> list[str]:
@@ -175,15 +173,6 @@ def _broken(paragraphs: list[str]) -> list[str]:
 
 def _is_of_figures(lines: list[str]) -> bool:
     return 2 * sum(map(is_figure, lines)) > len(lines)
-
-
-def _in_one(paragraphs: list[str]) -> str:
-    """The paragraphs of a cell in a line, told apart."""
-    text = ""
-    for paragraph in filter(None, (" ".join(paragraph.split()) for paragraph in paragraphs)):
-        is_open = text[-1:].isalnum() or text[-1:] in _CLOSING
-        text += ("; " if text and is_open and text[-1] < _EAST_ASIAN else " ") + paragraph
-    return text.strip()
 
 
 def _level(paragraph: Any, style: str, bullet: int | None) -> int | None:

@@ -15,7 +15,7 @@ from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring, tostring
 
 from deep_research.evidence.plain import clean
-from deep_research.sources.extract import metadata, titles, walls, webpage
+from deep_research.sources.extract import metadata, spans, titles, walls, webpage
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
@@ -95,6 +95,7 @@ def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
     heading = titles.text_of(element)
     drop_told(tree, telling)
     unfold_headers(tree, element if is_title else None)
+    spans.level(tree)
     votes = _main_part(tree)
     mark_links(tree)
     text = main_part(webpage.extract(tostring(tree, encoding="unicode")).text, votes)

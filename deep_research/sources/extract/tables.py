@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract.document import Document
@@ -19,6 +19,8 @@ _SPACES = " "
 _SAMPLE = 20_000  # characters
 _MOST_COLUMNS = 500
 _FIELD = 100_000  # characters
+_EAST_ASIAN = "\u2e80"  # from which letters on a word may be broken anywhere
+_CLOSING = ")]%”’\"'"  # what a paragraph without a stop may end in
 NO_HEADER = "| | |"
 _NUMBER = re.compile(r"[-+]?[\d.,  %€$£]*\d[\d.,  %€$£]*\Z")
 
@@ -77,6 +79,15 @@ def is_titled(rows: list[list[str]]) -> bool:
         and is_header(rows[1:])
         and not is_header(rows)
     )
+
+
+def in_one(paragraphs: Iterable[str]) -> str:
+    """The paragraphs of a cell in a line, told apart."""
+    text = ""
+    for paragraph in filter(None, (" ".join(paragraph.split()) for paragraph in paragraphs)):
+        is_open = text[-1:].isalnum() or text[-1:] in _CLOSING
+        text += ("; " if text and is_open and text[-1] < _EAST_ASIAN else " ") + paragraph
+    return text.strip()
 
 
 def is_figure(cell: str) -> bool:

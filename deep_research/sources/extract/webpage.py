@@ -70,6 +70,7 @@ class _Extractor:
         self._main: list[str] = []  # those inside <main>
         self._last = ""  # the kind of the last block; items and rows follow their like without a blank line
         self._has_facts = False  # whether a cell of this row is no header
+        self._has_cells = False  # whether one of this row has begun, maybe an empty one
         self._pre = 0
         self._title: list[str] = []
         self._first_heading: list[str] = []
@@ -175,15 +176,16 @@ class _Extractor:
     def _boundary(self, name: str, closing: str = "") -> None:
         """A block or cell begins or ends: what stood before it is a block of its own."""
         if name in _CELLS:
-            if any(map(str.strip, self._line)):
+            if self._has_cells or any(map(str.strip, self._line)):
                 self._line.append(" | ")
+            self._has_cells = True
         elif self._pre and name != "pre":
             self._line.append("\n")
         elif self._counts.get("tr") and name not in _ROW_ENDS and sum(map(len, self._line)) < _LAYOUT_CELL:
             self._line.append(" ")  # a paragraph in a cell; in a table that lays out a page they are long
         else:
             self._flush(closing)
-            if name == "table" and self._last == "row":
+            if name == "table" and self._last in ("row", "title"):
                 self._last = ""  # another table has headers of its own
 
     def _flush(self, closing: str = "") -> None:
@@ -191,12 +193,13 @@ class _Extractor:
         raw = "".join(self._line)
         self._line.clear()
         has_facts, self._has_facts = self._has_facts, False
+        self._has_cells = False
         if closing == "pre":
             self._write_code(raw)
             return
         lines = [" ".join(line.split()) for line in raw.split(_BREAK)]
         text = "\n".join(line for line in lines if line)
-        if not text:
+        if not text.strip(" |\n"):
             return
         kind = next((name for name in (closing, *reversed(self._open[-4:])) if name in _SHAPED), "")
         if kind in _HEADINGS:
@@ -207,13 +210,13 @@ class _Extractor:
         elif kind == "tr" and (" | " in text or len(text) < _LAYOUT_CELL):
             self._write_row(text.replace("\n", " "), has_facts)
         else:
-            self._write("", text)
+            self._write("", text.lstrip(" |") if kind == "tr" else text)
 
     def _write_row(self, row: str, has_facts: bool) -> None:
         """A row that holds nothing but headers opens a table; before one that has none stands an empty row, so that
         no reader takes facts for names of columns. An empty last cell keeps its bar: else the others would move."""
         if " | " not in row and not row.endswith(" |"):
-            self._write("row", row.strip(" |"))
+            self._write("title", row.strip(" |"))  # it names no columns of the rows behind it
             return
         if not has_facts:
             self._last = ""
