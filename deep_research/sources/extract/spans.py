@@ -78,7 +78,7 @@ def _rows(table: HtmlElement) -> Iterator[HtmlElement]:
 
 def _is_head(row: HtmlElement) -> bool:
     """Whether it holds nothing but names of columns; a corner may be empty."""
-    in_head = row.getparent().tag == "thead"
+    in_head = next(row.iterancestors("thead"), None) is not None
     cells = list(row.iterchildren(*_CELLS))
     return any(map(said, cells)) and all(in_head or cell.tag == "th" or not said(cell) for cell in cells)
 

@@ -66,8 +66,8 @@ def test_what_spans_rows_stands_in_each_and_what_spans_columns_in_the_first() ->
 
 
 def test_a_long_cell_that_spans_rows_is_not_said_again() -> None:
-    rows = f"<tr><th>Port<th>Year<tr><td rowspan=2>{'Deep and wide. ' * 20}<td>2010<tr><td>2011"
-    assert table_of(rows).endswith("Deep and wide. | 2010\n| 2011")
+    rows = f"<tr><th>Port<th>Year<th>Ships<tr><td rowspan=2>{'Deep and wide. ' * 20}<td>2010<td>1<tr><td>2011<td>2"
+    assert table_of(rows).endswith("Deep and wide. | 2010 | 1\n| 2011 | 2")
 
 
 def test_the_title_of_a_part_names_no_columns_of_the_rows_below_it() -> None:
