@@ -23,6 +23,7 @@ from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.pruning import drop_told, prune, unfold_headers
 from deep_research.sources.extract.texts import decode_page, parse_date
+from deep_research.sources.extract.ticks import tell_ticks
 from deep_research.sources.extract.unpadding import unpadded
 from deep_research.sources.extract.votes import main_part, mark_links
 
@@ -88,6 +89,7 @@ def _tree(page: str) -> HtmlElement | None:
 
 def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
     tell_formulas(tree)
+    tell_ticks(tree)
     telling = prune(tree)
     about = metadata.about(tree)
     head = titles.title_of_head(tree)

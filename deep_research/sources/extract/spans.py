@@ -78,7 +78,8 @@ def _rows(table: HtmlElement) -> Iterator[HtmlElement]:
 
 def _is_head(row: HtmlElement) -> bool:
     """Whether it holds nothing but names of columns; a corner may be empty."""
-    in_head = next(row.iterancestors("thead"), None) is not None
+    part = row.getparent()
+    in_head = part is not None and part.tag == "thead"
     cells = list(row.iterchildren(*_CELLS))
     return any(map(said, cells)) and all(in_head or cell.tag == "th" or not said(cell) for cell in cells)
 
@@ -129,7 +130,7 @@ def _span(cell: HtmlElement, name: str) -> int:
 def _write(row: HtmlElement, cells: _Row, *, tag: str = "") -> None:
     """Puts the cells into the row, as those of a ``tag`` if one is given."""
     own = set(row.iterchildren(*_CELLS))
-    told = [cell if cell in own else _again(cell) for cell in cells]
+    told = [_again(cell) if cell is None or cell not in own else cell for cell in cells]
     for cell in own:
         row.remove(cell)
     for cell in told:
