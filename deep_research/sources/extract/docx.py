@@ -15,6 +15,7 @@ from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numbering
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.grouped import names_above
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.tables import in_one, is_figure, written
 from deep_research.sources.extract.texts import parse_date
@@ -145,12 +146,23 @@ class _Reader:
         told: dict[Any, list[str]] = {}
         for cell in (cell for row in rows for cell in row if cell is not None):
             if cell not in told:
-                told[cell] = list(docx_parts.words_of(cell, self._labelled))
-        texts = [
-            line for row in rows for line in _lines([told[cell] if cell is not None else [] for cell in row])
-        ]
+                said = list(docx_parts.words_of(cell, self._labelled))
+                told[cell] = said if any(said) else [docx_parts.called(cell)]
+        texts = _texts([[told[cell] if cell is not None else None for cell in row] for row in rows])
         yield "table", "\n".join(written([row for row in texts if any(row)]))
         yield from self._notes_of(table)
+
+
+def _texts(rows: list[list[list[str] | None]]) -> list[list[str]]:
+    """The rows of a table of cells of paragraphs, those that name groups of columns and columns as one."""
+    begin = next((at for at, row in enumerate(rows) if sum(cell is not None for cell in row) > 1), 0)
+    head = [[None if cell is None else in_one(cell) for cell in row] for row in rows[begin:]]
+    names = names_above(head)
+    above, below = (rows[:begin], rows[begin + 2 :]) if names else (rows, [])
+    lines = [
+        [line for row in part for line in _lines([cell or [] for cell in row])] for part in (above, below)
+    ]
+    return [*lines[0], names, *lines[1]]
 
 
 def _lines(row: list[list[str]]) -> list[list[str]]:

@@ -1,7 +1,7 @@
 """Cells of a web page's tables that say their word by a sign: a picture, an icon, a box that is ticked.
 
 What is said is what the page says of the sign to those who cannot see it, else the sign. Of all that nobody sees only
-this is read, and only a few words, in a cell without others: it is where orders to programs might be put.
+this is read, in a cell without other words.
 """
 
 from __future__ import annotations
@@ -12,17 +12,10 @@ from collections.abc import Iterator
 from lxml.html import HtmlElement
 
 from deep_research.sources.extract.hiding import hides
+from deep_research.sources.extract.signs import as_name
 
-_LONGEST = 30  # characters
-_MOST_WORDS = 4
 _MOST_SIGNS = 3  # of a cell
 _GLYPH = 3  # characters of a sign that is hidden from those to whom its name is read
-_FILE = re.compile(r"[\w-]+\.(?:png|jpe?g|gif|svg|webp)\b", re.IGNORECASE)
-_NO_SIGN = re.compile(
-    r"\b(?:avatar|logo|icon|image|photo|picture|spacer|thumbnail|banner|arrow|bullet|sort|expand|collapse|close|menu|"
-    r"link|share|copy|edit|delete|search|back|next|previous)\b",
-    re.IGNORECASE,
-)
 _FOR_READERS = re.compile(
     r"(?:^|[\s_-])(?:sr-only|visually-hidden|visuallyhidden|screen-reader-text)(?=$|[\s_-])", re.IGNORECASE
 )
@@ -103,16 +96,11 @@ def _names(shown: list[HtmlElement]) -> Iterator[str]:
     """What the signs are called."""
     for sign in shown:
         if _FOR_READERS.search((sign.get("class") or "")[:300]):
-            yield _as_name(sign.text_content())
+            yield as_name(sign.text_content())
         elif sign.tag in _SIGNS and sign.tag != "input":
-            yield _as_name(sign.get("aria-label") or sign.get("alt") or sign.get("title") or "")
+            yield as_name(sign.get("aria-label") or sign.get("alt") or sign.get("title") or "")
         elif sign.tag == "title":
-            yield _as_name(sign.text or "")
-
-
-def _as_name(text: str) -> str:
-    is_short = len(text.strip()) <= _LONGEST and len(text.split()) <= _MOST_WORDS
-    return "" if not is_short or _FILE.search(text) or _NO_SIGN.search(text) else text
+            yield as_name(sign.text or "")
 
 
 def _glyphs(shown: list[HtmlElement]) -> Iterator[str]:
