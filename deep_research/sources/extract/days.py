@@ -48,8 +48,11 @@ _SAME = timedelta(minutes=10)
 _EARLIEST, _LATEST = 12, 14  # hours by which places are behind Greenwich and before it
 
 
-def published(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: HtmlElement) -> date | None:
-    """``objects`` is what the page describes in JSON-LD, ``metas`` what stands in its head, by name in small letters."""
+def published(
+    objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: HtmlElement, line: str = ""
+) -> date | None:
+    """``objects`` is what the page describes in JSON-LD, ``metas`` what stands in its head, by name in small letters,
+    ``line`` the day that its byline tells."""
     if _is_wiki(metas, tree):  # its text is that of its last change, and its first day misleads
         return _first(_told(objects, "dateModified"))
     main = [each for each in objects if not _OTHER_THINGS.search(_type(each))]
@@ -60,7 +63,7 @@ def published(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: 
         *_marked(tree),
         *chain.from_iterable(metas.get(name, ()) for name in _SIMPLY_DATES),
     ]
-    shown = list(_shown(tree))
+    shown = [*_shown(tree), *filter(None, [line])]
     if (day := _first(said)) is not None:
         return _local(day, said, shown)
     created = [

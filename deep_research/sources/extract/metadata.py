@@ -12,7 +12,7 @@ from typing import Any
 
 from lxml.html import HtmlElement
 
-from deep_research.sources.extract import days
+from deep_research.sources.extract import bylines, days
 
 _MOST_JSON = 200_000  # characters
 _MOST_OBJECTS = 500
@@ -44,11 +44,12 @@ def about(tree: HtmlElement) -> About:
                 if (name, key) != ("itemprop", "datepublished"):  # that of whatever it stands in
                     metas.setdefault(key, []).append(said)
     objects = list(_objects(tree))
+    line = bylines.byline(tree)
     return About(
         title=_first(metas, ("og:title", "citation_title", "dc.title", "twitter:title")),
         site=_first(metas, ("og:site_name", "application-name")),
-        author=_author(objects, metas, tree),
-        published=days.published(objects, metas, tree),
+        author=_author(objects, metas, tree) or (line.by if line else ""),
+        published=days.published(objects, metas, tree, line.day if line else ""),
     )
 
 
