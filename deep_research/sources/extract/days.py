@@ -168,10 +168,15 @@ def _shown(tree: HtmlElement) -> Iterator[str]:
             said = element.text_content() if element.tag == "p" else element.text or ""
             text = " ".join(said[:1000].split())
             below = 0 if len(text) > _PROSE else below - 1
-            blocks += bool(text)
+            blocks += bool(text) and not _is_in_a_paragraph(element)
             is_near = blocks <= _BELOW and len(element) == 0 and len(text) < _LONGEST
             if is_near and _is_dateline(element, text) and (day := _day(text)) and day.year >= _WEB:
                 yield text
+
+
+def _is_in_a_paragraph(element: HtmlElement) -> bool:
+    parent = element.getparent()
+    return parent is not None and parent.tag == "p"
 
 
 def _is_dateline(element: HtmlElement, text: str) -> bool:

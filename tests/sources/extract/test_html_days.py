@@ -44,6 +44,7 @@ def test_the_day_is_that_of_the_place(head: str) -> None:
         f"<time datetime='2017-02-23T20:02:01+00:00'></time></p></section></header>{TEXT}</article>",
         f"{TITLE}<p><em>February 23, 2017</em></p>{TEXT}",
         f"{TITLE}<div>Published on 23 February 2017</div>{TEXT}",
+        f"{TITLE}<h6><em>By</em> <a href='/i'><span>Ines Okafor</span></a></h6><p><em>February 23, 2017</em></p>{TEXT}",
         f"{TITLE}<time class='date' datetime='2017-02-24T01:18:00Z'>February 23, 2017</time>{TEXT}",
         f"{TITLE}<abbr itemprop='datePublished' title='2017-02-23T00:55:00-07:00'>12:55 AM</abbr>{TEXT}",
         "<div itemscope itemtype='https://schema.org/VideoObject'><meta itemprop='datePublished' content='2017-02-25'>"
