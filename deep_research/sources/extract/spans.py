@@ -21,7 +21,7 @@ _MOST_CELLS = 20_000  # of a table, those that are put in included
 _REPEATED = 200  # characters of a cell that is said again in each of its rows
 _MOST_HEADS = 3  # rows of names above each other
 
-_LAYOUT_CELL = 300  # characters; without names of columns, a table with such a cell may lay out a page
+_LAYOUT_CELL = 200  # characters; without names of columns, a table with such a cell may lay out a page
 _APART = ("pre", "form", "h1", "h2", "h3", "h4", "h5", "h6")  # what stays in lines of its own
 
 _Row = list[HtmlElement | None]  # a cell for every column, None where one goes on that began further left
@@ -142,7 +142,8 @@ def _again(cell: HtmlElement | None) -> HtmlElement:
     """A cell that goes on from the left, which is empty, or one that goes on from above."""
     other = Element("td" if cell is None else cell.tag)
     words = "" if cell is None else said(cell)
-    other.text = words if len(words) <= _REPEATED else ""
+    is_said = len(words) <= _REPEATED and any(map(str.isalnum, words))
+    other.text = words if is_said else ""
     return other
 
 

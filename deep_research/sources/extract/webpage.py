@@ -27,6 +27,7 @@ _SHAPED = frozenset(("li", "dd", "tr", *_HEADINGS))
 _ROW_ENDS = frozenset(("tr", "table", "tbody", "thead", "tfoot", "caption", *_HEADINGS))
 _LAYOUT_CELL = 300  # characters; a row with more text than this is a piece of a page
 _MAIN_LENGTH = 200  # characters; a <main> with less does not stand for its page
+_BAR = re.compile(r" \|(?: |\Z)")
 _BREAK = "\x0b"  # a line break inside a paragraph
 _DATE_NAMES = (
     *("article:published_time", "datepublished", "date", "dc.date", "dcterms.date", "dc.date.issued"),
@@ -71,6 +72,7 @@ class _Extractor:
         self._last = ""  # the kind of the last block; items and rows follow their like without a blank line
         self._has_facts = False  # whether a cell of this row is no header
         self._has_cells = False  # whether one of this row has begun, maybe an empty one
+        self._is_named = False  # whether this table has had names of columns
         self._pre = 0
         self._title: list[str] = []
         self._first_heading: list[str] = []
@@ -185,8 +187,9 @@ class _Extractor:
             self._line.append(" ")  # a paragraph in a cell; in a table that lays out a page they are long
         else:
             self._flush(closing)
-            if name == "table" and self._last in ("row", "title"):
-                self._last = ""  # another table has headers of its own
+            if name == "table":
+                self._is_named = False
+                self._last = "" if self._last in ("row", "title") else self._last  # its headers are its own
 
     def _flush(self, closing: str = "") -> None:
         """Writes the text gathered since the last boundary, in the form of the innermost block."""
@@ -215,11 +218,13 @@ class _Extractor:
     def _write_row(self, row: str, has_facts: bool) -> None:
         """A row that holds nothing but headers opens a table; before one that has none stands an empty row, so that
         no reader takes facts for names of columns. An empty last cell keeps its bar: else the others would move."""
-        if " | " not in row and not row.endswith(" |"):
+        is_alone = " | " not in row.strip(" |")
+        if (is_alone and not self._is_named and row.startswith("| ")) or not _BAR.search(row):
             self._write("title", row.strip(" |"))  # it names no columns of the rows behind it
             return
         if not has_facts:
             self._last = ""
+            self._is_named = True
         elif self._last != "row":
             self._write("row", "| | |")
         self._write("row", row)
