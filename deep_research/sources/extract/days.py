@@ -44,15 +44,21 @@ _OTHER_THINGS = re.compile(
     r"Video|Image|Audio|Comment|Event|Product|Person|Profile|Organization", re.IGNORECASE
 )
 _MAY_BE_ALL = re.compile(r"Video|Image|Audio", re.IGNORECASE)  # that a page is for
+_ENTRY = frozenset(("hentry", "h-entry"))
+_PUBLISHED = frozenset(("published", "dt-published"))
 _SAME = timedelta(minutes=10)
 _EARLIEST, _LATEST = 12, 14  # hours by which places are behind Greenwich and before it
 
 
 def published(
-    objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: HtmlElement, line: str = ""
+    objects: list[dict[str, Any]],
+    metas: dict[str, list[str]],
+    tree: HtmlElement,
+    line: str = "",
+    entry: str = "",
 ) -> date | None:
     """``objects`` is what the page describes in JSON-LD, ``metas`` what stands in its head, by name in small letters,
-    ``line`` the day that its byline tells."""
+    ``line`` the day that its byline tells, ``entry`` that of its entry."""
     if _is_wiki(metas, tree):  # its text is that of its last change, and its first day misleads
         return _first(_told(objects, "dateModified"))
     main = [each for each in objects if not _OTHER_THINGS.search(_type(each))]
@@ -61,6 +67,7 @@ def published(
         *_told(main, "datePublished"),
         *chain.from_iterable(metas.get(name, ()) for name in _NAMES),
         *_marked(tree),
+        entry,
         *chain.from_iterable(metas.get(name, ()) for name in _SIMPLY_DATES),
     ]
     shown = [*_shown(tree), *filter(None, [line])]
@@ -140,6 +147,25 @@ def _marked(tree: HtmlElement) -> Iterator[str]:
             yield from _values(element)
 
 
+def of_entry(tree: HtmlElement) -> str:
+    """The day with which a page's only entry is marked as blogs mark theirs, mostly below its text: to be asked for
+    before that goes."""
+    entries = [each for each in tree.iter("article", "div", "main", "section") if _ENTRY & _kinds(each)]
+    if len(entries) != 1:
+        return ""
+    times = (time for time in entries[0].iter("time", "abbr") if _PUBLISHED & _kinds(time))
+    own = (time for time in times if not any(map(_is_comment, time.iterancestors())))
+    return next((value for time in own for value in _values(time) if _day(value)), "")
+
+
+def _kinds(element: HtmlElement) -> set[str]:
+    return set((element.get("class") or "")[:300].split())
+
+
+def _is_comment(element: HtmlElement) -> bool:
+    return "comment" in (element.get("class") or "")[:300] or (element.get("id") or "").startswith("comment")
+
+
 def _values(element: HtmlElement) -> Iterator[str]:
     """The day as it is shown goes first, as that of the place; unless it is quite another."""
     exact = element.get("content") or element.get("datetime") or element.get("title") or ""
@@ -182,8 +208,9 @@ def _is_in_a_paragraph(element: HtmlElement) -> bool:
 def _is_dateline(element: HtmlElement, text: str) -> bool:
     if not _DATELINE.fullmatch(text):
         return False
-    parent = element.getparent()
+    parent, kind = element.getparent(), (element.get("class") or "")[:300]
     alone = element.tag in ("p", "div") or (len(parent) == 1 and not (parent.text or "").strip())
+    alone = alone or (_SAYS_SO.search(kind) is not None and not _CHANGE.search(kind))
     return alone and next(element.iterancestors(*_OF_OTHERS), None) is None
 
 

@@ -15,7 +15,7 @@ from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring, tostring
 
 from deep_research.evidence.plain import clean
-from deep_research.sources.extract import metadata, spans, titles, walls, webpage
+from deep_research.sources.extract import days, metadata, spans, titles, walls, webpage
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
@@ -90,8 +90,9 @@ def _tree(page: str) -> HtmlElement | None:
 def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
     tell_formulas(tree)
     tell_ticks(tree)
+    entry = days.of_entry(tree)
     telling = prune(tree)
-    about = metadata.about(tree)
+    about = metadata.about(tree, entry)
     head = titles.title_of_head(tree)
     element, is_title = titles.heading(tree, [about.title, head])
     heading = titles.text_of(element)
