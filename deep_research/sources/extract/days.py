@@ -77,6 +77,7 @@ def published(
         *_told(others, "datePublished", "uploadDate"),
         *_told([*main, *others], "dateCreated"),
         *chain.from_iterable(metas.get(n, ()) for n in _CREATED),
+        *_asked(tree),
     ]
     return _first(shown) or _first(created)
 
@@ -144,6 +145,14 @@ def _marked(tree: HtmlElement) -> Iterator[str]:
     for element in tree.xpath("//*[@itemprop='datePublished' or @pubdate]")[:_MOST]:
         scope = next((each for each in element.iterancestors() if each.get("itemscope") is not None), None)
         if scope is None or not _OTHER_THINGS.search(scope.get("itemtype") or ""):
+            yield from _values(element)
+
+
+def _asked(tree: HtmlElement) -> Iterator[str]:
+    """When the question was asked that a page is about."""
+    for element in tree.xpath("//*[@itemprop='dateCreated']")[:_MOST]:
+        scope = next((each for each in element.iterancestors() if each.get("itemscope") is not None), None)
+        if scope is not None and (scope.get("itemtype") or "").endswith("/Question"):
             yield from _values(element)
 
 

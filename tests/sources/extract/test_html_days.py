@@ -170,3 +170,11 @@ def test_a_sign_that_tells_the_day_is_read_before_it_goes() -> None:
 def test_a_link_to_all_that_somebody_wrote_names_the_author() -> None:
     link = "<a rel='author' href='/i'>View all posts by Ines Okafor</a>"
     assert page(f"<article>{TITLE}{TEXT}{link}</article>").author == "Ines Okafor"
+
+
+def test_a_question_is_as_old_as_it_was_asked_and_not_as_its_answers() -> None:
+    scope = "<div itemscope itemtype='https://schema.org/{}'>{}<time itemprop='dateCreated' datetime='{}'></time></div>"
+    answer = scope.format("Answer", "Nine.", "2019-01-02")
+    question = scope.format("Question", f"{TITLE}{TEXT}", "2017-02-23T20:37:20")
+    assert page(question + answer).published == date(2017, 2, 23)
+    assert page(f"{TITLE}{TEXT}{answer}").published is None
