@@ -20,6 +20,7 @@ from deep_research.sources.extract.webpage import without_site
 _BELOW = 4  # lines below the title, in which it may stand
 _LONGEST = 160  # characters of such a line; what is longer is text
 _TITLES = ("h1", "h2", "h3")
+_TITLE = 500  # characters of a title that are looked at
 _SHORT_TITLE = 8  # characters; a lower heading with fewer is no title by being in that of the page
 _BLOCKS = (
     "p",
@@ -97,7 +98,7 @@ def _is_of_the_web(day: str) -> bool:
 
 def _below_title(tree: HtmlElement) -> Iterator[str]:
     """The lines that stand right below a title of the page, up to its text."""
-    head = title_of_head(tree)
+    head = title_of_head(tree)[:_TITLE]
     left = 0
     walk: Any = etree.iterwalk(tree, events=("start",), tag=(*_TITLES, *_LINES))
     for _, element in walk:

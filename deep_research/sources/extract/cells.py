@@ -22,7 +22,14 @@ _BREAK = "\n"
 
 
 def said(cell: HtmlElement) -> str:
-    return in_one(_joined(cell).split(_BREAK))
+    """Its words. What opens with a bracket goes on with what is before."""
+    lines: list[str] = []
+    for line in filter(None, map(str.strip, "".join(_pieces(cell)).split(_BREAK))):
+        if lines and line.startswith("("):
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+    return in_one(lines)
 
 
 def has_blocks(cell: HtmlElement) -> bool:
@@ -34,12 +41,8 @@ def is_shown(element: HtmlElement) -> bool:
     return not hidden and not hides(element.get("style") or "")
 
 
-def _joined(cell: HtmlElement) -> str:
-    """Its words, with a break before and behind each block. What opens with a bracket goes on with what is before."""
-    return re.sub(rf"\s*{_BREAK}\s*\(", " (", "".join(_pieces(cell)))
-
-
 def _pieces(cell: HtmlElement) -> Iterator[str]:
+    """Its texts, with a break before and behind each block."""
     walk: Any = etree.iterwalk(cell, events=("start", "end"))
     for event, element in walk:
         is_within = element is not cell

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from lxml.html import HtmlElement
@@ -162,7 +162,7 @@ def of_entry(tree: HtmlElement) -> str:
     entries = [each for each in tree.iter("article", "div", "main", "section") if _ENTRY & _kinds(each)]
     if len(entries) != 1:
         return ""
-    times = (time for time in entries[0].iter("time", "abbr") if _PUBLISHED & _kinds(time))
+    times = islice((time for time in entries[0].iter("time", "abbr") if _PUBLISHED & _kinds(time)), _MOST)
     own = (time for time in times if not any(map(_is_comment, time.iterancestors())))
     return next((value for time in own for value in _values(time) if _day(value)), "")
 

@@ -84,8 +84,9 @@ def _drop_steps(body: HtmlElement) -> None:
         if not _leads_to_another(link) or line is None or line.tag == "body" or line.getparent() is None:
             continue
         links = list(islice(line.iter("a"), _MOST_STEPS + 1))
-        is_short = len(line.text_content()) <= _BYLINE and len(links) <= _MOST_STEPS
-        if is_short and 2 * sum(map(_leads_to_another, links)) > len(links) and _is_of_links(line, links):
+        if len(links) > _MOST_STEPS or 2 * sum(map(_leads_to_another, links)) <= len(links):
+            continue
+        if len(line.text_content()) <= _BYLINE and _is_of_links(line, links):
             _drop(line)
 
 

@@ -17,6 +17,7 @@ from deep_research.sources.extract.grouped import joined_names
 _CELLS = ("td", "th")
 _PARTS = ("thead", "tbody", "tfoot")
 _MOST_COLUMNS = 100
+_MOST_SPAN = 1_000
 _MOST_CELLS = 20_000  # of a table, those that are put in included
 _REPEATED = 200  # characters of a cell that is said again in each of its rows
 _MOST_HEADS = 3  # rows of names above each other
@@ -40,6 +41,9 @@ def _level(table: HtmlElement) -> None:
     _put_in_lines(rows, has_names=any(len(row) > 1 for row in heads))
     has_spans = any(_span(cell, name) > 1 for row in rows for cell in row for name in ("colspan", "rowspan"))
     grid = _grid(rows) if has_spans or len(heads) > 1 else []
+    for cell in table.iter(*_CELLS):  # else the other reader would fill the rows once more
+        cell.attrib.pop("colspan", None)
+        cell.attrib.pop("rowspan", None)
     if not grid:
         return
     width = max(map(len, grid))
@@ -105,6 +109,8 @@ def _grid(rows: Sequence[HtmlElement]) -> list[_Row]:
                 if down > 1:
                     going_on[column] = (each, down - 1)
             found += [cell, *[None] * (right - 1)]
+            if len(found) > _MOST_COLUMNS:
+                return []
         _take_down(found, going_on)
         grid.append(found)
         count += len(found)
@@ -124,7 +130,7 @@ def _take_down(found: _Row, going_on: dict[int, tuple[HtmlElement | None, int]])
 
 def _span(cell: HtmlElement, name: str) -> int:
     told = (cell.get(name) or "1").strip()
-    return min(max(int(told), 1), 1_000) if told.isdecimal() and len(told) < 5 else 1
+    return min(max(int(told), 1), _MOST_SPAN) if told.isdecimal() and len(told) < 5 else 1
 
 
 def _write(row: HtmlElement, cells: _Row, *, tag: str = "") -> None:

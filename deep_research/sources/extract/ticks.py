@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from lxml.html import HtmlElement
 
@@ -15,6 +16,7 @@ from deep_research.sources.extract.hiding import hides
 from deep_research.sources.extract.signs import as_name
 
 _MOST_SIGNS = 3  # of a cell
+_MOST_ELEMENTS = 40  # of which they consist
 _GLYPH = 3  # characters of a sign that is hidden from those to whom its name is read
 _FOR_READERS = re.compile(
     r"(?:^|[\s_-])(?:sr-only|visually-hidden|visuallyhidden|screen-reader-text)(?=$|[\s_-])", re.IGNORECASE
@@ -73,7 +75,8 @@ def _is_hidden(element: HtmlElement) -> bool:
 def _told(cell: HtmlElement) -> str:
     if next(cell.iterdescendants(*_PRESSED), None) is not None:
         return ""
-    shown = [each for each in cell.iterdescendants() if not _is_out_of_sight(each, cell)]
+    within = list(islice(cell.iterdescendants(), _MOST_ELEMENTS + 1))
+    shown = [each for each in within[:_MOST_ELEMENTS] if not _is_out_of_sight(each, cell)]
     for names in (_names, _glyphs, _boxes, _drawn):
         told = list(dict.fromkeys(filter(None, map(_plain, names(shown)))))
         if told and len(told) <= _MOST_SIGNS:
