@@ -31,6 +31,20 @@ _TAG = re.compile(
 _NUMBER = re.compile(r"\d{4001,}")  # Python refuses to read longer ones
 
 
+class _Figure(float):
+    """A number with a fraction that is told as it is written: 0.100 is no 0.1, nor 0.00005 a 5e-05."""
+
+    _written: str
+
+    def __new__(cls, written: str) -> _Figure:
+        figure = super().__new__(cls, written)
+        figure._written = written
+        return figure
+
+    def __str__(self) -> str:
+        return self._written
+
+
 def read(raw: bytes, asked: Asked) -> Document:
     """Raises `UnreadableError`."""
     if len(raw) > _MAX_RAW:
@@ -121,7 +135,7 @@ def _without_tags(value: str) -> str:
 
 def _one(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=_Figure)
     except RecursionError:
         raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size") from None
     except ValueError as error:
@@ -138,7 +152,7 @@ def _lines(text: str) -> list[Any]:
     for part in text.split("\n"):
         if part.strip():
             try:
-                found.append(json.loads(part))
+                found.append(json.loads(part, parse_float=_Figure))
             except RecursionError:
                 raise UnreadableError(f"JSON nested more than {MAX_DEPTH} deep", limit="size") from None
             except ValueError:

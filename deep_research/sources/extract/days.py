@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, timedelta
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from lxml.html import HtmlElement
@@ -44,12 +44,21 @@ _OTHER_THINGS = re.compile(
     r"Video|Image|Audio|Comment|Event|Product|Person|Profile|Organization", re.IGNORECASE
 )
 _MAY_BE_ALL = re.compile(r"Video|Image|Audio", re.IGNORECASE)  # that a page is for
+_ENTRY = frozenset(("hentry", "h-entry"))
+_PUBLISHED = frozenset(("published", "dt-published"))
 _SAME = timedelta(minutes=10)
 _EARLIEST, _LATEST = 12, 14  # hours by which places are behind Greenwich and before it
 
 
-def published(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: HtmlElement) -> date | None:
-    """``objects`` is what the page describes in JSON-LD, ``metas`` what stands in its head, by name in small letters."""
+def published(
+    objects: list[dict[str, Any]],
+    metas: dict[str, list[str]],
+    tree: HtmlElement,
+    line: str = "",
+    entry: str = "",
+) -> date | None:
+    """``objects`` is what the page describes in JSON-LD, ``metas`` what stands in its head, by name in small letters,
+    ``line`` the day that its byline tells, ``entry`` that of its entry."""
     if _is_wiki(metas, tree):  # its text is that of its last change, and its first day misleads
         return _first(_told(objects, "dateModified"))
     main = [each for each in objects if not _OTHER_THINGS.search(_type(each))]
@@ -58,15 +67,17 @@ def published(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: 
         *_told(main, "datePublished"),
         *chain.from_iterable(metas.get(name, ()) for name in _NAMES),
         *_marked(tree),
+        entry,
         *chain.from_iterable(metas.get(name, ()) for name in _SIMPLY_DATES),
     ]
-    shown = list(_shown(tree))
+    shown = [*_shown(tree), *filter(None, [line])]
     if (day := _first(said)) is not None:
         return _local(day, said, shown)
     created = [
         *_told(others, "datePublished", "uploadDate"),
         *_told([*main, *others], "dateCreated"),
         *chain.from_iterable(metas.get(n, ()) for n in _CREATED),
+        *_asked(tree),
     ]
     return _first(shown) or _first(created)
 
@@ -137,6 +148,33 @@ def _marked(tree: HtmlElement) -> Iterator[str]:
             yield from _values(element)
 
 
+def _asked(tree: HtmlElement) -> Iterator[str]:
+    """When the question was asked that a page is about."""
+    for element in tree.xpath("//*[@itemprop='dateCreated']")[:_MOST]:
+        scope = next((each for each in element.iterancestors() if each.get("itemscope") is not None), None)
+        if scope is not None and (scope.get("itemtype") or "").endswith("/Question"):
+            yield from _values(element)
+
+
+def of_entry(tree: HtmlElement) -> str:
+    """The day with which a page's only entry is marked as blogs mark theirs, mostly below its text: to be asked for
+    before that goes."""
+    entries = [each for each in tree.iter("article", "div", "main", "section") if _ENTRY & _kinds(each)]
+    if len(entries) != 1:
+        return ""
+    times = islice((time for time in entries[0].iter("time", "abbr") if _PUBLISHED & _kinds(time)), _MOST)
+    own = (time for time in times if not any(map(_is_comment, time.iterancestors())))
+    return next((value for time in own for value in _values(time) if _day(value)), "")
+
+
+def _kinds(element: HtmlElement) -> set[str]:
+    return set((element.get("class") or "")[:300].split())
+
+
+def _is_comment(element: HtmlElement) -> bool:
+    return "comment" in (element.get("class") or "")[:300] or (element.get("id") or "").startswith("comment")
+
+
 def _values(element: HtmlElement) -> Iterator[str]:
     """The day as it is shown goes first, as that of the place; unless it is quite another."""
     exact = element.get("content") or element.get("datetime") or element.get("title") or ""
@@ -165,17 +203,23 @@ def _shown(tree: HtmlElement) -> Iterator[str]:
             said = element.text_content() if element.tag == "p" else element.text or ""
             text = " ".join(said[:1000].split())
             below = 0 if len(text) > _PROSE else below - 1
-            blocks += bool(text)
+            blocks += bool(text) and not _is_in_a_paragraph(element)
             is_near = blocks <= _BELOW and len(element) == 0 and len(text) < _LONGEST
             if is_near and _is_dateline(element, text) and (day := _day(text)) and day.year >= _WEB:
                 yield text
 
 
+def _is_in_a_paragraph(element: HtmlElement) -> bool:
+    parent = element.getparent()
+    return parent is not None and parent.tag == "p"
+
+
 def _is_dateline(element: HtmlElement, text: str) -> bool:
     if not _DATELINE.fullmatch(text):
         return False
-    parent = element.getparent()
+    parent, kind = element.getparent(), (element.get("class") or "")[:300]
     alone = element.tag in ("p", "div") or (len(parent) == 1 and not (parent.text or "").strip())
+    alone = alone or (_SAYS_SO.search(kind) is not None and not _CHANGE.search(kind))
     return alone and next(element.iterancestors(*_OF_OTHERS), None) is None
 
 

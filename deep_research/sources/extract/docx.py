@@ -15,8 +15,9 @@ from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numbering
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
+from deep_research.sources.extract.grouped import names_above
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.tables import is_figure, written
+from deep_research.sources.extract.tables import in_one, is_figure, written
 from deep_research.sources.extract.texts import parse_date
 from deep_research.sources.extract.titling import sane_author, sane_title
 
@@ -25,8 +26,6 @@ _NUMBERED = re.compile(r"List Number(?: \d)?\Z")
 _LIST = re.compile(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.IGNORECASE)
 _CONTENTS = re.compile(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECASE)
 _PLAIN = re.compile(r"\(?(\d{1,3})[.)]?")  # a number that stands alone
-_EAST_ASIAN = "\u2e80"  # from which letters on a word may be broken anywhere
-_CLOSING = ")]%”’\"'"  # what a paragraph without a stop may end in
 _MOST_DEPTH = 5  # tables in tables
 _MOST_ABOVE = 3  # blocks above the heading that is the title
 _FIRST = 2_000  # characters, in which a text says of what day it is
@@ -147,12 +146,23 @@ class _Reader:
         told: dict[Any, list[str]] = {}
         for cell in (cell for row in rows for cell in row if cell is not None):
             if cell not in told:
-                told[cell] = list(docx_parts.words_of(cell, self._labelled))
-        texts = [
-            line for row in rows for line in _lines([told[cell] if cell is not None else [] for cell in row])
-        ]
+                said = list(docx_parts.words_of(cell, self._labelled))
+                told[cell] = said if any(said) else [docx_parts.called(cell)]
+        texts = _texts([[told[cell] if cell is not None else None for cell in row] for row in rows])
         yield "table", "\n".join(written([row for row in texts if any(row)]))
         yield from self._notes_of(table)
+
+
+def _texts(rows: list[list[list[str] | None]]) -> list[list[str]]:
+    """The rows of a table of cells of paragraphs, those that name groups of columns and columns as one."""
+    begin = next((at for at, row in enumerate(rows) if sum(cell is not None for cell in row) > 1), 0)
+    head = [[None if cell is None else in_one(cell) for cell in row] for row in rows[begin:]]
+    names = names_above(head)
+    above, below = (rows[:begin], rows[begin + 2 :]) if names else (rows, [])
+    lines = [
+        [line for row in part for line in _lines([cell or [] for cell in row])] for part in (above, below)
+    ]
+    return [*lines[0], names, *lines[1]]
 
 
 def _lines(row: list[list[str]]) -> list[list[str]]:
@@ -162,7 +172,7 @@ def _lines(row: list[list[str]]) -> list[list[str]]:
     long = [cell for cell in cells if len(cell) > 1]
     if len(long) > 1 and all(len(cell) == longest for cell in long) and any(map(_is_of_figures, long)):
         return [[cell[at] if at < len(cell) else "" for cell in cells] for at in range(longest)]
-    return [[_in_one(paragraphs) for paragraphs in row]]
+    return [[in_one(paragraphs) for paragraphs in row]]
 
 
 def _broken(paragraphs: list[str]) -> list[str]:
@@ -175,15 +185,6 @@ def _broken(paragraphs: list[str]) -> list[str]:
 
 def _is_of_figures(lines: list[str]) -> bool:
     return 2 * sum(map(is_figure, lines)) > len(lines)
-
-
-def _in_one(paragraphs: list[str]) -> str:
-    """The paragraphs of a cell in a line, told apart."""
-    text = ""
-    for paragraph in filter(None, (" ".join(paragraph.split()) for paragraph in paragraphs)):
-        is_open = text[-1:].isalnum() or text[-1:] in _CLOSING
-        text += ("; " if text and is_open and text[-1] < _EAST_ASIAN else " ") + paragraph
-    return text.strip()
 
 
 def _level(paragraph: Any, style: str, bullet: int | None) -> int | None:

@@ -9,10 +9,12 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from deep_research.sources.extract import docx_formulas
+from deep_research.sources.extract import docx_formulas, docx_signs
+from deep_research.sources.extract.signs import as_name
 
-W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+W = docx_signs.W
+_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
 _UNSAID = {f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "txbxContent", "instrText")} | {
     f"{_COMPATIBLE}Fallback"  # says again what stands beside it
 }
@@ -45,7 +47,11 @@ def _said(element: Any) -> Iterator[str]:
     for child in element:
         tag = child.tag
         if tag == f"{W}t":
-            yield child.text or ""
+            yield docx_signs.in_font(element, child.text or "")
+        elif tag == f"{W}sym":
+            yield docx_signs.sign(child)
+        elif tag == f"{W}checkBox":
+            yield docx_signs.ticked(child)
         elif tag in _SIGNS:
             yield _SIGNS[tag]
         elif tag in docx_formulas.FORMULAS:
@@ -102,6 +108,12 @@ def words_of(container: Any, said: Callable[[Any], str] = says) -> Iterator[str]
                 new = [cell for cell in row if cell is not None and cell not in seen]
                 seen.update(new)
                 yield " ".join(filter(None, (text for cell in new for text in words_of(cell, said))))
+
+
+def called(cell: Any) -> str:
+    """What the pictures of a cell are called that says nothing else."""
+    pictures = (each for each in cell.iter(f"{_DRAWING}docPr") if each.get("descr"))
+    return ", ".join(filter(None, (as_name(each.get("descr")) for each in pictures)))
 
 
 def notes_of(paragraph: Any) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring, tostring
 
 from deep_research.evidence.plain import clean
-from deep_research.sources.extract import metadata, titles, walls, webpage
+from deep_research.sources.extract import days, metadata, spans, titles, walls, webpage
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
@@ -23,6 +23,7 @@ from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.pruning import drop_told, prune, unfold_headers
 from deep_research.sources.extract.texts import decode_page, parse_date
+from deep_research.sources.extract.ticks import tell_ticks
 from deep_research.sources.extract.unpadding import unpadded
 from deep_research.sources.extract.votes import main_part, mark_links
 
@@ -88,13 +89,16 @@ def _tree(page: str) -> HtmlElement | None:
 
 def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
     tell_formulas(tree)
+    tell_ticks(tree)
+    entry = days.of_entry(tree)
     telling = prune(tree)
-    about = metadata.about(tree)
+    about = metadata.about(tree, entry)
     head = titles.title_of_head(tree)
     element, is_title = titles.heading(tree, [about.title, head])
     heading = titles.text_of(element)
     drop_told(tree, telling)
     unfold_headers(tree, element if is_title else None)
+    spans.level(tree)
     votes = _main_part(tree)
     mark_links(tree)
     text = main_part(webpage.extract(tostring(tree, encoding="unicode")).text, votes)

@@ -12,14 +12,16 @@ from typing import Any
 
 from lxml.html import HtmlElement
 
-from deep_research.sources.extract import days
+from deep_research.sources.extract import bylines, days
 
 _MOST_JSON = 200_000  # characters
 _MOST_OBJECTS = 500
 _AUTHORS = ("author", "article:author", "dc.creator", "dcterms.creator", "citation_author", "parsely-author")
 _ADDRESS = re.compile(r"https?://|www\.|@", re.IGNORECASE)
 _WRAPPED = re.compile(r"\A\s*(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?|(?://|/\*)?\s*\]\]>(?:\s*\*/)?\s*\Z")
-_BY = re.compile(r"^\s*(?:written |posted )?by:?\s+", re.IGNORECASE)
+_BY = re.compile(
+    r"^\s*(?:written |posted |(?:view |see )?(?:all |more )?(?:posts |articles )?)by:?\s+", re.IGNORECASE
+)
 _AFTER_NAME = re.compile(
     r"\s*(?:[,|•·]|\s[–—-]\s|\n|\s\d|updated\b|published\b).*", re.IGNORECASE | re.DOTALL
 )
@@ -33,8 +35,9 @@ class About:
     published: date | None = None
 
 
-def about(tree: HtmlElement) -> About:
-    """``tree`` is the page without what belongs to its site: a day or a name there is of something else."""
+def about(tree: HtmlElement, entry: str = "") -> About:
+    """``tree`` is the page without what belongs to its site: a day or a name there is of something else. ``entry`` is the
+    day of the page's entry, see `days.of_entry`."""
     metas: dict[str, list[str]] = {}
     for meta in tree.iter("meta"):
         said = (meta.get("content") or "")[:1000]
@@ -44,11 +47,12 @@ def about(tree: HtmlElement) -> About:
                 if (name, key) != ("itemprop", "datepublished"):  # that of whatever it stands in
                     metas.setdefault(key, []).append(said)
     objects = list(_objects(tree))
+    line = bylines.byline(tree)
     return About(
         title=_first(metas, ("og:title", "citation_title", "dc.title", "twitter:title")),
         site=_first(metas, ("og:site_name", "application-name")),
-        author=_author(objects, metas, tree),
-        published=days.published(objects, metas, tree),
+        author=_author(objects, metas, tree) or (line.by if line else ""),
+        published=days.published(objects, metas, tree, line.day if line else "", entry),
     )
 
 

@@ -65,11 +65,45 @@ _HEADING_MARKS = re.compile(
 _ELEMENTS = 40  # one that holds so many is no heading, and no frame around a day
 _NO_WORD = re.compile(r"[\W_]+")
 _BYLINE = 200  # characters
+_STEPS = frozenset(("next", "prev", "previous", "up", "contents", "index", "start", "first", "last"))
+_STEP_TO = re.compile(r"\b(?:next|prev(?:ious)?|up):\s*\Z", re.IGNORECASE)
+_DIRECTION = re.compile(r"\b(?:next|prev(?:ious)?|up|contents|index|home|top|back|forward)\b", re.IGNORECASE)
+_MOST_STEPS = 10
+_STRAY = 8  # letters beside the links of such a line
 _KEPT = frozenset(
     ("html", "body", "main", "article", "table", "tbody", "pre", "code", "h1", "h2", "h3", "title")
 )
 _MOST = 0.4  # of a page's text that something which is only named like debris may have
 _HOLDS_LINKS = frozenset(("header", "footer", "aside"))
+
+
+def _drop_steps(body: HtmlElement) -> None:
+    """Takes out the lines with links that say of themselves that they lead on to the next page of a manual, or up."""
+    for link in list(body.iter("a")):
+        line = next(link.iterancestors("p", "div", "td", "li", "body"), None)
+        if not _leads_to_another(link) or line is None or line.tag == "body" or line.getparent() is None:
+            continue
+        links = list(islice(line.iter("a"), _MOST_STEPS + 1))
+        if len(links) > _MOST_STEPS or 2 * sum(map(_leads_to_another, links)) <= len(links):
+            continue
+        if len(line.text_content()) <= _BYLINE and _is_of_links(line, links):
+            _drop(line)
+
+
+def _leads_to_another(link: HtmlElement) -> bool:
+    """By what it says of itself, or what is said right before it."""
+    before, above = link.getprevious(), link.getparent()
+    said = before.tail if before is not None else above.text if above is not None else ""
+    is_step = not _STEPS.isdisjoint((link.get("rel") or "").lower().split())
+    return is_step or _STEP_TO.search((said or "")[-20:]) is not None
+
+
+def _is_of_links(line: HtmlElement, links: list[HtmlElement]) -> bool:
+    """Whether there is little in it but links and the names of their directions."""
+    words = _DIRECTION.sub("", "".join(line.itertext()))
+    for link in links:
+        words = words.replace(link.text_content(), "", 1)
+    return len(_NO_WORD.sub("", words)) <= _STRAY
 
 
 def prune(tree: HtmlElement) -> list[HtmlElement]:
@@ -82,6 +116,7 @@ def prune(tree: HtmlElement) -> list[HtmlElement]:
     drop_sign_ups(body)
     drop_calls(body)
     drop_widgets(body)
+    _drop_steps(body)
     titled = {each for title in body.iter("h1") for each in title.iterancestors("article", "header", "main")}
     telling: list[HtmlElement] = []
     for element in list(body.iter("*")):

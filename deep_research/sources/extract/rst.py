@@ -43,6 +43,7 @@ _VERSIONS = {
     "versionremoved": "Removed in version",
 }
 _OBJECTS = words("class func meth mod attr exc data obj const any")  # roles that name what programs call
+_SERIES = words("rfc pep cve cwe")  # roles that name a document by its number alone
 _TERMS = words("function method class data attribute exception option envvar describe")
 _TABLES = {"list-table": listed, "csv-table": separated}
 _CODE = words(
@@ -68,7 +69,7 @@ _INLINE = re.compile(
 )
 _ROLE_TARGET = re.compile(r"\A(?P<shown>[^<]{1,1000}?)[ \t\n]*<[^<>]{1,1000}>\Z")
 # What may be defined by the lines below it: no item, field, directive, comment, prompt, heading, row.
-_TERM = re.compile(r"[ \t]*(?![-*+•#>|:]|\.\. |\(?\w{1,3}[.)] )[^\n|]{1,120}\Z")
+_TERM = re.compile(r"[ \t]*+(?![-*+•#>|:]|\.\. |\(?\w{1,3}[.)] )[^\n|]{1,120}\Z")
 _DASH = re.compile(r"(?<=\d)--(?=\d)|(?<=\w )---?(?= \w)|(?<=\w)---(?=\w)")
 _MAX_DEPTH = 20  # directives within directives; what is deeper is taken as it is
 _FENCE = "\x01"  # stands for a fence until the rest is done; no clean text holds it
@@ -119,7 +120,13 @@ def _with_terms(lines: list[str]) -> Iterator[str]:
         line, end = lines[at], at + 1
         indent = _indent(line)
         begins = at == 0 or not lines[at - 1].strip() or _indent(lines[at - 1]) > indent
-        while begins and end < len(lines) and lines[end].strip() and _indent(lines[end]) > indent:
+        while (
+            line.strip()
+            and begins
+            and end < len(lines)
+            and lines[end].strip()
+            and _indent(lines[end]) > indent
+        ):
             end += 1
         is_whole = line.count("`") % 2 == 0  # what stays open goes on in the next line
         if end > at + 1 and is_whole and _TERM.match(line):
@@ -295,6 +302,9 @@ def _plain(meant: Mapping[str, str], match: re.Match[str]) -> str:
         words = shown["shown"] if shown else words.removeprefix("!")
         if words.startswith("~"):
             words = words.rsplit(".", 1)[-1].lstrip("~")
-        if match["of"].rpartition(":")[2] in _OBJECTS:
+        kind = match["of"].rpartition(":")[2]
+        if kind in _OBJECTS:
             words = words.removeprefix(".")  # where to look for the name
+        elif kind in _SERIES and words[:1].isdigit():
+            words = f"{kind.upper()} {words}"
     return words

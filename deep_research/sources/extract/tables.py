@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract.document import Document
@@ -19,6 +19,9 @@ _SPACES = " "
 _SAMPLE = 20_000  # characters
 _MOST_COLUMNS = 500
 _FIELD = 100_000  # characters
+_LONGEST_NAME = 80  # characters
+_EAST_ASIAN = "\u2e80"  # from which letters on a word may be broken anywhere
+_CLOSING = ")]%”’\"'"  # what a paragraph without a stop may end in
 NO_HEADER = "| | |"
 _NUMBER = re.compile(r"[-+]?[\d.,  %€$£]*\d[\d.,  %€$£]*\Z")
 
@@ -56,7 +59,7 @@ def is_header(rows: list[list[str]]) -> bool:
     """Whether the first row names the columns: all named, none with a number or a long text, and no name twice but over
     numbers, as "change" beside each sum is."""
     first = [cell.strip() for cell in rows[0]]
-    if sum(map(bool, first)) < len(first) - 1 or any(len(cell) > 80 for cell in first):
+    if sum(map(bool, first)) < len(first) - 1 or any(len(cell) > _LONGEST_NAME for cell in first):
         return False
     if any(_NUMBER.match(cell) and not _is_year(cell) for cell in first if cell):
         return False
@@ -77,6 +80,21 @@ def is_titled(rows: list[list[str]]) -> bool:
         and is_header(rows[1:])
         and not is_header(rows)
     )
+
+
+def in_one(paragraphs: Iterable[str]) -> str:
+    """The paragraphs of a cell in a line, told apart."""
+    text = ""
+    for paragraph in filter(None, (" ".join(paragraph.split()) for paragraph in paragraphs)):
+        is_open = text[-1:].isalnum() or text[-1:] in _CLOSING
+        text += ("; " if text and is_open and text[-1] < _EAST_ASIAN else " ") + paragraph
+    return text.strip()
+
+
+def may_name(cell: str) -> bool:
+    """Whether a cell may be the name of a column: a year may, another figure or a sentence may not."""
+    told = cell.strip()
+    return 0 < len(told) <= _LONGEST_NAME and (_is_year(told) or not _NUMBER.match(told))
 
 
 def is_figure(cell: str) -> bool:

@@ -96,7 +96,8 @@ def _read_rst(text: str) -> tuple[str, str, str, date | None]:
     head = rst.head(text)
     fields = head or rst.info_fields(text)
     author = _ADDRESS.sub("", fields.get("author", "")).strip(" ,")
-    return head.get("title") or _first_heading(readable), author, readable, _first_date(fields)
+    above = fields.get("title") if text.lstrip().startswith(":") else None  # every heading
+    return head.get("title") or above or _first_heading(readable), author, readable, _first_date(fields)
 
 
 def _read_html(raw: bytes, charset: str) -> tuple[str, str, date | None]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from itertools import islice
+from typing import Any
 
+from lxml import etree
 from lxml.html import HtmlElement
 
 from deep_research.sources.extract.plaintext import words
@@ -52,12 +54,32 @@ def mark_links(tree: HtmlElement) -> None:
     for block, size in linked.items():
         text = block.text_content()
         if size >= _MOSTLY * len(_key(text)) and not text.isspace():
-            block.text = f"{_LINK}{(block.text or '').lstrip()}"
+            _mark(block)
     linked_headings = [each for each in tree.iter("h2", "h3", "h4", "h5", "h6") if _is_linked(each)]
     own = _own_host(tree) if linked_headings else ""
     for heading in linked_headings:
         if _leads_on(heading, own):
             heading.text = f"{_HEADLINE}{(heading.text or '').lstrip()}"
+
+
+def _mark(block: HtmlElement) -> None:
+    """Puts the sign before its first words. Before those may stand a picture in a block of its own; then what leads to
+    another part of the page is rather a choice of it than a list of others."""
+    is_apart = False
+    walk: Any = etree.iterwalk(block, events=("start", "end"))
+    for event, element in walk:
+        is_apart = is_apart or (element is not block and element.tag in _BLOCKS)
+        text = element.text if event == "start" else element.tail
+        if text and text.strip():
+            link = element if element.tag == "a" else next(element.iterancestors("a"), None)
+            if is_apart and link is not None and (link.get("href") or "").startswith("#"):
+                return
+            marked = f"{_LINK}{text.lstrip()}"
+            if event == "start":
+                element.text = marked
+            else:
+                element.tail = marked
+            return
 
 
 def _is_linked(heading: HtmlElement) -> bool:

@@ -27,6 +27,7 @@ _SHAPED = frozenset(("li", "dd", "tr", *_HEADINGS))
 _ROW_ENDS = frozenset(("tr", "table", "tbody", "thead", "tfoot", "caption", *_HEADINGS))
 _LAYOUT_CELL = 300  # characters; a row with more text than this is a piece of a page
 _MAIN_LENGTH = 200  # characters; a <main> with less does not stand for its page
+_BAR = re.compile(r" \|(?: |\Z)")
 _BREAK = "\x0b"  # a line break inside a paragraph
 _DATE_NAMES = (
     *("article:published_time", "datepublished", "date", "dc.date", "dcterms.date", "dc.date.issued"),
@@ -70,6 +71,8 @@ class _Extractor:
         self._main: list[str] = []  # those inside <main>
         self._last = ""  # the kind of the last block; items and rows follow their like without a blank line
         self._has_facts = False  # whether a cell of this row is no header
+        self._has_cells = False  # whether one of this row has begun, maybe an empty one
+        self._is_named = False  # whether this table has had names of columns
         self._pre = 0
         self._title: list[str] = []
         self._first_heading: list[str] = []
@@ -175,28 +178,31 @@ class _Extractor:
     def _boundary(self, name: str, closing: str = "") -> None:
         """A block or cell begins or ends: what stood before it is a block of its own."""
         if name in _CELLS:
-            if any(map(str.strip, self._line)):
+            if self._has_cells or any(map(str.strip, self._line)):
                 self._line.append(" | ")
+            self._has_cells = True
         elif self._pre and name != "pre":
             self._line.append("\n")
         elif self._counts.get("tr") and name not in _ROW_ENDS and sum(map(len, self._line)) < _LAYOUT_CELL:
             self._line.append(" ")  # a paragraph in a cell; in a table that lays out a page they are long
         else:
             self._flush(closing)
-            if name == "table" and self._last == "row":
-                self._last = ""  # another table has headers of its own
+            if name == "table":
+                self._is_named = False
+                self._last = "" if self._last in ("row", "title") else self._last  # its headers are its own
 
     def _flush(self, closing: str = "") -> None:
         """Writes the text gathered since the last boundary, in the form of the innermost block."""
         raw = "".join(self._line)
         self._line.clear()
         has_facts, self._has_facts = self._has_facts, False
+        self._has_cells = False
         if closing == "pre":
             self._write_code(raw)
             return
         lines = [" ".join(line.split()) for line in raw.split(_BREAK)]
         text = "\n".join(line for line in lines if line)
-        if not text:
+        if not text.strip(" |\n"):
             return
         kind = next((name for name in (closing, *reversed(self._open[-4:])) if name in _SHAPED), "")
         if kind in _HEADINGS:
@@ -207,16 +213,18 @@ class _Extractor:
         elif kind == "tr" and (" | " in text or len(text) < _LAYOUT_CELL):
             self._write_row(text.replace("\n", " "), has_facts)
         else:
-            self._write("", text)
+            self._write("", text.lstrip(" |") if kind == "tr" else text)
 
     def _write_row(self, row: str, has_facts: bool) -> None:
         """A row that holds nothing but headers opens a table; before one that has none stands an empty row, so that
         no reader takes facts for names of columns. An empty last cell keeps its bar: else the others would move."""
-        if " | " not in row and not row.endswith(" |"):
-            self._write("row", row.strip(" |"))
+        is_alone = " | " not in row.strip(" |")
+        if (is_alone and not self._is_named and row.startswith("| ")) or not _BAR.search(row):
+            self._write("title", row.strip(" |"))  # it names no columns of the rows behind it
             return
         if not has_facts:
             self._last = ""
+            self._is_named = True
         elif self._last != "row":
             self._write("row", "| | |")
         self._write("row", row)

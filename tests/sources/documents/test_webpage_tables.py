@@ -21,7 +21,7 @@ TOLD = "Part | Height\nTower | 55 m\nRock | 57 m"
         ("<table><tr><th>Built<td>1881<tr><th>Lit<td>1882</table>", "| | |\nBuilt | 1881\nLit | 1882"),
         (
             "<table><tr><td><th>Mole<th>Hare<tr><th>Height<td>35<td>28</table>",
-            "Mole | Hare\nHeight | 35 | 28",
+            "| Mole | Hare\nHeight | 35 | 28",
         ),
         (f"<table>{ROWS}</table><table>{HEADS}{ROWS}</table>", f"| | |\nTower | 55 m\nRock | 57 m\n\n{TOLD}"),
         (f"<table>{HEADS}{ROWS}{HEADS}{ROWS}</table>", f"{TOLD}\n\n{TOLD}"),

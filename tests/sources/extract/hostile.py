@@ -36,6 +36,19 @@ HTML_CASES: dict[str, Callable[[], bytes]] = {
     "NULs": lambda: _page(f"<p>{MAIN}</p>" + "\0" * 50),
     "nothing but scripts": lambda: _page("<div id=root></div><script>" + "var a=1;" * 300_000 + "</script>"),
     "a bomb of tables": lambda: _page("<table><tr><td>" * 20_000 + "x" + "<td colspan=1000>y" * 20_000),
+    "a table of wide cells": lambda: _page(
+        f"<p>{MAIN}</p><table><tr><th>a<th>b" + "<tr>" + "<td rowspan=9999 colspan=1000>x" * 1_500
+    ),
+    "a cell of empty paragraphs": lambda: _page(
+        f"<p>{MAIN}</p><table><tr><th>a<th>b<tr><td>c<td>" + "<p> </p>" * 35_000 + "x"
+    ),
+    "a cell of signs": lambda: _page(
+        f"<p>{MAIN}</p><table><tr><th>a<th>b<tr><td>c<td>" + "<i class=x>" * 150 + "<i class=y></i>" * 30_000
+    ),
+    "steps without end": lambda: _page(f"<p>{MAIN}</p><p>" + "Next: <a href=x rel=next>x</a>" * 30_000),
+    "a title above each line": lambda: _page(
+        f"<title>{'abcdefgh' * 50_000}</title>" + "<h2>abcdefgh</h2><p>Posted by x y z on" * 15_000
+    ),
     "deep lists": lambda: _page("<ul><li>item " * 30_000),
     "a picture within": lambda: _page(
         f"<p>{MAIN}</p><img src='data:image/png;base64,{'iVBORw0K' * 600_000}'>"

@@ -203,6 +203,14 @@ def test_lines_of_json_are_read_and_a_cut_one_is_left_out(extractor: Extractor) 
     assert text.endswith("n19 | 19")
 
 
+def test_figures_of_json_are_told_as_they_are_written(extractor: Extractor) -> None:
+    raw = b'[{"rate": 0.100, "scale": 0.00008444750807826456}, {"rate": 1.50e3, "scale": 12345678901234567890.5}]'
+    assert extractor.extract_now(raw, name="x.json").text == (
+        "rate | scale\n0.100 | 0.00008444750807826456\n1.50e3 | 12345678901234567890.5"
+    )
+    assert extractor.extract_now(b'{"rate": 2.0}\n{"rate": 3.10}', name="x.jsonl").text.endswith("3.10")
+
+
 def test_json_that_is_nested_too_deeply_is_refused(extractor: Extractor) -> None:
     for depth in (100, 100_000):
         with pytest.raises(ExtractionError, match="nested") as caught:

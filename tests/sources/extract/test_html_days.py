@@ -44,6 +44,10 @@ def test_the_day_is_that_of_the_place(head: str) -> None:
         f"<time datetime='2017-02-23T20:02:01+00:00'></time></p></section></header>{TEXT}</article>",
         f"{TITLE}<p><em>February 23, 2017</em></p>{TEXT}",
         f"{TITLE}<div>Published on 23 February 2017</div>{TEXT}",
+        f"<div>{TITLE}<span class='post-date'>23 Feb 2017</span><div class='share'></div>{TEXT}</div>",
+        f"<article class='post hentry'>{TITLE}{TEXT}<footer>Posted on <time class='entry-date published updated' "
+        "datetime='2017-02-23T11:47:20-04:00'>February 23, 2017</time></footer></article>",
+        f"{TITLE}<h6><em>By</em> <a href='/i'><span>Ines Okafor</span></a></h6><p><em>February 23, 2017</em></p>{TEXT}",
         f"{TITLE}<time class='date' datetime='2017-02-24T01:18:00Z'>February 23, 2017</time>{TEXT}",
         f"{TITLE}<abbr itemprop='datePublished' title='2017-02-23T00:55:00-07:00'>12:55 AM</abbr>{TEXT}",
         "<div itemscope itemtype='https://schema.org/VideoObject'><meta itemprop='datePublished' content='2017-02-25'>"
@@ -75,6 +79,24 @@ def test_an_author_in_a_line_that_is_not_text_is_read_and_that_of_a_teaser_is_no
             "",
         ),
         (f"{TITLE}{TEXT}<p>March 10, 2019</p>", ""),
+        (
+            f"<div>{TITLE}<span class='post-updated'>23 Feb 2017</span><div class='share'></div>{TEXT}</div>",
+            "",
+        ),
+        (
+            f"<article class='hentry'>{TITLE}{TEXT}<time class='updated' datetime='2017-02-23'></time></article>",
+            "",
+        ),
+        (
+            f"<article class='hentry'>{TITLE}{TEXT}<div class='comments'><time class='published' "
+            "datetime='2017-02-23'></time></div></article>",
+            "",
+        ),
+        (
+            f"{TITLE}{TEXT}<article class='hentry'><time class='published' datetime='2017-02-23'></time></article>"
+            * 2,
+            "",
+        ),
         (f"{TITLE}{TEXT}", '<script type="application/ld+json">{"dateModified": "2019-03-10"}</script>'),
         (f"{TITLE}{TEXT}", "<meta property='article:modified_time' content='2019-03-10'>"),
         (f"{TITLE}{TEXT}", "<meta name='publishdate' content='05/08/2014'>"),
@@ -143,3 +165,16 @@ def test_a_film_has_the_day_of_the_page_only_where_nothing_else_has_one() -> Non
 def test_a_sign_that_tells_the_day_is_read_before_it_goes() -> None:
     sign = "<div style='display: inline'><meta itemprop='datePublished' content='2020-02-03'></div>"
     assert page(f"{TITLE}{sign}{TEXT}").published == date(2020, 2, 3)
+
+
+def test_a_link_to_all_that_somebody_wrote_names_the_author() -> None:
+    link = "<a rel='author' href='/i'>View all posts by Ines Okafor</a>"
+    assert page(f"<article>{TITLE}{TEXT}{link}</article>").author == "Ines Okafor"
+
+
+def test_a_question_is_as_old_as_it_was_asked_and_not_as_its_answers() -> None:
+    scope = "<div itemscope itemtype='https://schema.org/{}'>{}<time itemprop='dateCreated' datetime='{}'></time></div>"
+    answer = scope.format("Answer", "Nine.", "2019-01-02")
+    question = scope.format("Question", f"{TITLE}{TEXT}", "2017-02-23T20:37:20")
+    assert page(question + answer).published == date(2017, 2, 23)
+    assert page(f"{TITLE}{TEXT}{answer}").published is None

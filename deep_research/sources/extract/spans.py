@@ -1,0 +1,169 @@
+"""Tables of web pages with a cell for every column in each row, one row of names above them, and each row in one line.
+
+What spans several columns stands in the first of them, what spans several rows in each, so that a row can be read by
+itself. Tables that hold others lay out a page and stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+
+from lxml.html import Element, HtmlElement
+
+from deep_research.sources.extract.cells import has_blocks, said
+from deep_research.sources.extract.grouped import joined_names
+
+_CELLS = ("td", "th")
+_PARTS = ("thead", "tbody", "tfoot")
+_MOST_COLUMNS = 100
+_MOST_SPAN = 1_000
+_MOST_CELLS = 20_000  # of a table, those that are put in included
+_REPEATED = 200  # characters of a cell that is said again in each of its rows
+_MOST_HEADS = 3  # rows of names above each other
+
+_LAYOUT_CELL = 200  # characters; without names of columns, a table with such a cell may lay out a page
+_APART = ("pre", "form", "h1", "h2", "h3", "h4", "h5", "h6")  # what stays in lines of its own
+
+_Row = list[HtmlElement | None]  # a cell for every column, None where one goes on that began further left
+
+
+def level(tree: HtmlElement) -> None:
+    """Gives each row of the tables a cell for every column, and makes one of the rows that name these."""
+    for table in list(tree.iter("table")):
+        if next(table.iterdescendants("table"), None) is None:
+            _level(table)
+
+
+def _level(table: HtmlElement) -> None:
+    rows = list(_rows(table))
+    heads = list(takewhile(_is_head, rows))
+    _put_in_lines(rows, has_names=any(len(row) > 1 for row in heads))
+    has_spans = any(_span(cell, name) > 1 for row in rows for cell in row for name in ("colspan", "rowspan"))
+    grid = _grid(rows) if has_spans or len(heads) > 1 else []
+    for cell in table.iter(*_CELLS):  # else the other reader would fill the rows once more
+        cell.attrib.pop("colspan", None)
+        cell.attrib.pop("rowspan", None)
+    if not grid:
+        return
+    width = max(map(len, grid))
+    begin = len(list(takewhile(lambda row: _is_across(row, width), grid[: len(heads)])))  # a title
+    end = begin + len(list(takewhile(lambda row: not _is_across(row, width), grid[begin : len(heads)])))
+    for number, (row, cells) in enumerate(zip(rows, grid, strict=True)):
+        if not _is_across(cells, width):
+            _write(row, cells)
+        elif begin < end <= number:
+            _write(row, cells, tag="td")  # the title of a part names no column
+    if end < len(rows) and 1 < end - begin <= _MOST_HEADS:
+        _join(rows[begin:end], grid[begin:end])
+
+
+def _put_in_lines(rows: Sequence[HtmlElement], *, has_names: bool) -> None:
+    """Makes a line of what a cell says in paragraphs or items, where its table is no layout of a page."""
+    cells = [list(row.iterchildren(*_CELLS)) for row in rows]
+    told = {cell: said(cell) for row in cells for cell in row if has_blocks(cell)}
+    is_table = len(rows) > 1 and all(len(row) > 1 or _span(row[0], "colspan") > 1 for row in cells if row)
+    if not has_names and (not is_table or any(len(text) > _LAYOUT_CELL for text in told.values())):
+        return
+    for cell, text in told.items():
+        if next(cell.iterdescendants(*_APART), None) is None:
+            for inner in list(cell):
+                cell.remove(inner)
+            cell.text = text
+
+
+def _rows(table: HtmlElement) -> Iterator[HtmlElement]:
+    for part in table:
+        if part.tag == "tr":
+            yield part
+        elif part.tag in _PARTS:
+            yield from part.iterchildren("tr")
+
+
+def _is_head(row: HtmlElement) -> bool:
+    """Whether it holds nothing but names of columns; a corner may be empty."""
+    part = row.getparent()
+    in_head = part is not None and part.tag == "thead"
+    cells = list(row.iterchildren(*_CELLS))
+    return any(map(said, cells)) and all(in_head or cell.tag == "th" or not said(cell) for cell in cells)
+
+
+def _is_across(row: _Row, width: int) -> bool:
+    """Whether a single cell spans all columns: the title of the table, or of a part of it."""
+    return len(row) == width > 1 and row[0] is not None and not any(cell is not None for cell in row[1:])
+
+
+def _grid(rows: Sequence[HtmlElement]) -> list[_Row]:
+    """The cells of each row by columns; nothing of a table that is too large."""
+    grid: list[_Row] = []
+    going_on: dict[
+        int, tuple[HtmlElement | None, int]
+    ] = {}  # by column: what spans the next rows, and how many
+    count = 0
+    for row in rows:
+        found: _Row = []
+        for cell in row.iterchildren(*_CELLS):
+            _take_down(found, going_on)
+            down, right = _span(cell, "rowspan"), _span(cell, "colspan")
+            for column, each in enumerate([cell, *[None] * (right - 1)], len(found)):
+                if down > 1:
+                    going_on[column] = (each, down - 1)
+            found += [cell, *[None] * (right - 1)]
+            if len(found) > _MOST_COLUMNS:
+                return []
+        _take_down(found, going_on)
+        grid.append(found)
+        count += len(found)
+        if len(found) > _MOST_COLUMNS or count > _MOST_CELLS:
+            return []
+    return grid
+
+
+def _take_down(found: _Row, going_on: dict[int, tuple[HtmlElement | None, int]]) -> None:
+    """What stands in the next columns because it began further up."""
+    while (column := len(found)) in going_on:
+        cell, left = going_on.pop(column)
+        found.append(cell)
+        if left > 1:
+            going_on[column] = (cell, left - 1)
+
+
+def _span(cell: HtmlElement, name: str) -> int:
+    told = (cell.get(name) or "1").strip()
+    return min(max(int(told), 1), _MOST_SPAN) if told.isdecimal() and len(told) < 5 else 1
+
+
+def _write(row: HtmlElement, cells: _Row, *, tag: str = "") -> None:
+    """Puts the cells into the row, as those of a ``tag`` if one is given."""
+    own = set(row.iterchildren(*_CELLS))
+    told = [_again(cell) if cell is None or cell not in own else cell for cell in cells]
+    for cell in own:
+        row.remove(cell)
+    for cell in told:
+        cell.tag = tag or cell.tag
+    row.extend(told)
+
+
+def _again(cell: HtmlElement | None) -> HtmlElement:
+    """A cell that goes on from the left, which is empty, or one that goes on from above."""
+    other = Element("td" if cell is None else cell.tag)
+    words = "" if cell is None else said(cell)
+    is_said = len(words) <= _REPEATED and any(map(str.isalnum, words))
+    other.text = words if is_said else ""
+    return other
+
+
+def _join(rows: Sequence[HtmlElement], names: Sequence[_Row]) -> None:
+    """Makes one row of those of the names. The last stays, as it stands next to what it names."""
+    told = joined_names([[None if cell is None else said(cell) for cell in row] for row in names])
+    if not told:
+        return
+    *above, last = rows
+    for row in above:
+        row.drop_tree()
+    for cell in list(last):
+        last.remove(cell)
+    for name in told:
+        cell = Element("th")
+        cell.text = name
+        last.append(cell)
