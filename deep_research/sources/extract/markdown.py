@@ -13,6 +13,7 @@ from deep_research.evidence.plain import chunks
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
 _FENCE_OR_COMMENT = re.compile(r"^[ \t]*+(?P<fence>`{3,}|~{3,})[^\n`]*$|<!--", re.MULTILINE)
+_FENCE = re.compile(r"`{3,}|~{3,}")
 
 _CODE_SPAN = r"(?P<ticks>`{1,2})(?P<code>(?:[^`\n]|\n(?!\s*\n)){1,1000})(?P=ticks)"
 _TARGET = r"\((?:[^()\n]|\([^()\n]{0,300}\)){0,2000}\)"
@@ -61,6 +62,15 @@ _TABLE_RULE = re.compile(
     r"^[ \t]*+\|?(?:[ \t]*+:?-++:?[ \t]*+\|)++[ \t]*+(?::?-++:?)?[ \t]*+$\n?", re.MULTILINE
 )
 _TABLE_ROW = re.compile(r"^[ \t]*\|([^\n]*)$", re.MULTILINE)
+_ALERT = re.compile(r"^\[!(?:note|tip|important|warning|caution)\][ \t]*$\n?", re.MULTILINE | re.IGNORECASE)
+# What opens a box around the indented lines below it (MkDocs), or one that a line of colons closes (Docusaurus).
+_BOX = re.compile(
+    r"(?P<indent> {0,12})(?:!!!|\?\?\?\+?)[ \t]+[\w -]{1,60}?(?:[ \t]+\"(?P<title>[^\"\n]{0,200})\")?[ \t]*"
+)
+_COLONS = re.compile(
+    r" {0,3}:{3,}[ \t]*(?:\{?[a-z-]{2,30}\}?[ \t]*(?:\[?(?P<title>[^\n\]]{1,200})\]?)?)?[ \t]*"
+)
+_IN_BOX = 4  # spaces
 _BLANK_LINES = re.compile(r"\n{3,}")
 
 
@@ -78,9 +88,33 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
 def readable(text: str) -> str:
     """Clean Markdown without front matter, as text: headings with ``# ``, items with ``- ``, rows with `` |
     ``."""
+    text = _unboxed(text)
     labels = {label.casefold() for label in _DEFINITION.findall(text)}
     pieces = [piece if is_code else _prose(piece, labels) for is_code, piece in _split_code(text)]
     return _BLANK_LINES.sub("\n\n", "".join(pieces)).strip()
+
+
+def _unboxed(text: str) -> str:
+    """Without the lines that draw a box around a note; its title stands by itself before what is in it."""
+    if "!!!" not in text and "???" not in text and ":::" not in text:
+        return text
+    told: list[str] = []
+    inside: list[int] = []  # how far in the lines of the open boxes stand
+    fence = ""
+    for line in text.split("\n"):
+        stripped = line.lstrip(" ")
+        depth = len(line) - len(stripped)
+        while inside and stripped and depth < inside[-1]:
+            inside.pop()
+        if not fence and (box := _BOX.fullmatch(line) or _COLONS.fullmatch(line)):
+            if "indent" in box.re.groupindex:
+                inside.append(depth + _IN_BOX)
+            told += ["", box["title"] or "", ""]
+            continue
+        if mark := _FENCE.match(stripped):
+            fence = mark.group() if not fence else "" if stripped.startswith(fence) else fence
+        told.append(line[min(depth, _IN_BOX * len(inside)) :])
+    return "\n".join(told)
 
 
 def _split_code(text: str) -> Iterator[tuple[bool, str]]:
@@ -119,7 +153,7 @@ def _paragraphs(text: str, labels: set[str]) -> str:
     text = _RULE.sub("", text)
     text = _TABLE_RULE.sub("", text)
     text = _BULLET.sub(r"\1-", text)
-    text = _QUOTE.sub("", text)
+    text = _ALERT.sub("", _QUOTE.sub("", text))
     text = _EMPHASIS.sub(_plain, text)
     text = _TABLE_ROW.sub(_row, text)
     return _ATX.sub(_heading, text)
