@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from deep_research.evidence.catalogue import term_above
 from deep_research.evidence.debris import is_debris, notes_version
+from deep_research.evidence.defining import term_of
 from deep_research.evidence.fragments import is_statement
 from deep_research.evidence.listing import ENTERED
 from deep_research.evidence.ranking import stems_of
@@ -20,6 +21,7 @@ RELEVANCE = 0.95
 LESS = 0.001  # from one finding to the next
 MOST = 32
 MAX_CHARS = 480
+LEAST_NOTE = 4
 LEAST_WORDS = 2  # "Deprecations." heads what follows
 _ANNOUNCES = re.compile(
     r"the following\b[^.]{0,60}\b(?:included|made|removed|deprecated)\W*\Z", re.IGNORECASE
@@ -56,7 +58,11 @@ def _told(
         text = source.content
         for change in said_of(text, asked):
             span = Span(start=change.start, end=change.end)
-            if is_statement(text, span) and _reads(text[change.start : change.end]):
+            if (
+                is_statement(text, span)
+                and _reads(text[change.start : change.end])
+                and _is_of_something(change, source)
+            ):
                 yield (change.version, False, rank), change, source
         if asked.name <= stems_of(source.title) or asked.name <= stems_of(text):
             for change in changes_in(text, asked):
@@ -75,9 +81,14 @@ def _reads(said: str) -> bool:
     return len(said) <= MAX_CHARS and not is_debris(said)
 
 
+def _is_of_something(change: Change, source: SourceText) -> bool:
+    """Whether it says of what it is: "New in version 2.0." does not."""
+    return len(_content(change, source).split()) > LEAST_NOTE
+
+
 def _content(change: Change, source: SourceText) -> str:
     said = readable(source.content, change.start, change.end)
     of = change.heading
     if not of and notes_version(said):
-        of = term_above(source.content, change.start)  # "Changed in version 2.0: Not set by default."
+        of = term_of(source.content, change.start, change.end) or term_above(source.content, change.start)
     return f"{of}: {said}" if of else said

@@ -3,6 +3,7 @@ does. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from deep_research.evidence.contrasting import outright, telling
@@ -17,6 +18,7 @@ from deep_research.state import Span
 RELEVANCE = 0.95
 LESS = 0.02  # from one sentence to the next
 MOST = 4
+_CALLED = re.compile(r"\w[_.]\w|\(")  # "open_lamp", "lamp.open"
 
 
 def contrasted(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
@@ -48,9 +50,9 @@ def _outright(handoff: AnalyzerInput, sides: Sequence[str], split: Split) -> lis
 
 
 def _one_by_one(handoff: AnalyzerInput, sides: Sequence[str], split: Split) -> list[AnalyzedFinding]:
-    """What each side does, from one source if that can be; none where not all are told of. Sides with names of their own
-    have sources of their own, and more is told of them than this."""
-    if any(side[:1].isupper() for side in sides):
+    """What each side does, from one source if that can be; none where not all are told of. It is for what programs call
+    something: of other things more is told than this."""
+    if not any(_CALLED.search(side) for side in sides):
         return []
     told = {source.id: _of_sides(source, sides, split) for source in handoff.sources}
     nearest = sorted(handoff.sources, key=lambda source: -len(told[source.id]))

@@ -320,7 +320,7 @@ def _sections(handoff: SynthesizerInput, rest: Sequence[Statement]) -> list[str]
     for theme in found:
         blocks += [f"## {escaped(theme.heading)}", *paragraphs(left[place] for place in theme.places)]
     for title, group in _by_title(handoff, [left[place] for place in others]):
-        name = heading(title) if title else MORE if blocks else "Findings"
+        name = title or (MORE if blocks else "Findings")
         blocks += [f"## {escaped(name)}", *paragraphs(group)]
     return blocks
 
