@@ -11,6 +11,8 @@ from deep_research.state import Span
 
 MAX_LIST_CHARS = 700  # of a sentence with the list that it announces
 MAX_SET_APART = 250  # of a paragraph that a sentence announces
+LOOK = MAX_LIST_CHARS + 300  # behind a passage, for what it announces
+MOST_SENTENCES = 200  # that are looked at for one list
 OPENING_WORDS = 8  # of an item, that name what it is about
 
 
@@ -19,23 +21,30 @@ def units(text: str, span: Span) -> Iterator[Span]:
     that announces a short piece of code is one with that, and the few words that open an item are one with what it
     says of them."""
     told = _sentences(text, span.start, span.end)
+    behind: list[Span] | None = None
     here = 0
     while here < len(told):
-        last, end = here, told[here].end
+        end, count = told[here].end, 1
         if text[end - 1] == ":" and text[told[here].start] != "#":
-            if code := SHORT_CODE.match(text, end, span.end):
-                end = code.end()
-            every = told
-            while steps := _next(text, every[last : last + 3]):
-                last += steps
-                if last + 2 >= len(told) and every is told:
-                    every = [*told, *_behind(text, told[-1].end)]  # a passage may end within a list
-            if every[last].end - told[here].start <= MAX_LIST_CHARS:
-                end = max(end, every[last].end)
-            else:
-                last = here
+            window = told[here : here + MOST_SENTENCES]
+            if here + len(window) == len(told):  # a passage may end within a list
+                behind = _sentences(text, told[-1].end, told[-1].end + LOOK) if behind is None else behind
+                window += behind
+            count = _in_list(text, window)
+            code = SHORT_CODE.match(text, end, end + LOOK)
+            end = max(window[count - 1].end, code.end() if code else end)
         yield Span(start=told[here].start, end=end)
-        here = last + 1
+        here += count
+
+
+def _in_list(text: str, told: Sequence[Span]) -> int:
+    """How many sentences the first is one with: that of itself alone where what it announces is too long."""
+    count = 1
+    while steps := _next(text, told[count - 1 : count + 2]):
+        count += steps
+        if told[count - 1].end - told[0].start > MAX_LIST_CHARS:
+            return 1
+    return count
 
 
 def _sentences(text: str, start: int, end: int) -> list[Span]:
@@ -45,12 +54,6 @@ def _sentences(text: str, start: int, end: int) -> list[Span]:
         if block.kind is not BlockKind.CODE
         for first, last in _with_opening_words(text, block)
     ]
-
-
-def _behind(text: str, end: int) -> list[Span]:
-    """What stands there as far as a list may go, without the sentence that this cuts."""
-    bound = end + MAX_LIST_CHARS
-    return [span for span in _sentences(text, end, bound) if span.end < bound]
 
 
 def _with_opening_words(text: str, block: Block) -> Iterator[tuple[int, int]]:
@@ -71,6 +74,8 @@ def _next(text: str, told: Sequence[Span]) -> int:
 
 def _is_next_item(text: str, one: Span, other: Span) -> bool:
     """Whether a sentence opens the next item of a list, or goes on with one."""
+    if text[other.start] == "#":
+        return False
     return ITEM_MARK.fullmatch(text[one.end : other.start].lstrip(" ")) is not None or (
         text[one.end - 1] != ":" and flows(text, one, other)
     )
@@ -84,5 +89,5 @@ def _is_set_apart(text: str, one: Span, other: Span) -> bool:
         and text[other.start] != "#"
         and text[other.end - 1] in ".!"
         and other.end - other.start <= MAX_SET_APART
-        and text[other.end : other.end + 2] in ("\n\n", "")
+        and text[other.end : other.end + 2].strip(" ") in ("\n\n", "\n", "")
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
 
@@ -82,14 +83,17 @@ def entry_of(text: str, name: str) -> Entry | None:
     return Entry(name, match.start(), ends[-1], ends[-1]) if ends and text[ends[-1] - 1] in ".!:" else None
 
 
-def term_above(text: str, place: int) -> str:
-    """The term of a list to whose description a place belongs; empty where none does, and behind the last term of a list:
-    what stands there may be of the whole list."""
-    for each in catalogues(text):
-        for entry, following in pairwise(each.entries):
-            if entry.start < place < following.start:
-                return entry.term
-    return ""
+def terms_above(text: str) -> Callable[[int], str]:
+    """Tells the term of a list to whose description a place belongs; empty where none does, and behind the last term of a
+    list: what stands there may be of the whole list."""
+    told = [pair for each in catalogues(text) for pair in pairwise(each.entries)]
+    starts = [entry.start for entry, _ in told]
+
+    def above(place: int) -> str:
+        at = bisect_left(starts, place) - 1
+        return told[at][0].term if at >= 0 and place < told[at][1].start else ""
+
+    return above
 
 
 def _entry(text: str, block: Block) -> Entry | None:

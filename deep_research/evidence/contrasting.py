@@ -9,6 +9,10 @@ _APART = (
     r"\b(?:than|unlike|whereas|while|instead|both|differs?|differed|differences?|differently|different from|distinct"
     r"|similar|similarly|rather|same|but|contrast)\b"
 )
+_KIND = (
+    r"(?:function|method|hook|decorator|option|setting|command|parameter|argument|attribute|signal|callback|call|value"
+    r"|name|object|handler|key)"
+)
 # What says outright how one is to the other, and not only something else in which both occur.
 _OUTRIGHT = (
     r"\b(?:differs? from|differences? between|different from|unlike|whereas|in contrast|similar(?:ly)? to|the same as"
@@ -30,13 +34,14 @@ def outright(sides: Sequence[str]) -> re.Pattern[str]:
     )
 
 
-def telling(thing: str) -> re.Pattern[str]:
-    """A sentence that says what a thing does, or what it is used for: "To light the lamp, use the lighter"."""
-    name = re.escape(thing.removesuffix("s"))
+def says_what_it_does(thing: str) -> re.Pattern[str]:
+    """A sentence that says what something does that programs call so, or what it is used for: "To light the lamp, use
+    the lighter"."""
+    name = re.escape(thing.removesuffix("()"))
     return re.compile(
-        rf"(?i)\W{{0,3}}(?:(?:the |an? |any |all |each |every )?{name}s?(?:\(\))?(?: \w+){{0,2}}?"
-        rf" (?:is|are|can|may|will|must|does|do|\w+(?<!s)s)\b"
-        rf"|to [^.;:]{{3,100}}, (?:you (?:can |must )?)?(?:use|call) (?:the )?{name}s?\b)"
+        rf"(?i)\W{{0,3}}(?:(?:the |an? |any |all |each |every )?{name}(?:\(\))?"
+        rf"(?:(?: \w+){{0,2}}? (?:is|are|can|may|will|must|does|do)\b|(?: {_KIND})? (?!{_KIND}s\b)\w+(?<!s)s\b)"
+        rf"|to [^.;:]{{3,100}}, (?:you (?:can |must )?)?(?:use|call) (?:the )?{name}(?!\w))"
     )
 
 

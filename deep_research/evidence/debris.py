@@ -63,10 +63,11 @@ _ASKS_OF_VERSIONS = re.compile(
     r"\b(?:versions?|releases?|released|since|when|changed?|changes|added|new|deprecated|removed|\d+\.\d+)\b",
     re.IGNORECASE,
 )
-
-
+# How documents are called that list what each version changed.
 _LOG = re.compile(
-    r"(?:\w+ )?(?:change ?log|changes|release (?:notes|history)|releases|version history|news|what['’]s new\b.{0,40})\W*",
+    r"(?:[\w.]+ )?(?:change ?log|release (?:notes|history)|version history)\b.{0,40}"
+    r"|(?:changes|releases)(?: (?:in|of) .{0,40})?"
+    r"|what['’]s new\b.{0,40}|news",
     re.IGNORECASE,
 )
 
@@ -83,7 +84,7 @@ def is_beside(text: str, question: str) -> bool:
 
 def is_record_of_versions(title: str, question: str) -> bool:
     """Whether a document lists what each version changed, and the question is of no version and no change."""
-    return _LOG.fullmatch(title.strip()) is not None and _ASKS_OF_VERSIONS.search(question) is None
+    return _LOG.fullmatch(title.strip(" .:-#")) is not None and _ASKS_OF_VERSIONS.search(question) is None
 
 
 def is_debris(text: str) -> bool:

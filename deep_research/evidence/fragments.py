@@ -11,10 +11,10 @@ MIN_QUOTE_CHARS = 25
 _RULE = re.compile(r"([-=~^*_#])\1{3}")  # what underlines a heading or parts sections
 ITEM_MARK = re.compile(r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
 # A short line of code as it can stand within a sentence, or a few commands to type.
+_LINE = r"(?![^\n]{0,100}(?: \| |¶|  |(?i:://|www\.)))"  # of what would not be shown as it is
 SHORT_CODE = re.compile(
-    r"\s*\n(?P<fence>`{3}|~{3})[^\n`]*\n"
-    r"(?![^~`]{0,300}(?:://|www\.))"  # an address is not shown as it is
-    r"(?P<lines>[^\s`\[\]<][^\n`\[\]<]{0,99}\n|(?:[$>] ?[^\n`\[\]<]{1,99}\n){2,3})(?P=fence)(?!\S)"
+    r"(?<!\s)\s*\n(?P<fence>`{3}|~{3})[^\n`]*\n"
+    rf"(?P<lines>{_LINE}[^\s`\[\]<][^\n`\[\]<]{{0,99}}\n|(?:{_LINE}[$>] ?[^\n`\[\]<]{{1,99}}\n){{2,3}})(?P=fence)(?!\S)"
 )
 # What says nothing without the code behind it: "Here is an example:", "The folder then looks like this:".
 _ONLY_POINTS = re.compile(

@@ -19,7 +19,7 @@ def readable(text: str, start: int = 0, end: int | None = None) -> str:
     if told := clauses(text, start, end):
         return ". ".join((*(row.removesuffix(".") for row in told[:-1]), told[-1]))
     text = _TERM.sub(r"\g<term>: ", text[start:end])
-    text = ITEM_MARK.sub(_inline, SHORT_CODE.sub(_in_line, text))
+    text = ITEM_MARK.sub(_inline, SHORT_CODE.sub(_as_code, text))
     return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
 
 
@@ -37,6 +37,6 @@ def _inline(mark: re.Match[str]) -> str:
     return f"{between}({mark['number']}) " if mark["number"] else between
 
 
-def _in_line(code: re.Match[str]) -> str:
+def _as_code(code: re.Match[str]) -> str:
     """Lines of code within a sentence."""
     return "".join(f" `{line}`" for line in code["lines"].splitlines())

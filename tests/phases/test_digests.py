@@ -1,6 +1,7 @@
 """A subject that some document is about as a whole: that is told section by section."""
 
-from deep_research.phases.analysis.digested import digest, is_about, telling
+from deep_research.phases.analysis.digested import MOST_SECTIONS, digest, is_about, weighed
+from deep_research.phases.synthesis.extractive import _after
 
 HORNS = (
     "Mist horns: how to be heard",
@@ -24,6 +25,7 @@ def test_each_section_says_how_it_begins_and_tables_and_terms_come_whole(analyze
     assert "Kind: Bell; How it works: struck by hand" in found
     assert "Robert Orrel heard the low notes of a piano from afar. He built a horn." in found
     assert "The valve: A ring of brass that is turned by hand." in found
+    assert "The trumpet: A cone of tin as long as a man." in found
     assert any(content.startswith("Ghent has a mist horn") for content in found)
     assert not any("honey" in content for content in found)
 
@@ -43,23 +45,46 @@ def test_where_no_title_is_of_the_subject_the_nearest_document_is_told(analyzed)
 
 
 def test_a_word_that_most_texts_have_tells_hardly_anything():
-    told = telling({"lamp": 0.2, "horn": 0.8})
+    told = weighed({"lamp": 0.2, "horn": 0.8})
     assert told["lamp"] < told["horn"] / 5
-    assert telling({"mist": 0.45, "horn": 0.55})["mist"] > 0.6
-    assert telling({}) == {}
+    assert weighed({"mist": 0.45, "horn": 0.55})["mist"] > 0.6
+    assert weighed({}) == {}
 
 
 def test_a_document_is_about_a_subject_by_its_title_but_not_where_it_is_of_one_place():
-    subject = telling({"mist": 0.45, "horn": 0.55})
+    subject = weighed({"mist": 0.45, "horn": 0.55})
     assert is_about("Mist horns: how to be heard", subject)
     assert not is_about("The mist of the north", subject)
     assert not is_about("The mist horns of Orrel", subject)
-    assert is_about("The horns of Orrel", telling({"horn": 0.5, "orrel": 0.5}))
+    assert is_about("The horns of Orrel", weighed({"horn": 0.5, "orrel": 0.5}))
 
 
 def test_a_piece_of_code_that_was_taken_for_text_is_no_excerpt():
-    text = "# Horns\n\nHorns are loud, and heard from far away.\n\n## Blow\n\n'BLOW ?', (name,) ).fetch() and so on.\n"
-    assert [text[s.start : s.end] for s in digest(text)] == ["Horns are loud, and heard from far away."]
+    text = "# Horns\n\nHorns are loud, and heard from far away.\n\n## Blow\n\n{}\n"
+    code = "To blow at dusk (name is what the horn is called by all the keepers of the harbour."
+    assert [text[s.start : s.end] for s in digest(text.format(code))] == [
+        "Horns are loud, and heard from far away."
+    ]
+    assert len(digest(text.format(code.replace("(", "")))) == 2
+
+
+def test_of_a_long_document_the_first_sections_are_told():
+    text = "".join(f"## Part {n}\n\nPart {n} of the horn is made of the best brass.\n\n" for n in range(20))
+    assert len(digest(text)) == MOST_SECTIONS
+
+
+def test_what_stands_beside_a_named_subject_has_its_name(analyzed):
+    beside = ("Harbours", "Horns of the east are many, and their horn makers have been known for years.")
+    found = contents(
+        analyzed(
+            "Orrel horn",
+            ("The Orrel horn", "The Orrel horn hangs at the gate of the old harbour."),
+            beside,
+            BEES,
+        )
+    )
+    assert found
+    assert not any("makers" in content for content in found)
 
 
 def test_a_long_digest_is_parted_into_paragraphs_each_with_its_reference(draft_of):
@@ -73,10 +98,25 @@ def test_a_long_digest_is_parted_into_paragraphs_each_with_its_reference(draft_o
     assert all(len(p.split()) <= 100 and p.endswith("]") for p in paragraphs)
 
 
-def test_what_a_source_says_besides_its_table_stands_under_one_heading_with_it(draft_of):
+def test_what_a_source_says_besides_its_table_stands_right_under_it(draft_of):
     rows = [(f"Kind: {kind}; Works: by {kind} alone", 0, 0.8) for kind in ("bell", "steam")]
     said = [("Horns are heard from afar in mist.", 0, 0.9), *rows]
+    said += [("Elsewhere bees make honey for the keepers of the horns.", 1, 0.85)]
+    said += [("In the north bees sleep for half of the year in boxes of straw.", 1, 0.75)]
     said += [("The first of them was built by Robert Orrel in the year of the storm.", 0, 0.7)]
-    said += [("Elsewhere bees make honey for the keepers of the horns.", 1, 0.6)]
+    said += [("The last was sold when radio came to all the ships of the north.", 0, 0.6)]
     report = draft_of("mist horns", said, ("Horns", "Bees"), sub_query_id="")
     assert report.count("## Horns") == 1
+    assert report.index("Robert Orrel") > report.index("| bell |")
+    assert "## " not in report[report.index("| bell |") : report.index("Robert Orrel")]
+
+
+def test_sections_that_open_without_a_heading_stay_in_their_order():
+    assert _after(["## Horns", "|t|"], ["intro", "## Bees", "b", "## Horns", "h"]) == [
+        "intro",
+        "## Bees",
+        "b",
+        "## Horns",
+        "h",
+    ]
+    assert _after(["## Horns", "|t|"], ["## Bees", "b", "## Horns", "h"]) == ["h", "## Bees", "b"]

@@ -129,3 +129,13 @@ def test_a_family_is_known_by_its_name():
 def test_a_heading_keeps_a_name_that_opens_with_a_small_letter():
     assert heading("uLamp") == "uLamp"
     assert heading("lamps of Orrel") == "Lamps of Orrel"
+
+
+def test_a_stray_backtick_does_not_make_code_of_what_stands_behind_it(draft_of):
+    said = [
+        ("Nobody knows what ` is for in the harbour.", 0, 0.9),
+        ("Type this to light it: `lamp on`", 1, 0.8),
+    ]
+    report = draft_of("How do I light it?", said, ("A", "B"))
+    assert "what \\` is" in report
+    assert "`lamp on`." in report

@@ -79,7 +79,7 @@ def said_above(finding: AnalyzedFinding, batch: Batch) -> set[str]:
     return batch.titles[places[finding.source_ids[0]]] | under | decades(batch.question, finding.content)
 
 
-def telling(batch: Batch) -> dict[str, float]:
+def without_common_names(batch: Batch) -> dict[str, float]:
     """What is asked, where somebody wants to do something without names that most sources have: in all that is told of
     Flask, "Flask" tells nothing."""
     question = batch.handoff.original_query

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from deep_research.evidence.catalogue import term_above
+from deep_research.evidence.catalogue import terms_above
 from deep_research.evidence.debris import is_debris, notes_version
 from deep_research.evidence.defining import term_of
 from deep_research.evidence.fragments import is_statement
@@ -21,11 +22,18 @@ RELEVANCE = 0.95
 LESS = 0.001  # from one finding to the next
 MOST = 32
 MAX_CHARS = 480
-LEAST_NOTE = 4
+ONLY_A_NOTE = 4  # words: "New in version 2.0." does not say of what
 LEAST_WORDS = 2  # "Deprecations." heads what follows
 _ANNOUNCES = re.compile(
     r"the following\b[^.]{0,60}\b(?:included|made|removed|deprecated)\W*\Z", re.IGNORECASE
 )
+
+
+class _Told(NamedTuple):
+    order: tuple[Version, bool, int]
+    change: Change
+    source: SourceText
+    content: str
 
 
 def changed(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
@@ -33,41 +41,44 @@ def changed(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
     asked = changes(handoff.original_query)
     if asked is None:
         return []
-    told = sorted(_told(handoff, asked), key=lambda each: each[0])
-    if not any(asked.holds(change.version) for _, change, _ in told):
+    told = sorted(_told(handoff, asked), key=lambda each: each.order)
+    if not any(asked.holds(each.change.version) for each in told):
         return []
     return [
         finding_at(
             handoff,
-            source,
-            change.start,
-            change.end,
+            each.source,
+            each.change.start,
+            each.change.end,
             RELEVANCE - LESS * place,
-            content=_content(change, source),
+            content=each.content,
             category=ENTERED,
         )
-        for place, (_, change, source) in enumerate(told[:MOST])
+        for place, each in enumerate(told[:MOST])
     ]
 
 
-def _told(
-    handoff: AnalyzerInput, asked: Changes
-) -> Iterator[tuple[tuple[Version, bool, int], Change, SourceText]]:
-    """What the sources tell, with its place: of each version first what is said of it, then what is listed."""
+def _told(handoff: AnalyzerInput, asked: Changes) -> Iterator[_Told]:
+    """What the sources tell: of each version first what is said of it, then what is listed."""
     for rank, source in enumerate(handoff.sources):
         text = source.content
+        term_at = None
         for change in said_of(text, asked):
             span = Span(start=change.start, end=change.end)
-            if (
-                is_statement(text, span)
-                and _reads(text[change.start : change.end])
-                and _is_of_something(change, source)
-            ):
-                yield (change.version, False, rank), change, source
+            if not is_statement(text, span) or not _reads(text[change.start : change.end]):
+                continue
+            content = readable(text, change.start, change.end)
+            if notes_version(content):
+                term_at = term_at or terms_above(text)
+                term = term_of(text, change.start, change.end) or term_at(change.start)
+                content = f"{term}: {content}" if term else content
+            if len(content.split()) > ONLY_A_NOTE:
+                yield _Told((change.version, False, rank), change, source, content)
         if asked.name <= stems_of(source.title) or asked.name <= stems_of(text):
             for change in changes_in(text, asked):
                 if _says(text, change):
-                    yield (change.version, True, rank), change, source
+                    content = f"{change.heading}: {readable(text, change.start, change.end)}"
+                    yield _Told((change.version, True, rank), change, source, content)
 
 
 def _says(text: str, change: Change) -> bool:
@@ -79,16 +90,3 @@ def _says(text: str, change: Change) -> bool:
 
 def _reads(said: str) -> bool:
     return len(said) <= MAX_CHARS and not is_debris(said)
-
-
-def _is_of_something(change: Change, source: SourceText) -> bool:
-    """Whether it says of what it is: "New in version 2.0." does not."""
-    return len(_content(change, source).split()) > LEAST_NOTE
-
-
-def _content(change: Change, source: SourceText) -> str:
-    said = readable(source.content, change.start, change.end)
-    of = change.heading
-    if not of and notes_version(said):
-        of = term_of(source.content, change.start, change.end) or term_above(source.content, change.start)
-    return f"{of}: {said}" if of else said

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from deep_research.evidence.contrasting import outright, telling
+from deep_research.evidence.contrasting import outright, says_what_it_does
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.fragments import is_statement
 from deep_research.evidence.question import chooses, compared
@@ -72,12 +72,17 @@ def _of_sides(source: SourceText, sides: Sequence[str], split: Split) -> dict[st
     wanted = [side for side in sides if side.casefold() in text.casefold()]
     told = split(source) if wanted else []
     for side in wanted:
-        says, others = telling(side), [other for other in sides if other != side]
+        says = says_what_it_does(side)
+        others = [re.compile(rf"(?<![\w.]){re.escape(each)}(?![\w.]\w)") for each in sides if each != side]
         for place, span in enumerate(told):
             said = " ".join(text[span.start : span.end].split())
-            if not says.match(said) or any(other in said for other in others) or not is_statement(text, span):
+            if not says.match(said) or any(other.search(said) for other in others) or is_debris(said):
                 continue
-            if not is_debris(said) and (whole := whole_of(text, told, place)) is not None:
+            # What programs call something opens with a small letter.
+            reads = is_statement(text, span) or (
+                said[0].islower() and said.startswith(side) and said[-1] == "."
+            )
+            if reads and (whole := whole_of(text, told, place)) is not None:
                 found[side] = whole
                 break
     return found

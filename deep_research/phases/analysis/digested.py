@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from math import sqrt
 
 from deep_research.evidence.catalogue import catalogues
@@ -24,7 +25,7 @@ MOST_ENTRIES = 6
 _OF_A_PLACE = re.compile(r"(?P<thing>[a-z]\w*) (?:of|at|in|near) (?:the )?(?P<name>[A-Z]\w+)")
 
 
-def telling(shares: Mapping[str, float]) -> dict[str, float]:
+def weighed(shares: Mapping[str, float]) -> dict[str, float]:
     """What each word of a subject counts, from its share by rarity: the rarest is not all of a subject, but among texts
     about lighthouses "lighthouse" tells hardly anything."""
     least = FAINT * max(shares.values(), default=0.0)
@@ -46,11 +47,8 @@ def digest(text: str) -> list[Span]:
     """How a document begins and how each of its sections does; the rows of a section that is a table."""
     every = list(blocks(text))
     found: list[Span] = []
-    for number, section in enumerate(_sections(every, text)):
-        spans = list(_of_section(text, every, section, first=number == 0))
-        found += spans
-        if number == MOST_SECTIONS:
-            break
+    for number, section in enumerate(islice(_sections(every, text), MOST_SECTIONS)):
+        found += _of_section(text, every, section, first=number == 0)
     return found
 
 

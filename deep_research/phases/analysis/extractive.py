@@ -53,8 +53,8 @@ from deep_research.phases.analysis.aspects import (
     aspects_of,
     decades,
     said_above,
-    telling,
     times,
+    without_common_names,
 )
 from deep_research.phases.analysis.broad import broad_findings
 from deep_research.phases.analysis.columns import beside, columns
@@ -367,7 +367,7 @@ def _answered(findings: Iterable[AnalyzedFinding], batch: Batch) -> bool:
     for finding in findings:
         present |= stems_of(finding.content) | said_above(finding, batch)
     question = batch.handoff.original_query
-    wanted = telling(batch)
+    wanted = without_common_names(batch)
     names = {t: w for t, w in question_terms(question).items() if w >= NAME_WEIGHT and t in wanted}
     if names and coverage(names, present) < MIN_ASKED_NAMES:
         return False

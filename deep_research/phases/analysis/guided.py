@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from deep_research.evidence.announcing import units
 from deep_research.evidence.debris import is_debris, notes_version
 from deep_research.evidence.fragments import flows, is_statement
 from deep_research.evidence.leaning import leans_back
-from deep_research.evidence.passages import Block, BlockKind, blocks
+from deep_research.evidence.passages import BlockKind, blocks
 from deep_research.evidence.question import QuestionKind, action, kind_of
 from deep_research.evidence.text import NAME_WEIGHT, content_words, coverage, question_terms, stem
-from deep_research.phases.analysis.aspects import Batch, telling
+from deep_research.phases.analysis.aspects import Batch, without_common_names
 from deep_research.phases.analysis.handoff import AnalyzedFinding, SourceText
 from deep_research.phases.analysis.spans import finding_at
 from deep_research.state import Span
@@ -26,6 +27,7 @@ LEAST = 0.8  # relevance
 MOST = 2  # sections
 MOST_SENTENCES = 3
 MAX_CHARS = 480  # of them; a list that one announces comes on top
+LOOKED_AT = 4_000  # characters of a section
 TRIES = 6  # sentences of a section among which its first is looked for
 # Of what a heading is, and not what it is about.
 _OF_GUIDES = frozenset(
@@ -48,9 +50,10 @@ def guided(batch: Batch) -> list[AnalyzedFinding]:
         return []
     found: list[AnalyzedFinding] = []
     for section in sorted(_called(batch), key=lambda section: -section.near):
-        span = _beginning(section.source.content, section.body)
-        if span is not None and len(found) < MOST:
+        if (span := _beginning(section.source.content, section.body)) is not None:
             found.append(finding_at(batch.handoff, section.source, span.start, span.end, section.near))
+            if len(found) == MOST:
+                break
     return found
 
 
@@ -58,14 +61,12 @@ def _called(batch: Batch) -> Iterator[_Section]:
     """The sections whose heading says what is to be done, or of all that it is to be done to, and nothing else."""
     doing = action(batch.handoff.original_query)
     names = {t for t, w in question_terms(batch.handoff.original_query).items() if w >= NAME_WEIGHT}
-    wanted = telling(batch)
+    wanted = without_common_names(batch)
     thing = {term: weight for term, weight in wanted.items() if term != doing}
     for source in batch.handoff.sources:
         held: dict[int, set[str]] = {}
-        every = list(blocks(source.content))
-        for place, block in enumerate(every):
-            if block.kind is not BlockKind.HEADING:
-                continue
+        headings = [block for block in blocks(source.content) if block.kind is BlockKind.HEADING]
+        for block, following in zip_longest(headings, headings[1:]):
             own = _meant(source.content[block.start : block.end])
             held = {level: stems for level, stems in held.items() if level < block.level}
             said = own.union(*held.values()) & batch.question.keys()
@@ -79,7 +80,8 @@ def _called(batch: Batch) -> Iterator[_Section]:
             elif thing and thing.keys() <= said:
                 near = OF_THING if names.isdisjoint(own) or len(held) > 1 else NAMED
             if near >= LEAST:
-                yield _Section(source, _body(every, place, source.content), near)
+                end = following.start if following else len(source.content)
+                yield _Section(source, Span(start=block.end, end=min(end, block.end + LOOKED_AT)), near)
 
 
 def _meant(heading: str) -> set[str]:
@@ -88,12 +90,6 @@ def _meant(heading: str) -> set[str]:
     if number := _NUMBER.match(heading):
         heading = heading[number.end() :]
     return set() if _ASKS.match(heading) else {stem(word) for word in content_words(heading)} - _OF_GUIDES
-
-
-def _body(every: list[Block], place: int, text: str) -> Span:
-    """From behind a heading to the next one."""
-    end = next((b.start for b in every[place + 1 :] if b.kind is BlockKind.HEADING), len(text))
-    return Span(start=every[place].end, end=end)
 
 
 def _beginning(text: str, body: Span) -> Span | None:

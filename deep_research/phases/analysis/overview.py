@@ -26,7 +26,7 @@ from deep_research.evidence.quoting import best_quote, opening
 from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.reading import readable
 from deep_research.evidence.text import NAME_WEIGHT, coverage, question_terms
-from deep_research.phases.analysis.digested import digest, is_about, telling
+from deep_research.phases.analysis.digested import digest, is_about, weighed
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
 
@@ -62,7 +62,7 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
     held: dict[int, set[str]] = defaultdict(set)
     for passage in rank.passages:
         held[passage.source].update(passage.counts)
-    asked = telling(rank.asked)
+    asked = weighed(rank.asked)
     near = sorted(
         (
             p

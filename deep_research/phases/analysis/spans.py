@@ -59,10 +59,12 @@ def whole_of(text: str, told: Sequence[Span], place: int) -> Span | None:
 
 
 def with_its_list(text: str, span: Span) -> Span:
-    """With the short list right behind it that goes on about the same: each item opens with "It" or the like."""
+    """With what there is room for of the list right behind it that goes on about the same: each item opens with "It" or
+    the like."""
     end = span.end
-    for block in blocks(text, span.end, span.start + MAX_LIST_CHARS + 1):
-        if block.kind is not BlockKind.ITEM or not _GOES_ON.match(text, block.start):
+    most = span.start + MAX_LIST_CHARS
+    for block in blocks(text, span.end, most + MAX_CHARS):
+        if block.kind is not BlockKind.ITEM or not _GOES_ON.match(text, block.start) or block.end > most:
             break
         end = block.end
-    return Span(start=span.start, end=end) if end - span.start <= MAX_LIST_CHARS else span
+    return Span(start=span.start, end=end)

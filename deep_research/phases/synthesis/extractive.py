@@ -136,6 +136,8 @@ def _after(beside: Sequence[str], sections: Sequence[str]) -> list[str]:
     if same is None:
         return list(sections)
     end = next((place for place in heads if place > same), len(sections))
+    if heads[0] > 0:
+        return list(sections)  # what opens them goes on from what is above
     return [*sections[same + 1 : end], *sections[:same], *sections[end:]]
 
 

@@ -49,6 +49,8 @@ class Statement:
     def text(self) -> str:
         """One or more sentences in the source's words, safe inside Markdown."""
         text = escaped(standing_alone(without_marks(self.finding.content)))
+        if text.count("`") % 2:  # else it would make code of what stands between it and the next
+            text = text.replace("`", "\\`")
         return text if text[-1:] in ".!?…\"”'" else f"{text.rstrip(':')}."
 
     @property

@@ -13,7 +13,7 @@ from deep_research.evidence.plain import chunks
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
 _FENCE_OR_COMMENT = re.compile(r"^[ \t]*+(?P<fence>`{3,}|~{3,})[^\n`]*$|<!--", re.MULTILINE)
-_FENCE = re.compile(r"`{3,}|~{3,}")
+_FENCE = re.compile(r"(`{3,}|~{3,})[^\n`]*")
 
 _CODE_SPAN = r"(?P<ticks>`{1,2})(?P<code>(?:[^`\n]|\n(?!\s*\n)){1,1000})(?P=ticks)"
 _TARGET = r"\((?:[^()\n]|\([^()\n]{0,300}\)){0,2000}\)"
@@ -65,11 +65,14 @@ _TABLE_ROW = re.compile(r"^[ \t]*\|([^\n]*)$", re.MULTILINE)
 _ALERT = re.compile(r"^\[!(?:note|tip|important|warning|caution)\][ \t]*$\n?", re.MULTILINE | re.IGNORECASE)
 # What opens a box around the indented lines below it (MkDocs), or one that a line of colons closes (Docusaurus).
 _BOX = re.compile(
-    r"(?P<indent> {0,12})(?:!!!|\?\?\?\+?)[ \t]+[\w -]{1,60}?(?:[ \t]+\"(?P<title>[^\"\n]{0,200})\")?[ \t]*"
+    r"(?P<indent> {0,12})(?:!!!|\?\?\?\+?)[ \t]++[\w-]{1,60}(?:[ \t]++[\w-]{1,60}){0,3}+"
+    r"(?:[ \t]++\"(?P<title>[^\"\n]{0,200})\")?+[ \t]*+"
 )
 _COLONS = re.compile(
-    r" {0,3}:{3,}[ \t]*(?:\{?[a-z-]{2,30}\}?[ \t]*(?:\[?(?P<title>[^\n\]]{1,200})\]?)?)?[ \t]*"
+    r" {0,3}:{3,}+[ \t]*+(?:(?:[a-z-]{2,30}+(?=[ \t\[{]|\Z)|\{[^{}\n]{1,60}\})[ \t]*+"
+    r"(?:\[?(?P<title>[^\s\]][^\n\]]{0,199})\]?)?+)?+[ \t]*+"
 )
+_LONGEST_MARK = 300  # characters of a line that opens or closes a box
 _IN_BOX = 4  # spaces
 _BLANK_LINES = re.compile(r"\n{3,}")
 
@@ -101,20 +104,33 @@ def _unboxed(text: str) -> str:
     told: list[str] = []
     inside: list[int] = []  # how far in the lines of the open boxes stand
     fence = ""
-    for line in text.split("\n"):
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
         stripped = line.lstrip(" ")
         depth = len(line) - len(stripped)
         while inside and stripped and depth < inside[-1]:
             inside.pop()
-        if not fence and (box := _BOX.fullmatch(line) or _COLONS.fullmatch(line)):
+        box = None if fence or len(line) > _LONGEST_MARK else _opens_box(lines, number)
+        if box is not None:
             if "indent" in box.re.groupindex:
                 inside.append(depth + _IN_BOX)
-            told += ["", box["title"] or "", ""]
+            told += ["", (box["title"] or "").strip(), ""]
             continue
-        if mark := _FENCE.match(stripped):
-            fence = mark.group() if not fence else "" if stripped.startswith(fence) else fence
+        if fence:
+            fence = "" if stripped.startswith(fence) and not stripped.strip(fence[0] + " \t") else fence
+        elif opening := _FENCE.fullmatch(stripped):
+            fence = opening[1]
         told.append(line[min(depth, _IN_BOX * len(inside)) :])
     return "\n".join(told)
+
+
+def _opens_box(lines: list[str], number: int) -> re.Match[str] | None:
+    """The mark that a line is: one of exclamation marks only where the next line stands farther in."""
+    line = lines[number]
+    if (box := _BOX.fullmatch(line)) is not None:
+        following = next(filter(str.strip, lines[number + 1 : number + 4]), "")
+        return box if following.startswith(" " * (len(box["indent"]) + _IN_BOX)) else None
+    return _COLONS.fullmatch(line)
 
 
 def _split_code(text: str) -> Iterator[tuple[bool, str]]:

@@ -1,5 +1,7 @@
 """Boxes around notes in Markdown: their frames go, what they say stays."""
 
+import time
+
 import pytest
 
 from deep_research.sources.extract.markdown import readable
@@ -46,6 +48,29 @@ def test_what_only_looks_like_a_frame_stays(text):
     assert readable(text) == text
 
 
-def test_many_frames_take_linear_time():
-    text = "!!! note\n    a\n" * 20_000
-    assert readable(text).count("a") == 20_000
+def test_code_within_a_line_opens_no_block_of_code():
+    assert readable("```x``` is code.\n\n!!! note\n    Oil.\n").endswith("is code.\n\nOil.")
+
+
+def test_frames_of_quarto_go_too():
+    assert readable("::: {.callout-note}\nOil is dear.\n:::\n") == "Oil is dear."
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "!!! note\n    a\n",
+        "!!!{}!\n".format(" " * 280),
+        ":::note{}]]\n".format(" " * 280),
+        ":::note [" + "a " * 140 + "\n",
+    ],
+)
+def test_frames_take_linear_time(line):
+    def seconds(count):
+        started = time.perf_counter()
+        readable(line * count)
+        return time.perf_counter() - started
+
+    few = min(seconds(100) for _ in range(3))
+    assert min(seconds(800) for _ in range(3)) < 30 * max(few, 0.001)
+    assert few < 1
