@@ -65,12 +65,12 @@ _TABLE_ROW = re.compile(r"^[ \t]*\|([^\n]*)$", re.MULTILINE)
 _ALERT = re.compile(r"^\[!(?:note|tip|important|warning|caution)\][ \t]*$\n?", re.MULTILINE | re.IGNORECASE)
 # What opens a box around the indented lines below it (MkDocs), or one that a line of colons closes (Docusaurus).
 _BOX = re.compile(
-    r"(?P<indent> {0,12})(?:!!!|\?\?\?\+?)[ \t]++[\w-]{1,60}(?:[ \t]++[\w-]{1,60}){0,3}+"
-    r"(?:[ \t]++\"(?P<title>[^\"\n]{0,200})\")?+[ \t]*+"
+    r"(?P<indent> {0,12})(?:!!!|\?\?\?\+?)[ \t]+[\w-]{1,60}(?:[ \t]+[\w-]{1,60}){0,3}"
+    r"(?:[ \t]+\"(?P<title>[^\"\n]{0,200})\")?[ \t]*"
 )
 _COLONS = re.compile(
-    r" {0,3}:{3,}+[ \t]*+(?:(?:[a-z-]{2,30}+(?=[ \t\[{]|\Z)|\{[^{}\n]{1,60}\})[ \t]*+"
-    r"(?:\[?(?P<title>[^\s\]][^\n\]]{0,199})\]?)?+)?+[ \t]*+"
+    r" {0,3}:{3,}[ \t]*+(?:(?:[a-z-]{2,30}(?=[ \t\[{]|\Z)|\{[^{}\n]{1,60}\})[ \t]*+"
+    r"(?:\[?(?P<title>[^\s\]][^\n\]]{0,199})\]?)?)?[ \t]*"
 )
 _LONGEST_MARK = 300  # characters of a line that opens or closes a box
 _IN_BOX = 4  # spaces
