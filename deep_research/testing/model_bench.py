@@ -130,8 +130,8 @@ def form_of(provider: ModelProvider, answer: type[BaseModel], by: str, name: str
     )
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that the service does by itself."""
-    async with asyncio.timeout(PATIENCE):
+async def until(condition: Callable[[], bool], patience: float = PATIENCE) -> None:
+    """Wait for something that the service does by itself. Raises `TimeoutError`."""
+    async with asyncio.timeout(patience):
         while not condition():  # noqa: ASYNC110 - it is in another thread
             await asyncio.sleep(0.002)

@@ -1,5 +1,6 @@
 """A subject that some document is about as a whole: that is told section by section."""
 
+from deep_research.evidence.sectioning import in_section, section_of
 from deep_research.phases.analysis.digested import MOST_SECTIONS, digest, is_about, weighed
 from deep_research.phases.synthesis.extractive import _after
 
@@ -62,7 +63,7 @@ def test_a_document_is_about_a_subject_by_its_title_but_not_where_it_is_of_one_p
 def test_a_piece_of_code_that_was_taken_for_text_is_no_excerpt():
     text = "# Horns\n\nHorns are loud, and heard from far away.\n\n## Blow\n\n{}\n"
     code = "To blow at dusk (name is what the horn is called by all the keepers of the harbour."
-    assert [text[s.start : s.end] for s in digest(text.format(code))] == [
+    assert [text[s.start : s.end] for s, _ in digest(text.format(code))] == [
         "Horns are loud, and heard from far away."
     ]
     assert len(digest(text.format(code.replace("(", "")))) == 2
@@ -120,3 +121,53 @@ def test_sections_that_open_without_a_heading_stay_in_their_order():
         "h",
     ]
     assert _after(["## Horns", "|t|"], ["## Bees", "b", "## Horns", "h"]) == ["h", "## Bees", "b"]
+
+
+def test_the_sections_of_a_digest_keep_their_headings(analyzed, draft_of):
+    found = analyzed("mist horns", HORNS, GHENT, BEES)
+    under = {finding.content: section_of(finding.category) for finding in found}
+    assert under["In mist a lamp is of no use. Harbours therefore have horns."] == ""
+    assert under["Robert Orrel heard the low notes of a piano from afar. He built a horn."] == "The first one"
+    assert under["The valve: A ring of brass that is turned by hand."] == "Its parts"
+    said = [(f.content, 0, f.relevance, f.category) for f in found if "Ghent" not in f.content]
+    report = draft_of("mist horns", said, ("Mist horns",), sub_query_id="")
+    assert "### The first one\n\nRobert Orrel heard" in report
+    assert "### Its parts\n\nThe valve: A ring" in report
+    assert report.count("## Mist horns") == 1
+    assert report.index("## Mist horns") < report.index("### The first one")
+
+
+def test_a_single_section_and_single_sentences_have_no_headings_of_their_own(draft_of):
+    said = [
+        (
+            f"The {n} horn is heard from a place in the {n} part of the east.",
+            0,
+            0.9 - n / 100,
+            in_section("Ears"),
+        )
+        for n in range(4)
+    ]
+    assert "###" not in draft_of("mist horns", said, sub_query_id="")
+
+
+def test_a_heading_that_is_no_line_of_a_report_is_left_out():
+    assert in_section("") is None
+    assert in_section(" \n ") is None
+    assert in_section("of a horn " * 20) is None
+    assert section_of(in_section("The  first\none")) == "The first one"
+    assert section_of("one by one") == ""
+    assert section_of(None) == ""
+
+
+def test_markup_in_a_heading_is_shown_and_does_nothing(draft_of):
+    said = [
+        (
+            f"The {n} horn is heard from a place in the {n} part.",
+            0,
+            0.9 - n / 100,
+            in_section(f"<b>{n} [x](y)"),
+        )
+        for n in range(4)
+    ]
+    report = draft_of("mist horns", said, sub_query_id="")
+    assert "### \\<b>1 \\[x\\](y)" in report

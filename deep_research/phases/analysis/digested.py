@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from math import sqrt
+from typing import NamedTuple
 
 from deep_research.evidence.catalogue import catalogues
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.quoting import opening
 from deep_research.evidence.ranking import stems_of
+from deep_research.evidence.reading import readable
 from deep_research.evidence.rows import headers
 from deep_research.evidence.text import coverage, stem
 from deep_research.state import Span
@@ -23,6 +25,13 @@ MOST_ROWS = 12
 MOST_ENTRIES = 6
 # "The lamps of Orrel"
 _OF_A_PLACE = re.compile(r"(?P<thing>[a-z]\w*) (?:of|at|in|near) (?:the )?(?P<name>[A-Z]\w+)")
+
+
+class Taken(NamedTuple):
+    """An excerpt of a document, and the heading it stands under, none for what the document begins with."""
+
+    span: Span
+    heading: str = ""
 
 
 def weighed(shares: Mapping[str, float]) -> dict[str, float]:
@@ -43,25 +52,30 @@ def is_about(title: str, subject: Mapping[str, float]) -> bool:
     return any(subject[term] == most for term in subject.keys() & said) and coverage(subject, said) >= ABOUT
 
 
-def digest(text: str) -> list[Span]:
+def digest(text: str) -> list[Taken]:
     """How a document begins and how each of its sections does; the rows of a section that is a table."""
     every = list(blocks(text))
-    found: list[Span] = []
+    found: list[Taken] = []
     for number, section in enumerate(islice(_sections(every, text), MOST_SECTIONS)):
-        found += _of_section(text, every, section, first=number == 0)
+        spans = _of_section(text, every, section.span, first=number == 0)
+        found += [Taken(span, section.heading) for span in spans]
     return found
 
 
-def _sections(every: Sequence[Block], text: str) -> Iterator[Span]:
-    """What stands between one heading and the next."""
-    start = 0
+def _sections(every: Sequence[Block], text: str) -> Iterator[Taken]:
+    """What stands between one heading and the next. The first heading of all is the title."""
+    start, heading = 0, ""
+    titled = False
     for block in every:
         if block.kind is BlockKind.HEADING:
             if text[start : block.start].strip():
-                yield Span(start=start, end=block.start)
+                yield Taken(Span(start=start, end=block.start), heading)
             start = block.end
+            if titled or text[: block.start].strip():
+                heading = readable(text, block.start, block.end).strip("# ")
+            titled = True
     if text[start:].strip():
-        yield Span(start=start, end=len(text))
+        yield Taken(Span(start=start, end=len(text)), heading)
 
 
 def _of_section(text: str, every: Sequence[Block], section: Span, *, first: bool) -> Iterator[Span]:

@@ -25,6 +25,7 @@ from deep_research.evidence.question import subject, wants_order_of_time
 from deep_research.evidence.quoting import best_quote, opening
 from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.reading import readable
+from deep_research.evidence.sectioning import in_section
 from deep_research.evidence.text import NAME_WEIGHT, coverage, question_terms
 from deep_research.phases.analysis.digested import digest, is_about, weighed
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
@@ -49,6 +50,7 @@ class _Excerpt:
     source: int
     span: Span
     content: str
+    heading: str = ""
 
 
 def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[AnalyzedFinding]:
@@ -89,8 +91,8 @@ def _digests(about: Sequence[int], texts: Sequence[str]) -> list[_Excerpt]:
     """What the documents have that are about the subject: the beginnings of all, then what their sections say."""
     every = [
         [
-            _Excerpt(source, span, readable(texts[source], span.start, span.end))
-            for span in digest(texts[source])
+            _Excerpt(source, span, readable(texts[source], span.start, span.end), heading)
+            for span, heading in digest(texts[source])
         ]
         for source in about[:MOST_ABOUT]
     ]
@@ -243,4 +245,5 @@ def _finding(handoff: AnalyzerInput, excerpt: _Excerpt, relevance: float) -> Ana
         source_ids=(source.id,),
         quotes=(AnalyzedQuote(source_id=source.id, quote=text, start=excerpt.span.start),),
         relevance=round(relevance, 6),
+        category=in_section(excerpt.heading),
     )

@@ -32,6 +32,7 @@ from deep_research.phases.synthesis.comparing import (
     side_by_side,
 )
 from deep_research.phases.synthesis.conflicts import conflicts
+from deep_research.phases.synthesis.grouping import by_title, in_sections
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.listing import one_by_one
 from deep_research.phases.synthesis.notices import missing, no_total
@@ -55,12 +56,10 @@ MAX_GAP_WORDS = 36
 MORE = "Further findings"
 WITHDRAWN = "From works that were retracted"
 ALL_WITHDRAWN = "All that was found stands in works that were retracted. It should not be relied on."
-MAX_HEADING = 80
 SINGLE = "- Each statement rests on one source; no other was found to say the same."
 _OF_STEPS = ("gate:planning", "gate:analysis")  # what the supervisor is advised of, in terms of the engine
 FITTINGS = 3  # times that a report which came out too long is made shorter
 _MARKS = re.compile(r" \[[^\[\]\\]*\]")
-_NUMBER = re.compile(r"\A\d+(?:\.\d+)*\.?\s+(?=[^\W\d])")  # of a chapter, before its title
 _TABLES = {"": "Side by side", "Year": "Over the years", "Source": "Published figures"}
 
 
@@ -321,25 +320,10 @@ def _sections(handoff: SynthesizerInput, rest: Sequence[Statement]) -> list[str]
         found, others = themes([unlabelled(s.finding.content) for s in left], handoff.original_query)
     for theme in found:
         blocks += [f"## {escaped(theme.heading)}", *paragraphs(left[place] for place in theme.places)]
-    for title, group in _by_title(handoff, [left[place] for place in others]):
+    for title, group in by_title(handoff.sources, [left[place] for place in others]):
         name = title or (MORE if blocks else "Findings")
-        blocks += [f"## {escaped(name)}", *paragraphs(group)]
+        blocks += [f"## {escaped(name)}", *in_sections(group)]
     return blocks
-
-
-def _by_title(handoff: SynthesizerInput, group: Sequence[Statement]) -> list[tuple[str, list[Statement]]]:
-    """Statements without a theme under the titles of their sources; single ones together at the end, without."""
-    titles = {s.id: _NUMBER.sub("", " ".join(s.title.split())) for s in handoff.sources}
-    by_source: dict[str, list[Statement]] = {}
-    for statement in group:
-        by_source.setdefault(statement.source, []).append(statement)
-    named = {
-        source: own
-        for source, own in by_source.items()
-        if len(own) > 1 and len(by_source) > 1 and len(titles.get(source, " " * MAX_HEADING)) < MAX_HEADING
-    }
-    single = [s for source, own in by_source.items() if source not in named for s in own]
-    return [(titles[source], own) for source, own in named.items()] + ([("", single)] if single else [])
 
 
 def _table(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
