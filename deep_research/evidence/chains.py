@@ -30,6 +30,10 @@ SUBJECT = 0.7  # the same for what a sentence, row or entry in it begins with
 MENTIONED = 0.3  # for any other name in it
 OTHERWISE = 0.8  # what a word in another form of the same relation is worth of the word itself
 UNNAMED = 0.4  # what a beginning without any name of the question is worth
+BESIDE = (
+    5  # words between what is asked and a name that most likely is it: "the engineer of Orrel was Alan Ames"
+)
+SAID = 1.5  # what such a name is worth of another
 SPELLED = 0.5  # the weight of a name that nothing is known of but its capitals
 _BLOCK = re.compile(r"[^\n]++(?:\n(?![\n#*-])[^\n]++)*+")  # lines of one paragraph
 _CELL = re.compile(r"[^|\n]++")
@@ -157,7 +161,11 @@ def _next(
     steps: Sequence[Step],
 ) -> tuple[float, str, _Piece] | None:
     """The passage about a name that stands in ``piece``, with most of what is lacking, and how firmly it is tied."""
-    names = {n: p for p, n in best_names(piece.entry, question) if piece.own.get(n, 0.0) < SUBJECT}
+    names = {
+        n: p * (SAID if piece.entry.near.get(n, BESIDE + 1) <= BESIDE else 1.0)
+        for p, n in best_names(piece.entry, question)
+        if piece.own.get(n, 0.0) < SUBJECT
+    }
     taken = {(step.source, step.span.start) for step in steps}
     best: tuple[float, float, str, _Piece] | None = None
     least = (FRESH if len(steps) == 1 else FRESH_LATER) * sum(question.words.values())

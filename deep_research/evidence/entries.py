@@ -60,7 +60,9 @@ class Entry:
     bears: Mapping[str, float]
     names: Mapping[str, Mention]
     phrases: float = 0.0
-    near: set[str] = field(default_factory=set)
+    near: dict[str, int] = field(
+        default_factory=dict
+    )  # names, and how many words from one that asks for them
 
 
 def asked(question: str, rarity: Mapping[str, float], names: Iterable[Mention]) -> Asked:
@@ -102,14 +104,14 @@ def entry_of(item: Item, question: Asked) -> Entry:
     asked_about = (
         set().union(*(related(term) for term in question.relations)) if question.relations else set()
     )
-    around = {
-        near
-        for place, token in enumerate(tokens)
-        if token in asked_about
-        for near in range(place - NEAR, place + NEAR + 1)
-    }
-    beginning = {token for place, token in enumerate(tokens) if place in around}
-    entry.near = {name for name in entry.names if stem(name.partition(" ")[0]) in beginning}
+    apart: dict[str, int] = {}  # each word around there, how far at least
+    for place in (place for place, token in enumerate(tokens) if token in asked_about):
+        for other in range(max(0, place - NEAR), min(len(tokens), place + NEAR + 1)):
+            distance = abs(other - place)
+            if distance < apart.get(tokens[other], NEAR + 1):
+                apart[tokens[other]] = distance
+    begin = ((name, stem(name.partition(" ")[0])) for name in entry.names)
+    entry.near = {name: apart[first] for name, first in begin if first in apart}
     return entry
 
 

@@ -27,7 +27,12 @@ _BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
 _SMALL = r"(?:of|the|in|de|la|le|van|von|del|di|da|al|el|bin|ibn|and|for|on)"
 _CAPITAL = r"(?:[^\W\d_a-zà-ÿ][\w'’&-]*|[A-Z]\.)"
 _GAP = r"(?:[^\S\n]+(?:\n[^\S\n]*)?|\n[^\S\n]*)"  # a name may be wrapped, but does not run from paragraph to paragraph
-_RUN = re.compile(rf"(?<!\w){_CAPITAL}(?:{_GAP}(?:{_SMALL}{_GAP}){{0,2}}(?:[^\W_a-zà-ÿ][\w'’&-]*|[A-Z]\.))*")
+# "D. Alan Smith", but not "with plan D. The lamp".
+_INITIAL = rf"[A-Z]\.(?={_GAP}(?!(?:{'|'.join(sorted(_OPENING_WORDS))}|In|On|At|If|When|But|For|And)\b)[^\W\d_a-zà-ÿ])"
+_RUN = re.compile(
+    rf"(?<!\w)(?:{_INITIAL}|{_CAPITAL})"
+    rf"(?:{_GAP}(?:{_SMALL}{_GAP}){{0,2}}(?:{_INITIAL}|[^\W_a-zà-ÿ][\w'’&-]*|[A-Z]\.))*"
+)
 _OPENS = re.compile(r"(?:\A|[.!?:;|*#>\n-][\s\"'“‘(*_-]*)\Z")
 _INSIDE = re.compile(rf"\s+{_SMALL}\s+(?:{_SMALL}\s+)?")
 _QUOTED = re.compile(r"[\"“”«»]([^\"“”«»\n]{2,80})[\"“”«»]")
@@ -51,6 +56,8 @@ _LINKING = frozenset(
         likewise similarly although unless whereas whenever"""
     )
 )
+# "d" stands among the small words for "I'd", and opens a name as its initial.
+_OPENING_ONES = (STOP_WORDS | _DAYS_AND_MONTHS | _LINKING) - frozenset("dmst")
 _SMALL_WORDS = STOP_WORDS | ASKING_WORDS | _DAYS_AND_MONTHS
 
 
@@ -174,7 +181,7 @@ def asked_names(question: str) -> list[str]:
 def _without_opening(name: str) -> str:
     """A key without the small words, dates and numbers that open it."""
     telling_ones = dropwhile(
-        lambda word: word in STOP_WORDS or word in _DAYS_AND_MONTHS or word in _LINKING or word.isdigit(),
+        lambda word: word in _OPENING_ONES or word.isdigit(),
         name.split(),
     )
     return " ".join(telling_ones)

@@ -31,7 +31,7 @@ _BREAK = re.compile(
 )
 _HOW_TO = r"^\s*how (?:to|do (?:i|we|you)|can (?:i|we|you|one)|should (?:i|we|you|one))\b"
 _DOING = re.compile(rf"{_HOW_TO}(?: \w+ly)? (?P<what>\w+)", re.IGNORECASE)
-_DOES = re.compile(r"\s*(?:does|do|did)\s+(?:an? |the )?(?P<said>[\w'’. -]+?)\W*\Z", re.IGNORECASE)
+_DOES = re.compile(r"\s*(?:does|do|did)\s+(?:an? |the )?(?P<said>[\w'’./+ -]+?)\W*\Z", re.IGNORECASE)
 MOST_SUBJECT = 3  # words of whom or what a question with "does" is about
 # What tells one thing from all others of its kind: "Is it the oldest tower?"
 _MOST = re.compile(
@@ -191,18 +191,30 @@ def superlatives(query: str) -> set[str]:
 
 @lru_cache(maxsize=64)
 def affirmed(question: str) -> tuple[re.Pattern[str], ...]:
-    """How a text says, or denies, what a question asks with "does": "Does Orrel burn oil?", "Orrel burns oil"."""
+    """How a text says, or denies, what a question asks with "does": "Does Orrel support oil?", "Orrel supports oil",
+    "Orrel is a lamp that has support for oil"."""
     match = _DOES.match(" ".join(question.split()))
     said = match["said"].split() if match else []
     return tuple(
-        re.compile(
-            rf"\b{re.escape(' '.join(said[:size]))}\s+(?:(?:also|now|still|\w+ly|(?:does|do|did) not|doesn't)\s+){{0,3}}"
-            rf"{re.escape(said[size].rstrip('e'))}(?:e|es|s|ed|ies)?\b",
-            re.IGNORECASE,
-        )
+        re.compile(rf"\b{_does(said[:size], said[size], said[size + 1 :])}", re.IGNORECASE)
         for size in range(1, min(MOST_SUBJECT, len(said) - 1) + 1)
         if said[size][0].islower()  # else the subject goes on
     )
+
+
+def _does(subject: Sequence[str], verb: str, what: Sequence[str]) -> str:
+    name = re.escape(" ".join(subject))
+    outright = (
+        rf"\s+(?:(?:also|now|still|\w+ly|(?:does|do|did) not|doesn't)\s+){{0,3}}"
+        rf"{re.escape(verb.rstrip('e'))}(?:e|es|s|ed|ies)?\b"
+    )
+    if not what:
+        return name + outright
+    having = (
+        r"\b[^|]{0,200}?\b(?:has|have|had|offers?|provides?|includes?|comes? with)\s+(?:[\w/-]+\s+){0,2}?"
+        rf"{re.escape(verb)}\s+(?:for|of|to)\b(?:[^.;|]|\.(?=\d)){{0,60}}?\b{re.escape(what[-1])}(?!\w)"
+    )
+    return f"{name}(?:{outright}|{having})"
 
 
 def action(question: str) -> str:

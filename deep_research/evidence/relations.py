@@ -12,7 +12,8 @@ from deep_research.evidence.text import stem
 
 IN_OTHER_WORDS = "in other words"  # the category of a finding that says by such a word what is asked
 _ROWS = """
-    father mother parent parents son daughter child children paternal maternal grandfather grandmother grandson
+    father mother parent parents son sons daughter daughters child children \
+    paternal maternal grandfather grandmother grandson
     wife husband spouse married marry marries marriage widow widower
     sibling brother sister
     direct director directed directs directing

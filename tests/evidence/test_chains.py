@@ -56,6 +56,20 @@ def test_a_part_of_a_longer_name_is_another_name():
     assert sources(FILM, family) == []
 
 
+def test_the_name_beside_what_is_asked_leads_on_before_a_weightier_one():
+    film = Item(
+        "film",
+        "Harbour",
+        "Harbour is a film. The Ghent Picture Board gave it to a young man: the director of Harbour was Ann Mole.",
+        [Mention(name="ann mole", weight=0.5), Mention(name="ghent picture board", weight=0.7)],
+    )
+    board = Item("town", "The board", "# The board\n\n## Ghent Picture Board\n\nHe was born in Ghent.")
+    person = Item("ann", "Ann Mole", "# People\n\n## Ann Mole\n\nAnn Mole was born in Ghent in 1901.")
+    for order in ((film, board, person), (person, board, film)):
+        steps = chain(ASKED, order, {"film": 1.0, "ann": 0.8, "town": 0.8})
+        assert [s.name for s in steps][1:2] == ["ann mole"]
+
+
 def test_sides_of_a_comparison_are_no_chain():
     compared = asked(
         "Which film is older, Harbour or Ghent?",

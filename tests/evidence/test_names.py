@@ -95,3 +95,9 @@ def test_no_name_goes_on_in_the_next_row_of_a_table_or_begins_with_a_linking_wor
     table = "Fuel | Good | Bad Smell\nWood Coal | bright | smoky"
     assert [name for _, name in runs(table)] == ["bad smell", "wood coal"]
     assert [name for _, name in runs("It went. Therefore Bob Hare left.")] == ["bob hare"]
+
+
+def test_initials_belong_to_a_name_and_the_end_of_a_sentence_does_not():
+    said = "They met D. Alan Hare. J. R. R. Mole knew George W. Bell."
+    assert [name for _, name in runs(said)] == ["d alan hare", "j r r mole", "george w bell"]
+    assert [name for _, name in runs("It was plan D. The lamp of Alan Hare burnt.")] == ["alan hare"]

@@ -188,6 +188,12 @@ def test_a_wish_is_told_with_how_it_is_done(analyzed):
         ("Orrel supports wind lamps.", True),
         ("Orrel does not support them.", True),
         ("Tools older than the support of Orrel burn oil.", False),
+        (
+            "Orrel is a keeper's tool. It is small, has full support for oil 1.1 and wind lamps, and is free.",
+            True,
+        ),
+        ("Orrel has support for oil.", False),
+        ("Hare has support for wind lamps, and Orrel has none.", False),
     ],
 )
 def test_what_is_asked_with_does_is_said_or_denied_of_the_same_thing(text, said):
@@ -230,6 +236,18 @@ def test_where_no_source_says_yes_or_no_the_report_says_so(draft_of):
     assert notice not in draft_of(question, [("Orrel burns oil.", 0, 0.9)])
     assert notice not in draft_of(question, [("Does it burn oil? No. It burns coal.", 0, 0.9)])
     assert notice not in draft_of("What does Orrel burn?", [("The oil of Orrel is dear.", 0, 0.9)])
+
+
+def test_what_says_yes_or_no_leads(draft_of):
+    said = [
+        ("It is possible that a later Orrel may burn oil by default.", 0, 0.9),
+        ("Orrel burns oil or coal.", 0, 0.85),
+    ]
+    body = draft_of("Does Orrel burn oil?", said).partition("## Summary\n\n")[2]
+    assert body.startswith("Orrel burns oil or coal.")
+    unlike = [said[0], ("Orrel is made for the burning of oil.", 0, 0.85)]
+    body = draft_of("Does Orrel burn oil?", unlike).partition("nearest:*\n\n")[2]
+    assert body.startswith("It is possible")
 
 
 def test_of_a_kind_that_nobody_defines_the_report_says_so(draft_of):

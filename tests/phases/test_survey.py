@@ -211,6 +211,20 @@ def test_a_source_that_does_not_say_the_name_in_what_is_quoted_leads_nowhere():
     assert chained(question, of, (step, last), sources, (), "") == []
 
 
+def test_a_relation_counts_once_in_however_many_words_a_source_tells_it():
+    question = "Who was the father of the director of Harbour?"
+    family = (
+        "# The Moles\n\nBob Louis Mole was the only child of Tom and a grandson of Robert, the child of "
+        "an owner.\n\nThree sons of Robert Mole made films:\n\nAnn Mole (1901)\n\n- The eldest.\n"
+    )
+    source = PERSON.model_copy(update={"title": "The Moles", "content": family})
+    first = Step(FILM.id, Span(start=0, end=len(FILM.content)), "", frozenset({"harbour", "director"}))
+    last = Step(PERSON.id, Span(start=0, end=len(family)), "ann mole", frozenset({"father"}), titled=False)
+    of = asked_of(question, {}, ())
+    found = chained(question, of, (first, last), {FILM.id: FILM, PERSON.id: source}, (), "")
+    assert [f.content.partition(":")[0] for f in found][1:] == ["Three sons of Robert Mole made films"]
+
+
 def test_the_word_that_denies_a_case_is_no_gap():
     question = "What happens when LAMP_KEY is unset?"
     told = said("In order to light lamps you have to set a lamp key.", OTHER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice, product
 
 from deep_research.evidence.chains import LED, Step
 from deep_research.evidence.debris import is_debris
@@ -25,6 +26,7 @@ LEFT = 0.1  # what another passage of the last source must be better by
 ONWARD = 1.0  # the weight of the name that leads on, against the words of the question
 CALLED = 0.4  # the same for the name that led here, where the source is not called so
 OTHERWISE = 0.8  # of a word's weight, when it is said in another form of the same relation
+MOST_WAYS = 16  # in which the forms of several words are tried
 FIRST = 0.99  # relevance of the first finding; each next one a little less
 LESS = 0.01
 
@@ -49,10 +51,12 @@ def chained(
     for place, step in enumerate(steps):
         onward = steps[place + 1].name if place + 1 < len(steps) else ""
         source = sources[step.source]
-        weights = _wanted(asked, step, onward, source)
-        quote = (
-            _quote("", source, step.span, weights) if onward else _last(question, source, step.span, weights)
-        )
+        ways = _wanted(asked, step, onward, source)
+        if onward:
+            near = _nearest("", source, step.span, ways)
+            quote = near[1] if near else None
+        else:
+            quote = _last(question, source, step.span, ways)
         if quote is None:
             return []
         text = source.content[quote.start : quote.end]
@@ -80,8 +84,8 @@ def chained(
     dates = {term for term in asked.words if any(map(str.isdigit, term))}
     if not dates <= together:
         return []  # what is asked of one time is no answer for another
-    ways = {term for term in asked.words if not together.isdisjoint(related(term))}
-    return found if asked.share(ways) >= asked.share(best) + MORE else []
+    meant = {term for term in asked.words if not together.isdisjoint(related(term))}
+    return found if asked.share(meant) >= asked.share(best) + MORE else []
 
 
 def _said(finding: Finding | AnalyzedFinding, sources: Mapping[str, SourceText]) -> set[str]:
@@ -90,35 +94,57 @@ def _said(finding: Finding | AnalyzedFinding, sources: Mapping[str, SourceText])
     return stems_of(finding.content).union(*titles)
 
 
-def _wanted(asked: Asked, step: Step, onward: str, source: SourceText) -> dict[str, float]:
-    """The stems that a step's sentences should have: its words of the question, as the source says them, and the
-    name that leads on."""
+def _wanted(asked: Asked, step: Step, onward: str, source: SourceText) -> list[dict[str, float]]:
+    """The stems that a step's sentences should have: its words of the question, as the source says them, and the name
+    that leads on. Each time with one form in which the source says a word: "the only child of one, a grandson of
+    another" says no more of a father than "his son" does."""
     present = stems_of(source.content[step.span.start : step.span.end])
+    forms: list[list[tuple[str, float]]] = []
     wanted: dict[str, float] = {}
     for term in sorted(step.words):
         weight = asked.words[term]
         if term in present:
             wanted[term] = weight
-        for other in sorted((related(term) & present) - {term}):
-            wanted[other] = max(wanted.get(other, 0.0), OTHERWISE * weight)
+        if others := sorted((related(term) & present) - {term}):
+            forms.append([(other, OTHERWISE * weight) for other in others])
     for name, weight in ((onward, ONWARD), ("" if step.titled else step.name, CALLED)):
         for word in name.split():
             wanted[stem(word)] = max(weight / (1 + name.count(" ")), wanted.get(stem(word), 0.0))
-    return wanted
+    return [_with(wanted, chosen) for chosen in islice(product(*forms), MOST_WAYS)]
 
 
-def _last(question: str, source: SourceText, span: Span, wanted: Mapping[str, float]) -> Quoted | None:
+def _with(wanted: Mapping[str, float], forms: Sequence[tuple[str, float]]) -> dict[str, float]:
+    return {**wanted, **{form: max(weight, wanted.get(form, 0.0)) for form, weight in forms}}
+
+
+def _nearest(
+    question: str, source: SourceText, span: Span, ways: Sequence[Mapping[str, float]]
+) -> tuple[float, Quoted] | None:
+    """The best sentences of a passage in any of the ``ways`` to say what is wanted, and what share of it they have."""
+    best: tuple[float, Quoted] | None = None
+    for words in ways:
+        quote = _quote(question, source, span, words)
+        if quote is not None:
+            said = stems_of(source.content[quote.start : quote.end]) | quote.under | stems_of(source.title)
+            share = coverage(words, said)
+            if best is None or share > best[0]:
+                best = share, quote
+    return best
+
+
+def _last(
+    question: str, source: SourceText, span: Span, ways: Sequence[Mapping[str, float]]
+) -> Quoted | None:
     """The best sentences of a source for the end of a chain: of the passage that the chain leads to, or of another
     that holds what is expected of an answer and no less of what is wanted."""
     expected = expected_answer(question)
     best: tuple[float, Quoted] | None = None
     for place in (span, *(p.span for p in passages(source.content))):
-        quote = _quote(question, source, place, wanted)
-        if quote is None:
+        found = _nearest(question, source, place, ways)
+        if found is None:
             continue
-        text = source.content[quote.start : quote.end]
-        said = stems_of(text) | quote.under | stems_of(source.title)
-        value = coverage(wanted, said) + FITTING * fits(expected, text)
+        share, quote = found
+        value = share + FITTING * fits(expected, source.content[quote.start : quote.end])
         if best is None or value > best[0] + LEFT * (place != span):
             best = value, quote
     return best[1] if best else None

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.chains import LED
-from deep_research.evidence.expecting import defined, expected_answer, fits, wanted
+from deep_research.evidence.expecting import YES_OR_NO, defined, expected_answer, fits, wanted
 from deep_research.evidence.question import (
     chooses,
     compared,
@@ -35,7 +35,7 @@ from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.grouping import by_title, in_sections
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.listing import one_by_one
-from deep_research.phases.synthesis.notices import missing, no_total
+from deep_research.phases.synthesis.notices import decides, missing, no_total
 from deep_research.phases.synthesis.paragraphs import paragraphs
 from deep_research.phases.synthesis.statements import Statement, says_nothing, statements, within
 from deep_research.phases.synthesis.tabling import retabled
@@ -250,10 +250,12 @@ def _leading(
     if len(asked_for) > 1:
         return ()
     best = kept[0]
-    if not wanted(question) and not defined(question):
-        return (best,)
     near = [s for s in kept if s.finding.relevance >= NEAR * best.finding.relevance]
     expected = expected_answer(question)
+    if expected is YES_OR_NO:
+        return (next((s for s in near if decides(question, s)), best),)
+    if not wanted(question) and not defined(question):
+        return (best,)
     return (next((s for s in near if fits(expected, s.finding.content)), best),)
 
 

@@ -30,7 +30,7 @@ def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     if is_broad(handoff.original_query):
         return []
     kind, expected = wanted(handoff.original_query), expected_answer(handoff.original_query)
-    if expected is YES_OR_NO and told and not any(_decides(handoff.original_query, s) for s in told):
+    if expected is YES_OR_NO and told and not any(decides(handoff.original_query, s) for s in told):
         return ["*No source says yes or no outright. What comes nearest:*"]
     case = case_asked(handoff.original_query)
     if case and told and not any(case.is_told(s.finding.content) for s in told):
@@ -63,7 +63,7 @@ def _tells_effect(question: str, statement: Statement) -> bool:
     return fits(EFFECT, statement.finding.content) and asked <= said
 
 
-def _decides(question: str, statement: Statement) -> bool:
+def decides(question: str, statement: Statement) -> bool:
     """Whether a statement says yes or no, or says itself what is asked."""
     said = statement.finding.content
     return (
