@@ -60,7 +60,7 @@ def test_the_name_beside_what_is_asked_leads_on_before_a_weightier_one():
     film = Item(
         "film",
         "Harbour",
-        "Harbour is a film. The Ghent Picture Board gave it to a young man: the director of Harbour was Ann Mole.",
+        "Harbour is a film. The Ghent Picture Board took a young man: the director of Harbour was Ann Mole.",
         [Mention(name="ann mole", weight=0.5), Mention(name="ghent picture board", weight=0.7)],
     )
     board = Item("town", "The board", "# The board\n\n## Ghent Picture Board\n\nHe was born in Ghent.")
