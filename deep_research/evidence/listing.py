@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import pairwise
 
 from deep_research.evidence.dates import YEAR, date_of, opens_with_date
 from deep_research.evidence.passages import BlockKind, blocks
@@ -38,6 +39,13 @@ _LIST_FOR = re.compile(
     r" (?P<rest>(?:of|in|on|from|for)\b.*)",
     re.IGNORECASE | re.DOTALL,
 )
+# "When were lighthouses automated?" has an answer for each of them.
+_THINGS = r"(?!the )(?:[a-z-]+ ){0,2}?[a-z-]{2,}(?<!s)s"
+_WHEN = re.compile(
+    rf"\s*[Ww]hen (?:(?:were|are) (?:the )?(?P<kind>{_THINGS}) (?P<rest>[a-z]+(?:ed|en|ilt|ost|it)\b.*)"
+    rf"|did (?:the )?(?P<doers>{_THINGS}) (?P<did>[a-z]+\b.*))",
+    re.DOTALL,
+)
 # "were automatic in 1990", and not "were built in 1990": what became so before counts as well.
 _STATE = re.compile(
     r"(?:is|are|was|were)(?: (?:already|still))? (?!\w+(?:ed|en|ilt|ost|it|unk)\b)\w", re.IGNORECASE
@@ -62,27 +70,40 @@ _SMALL = frozenset(
 @dataclass(frozen=True, slots=True)
 class Listed:
     """What is asked for: things of a ``kind`` of which ``said`` is true, with the ``names`` and by the ``year`` that the
-    question has; with ``state`` also what became so before that year."""
+    question has; with ``state`` also what became so before that year. ``dated``: it is asked when."""
 
     kind: frozenset[str]
     said: frozenset[str]
     names: frozenset[str]
     year: int | None = None
     state: bool = False
+    dated: bool = False
 
     def is_told(self, sentence: str, present: AbstractSet[str], under: AbstractSet[str]) -> bool:
         """Whether a sentence with these of its `stems`, under a heading, says it of something."""
-        return self.is_named(present, under) and self.is_of_time(sentence) and not _is_denied(sentence)
+        return (
+            self.is_named(present, frozenset() if self.dated else under)
+            and self.is_of_time(sentence)
+            and not _is_denied(sentence)
+            and not (self.dated and self._is_intended(sentence))
+        )
+
+    def _is_intended(self, sentence: str) -> bool:
+        """Whether it is only meant to be: "to build"."""
+        every = [*map(str.casefold, words(sentence))]
+        return all(before == "to" for before, word in pairwise(["", *every]) if stem(word) in self.said)
 
     def is_named(self, present: AbstractSet[str], under: AbstractSet[str] = frozenset()) -> bool:
         """Whether a text with these of its stems may say so of anything, at whatever time."""
         said = present | under
+        if self.dated:  # what was designed then was not yet built
+            return self.names <= present and self.said <= said
         return self.names <= present and all(not related(term).isdisjoint(said) for term in self.said)
 
     def is_of_time(self, sentence: str) -> bool:
-        if self.year is None:
-            return True
         when = date_of(sentence)
+        if self.year is None:
+            return when is not None or not self.dated
         told = when[0] if when else None
         return str(self.year) in words(sentence) or (self.state and told is not None and told <= self.year)
 
@@ -101,17 +122,24 @@ def things(question: str) -> Listed | None:
     """The same, also where nothing is said of the things, as in "Which lamps are there?"."""
     line = " ".join(question.split())
     match = _OF_THINGS.match(line) or _LIST_FOR.match(line)
-    if match is None or denies(question):
+    when = None if match else _WHEN.match(line)
+    if denies(question):
         return None
-    kind = frozenset(map(stem, match["kind"].split()))
-    terms = {t: w for t, w in question_terms(f"Which {match['rest']}").items() if t not in kind}
+    if match:
+        named, rest = match["kind"], match["rest"]
+    elif when:
+        named, rest = when["kind"] or when["doers"], when["rest"] or when["did"]
+    else:
+        return None
+    kind = frozenset(map(stem, named.split()))
+    terms = {t: w for t, w in question_terms(f"Which {rest}").items() if t not in kind}
     years = {term for term in terms if YEAR.fullmatch(term)}
     names = frozenset(t for t, w in terms.items() if w >= NAME_WEIGHT) - years
     said = frozenset(t for t, w in terms.items() if ASKING_WEIGHT < w < NAME_WEIGHT) - _SILENT
     if len(years) > 1:
         return None
     year = int(years.pop()) if years else None
-    return Listed(kind, said, names, year, state=_STATE.match(match["rest"]) is not None)
+    return Listed(kind, said, names, year, state=_STATE.match(rest) is not None, dated=match is None)
 
 
 def told_of(text: str, span: Span, wanted: Listed, *, items: bool) -> Iterator[Span]:

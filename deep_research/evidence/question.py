@@ -58,6 +58,15 @@ _OPENS_SURVEY = re.compile(
 )
 # "What are lamps?" asks for no list and no fact, but to be told of lamps.
 _OF_A_KIND = re.compile(r"[Ww]hat are (?P<kind>(?!the )[a-z]+(?: [a-z]+){0,2}(?<!s)s) ?\??")
+# "How did the lamps of lighthouses change over time?" asks for their history.
+_ALL_TIME = (
+    r"(?:over|through(?:out)?|with|in the course of) (?:time|history|the (?:years|centuries|decades|ages))"
+)
+_GREW = re.compile(
+    rf"how (?:did|has|have) (?:the )?(?P<what>\S+(?: \S+){{0,5}}?) (?:changed? {_ALL_TIME}|(?:develop(?:ed)?|evolved?)"
+    rf"(?: {_ALL_TIME})?)",
+    re.IGNORECASE,
+)
 _BIDDING = r"give|show|find|make|write|tell|explain|describe|count|solve|translate|build|run|use|get|set"
 _ENDS_SURVEY = re.compile(rf",?\s+(?:\(?an? )?{_FORM}\W*$", re.IGNORECASE)
 
@@ -252,6 +261,8 @@ def subject(request: str) -> str:
         return request
     if kind := _OF_A_KIND.fullmatch(request):
         return kind["kind"]
+    if grown := _GREW.fullmatch(request.rstrip(" .?!")):
+        return grown["what"]
     rest = request
     while opening := _OPENS_SURVEY.match(rest):
         rest = rest[opening.end() :]

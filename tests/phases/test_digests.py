@@ -123,6 +123,29 @@ def test_sections_that_open_without_a_heading_stay_in_their_order():
     assert _after(["## Horns", "|t|"], ["## Bees", "b", "## Horns", "h"]) == ["h", "## Bees", "b"]
 
 
+def test_a_section_that_is_a_list_is_told_with_all_its_items():
+    items = "".join(
+        f"- The {n} kind of horn came from a place in the east.\n\n" for n in ("first", "second", "last")
+    )
+    text = f"# Horns\n\nHorns are heard from afar in mist.\n\n## Kinds\n\n{items}## Use\n\nThey are blown at dusk.\n"
+    told = [(text[span.start : span.end], heading) for span, heading in digest(text)]
+    assert [said.split()[1] for said, heading in told if heading == "Kinds"] == ["first", "second", "last"]
+
+
+def test_of_what_no_document_is_about_each_word_is_to_be_said(analyzed):
+    others = [
+        (f"Tower {n}", f"Tower {n} has a light. It is seen from the sea, and from the hill.")
+        for n in range(6)
+    ]
+    source = (
+        "Books",
+        "Three sources of the time give three totals for the tower. They differ from each other.",
+    )
+    assert analyzed("light source", source, *others) == ()
+    named = ("Books", "The source of the light was oil at all times. It was dear in the north.")
+    assert [f.content for f in analyzed("light source", named, *others)][:1] == [named[1]]
+
+
 def test_the_sections_of_a_digest_keep_their_headings(analyzed, draft_of):
     found = analyzed("mist horns", HORNS, GHENT, BEES)
     under = {finding.content: section_of(finding.category) for finding in found}

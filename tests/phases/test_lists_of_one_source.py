@@ -447,3 +447,27 @@ def test_notes_on_versions_of_many_settings_take_linear_time(analyzed):
 
     few = min(seconds(50) for _ in range(3))
     assert min(seconds(400) for _ in range(3)) < 24 * few
+
+
+TOWERS = (
+    ("Orrel", "# Orrel\n\nOrrel is a lighthouse. It was built in 1801 of oak. It was designed in 1790.\n"),
+    ("Stoat", "# Stoat\n\nStoat is a lighthouse. In 1877 it was decided to build it. The lamp is red.\n"),
+    ("Penryn", "# Penryn\n\nPenryn is a lighthouse. Ann Mole built it in 1850. Nobody lives there.\n"),
+    (
+        "Hare",
+        "# Hare\n\nHare is a lighthouse.\n\n## How it was built\n\nIn 1799 a storm took the barn away.\n",
+    ),
+)
+
+
+@pytest.mark.parametrize("question", ["When were lighthouses built?", "When were the lighthouses built?"])
+def test_when_things_were_done_is_told_of_each(analyzed, question):
+    found = analyzed(question, *TOWERS)
+    assert [f.content for f in found] == ["It was built in 1801 of oak.", "Ann Mole built it in 1850."]
+
+
+def test_when_one_thing_was_done_is_no_list():
+    assert things("When was Orrel built?") is None
+    assert things("When were Fresnel lenses invented?") is None
+    assert things("When are lamps lit?").said == {"light"}
+    assert things("When did keepers leave Orrel?").names == {"orrel"}

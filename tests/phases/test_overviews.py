@@ -39,6 +39,8 @@ def told(findings):
         ("Tell me about the mist lamps of Orrel.", "mist lamps of Orrel"),
         ("What is the history of Orrel?", "Orrel"),
         ("What are mist lamps?", "mist lamps"),
+        ("How did the mist lamps change over time?", "mist lamps"),
+        ("How have mist lamps evolved?", "mist lamps"),
     ],
 )
 def test_a_survey_is_told_by_its_form_and_is_of_what_is_left(request_, of):
@@ -56,6 +58,8 @@ def test_a_survey_is_told_by_its_form_and_is_of_what_is_left(request_, of):
         "list the lamps",
         "Give examples of lamps",
         "What are the mist lamps of Orrel?",
+        "How did the lamps change?",
+        "How did Ghent develop a mist lamp?",
         "overview " * 300,
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from math import sqrt
 from typing import NamedTuple
 
@@ -89,6 +89,8 @@ def _of_section(text: str, every: Sequence[Block], section: Span, *, first: bool
         yield told
     for entry in entries[:MOST_ENTRIES]:
         yield Span(start=section.start + entry.start, end=section.start + entry.end)
+    if told is not None and not entries:
+        yield from _goes_on(text, every, section, told)
     tables = [
         b for b in every if b.kind is BlockKind.TABLE and section.start <= b.start and b.end <= section.end
     ]
@@ -97,6 +99,16 @@ def _of_section(text: str, every: Sequence[Block], section: Span, *, first: bool
         whole = [row for row in rows[1:] if headers(text, row.start, row.end)]
         if len(whole) == len(rows) - 1 and 1 < len(whole) <= MOST_ROWS:
             yield from whole
+
+
+def _goes_on(text: str, every: Sequence[Block], section: Span, told: Span) -> Iterator[Span]:
+    """The items that follow the one which a section begins with: a list of steps is not told by its first."""
+    inside = [b for b in every if section.start <= b.start and b.end <= section.end and b.end > told.start]
+    items = list(takewhile(lambda block: block.kind is BlockKind.ITEM, inside))
+    for item in items[1:MOST_ENTRIES]:
+        said = opening(text, Span(start=item.start, end=item.end))
+        if said is not None and said.start >= told.end and _is_whole(text[said.start : said.end]):
+            yield said
 
 
 def _is_whole(said: str) -> bool:

@@ -114,6 +114,7 @@ def _introductions(
     found: list[_Excerpt] = []
     of: Counter[int] = Counter()
     least = ABOUT if about else NAMED
+    whole = set() if about else set(asked)  # of what no document is about each word is to be said
     wanted = {**learned, **{term: weight + learned.get(term, 0.0) for term, weight in asked.items()}}
     for passage in near:
         text, title = texts[passage.source], stems_of(titles[passage.source])
@@ -131,7 +132,7 @@ def _introductions(
                 if place == of[passage.source] == 0
                 else coverage(asked, said) >= ABOUT
             )
-            if named and names <= said | title and _reads(excerpt.content) and excerpt not in found:
+            if named and (names | whole) <= said | title and _reads(excerpt.content) and excerpt not in found:
                 of[passage.source] += 1
                 found.append(excerpt)
                 break
