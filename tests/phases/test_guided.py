@@ -70,6 +70,18 @@ def test_to_do_so_outright_comes_before_a_section_of_the_thing_alone():
     assert first.content == text[2]
 
 
+def test_a_section_of_a_kind_of_it_tells_how_where_it_says_so_outright():
+    oil = "To route a ship to the next lamp, pass the name of the lamp to the keeper."
+    text = (
+        f"# Harbours\n\n## Oil lamps\n\n{oil}\n\n## Lamps and dues\n\nThe dues of a lamp were paid in oil.\n"
+    )
+    plain = "A lamp of the harbour is green."
+    first, second, *_ = found(
+        "How do I use a lamp?", ("Words", f"# Words\n\n## Lamp\n\n{plain}"), ("Harbours", text)
+    )
+    assert [first.content, second.content] == [oil, plain]
+
+
 def test_a_note_on_a_version_does_not_open_a_section():
     noted = ("Lighting lamps", "# Lighting lamps\n\nAdded in version 2.0.\n\nTurn the switch to the left.")
     first, *_ = found("How do I light lamps?", noted)

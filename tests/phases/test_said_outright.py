@@ -326,6 +326,15 @@ def test_where_nothing_answers_what_other_sources_lead_to_is_left_out(draft_of):
     assert "Ghent" not in report
 
 
+def test_a_row_of_a_table_is_no_reason(draft_of):
+    said = [("The tower of Orrel stood on nine legs.", 0, 0.8), ("Tower: Orrel; Height: 9 m", 1, 0.9)]
+    titles = ("Orrel", "Towers")
+    gaps = ("Not found: fall",)
+    assert "9 m" not in draft_of("Why did the tower of Orrel fall?", said, titles, gaps=gaps)
+    assert "9 m" in draft_of("Why did the tower of Orrel fall?", said[1:], titles, gaps=gaps)
+    assert "9 m" in draft_of("When was the tower of Orrel built?", said, titles)
+
+
 def test_a_broad_request_wants_no_kind_of_answer(draft_of):
     request = f"Write in depth about {', '.join(f'lamp{n}' for n in range(45))}, and how wide they are."
     assert is_broad(request)

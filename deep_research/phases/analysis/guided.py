@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -23,6 +23,9 @@ CALLED = 1.39  # relevance of how a section begins that is called just that; "To
 OF_THING = 0.9  # the same where it is called by what it is done to alone
 NAMED = 1.2  # the same of a whole document, where that has a name
 ALSO = 0.1  # share of the relevance for names that most sources have
+OUTRIGHT = 0.1  # more for what begins "To light the lamp, …"
+KIND_CALLED = 1.36  # relevance of what is called by a kind of it: "Oil lamps"
+OF_A_KIND = 1  # words that a heading may have besides, before it
 LEAST = 0.8  # relevance
 MOST = 2  # sections
 MOST_SENTENCES = 3
@@ -34,6 +37,7 @@ _OF_GUIDES = frozenset(
     map(stem, ("guide", "tutorial", "introduction", "basics", "example", "overview", "howto", "using"))
 )
 _NUMBER = re.compile(r"\d+(?:\.\d+)*\.?\s+")
+_TO_DO = re.compile(r"To [a-z]+\b[^.!?\n]{0,200}?, ")
 _ASKS = re.compile(r"(?:why|when|what|who|which)\b", re.IGNORECASE)
 
 
@@ -48,13 +52,16 @@ def guided(batch: Batch) -> list[AnalyzedFinding]:
     """The findings, the nearest first; none where a question asks something else, or no section is called so."""
     if kind_of(batch.handoff.original_query) is not QuestionKind.HOW_TO:
         return []
-    found: list[AnalyzedFinding] = []
-    for section in sorted(_called(batch), key=lambda section: -section.near):
+    found: list[tuple[float, _Section, Span]] = []
+    for section in _called(batch):
         if (span := _beginning(section.source.content, section.body)) is not None:
-            found.append(finding_at(batch.handoff, section.source, span.start, span.end, section.near))
-            if len(found) == MOST:
-                break
-    return found
+            says_how = _TO_DO.match(section.source.content, span.start) is not None
+            found.append((section.near + OUTRIGHT * says_how, section, span))
+    found.sort(key=lambda told: -told[0])
+    return [
+        finding_at(batch.handoff, section.source, span.start, span.end, near)
+        for near, section, span in found[:MOST]
+    ]
 
 
 def _called(batch: Batch) -> Iterator[_Section]:
@@ -71,17 +78,26 @@ def _called(batch: Batch) -> Iterator[_Section]:
             held = {level: stems for level, stems in held.items() if level < block.level}
             said = own.union(*held.values()) & batch.question.keys()
             held[block.level] = own
-            if not own or not own <= batch.question.keys():
+            more = own - batch.question.keys()
+            if not own or (
+                more and not _is_a_kind(source.content[block.start : block.end], own, more, wanted)
+            ):
                 continue
             near = 0.0
             if doing in own:
                 share = (1.0 - ALSO) * coverage(wanted, said) + ALSO * coverage(batch.question, said)
-                near = CALLED * share
+                near = (KIND_CALLED if more else CALLED) * share
             elif thing and thing.keys() <= said:
                 near = OF_THING if names.isdisjoint(own) or len(held) > 1 else NAMED
             if near >= LEAST:
                 end = following.start if following else len(source.content)
                 yield _Section(source, Span(start=block.end, end=min(end, block.end + LOOKED_AT)), near)
+
+
+def _is_a_kind(heading: str, own: set[str], more: set[str], wanted: Mapping[str, float]) -> bool:
+    """Whether a heading calls a kind of what is wanted: that in its last words, and a word before it."""
+    last = stem((content_words(heading) or [""])[-1])
+    return len(more) <= OF_A_KIND and wanted.keys() <= own and last in wanted
 
 
 def _meant(heading: str) -> set[str]:

@@ -18,7 +18,7 @@ from deep_research.evidence.question import (
     is_survey,
     wants_order_of_time,
 )
-from deep_research.evidence.rows import unlabelled
+from deep_research.evidence.rows import cells, unlabelled
 from deep_research.evidence.tables import table
 from deep_research.evidence.text import content_stems
 from deep_research.evidence.themes import Theme, heading, themes
@@ -94,8 +94,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         told, tables, shown = [], whole[1:], rows  # one table says it all, and needs no heading besides
     unanswered = missing(handoff, [*told, *shown])
     if unanswered and told is not withdrawn:
-        # What other sources lead to is near to those alone.
-        told = ([s for s in told if s.finding.category != LED] or told)[:NEAREST]
+        told = (_by_itself(handoff.original_query, told) or told)[:NEAREST]
     beside = (tables or _table(handoff, told)) + conflicts(
         handoff.contradictions, handoff.findings, handoff.sources
     )
@@ -125,6 +124,13 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         blocks += [f"## {WITHDRAWN}", *paragraphs(within(max(0, handoff.words // 4), withdrawn))]
     beside_it = {"left_out": len(told) - len(kept), "debris": sum(map(says_nothing, handoff.findings))}
     return "\n\n".join([*blocks, *_limits(handoff, **beside_it)])
+
+
+def _by_itself(question: str, told: Sequence[Statement]) -> list[Statement]:
+    """What is near to a question that nothing answers: what other sources lead to is near to those alone, and a row of a
+    table to who asks for a number or a date."""
+    values = bool(wanted(question))
+    return [s for s in told if s.finding.category != LED and (values or not cells(s.finding.content))]
 
 
 def _after(beside: Sequence[str], sections: Sequence[str]) -> list[str]:
@@ -338,8 +344,8 @@ def _table(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     if made is None:
         return []
     lines = [f"| {made.header[0]} | {made.header[1]} |", "| --- | --- |"]
-    for name, cells in made.rows:
-        values = "; ".join(f"{_cell(cell.text)} [{told[cell.place].finding.id}]" for cell in cells)
+    for name, values_of in made.rows:
+        values = "; ".join(f"{_cell(cell.text)} [{told[cell.place].finding.id}]" for cell in values_of)
         lines.append(f"| {_cell(name)} | {values} |")
     return [f"## {_TABLES[made.header[0]]}", "\n".join(lines)]
 
