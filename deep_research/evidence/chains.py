@@ -16,6 +16,7 @@ from math import sqrt
 from deep_research.evidence.entries import Asked, Entry, Item, best_names, entry_of
 from deep_research.evidence.names import key, runs
 from deep_research.evidence.passages import passages
+from deep_research.evidence.text import stem
 from deep_research.state import Mention, Span
 
 LED = "led to by another source"  # the category of a finding of a chain
@@ -34,6 +35,7 @@ BESIDE = (
     5  # words between what is asked and a name that most likely is it: "the engineer of Orrel was Alan Ames"
 )
 SAID = 1.5  # what such a name is worth of another
+CONTAINED = 0.6
 SPELLED = 0.5  # the weight of a name that nothing is known of but its capitals
 _BLOCK = re.compile(r"[^\n]++(?:\n(?![\n#*-])[^\n]++)*+")  # lines of one paragraph
 _CELL = re.compile(r"[^|\n]++")
@@ -152,6 +154,14 @@ def _begins(text: str, offset: int) -> bool:
     return not before or before[-1] in ".!?:;|#\n"
 
 
+def _said(name: str, piece: _Piece, question: Asked) -> float:
+    """What a name is worth by where it stands: more right beside what is asked, less where that is a word of the name
+    itself. A lighthouse board is not what was asked of a lighthouse."""
+    if any(stem(word) in question.relations for word in name.split()):
+        return CONTAINED
+    return SAID if piece.entry.near.get(name, BESIDE + 1) <= BESIDE else 1.0
+
+
 def _next(
     piece: _Piece,
     pieces: Sequence[_Piece],
@@ -162,7 +172,7 @@ def _next(
 ) -> tuple[float, str, _Piece] | None:
     """The passage about a name that stands in ``piece``, with most of what is lacking, and how firmly it is tied."""
     names = {
-        n: p * (SAID if piece.entry.near.get(n, BESIDE + 1) <= BESIDE else 1.0)
+        n: p * _said(n, piece, question)
         for p, n in best_names(piece.entry, question)
         if piece.own.get(n, 0.0) < SUBJECT
     }

@@ -28,7 +28,7 @@ _ROWS = """
     nation nationality citizen citizenship national country
     city town located location situated capital
     found founded founder founding established establish formed form formation
-    own owner owned owns parent subsidiary acquired
+    own owner owned owns subsidiary acquired
     study studied educated education university school college attended attend graduated doctorate
     win won winner award awarded prize
     rule ruled ruler king queen emperor monarch reign

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from deep_research.evidence.called import doings, identifiers, parts_of
+from deep_research.evidence.chains import LED
 from deep_research.evidence.conditions import denied_by
 from deep_research.evidence.counting import counted
 from deep_research.evidence.dates import YEAR
@@ -113,9 +114,10 @@ def _said(handoff: SurveyInput) -> list[set[str]]:
 
 
 def _otherwise(finding: Finding) -> set[str]:
-    """The parts of what programs call something, and all words for what a finding says in others than the question's."""
+    """The parts of what programs call something, and all words for what a finding says in others than the question's: one
+    that ends a chain tells of a father by his sons."""
     parts = doings(" ".join(identifiers(finding.content)))
-    if finding.category != IN_OTHER_WORDS:
+    if finding.category not in (IN_OTHER_WORDS, LED):
         return parts
     return parts.union(*(related(stem) for stem in stems_of(finding.content)))
 
