@@ -271,6 +271,11 @@ def subject(request: str) -> str:
     return rest if named and len(rest) < len(request.rstrip(" .?!")) else request
 
 
+def asks_how_it_grew(request: str) -> bool:
+    """Whether it is the history of something that a question asks for in a sentence, which may have no answer."""
+    return _GREW.fullmatch(" ".join(request.split()).rstrip(" .?!")) is not None
+
+
 def wants_order_of_time(request: str) -> bool:
     """Whether a survey is to be a timeline."""
     return not is_broad(request) and is_survey(request) and _ORDER.search(request) is not None

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from deep_research.evidence.alike import alike
 from deep_research.evidence.announcing import units
 from deep_research.evidence.dates import MONTHS
 from deep_research.evidence.defining import term_start
@@ -95,6 +96,8 @@ def best_quote(
         last = told.with_how_it_is_done(first, last)
     if (expected is EXPLAINED and not WORKING.isdisjoint(weights)) or _HAPPEN in weights:
         last = told.whole_paragraph(first, last, weights.keys() - WORKING - {_HAPPEN})
+    if first == last and expected is not TO_DO:
+        first, last = alike(text, told.spans, first)
     start, end = term_start(text, told.spans[first].start), told.spans[last].end
     if start in told.asked and fits(YES_OR_NO, text[start:end]):
         start = told.with_its_question(first)  # "No." says nothing without its question

@@ -63,10 +63,17 @@ def label_of(content: str, place: int) -> str:
 def unlabelled(content: str) -> str:
     """A statement without the headers that `clauses` put into it: what it says of its own. The headers of a table
     stand in all its rows and make none of them like another."""
-    labels = list(_LABEL.finditer(content))
-    if len(labels) < 2 or labels[0].start():
-        return content
-    return _LABEL.sub("", content)
+    return _LABEL.sub("", content) if _headed(content) else content
+
+
+def _headed(content: str) -> list[re.Match[str]]:
+    """The headers in a statement that `clauses` made; none in any other. Items of a list may have labels too, but of the
+    same: "Height of the tower", "Height of the rock"."""
+    named = list(_LABEL.finditer(content))
+    if len(named) < 2 or named[0].start():
+        return []
+    first = {match["name"].partition(" of ")[0] for match in named if " of " in match["name"]}
+    return [] if len(first) == 1 and all(" of " in match["name"] for match in named) else named
 
 
 def labels(content: str) -> Iterator[str]:
@@ -78,8 +85,8 @@ def labels(content: str) -> Iterator[str]:
 
 def cells(content: str) -> dict[str, str]:
     """The cells of a statement that `clauses` made of one row, by their headers; empty for any other."""
-    named = list(_LABEL.finditer(content))
-    if len(named) < 2 or named[0].start():
+    named = _headed(content)
+    if not named:
         return {}
     ends = [*(match.start() for match in named[1:]), len(content)]
     return {

@@ -7,7 +7,7 @@ import pytest
 from deep_research.evidence.contradictions import compared
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.reading import readable
-from deep_research.evidence.rows import unlabelled
+from deep_research.evidence.rows import cells, labels, unlabelled
 from deep_research.evidence.tables import table
 
 FAMILY = (
@@ -97,6 +97,14 @@ def test_headers_are_found_in_linear_time(line, seconds):
 )
 def test_a_statement_of_its_own_has_no_headers(content, own):
     assert unlabelled(content) == own
+
+
+def test_labels_of_the_same_are_items_of_a_list_and_no_headers():
+    items = "Height of the tower: 40 m. Height of the rock: 9 m."
+    assert unlabelled(items) == items
+    assert cells(items) == {}
+    assert list(labels(items)) == []
+    assert cells("Height of the tower: 40 m; Year: 1801") == {"Height of the tower": "40 m", "Year": "1801"}
 
 
 def test_rows_of_one_header_are_no_conflict():

@@ -100,6 +100,14 @@ KINDS = [
         "## Summary",
         "? No. Those come from a poem",
     ),
+    ("How tall is the Lanterna of Genoa?", "## Summary", "Height of the tower: 77 metres"),
+    ("When were lighthouses automated?", "## Summary", "- 1989 — The Fastnet, Ireland."),
+    (
+        "Who was the father of the engineer who built the Skerryvore lighthouse?",
+        "## Summary",
+        "Three sons of Robert Stevenson became lighthouse engineers",
+    ),
+    ("How did fog signals evolve?", "### The diaphone", "John Pell Northey"),
     ("lighthouse lamps and fuels", "## Summary", "A lighthouse is only as good as its flame."),
 ]
 

@@ -326,6 +326,13 @@ def test_where_nothing_answers_what_other_sources_lead_to_is_left_out(draft_of):
     assert "Ghent" not in report
 
 
+def test_how_tall_a_thing_is_is_told_of_all_of_it_that_is_measured(analyzed):
+    items = "- Height of the tower: 40 m\n- Height of the rock: 9 m\n- Steps: 49\n"
+    text = f"# The Orrel light\n\nThe Orrel light stands on a rock.\n\n## Size\n\n{items}"
+    (best, *_) = contents(analyzed("How tall is the Orrel light?", ("The Orrel light", text)))
+    assert best == "Height of the tower: 40 m; Height of the rock: 9 m"
+
+
 def test_a_row_of_a_table_is_no_reason(draft_of):
     said = [("The tower of Orrel stood on nine legs.", 0, 0.8), ("Tower: Orrel; Height: 9 m", 1, 0.9)]
     titles = ("Orrel", "Towers")

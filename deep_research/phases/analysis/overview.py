@@ -21,7 +21,7 @@ from deep_research.evidence.feedback import Scored, ranked
 from deep_research.evidence.fragments import flows, is_statement
 from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.question import subject, wants_order_of_time
+from deep_research.evidence.question import asks_how_it_grew, subject, wants_order_of_time
 from deep_research.evidence.quoting import best_quote, opening
 from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.reading import readable
@@ -76,7 +76,10 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
         key=lambda p: (-p.score * likely[p.source], p.source, p.span.start),
     )
     about = [place for place in dict.fromkeys(p.source for p in near) if is_about(titles[place], asked)]
-    introduced = _introductions(near, texts, titles, asked, rank.learned, _names(handoff), about)
+    named = _names(handoff)
+    if not about and asks_how_it_grew(handoff.original_query):
+        named = set(asked)  # each word is to be said of what no document is about
+    introduced = _introductions(near, texts, titles, asked, rank.learned, named, about)
     if not about and 0 < len(introduced) < FEW:
         about = [introduced[0].source]
     told = [*_definitions(near, texts, handoff), *_digests(about, texts), *introduced]
@@ -114,7 +117,6 @@ def _introductions(
     found: list[_Excerpt] = []
     of: Counter[int] = Counter()
     least = ABOUT if about else NAMED
-    whole = set() if about else set(asked)  # of what no document is about each word is to be said
     wanted = {**learned, **{term: weight + learned.get(term, 0.0) for term, weight in asked.items()}}
     for passage in near:
         text, title = texts[passage.source], stems_of(titles[passage.source])
@@ -132,7 +134,7 @@ def _introductions(
                 if place == of[passage.source] == 0
                 else coverage(asked, said) >= ABOUT
             )
-            if named and (names | whole) <= said | title and _reads(excerpt.content) and excerpt not in found:
+            if named and names <= said | title and _reads(excerpt.content) and excerpt not in found:
                 of[passage.source] += 1
                 found.append(excerpt)
                 break
