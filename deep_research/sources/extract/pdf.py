@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from deep_research.evidence.plain import clean
+from deep_research.sources.extract.beside import as_blocks_lie
 from deep_research.sources.extract.columns import in_columns
 from deep_research.sources.extract.contents import without_contents
 from deep_research.sources.extract.document import Document
@@ -16,7 +17,7 @@ from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.glyphs import Glyphs
 from deep_research.sources.extract.headers import with_names
 from deep_research.sources.extract.heads import with_heads_first
-from deep_research.sources.extract.layout import as_they_lie, has_columns, is_shattered, with_near_cells
+from deep_research.sources.extract.layout import has_columns, is_shattered, with_near_cells
 from deep_research.sources.extract.listings import listing, parted
 from deep_research.sources.extract.margins import without_margins
 from deep_research.sources.extract.paging import Page, one_text
@@ -137,7 +138,7 @@ def _in_order(lines: list[Line]) -> list[Line]:
     if has_columns(lines):
         return [line for block in in_columns(lines) for line in with_near_cells(block)]
     if is_shattered([line.text for line in lines if not line.is_mono]):
-        laid_out = with_near_cells(as_they_lie(lines))
+        laid_out = with_near_cells(as_blocks_lie(lines))
         if not has_columns(laid_out):
             return laid_out
     return with_near_cells(with_heads_first(lines))
