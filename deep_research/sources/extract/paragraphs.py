@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from deep_research.sources.extract.entries import entries, margins_of
+from deep_research.sources.extract.hanging import hanging
 from deep_research.sources.extract.leaders import led
 from deep_research.sources.extract.typeset import Line
 
@@ -73,7 +74,7 @@ def flowing(lines: Sequence[Line], setting: Setting) -> list[str]:
     paragraphs: list[str] = []
     open_ = False
     last, above = "", Line("")
-    begun = entries(lines, setting.margins)
+    begun = entries(lines, setting.margins) | hanging(lines, usual)
     for at, line in enumerate(lines):
         text = line.text.strip()
         if line.row:
