@@ -24,6 +24,7 @@ from deep_research.sources.extract.paging import Page, one_text
 from deep_research.sources.extract.paragraphs import flowing, setting_of
 from deep_research.sources.extract.pdfium import File, opened
 from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.stamps import without_stamps
 from deep_research.sources.extract.tabular import with_rows
 from deep_research.sources.extract.titling import sane_author, sane_title, title_of
 from deep_research.sources.extract.typeset import Line, as_prose, sizes_tell, typed, usual_size
@@ -145,7 +146,8 @@ def _in_order(lines: list[Line]) -> list[Line]:
 
 
 def _page(lines: list[Line], usual: float, sizes_tell: bool) -> Page:
-    body, notes = without_footnotes(lines, usual)
+    upright, stamps = without_stamps(lines)
+    body, notes = without_footnotes(upright, usual)
     told = with_rows(body)
     if not sizes_tell:
         body, told = [[replace(line, size=0.0) for line in each] for each in (body, told)]
@@ -153,4 +155,4 @@ def _page(lines: list[Line], usual: float, sizes_tell: bool) -> Page:
     paragraphs: list[str] = []
     for is_code, run in parted(told, setting.step):
         paragraphs += [listing(run)] if is_code else flowing(list(map(as_prose, run)), setting)
-    return Page(tuple(map(clean, paragraphs)), tuple(map(clean, notes)))
+    return Page(tuple(map(clean, paragraphs)), tuple(map(clean, [*notes, *stamps])))
