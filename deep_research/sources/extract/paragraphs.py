@@ -26,6 +26,7 @@ _COMPOUND = frozenset(
 
 
 _LARGER = 1.08  # times the size of the line before: another kind of text
+KEPT = "\u2011"  # a hyphen at the end of a line that belongs to the word
 ALONG = "\n"  # between a row or item and its like
 _DOTS = 8  # that lead to a number; a few may be words that are left out, and a note
 _ROOM = 1.3  # times the usual step
@@ -114,6 +115,8 @@ def flowing(lines: Sequence[Line], setting: Setting) -> list[str]:
 
 def joined(before: str, text: str) -> str:
     """What was broken at the end of a line."""
+    if before.endswith(KEPT):
+        return f"{before[:-1]}-{text}"
     if _HYPHEN.search(before) and text[:1].islower():
         start = before.rpartition(" ")[2].rstrip("-‐").lower()
         if start in _COMPOUND:

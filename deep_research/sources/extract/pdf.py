@@ -9,6 +9,7 @@ from typing import NamedTuple
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract.beside import as_blocks_lie
 from deep_research.sources.extract.columns import in_columns
+from deep_research.sources.extract.compounds import with_compounds
 from deep_research.sources.extract.contents import without_contents
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import TooLongError, finished
@@ -71,7 +72,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     scanned = _scanned(drawn, pages)
     if all(scanned) and not any(pages):
         raise UnreadableError(_NO_TEXT)
-    pages = list(map(without_contents, typed(pages)))
+    pages = with_compounds(list(map(without_contents, typed(pages))))
     every = [line for page in pages for line in page]
     usual, tell = usual_size(every), sizes_tell(every)
     text, starts = one_text([_page(page, usual, tell) for page in pages])
