@@ -30,6 +30,7 @@ _MOST_NAMES = 30  # words in the names of the columns of a table
 _GOES_ON = 1.4  # times the words that begin in small letters, a line has at least that may be names
 _MONO_SHARE = 0.9  # of a line's characters: words of code stand in lines of prose
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_FRACTION = re.compile(r"(?<=\d) ?⁄ ?(?=\d)")  # raised and lowered figures are words of their own
 _NO_LETTER = " \ufffd"
 
 
@@ -229,14 +230,17 @@ def _is_stretched(cells: Sequence[Cell]) -> bool:
 
 
 def _plain(words: Iterable[Word]) -> str:
-    return clean(" ".join(word.text for word in words))
+    return _FRACTION.sub("⁄", clean(" ".join(word.text for word in words)))
 
 
 def _set(words: Sequence[Word]) -> str:
-    """The words of a line in letters of one width, with as many spaces between them as there is room for."""
+    """The words of a line in letters of one width, with as many spaces between them as there is room for. Where some
+    have room for a space, what has none is one word: PDFium takes the room beside narrow signs for a space."""
     longest = max(words, key=lambda word: len(word.text))
     letter = (longest.end - longest.start) / len(longest.text) or 1.0
+    rooms = [round((word.start - before.end) / letter) for before, word in pairwise(words)]
+    least = 0 if max(rooms, default=0) > 0 else 1
     text = words[0].text
-    for before, word in pairwise(words):
-        text += " " * max(1, min(_MOST_SPACES, round((word.start - before.end) / letter))) + word.text
+    for word, room in zip(words[1:], rooms, strict=True):
+        text += " " * max(least, min(_MOST_SPACES, room)) + word.text
     return clean(text)
