@@ -29,5 +29,7 @@ def _is_beside(line: Line, left: float, right: float) -> bool:
     across, up = line.way
     if across or not line.text.strip():
         return False
-    place = -line.base * up  # of a line that runs up, its base is how far it is to the left of the page's corner
+    place = (
+        -line.base * up
+    )  # of a line that runs up, its base is how far it is to the left of the page's corner
     return not left <= place <= right
