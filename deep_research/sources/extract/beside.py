@@ -20,6 +20,7 @@ _MOST_LEVEL = 0.5  # of the lines of a block, that are so by accident
 _FLOWING = 2.0  # times the size, up to which a line belongs to the one above,
 _LEAST_FLOWING = 0.4  # as so many lines of a block do; the names of rows are farther apart
 _DEEPEST = 6  # times a page is cut
+_TRIED = 8  # whites that run down, the widest of them
 
 
 def as_blocks_lie(lines: Sequence[Line]) -> list[Line]:
@@ -66,7 +67,7 @@ def _border(lines: Sequence[Line]) -> float | None:
         for at, (end, after) in enumerate(zip(ends, by_left[1:], strict=False), 1)
         if after.left - end >= _GUTTER * after.size and _FEWEST <= at <= len(lines) - _FEWEST
     ]
-    for width, at in sorted(gutters, reverse=True):
+    for width, at in sorted(gutters, reverse=True)[:_TRIED]:
         left, right = by_left[:at], by_left[at:]
         if _is_text(left) and _is_text(right) and not _are_level(left, right):
             return right[0].left - width / 2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from made import Line, column, paged
 
+from deep_research.sources.extract import typeset
+from deep_research.sources.extract.beside import as_blocks_lie
 from deep_research.sources.extract.reading import read
 
 LEFT = (
@@ -93,3 +95,11 @@ def test_the_rest_of_a_cell_that_is_set_loosely_belongs_to_it_where_rows_are_far
             lines.append(Line(90, top, line, 8))
         top -= 15
     assert "8 | Chairman and his statement\n14 | Care for those of the coast\n16 |" in text_of(*lines)
+
+
+def test_a_page_of_thousands_of_columns_is_soon_read(seconds) -> None:
+    lines = [
+        typeset.Line("of the wall", 0.1, at, 800 - 0.13 * (at % 97) - 0.01 * at, right=at + 0.5)
+        for at in range(20_000)
+    ]
+    assert seconds(1, lambda: as_blocks_lie(lines)) < 2
