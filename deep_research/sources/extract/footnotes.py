@@ -12,7 +12,7 @@ from deep_research.sources.extract.typeset import Line
 _SMALLER = 0.93  # of the usual size, at most
 _MOST = 0.6  # of a page's lines; more is a text in small type
 _COLUMN = 80.0  # points; what begins farther from a line to its left or right is not in its column
-_MARK = re.compile(r"(?:\(?(\d{1,3})[.):]?\s*(?=[^\W\d_]|[\"'“‘(\[]|\Z)|[*†‡§¶‖]+\s*|[¹²³⁰⁴-⁹]+\s*)")
+_MARK = re.compile(r"(?:\(?(\d{1,3})[.):]?\s*(?=[^\W\d_]|[\"'“‘(\[]|\Z)|[*∗†‡§¶‖]+\s*|[¹²³⁰⁴-⁹]+\s*)")
 
 
 def without_footnotes(lines: Sequence[Line], usual: float) -> tuple[list[Line], list[str]]:

@@ -25,11 +25,13 @@ _WIDER = 1.7  # times a space of the line
 _ROOM = 1.3  # times a space, from which on it is more than one
 _SPACE = 0.3  # of the size: how wide a space is where the line does not say
 _MOST_SPACES = 40  # in a row
+_SPACE_OF_CODE, _JOINT = 0.7, 0.3  # of a letter of one width: what is a space, and what is none
 _EQUAL = 0.06  # of a gap, by which others may be wider
 _MOST_NAMES = 30  # words in the names of the columns of a table
 _GOES_ON = 1.4  # times the words that begin in small letters, a line has at least that may be names
 _MONO_SHARE = 0.9  # of a line's characters: words of code stand in lines of prose
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+_FRACTION = re.compile(r"(?<=\d) ?⁄ ?(?=\d)")  # raised and lowered figures are words of their own
 _NO_LETTER = " \ufffd"
 
 
@@ -229,14 +231,18 @@ def _is_stretched(cells: Sequence[Cell]) -> bool:
 
 
 def _plain(words: Iterable[Word]) -> str:
-    return clean(" ".join(word.text for word in words))
+    return _FRACTION.sub("⁄", clean(" ".join(word.text for word in words)))
 
 
 def _set(words: Sequence[Word]) -> str:
-    """The words of a line in letters of one width, with as many spaces between them as there is room for."""
+    """The words of a line in letters of one width, with as many spaces between them as there is room for. Where some
+    have room for a space, what has none is one word: PDFium takes the room beside narrow signs for a space."""
     longest = max(words, key=lambda word: len(word.text))
     letter = (longest.end - longest.start) / len(longest.text) or 1.0
+    rooms = [(word.start - before.end) / letter for before, word in pairwise(words)]
+    has_spaces = max(rooms, default=0.0) > _SPACE_OF_CODE
     text = words[0].text
-    for before, word in pairwise(words):
-        text += " " * max(1, min(_MOST_SPACES, round((word.start - before.end) / letter))) + word.text
+    for word, room in zip(words[1:], rooms, strict=True):
+        least = 0 if has_spaces and room < _JOINT else 1
+        text += " " * max(least, min(_MOST_SPACES, round(room))) + word.text
     return clean(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,9 @@ from itertools import accumulate, pairwise
 from deep_research.sources.extract.listings import FENCES
 from deep_research.sources.extract.paragraphs import ALONG, gap, is_row, joined
 from deep_research.sources.extract.tables import NO_HEADER
+
+_LONG = 100  # characters: longer than headings
+_CAPTION = re.compile(r"(?:fig(?:ure)?|tab(?:le|elle)?|abb(?:ildung)?|tableau|figura|tabla)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,19 @@ def one_text(pages: Sequence[Page]) -> tuple[str, tuple[int, ...]]:
 
 
 def _goes_on(before: str, text: str) -> bool:
-    return text[:1].islower() and before[-1] not in ".!?:;" and not before.endswith(FENCES)
+    if before[-1] in ".!?:;" or before.endswith(FENCES):
+        return False
+    return text[:1].islower() or (_is_broken_off(before) and _is_prose(text))
+
+
+def _is_broken_off(paragraph: str) -> bool:
+    """Whether a paragraph, and no heading, ends in a word as no sentence does. The next may be a name."""
+    is_long = len(paragraph) >= _LONG and not is_row(paragraph)
+    return is_long and (paragraph[-1].islower() or paragraph[-1] == ",")
+
+
+def _is_prose(text: str) -> bool:
+    return len(text) >= _LONG and text[:1].isalpha() and not is_row(text) and not _CAPTION.match(text)
 
 
 def _laid_out(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from deep_research.sources.extract.entries import entries, margins_of
+from deep_research.sources.extract.hanging import hanging
 from deep_research.sources.extract.leaders import led
 from deep_research.sources.extract.typeset import Line
 
@@ -25,10 +26,13 @@ _COMPOUND = frozenset(
 
 
 _LARGER = 1.08  # times the size of the line before: another kind of text
+KEPT = "\u2011"  # a hyphen at the end of a line that belongs to the word
 ALONG = "\n"  # between a row or item and its like
 _DOTS = 8  # that lead to a number; a few may be words that are left out, and a note
 _ROOM = 1.3  # times the usual step
 _ENOUGH = 5  # steps, to know what is usual
+_NEAR = 2.0  # times the size: a step up to which is one within a paragraph,
+_NEAR_SHARE = 0.35  # where so many of the steps are; else the text is set wide
 _TOLD = 20  # characters, from which on a line is no formula or mark in smaller type
 
 
@@ -45,16 +49,24 @@ class Setting:
 def setting_of(lines: Sequence[Line]) -> Setting:
     told = [line for line in lines if line.text.strip()]
     widths = sorted(width for line in told if (width := len(line.text.strip())) > 10)
-    steps = sorted(
-        above.base - line.base
-        for above, line in pairwise(told)
-        if above.size == line.size > 0.0 and above.base > line.base
-    )
     return Setting(
         width=widths[len(widths) * 3 // 4] if widths else 60,
-        step=steps[len(steps) // 2] if len(steps) >= _ENOUGH else 0.0,
+        step=_usual_step(told),
         margins=margins_of(told),
     )
+
+
+def _usual_step(lines: Sequence[Line]) -> float:
+    """The usual step from a line to the next. Where paragraphs are short, as many steps are those between them."""
+    below = [
+        (above.base - line.base, line.size)
+        for above, line in pairwise(lines)
+        if above.size == line.size > 0.0 and above.base > line.base
+    ]
+    near = [step for step, size in below if step <= _NEAR * size]
+    is_near = len(near) >= max(_ENOUGH, _NEAR_SHARE * len(below))
+    steps = sorted(near if is_near else [step for step, _ in below])
+    return steps[len(steps) // 2] if len(steps) >= _ENOUGH else 0.0
 
 
 def flowing(lines: Sequence[Line], setting: Setting) -> list[str]:
@@ -63,7 +75,7 @@ def flowing(lines: Sequence[Line], setting: Setting) -> list[str]:
     paragraphs: list[str] = []
     open_ = False
     last, above = "", Line("")
-    begun = entries(lines, setting.margins)
+    begun = entries(lines, setting.margins) | hanging(lines, usual)
     for at, line in enumerate(lines):
         text = line.text.strip()
         if line.row:
@@ -103,6 +115,8 @@ def flowing(lines: Sequence[Line], setting: Setting) -> list[str]:
 
 def joined(before: str, text: str) -> str:
     """What was broken at the end of a line."""
+    if before.endswith(KEPT):
+        return f"{before[:-1]}-{text}"
     if _HYPHEN.search(before) and text[:1].islower():
         start = before.rpartition(" ")[2].rstrip("-‐").lower()
         if start in _COMPOUND:

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from deep_research.evidence.plain import clean
+from deep_research.sources.extract.beside import as_blocks_lie
 from deep_research.sources.extract.columns import in_columns
+from deep_research.sources.extract.compounds import with_compounds
 from deep_research.sources.extract.contents import without_contents
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import TooLongError, finished
@@ -16,13 +18,14 @@ from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.glyphs import Glyphs
 from deep_research.sources.extract.headers import with_names
 from deep_research.sources.extract.heads import with_heads_first
-from deep_research.sources.extract.layout import as_they_lie, has_columns, is_shattered, with_near_cells
+from deep_research.sources.extract.layout import has_columns, is_shattered, with_near_cells
 from deep_research.sources.extract.listings import listing, parted
 from deep_research.sources.extract.margins import without_margins
 from deep_research.sources.extract.paging import Page, one_text
 from deep_research.sources.extract.paragraphs import flowing, setting_of
 from deep_research.sources.extract.pdfium import File, opened
 from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.stamps import without_stamps
 from deep_research.sources.extract.tabular import with_rows
 from deep_research.sources.extract.titling import sane_author, sane_title, title_of
 from deep_research.sources.extract.typeset import Line, as_prose, sizes_tell, typed, usual_size
@@ -69,7 +72,7 @@ def read(raw: bytes, asked: Asked) -> Document:
     scanned = _scanned(drawn, pages)
     if all(scanned) and not any(pages):
         raise UnreadableError(_NO_TEXT)
-    pages = list(map(without_contents, typed(pages)))
+    pages = with_compounds(list(map(without_contents, typed(pages))))
     every = [line for page in pages for line in page]
     usual, tell = usual_size(every), sizes_tell(every)
     text, starts = one_text([_page(page, usual, tell) for page in pages])
@@ -137,14 +140,15 @@ def _in_order(lines: list[Line]) -> list[Line]:
     if has_columns(lines):
         return [line for block in in_columns(lines) for line in with_near_cells(block)]
     if is_shattered([line.text for line in lines if not line.is_mono]):
-        laid_out = with_near_cells(as_they_lie(lines))
+        laid_out = with_near_cells(as_blocks_lie(lines))
         if not has_columns(laid_out):
             return laid_out
     return with_near_cells(with_heads_first(lines))
 
 
 def _page(lines: list[Line], usual: float, sizes_tell: bool) -> Page:
-    body, notes = without_footnotes(lines, usual)
+    upright, stamps = without_stamps(lines)
+    body, notes = without_footnotes(upright, usual)
     told = with_rows(body)
     if not sizes_tell:
         body, told = [[replace(line, size=0.0) for line in each] for each in (body, told)]
@@ -152,4 +156,4 @@ def _page(lines: list[Line], usual: float, sizes_tell: bool) -> Page:
     paragraphs: list[str] = []
     for is_code, run in parted(told, setting.step):
         paragraphs += [listing(run)] if is_code else flowing(list(map(as_prose, run)), setting)
-    return Page(tuple(map(clean, paragraphs)), tuple(map(clean, notes)))
+    return Page(tuple(map(clean, paragraphs)), tuple(map(clean, [*notes, *stamps])))

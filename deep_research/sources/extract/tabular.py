@@ -23,6 +23,7 @@ _ACROSS = 0.2  # of the rows that may cross a border, as heads over several colu
 _FAR = 4.5  # times the size, from one row to the next
 _NEAR = 3.0  # the same for a line without a gap, such as the rest of a cell or the name of a part
 _LEADING = 1.4  # the same for the rest of a cell
+_LOOSE = 1.6  # the same where rows are farther apart than that
 _TIGHT = 0.85  # of the usual step from row to row, below which a line is the rest of the row above
 _MOST_WAITING = 3  # lines without a gap between two rows
 _BESIDE = 28  # characters at each side of a gap, from which on it parts two columns of prose
@@ -282,7 +283,8 @@ def _is_rest(row: Sequence[str], cells: Sequence[str], step: float, size: float,
     """Whether a line is what did not fit into the row above."""
     if any(b and NUMBER.match(a) for a, b in zip(row, cells, strict=True)):
         return False  # no number goes on in the next line
-    if step > _LEADING * size:
+    goes_on = not cells[0] and all(a or not b for a, b in zip(row, cells, strict=True))
+    is_tight = step < _TIGHT * usual
+    if step > (_LOOSE if goes_on and is_tight else _LEADING) * size:
         return False
-    goes_on = all(a or not b for a, b in zip(row, cells, strict=True))
-    return step < _TIGHT * usual or (not cells[0] and goes_on)
+    return is_tight or goes_on
