@@ -21,7 +21,8 @@ def without_stamps(lines: Sequence[Line]) -> tuple[list[Line], list[str]]:
     turned = [at for at, line in enumerate(lines) if _is_beside(line, left, right)]
     if len(turned) > _MOST * len(upright):
         return list(lines), []
-    body = [line for at, line in enumerate(lines) if at not in set(turned)]
+    gone = set(turned)
+    body = [line for at, line in enumerate(lines) if at not in gone]
     return body, [lines[at].text.strip() for at in turned]
 
 
@@ -29,7 +30,5 @@ def _is_beside(line: Line, left: float, right: float) -> bool:
     across, up = line.way
     if across or not line.text.strip():
         return False
-    place = (
-        -line.base * up
-    )  # of a line that runs up, its base is how far it is to the left of the page's corner
+    place = -line.base * up  # the base of a line that runs up is how far left of the page's corner it stands
     return not left <= place <= right
