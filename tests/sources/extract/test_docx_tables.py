@@ -123,7 +123,7 @@ def test_what_stands_above_a_line_that_is_blank_in_all_cells_is_read_line_by_lin
 @pytest.mark.parametrize(
     "row",
     [
-        lines("Sand", "Stone", "Crane") + lines("12", "", "30"),
+        lines("Sand", "Stone", "Crane") + lines("12", "", "", "30"),
         lines("Sand", "", "Stone") + lines("from Rook", "from Ellery", "", ""),
         lines("Sand") + lines("", "12"),
         lines("Sand", "Stone", "", "Crane") + lines("12", "", "", "30", "7", "8"),
