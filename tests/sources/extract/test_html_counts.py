@@ -64,7 +64,7 @@ def test_a_heading_that_names_the_site_to_those_who_hear_it_is_left_out(
     extractor: Extractor, name: str
 ) -> None:
     heard = f'<h1 class="{name}">Port Authority</h1>'
-    text = text_of(extractor, f"{heard}<h1>Cranes of Ellery</h1>{PROSE}")
+    text = text_of(extractor, f"{heard}<h1>Cranes of Ellery</h1>{PROSE}", "Works of the year")
     assert text.startswith("# Cranes of Ellery\n")
     assert "# Port Authority" in text_of(extractor, f"{heard}{PROSE}")
     assert "# Cranes of Ellery" in text_of(
