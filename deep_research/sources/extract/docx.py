@@ -172,7 +172,40 @@ def _lines(row: list[list[str]]) -> list[list[str]]:
     long = [cell for cell in cells if len(cell) > 1]
     if len(long) > 1 and all(len(cell) == longest for cell in long) and any(map(_is_of_figures, long)):
         return [[cell[at] if at < len(cell) else "" for cell in cells] for at in range(longest)]
-    return [[in_one(paragraphs) for paragraphs in row]]
+    return _one_by_one(row) or [[in_one(paragraphs) for paragraphs in row]]
+
+
+def _one_by_one(row: list[list[str]]) -> list[list[str]]:
+    """The rows of cells with blank lines between their paragraphs, as many as it took to bring a figure beside a label of
+    several lines; nothing where they do not fit. What stands above a line that is blank in all cells fits line by line,
+    or all goes one by one, with the same number of paragraphs in each cell that has any."""
+    lines = [[line.strip() for paragraph in cell for line in paragraph.split("\n")] for cell in row]
+    above = _lines_above(lines)
+    told = [list(filter(None, _below(cell, above))) for cell in row]
+    below = {len(cell) for cell in told if cell}
+    if len(below) != 1 or max(below) < 2 or sum(map(bool, told)) < 2 or not any(map(_is_of_figures, told)):
+        return []
+    head = [[cell[at] if at < len(cell) else "" for cell in lines] for at in range(above)]
+    return head + [[cell[at] if cell else "" for cell in told] for at in range(max(below))]
+
+
+def _lines_above(cells: list[list[str]]) -> int:
+    """How many lines stand above the first that is blank in all cells, where the last of them is the last of a cell that
+    has any; none else."""
+    longest = max(map(len, cells), default=0)
+    blank = (at for at in range(longest) if not any(at < len(cell) and cell[at] for cell in cells))
+    above = next(blank, 0)
+    head = [cell[:above] for cell in cells if any(cell[:above])]
+    fits = len(head) > 1 and all(len(cell) == above and cell[-1] for cell in head)
+    return above if fits and any(map(_is_of_figures, head)) else 0
+
+
+def _below(paragraphs: list[str], above: int) -> Iterator[str]:
+    """What the paragraphs say behind so many lines, each in one."""
+    for paragraph in paragraphs:
+        lines = paragraph.split("\n")
+        yield " ".join(" ".join(lines[above:]).split())
+        above = max(0, above - len(lines))
 
 
 def _broken(paragraphs: list[str]) -> list[str]:

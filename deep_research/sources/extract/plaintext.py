@@ -20,8 +20,8 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs
 
 
 def decode(raw: bytes, *, declared: str | None = None) -> str:
-    """The text of ``raw``: by its byte order mark, as UTF-8, in the ``declared`` encoding, or as
-    Windows-1252.
+    """The text of ``raw``: by its byte order mark, as UTF-8, in the ``declared`` encoding, in the one that it is clearly
+    in, or as Windows-1252.
 
     Raises `UnreadableError` for binary data and for text in none of these.
     """
@@ -33,7 +33,11 @@ def decode(raw: bytes, *, declared: str | None = None) -> str:
     found = _attempt(raw, "utf-8")
     if found is not None:
         return found
-    found = (_attempt(raw, declared) if declared else None) or _mostly_utf8(raw) or _attempt(raw, "cp1252")
+    found = (_attempt(raw, declared) if declared else None) or _mostly_utf8(raw)
+    if not found:
+        from deep_research.sources.extract.guessing import guessed  # which needs what stands here
+
+        found = guessed(raw) or _attempt(raw, "cp1252")
     if not found or len(_CONTROLS.findall(found)) * 100 > len(found):
         raise UnreadableError("text in an unknown encoding; save it as UTF-8")
     return found

@@ -7,6 +7,7 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
+from deep_research.sources.extract.counts import drop_counts
 from deep_research.sources.extract.hiding import hides
 from deep_research.sources.extract.votes import is_prose
 from deep_research.sources.extract.widgets import (
@@ -38,7 +39,7 @@ _NAMED = re.compile(
     r"breadcrumbs?|sidebar|advert|advertisement|ads?|sponsored|promo|promoted|comments?|disqus|navbar|navbox|navigation|"
     r"nav|menu|masthead|catlinks|toc|editsection|headerlink|anchorjs|skip|pagination|pager|controls|suggested|"
     r"recommended|recommendations|trending|popular|feedback|toolbar|footer|copyright|siteSub|jump|hatnote|backlink|"
-    r"beta-banner|phase-banner|more-stories|also-read|popup|modal|noprint|printfooter|sr-only|"
+    r"beta-banner|phase-banner|more-stories|also-read|popup|modal|noprint|printfooter|sr-only|visible-sr|"
     r"visually-hidden|screen-reader-text|metadata-bar|post-meta|article-meta|entry-meta|tags|taglist|metadata|"
     r"infobox-image|infobox-caption)"
     r"(?=$|[\s_-])",
@@ -61,6 +62,10 @@ _HEADING_MARKS = re.compile(
     r"(?:^|[\s_-])(?:headerlink|anchorjs|editsection|noprint|skip|jump|share|sharing|social|sr-only|visually-hidden|"
     r"screen-reader-text)(?=$|[\s_-])",
     re.IGNORECASE,
+)
+# Said to those who hear a page, and shown to nobody.
+_HEARD = re.compile(
+    r"(?:^|[\s_-])(?:sr-only|aural|visually-hidden|screen-reader-text)(?=$|[\s_-])", re.IGNORECASE
 )
 _ELEMENTS = 40  # one that holds so many is no heading, and no frame around a day
 _NO_WORD = re.compile(r"[\W_]+")
@@ -115,8 +120,10 @@ def prune(tree: HtmlElement) -> list[HtmlElement]:
     whole = len(body.text_content())
     drop_sign_ups(body)
     drop_calls(body)
+    drop_counts(body)
     drop_widgets(body)
     _drop_steps(body)
+    _drop_unseen_title(tree)
     titled = {each for title in body.iter("h1") for each in title.iterancestors("article", "header", "main")}
     telling: list[HtmlElement] = []
     for element in list(body.iter("*")):
@@ -137,6 +144,20 @@ def prune(tree: HtmlElement) -> list[HtmlElement]:
     for caption in list(body.iter("caption")):
         _before_its_table(caption)
     return telling
+
+
+def _drop_unseen_title(tree: HtmlElement) -> None:
+    """Takes out the headings that only name the site to those who hear the page: those of the first rank that are not
+    shown, where another is, and are no words of the page's title."""
+    titles = list(islice(tree.iter("h1"), _ELEMENTS))
+    heard = [each for each in titles if _HEARD.search((each.get("class") or "")[:300])]
+    if not heard or not any(each not in heard and each.text_content().strip() for each in titles):
+        return
+    title = tree.find(".//title")
+    named = "" if title is None else _slug(title.text_content()[:1_000])
+    for each in heard:
+        if _slug(each.text_content()[:_BYLINE]) not in named:
+            _drop(each)
 
 
 def _is_in_the_line(element: HtmlElement) -> bool:

@@ -98,7 +98,7 @@ def _likeness(heading: str, titles: list[str]) -> float:
 def _share(heading: str, title: str) -> float:
     key, whole = _key(heading), _key(title)
     if not key or key not in whole:
-        return 0.0
+        return _share_of_part(heading, title)
     if key == whole:
         return 2.0
     if without_site(title, heading) == heading:
@@ -106,6 +106,16 @@ def _share(heading: str, title: str) -> float:
     if title.endswith(heading) and _PARTS_BEHIND.search(title.removesuffix(heading)[-6:]):
         return 0.0
     share = len(key) / len(whole)
+    return share if share >= _MUCH else 0.0
+
+
+def _share_of_part(heading: str, title: str) -> float:
+    """How much of a heading is a long part of the title, at its end: before it may stand what it is filed under."""
+    key = _key(heading)
+    parts = (_key(part) for part in _PARTS.split(title))
+    share = max(
+        (len(part) / len(key) for part in parts if len(part) >= _LONG and key.endswith(part)), default=0.0
+    )
     return share if share >= _MUCH else 0.0
 
 

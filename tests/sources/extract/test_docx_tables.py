@@ -95,3 +95,41 @@ def test_a_cell_of_nothing_but_a_picture_says_what_it_is_called(called: str, tol
     )
     assert table_of(*rows) == f"Port | Dock | Crane\nMole | {told} | 2".replace("|  |", "| |")
     assert text_of(made(paragraph("Old."), f"<w:p>{run(picture)}</w:p>")) == "Old."
+
+
+def lines(*said: str) -> str:
+    return cell("".join(map(paragraph, said)))
+
+
+def test_labels_and_figures_with_blank_lines_between_them_stand_side_by_side() -> None:
+    """A figure is brought beside its label by as many blank lines as the label takes where it is drawn."""
+    names = "".join(map(cell, ("Costs", "2006", "2007")))
+    labels = lines("Sand", "Stone for the whole of the mole", "Crane")
+    assert table_of(names, labels + lines("12", "", "", "30", "7") + lines("14", "", "", "31", "8", "")) == (
+        "Costs | 2006 | 2007\nSand | 12 | 14\nStone for the whole of the mole | 30 | 31\nCrane | 7 | 8"
+    )
+
+
+def test_what_stands_above_a_line_that_is_blank_in_all_cells_is_read_line_by_line() -> None:
+    names = "".join(map(cell, ("Costs", "2006", "2007")))
+    labels = lines("", "Sand", "Stone", "", "Gain from dues of the first full year", "", "Total gain")
+    rows = (labels, lines("€", "12", "30"), lines("€", "14", "31", "", "", "", "500", "", "545"))
+    assert table_of(names, "".join(rows)) == (
+        "Costs | 2006 | 2007\n| € | €\nSand | 12 | 14\nStone | 30 | 31\n"
+        "Gain from dues of the first full year | | 500\nTotal gain | | 545"
+    )
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        lines("Sand", "Stone", "Crane") + lines("12", "", "", "30"),
+        lines("Sand", "", "Stone") + lines("from Rook", "from Ellery", "", ""),
+        lines("Sand") + lines("", "12"),
+        lines("Sand", "Stone", "", "Crane") + lines("12", "", "", "30", "7", "8"),
+    ],
+    ids=["other numbers", "no figures", "one of each", "more figures"],
+)
+def test_cells_whose_paragraphs_do_not_fit_stay_one_row(row: str) -> None:
+    names = "".join(map(cell, ("Costs", "2006")))
+    assert table_of(names, row).count("\n") == 1
