@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import re
 
-from deep_research.sources.extract.plaintext import words
-
 _OTHER_SCRIPTS = (
     *("cp1251", "koi8_r", "koi8_u", "iso8859_5", "cp866"),
     *("cp1253", "iso8859_7", "cp1255", "cp1256", "cp874"),
     *("cp932", "euc_jp", "gb18030", "cp950", "cp949"),
 )
 _WESTERN = "cp1252"
-_WESTERN_LETTERS = words(
-    "äöüß àâæçéèêëîïôœùûüÿ áéíñóúüªº áâãàçéêíóôõúüªº àèéìíîòóùú àçèéíïòóúü åäöéü æøåéè áðéíóúýþæö áéèëïóöü ëç äöåšž"
+_WESTERN_LETTERS = frozenset(
+    "äöüß àâæçéèêëîïôœùûüÿ áéíñóúüªº áâãàçéêíóôõúüªº àèéìíîòóùú àçèéíïòóúü åäöéü æøåéè áðéíóúýþæö áéèëïóöü ëç äöåšž".split()
 )  # of each language those that English does not have
 _LATIN = (
-    ("cp1250", words("ąćęłńóśźż áčďéěíňóřšťúůýž áäčďéíĺľňóôŕšťúýž áéíóöőúüű ăâîşţ čćđšž")),
-    ("iso8859_2", words("ąćęłńóśźż áčďéěíňóřšťúůýž áäčďéíĺľňóôŕšťúýž áéíóöőúüű ăâîşţ čćđšž")),
-    ("cp1254", words("çğıi̇öşüâî")),
-    ("cp1257", words("ąčęėįšųūž āčēģīķļņšūž")),
+    ("cp1250", frozenset("ąćęłńóśźż áčďéěíňóřšťúůýž áäčďéíĺľňóôŕšťúýž áéíóöőúüű ăâîşţ čćđšž".split())),
+    ("iso8859_2", frozenset("ąćęłńóśźż áčďéěíňóřšťúůýž áäčďéíĺľňóôŕšťúýž áéíóöőúüű ăâîşţ čćđšž".split())),
+    ("cp1254", frozenset("çğıi̇öşüâî".split())),
+    ("cp1257", frozenset("ąčęėįšųūž āčēģīķļņšūž".split())),
 )
 _SAMPLE = 16_000  # bytes
 _LOOKED_THROUGH = 2_000_000  # bytes, for lines that tell something

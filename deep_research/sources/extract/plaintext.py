@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 
+from deep_research.sources.extract.guessing import guessed
+
 
 class UnreadableError(Exception):
     """A document that cannot be used. The text says why, in a few words; it never stops the others. ``limit`` is the
@@ -35,8 +37,6 @@ def decode(raw: bytes, *, declared: str | None = None) -> str:
         return found
     found = (_attempt(raw, declared) if declared else None) or _mostly_utf8(raw)
     if not found:
-        from deep_research.sources.extract.guessing import guessed  # which needs what stands here
-
         found = guessed(raw) or _attempt(raw, "cp1252")
     if not found or len(_CONTROLS.findall(found)) * 100 > len(found):
         raise UnreadableError("text in an unknown encoding; save it as UTF-8")
