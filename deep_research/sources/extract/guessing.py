@@ -18,12 +18,26 @@ _OTHER_SCRIPTS = (
 _WESTERN = "cp1252"
 _WESTERN_LETTERS = frozenset(
     "äöüß àâæçéèêëîïôœùûüÿ áéíñóúüªº áâãàçéêíóôõúüªº àèéìíîòóùú àçèéíïòóúü åäöéü æøåéè áðéíóúýþæö áéèëïóöü ëç äöåšž".split()
-)  # of each language those that English does not have
+)
+_CENTRAL = (
+    "ąćęłńóśźż",
+    "áčďéěíňóřšťúůýž",
+    "áäčďéíĺľňóôŕšťúýž",
+    "áéíóöőúüű",
+    "ăâîşţ",
+    "čćđšž",
+)
 _LATIN = (
-    ("cp1250", frozenset("ąćęłńóśźż áčďéěíňóřšťúůýž áäčďéíĺľňóôŕšťúýž áéíóöőúüű ăâîşţ čćđšž".split())),
-    ("iso8859_2", frozenset("ąćęłńóśźż áčďéěíňóřšťúůýž áäčďéíĺľňóôŕšťúýž áéíóöőúüű ăâîşţ čćđšž".split())),
-    ("cp1254", frozenset("çğıi̇öşüâî".split())),
-    ("cp1257", frozenset("ąčęėįšųūž āčēģīķļņšūž".split())),
+    ("cp1250", _CENTRAL),
+    ("iso8859_2", _CENTRAL),
+    ("cp1254", ("çğıi̇öşüâî",)),
+    (
+        "cp1257",
+        (
+            "ąčęėįšųūž",
+            "āčēģīķļņšūž",
+        ),
+    ),
 )
 _SAMPLE = 16_000  # bytes
 _LOOKED_THROUGH = 2_000_000  # bytes, for lines that tell something
@@ -132,6 +146,6 @@ def _is_sane(word: str) -> bool:
     return word == word.upper() or word[1:] == word[1:].lower()
 
 
-def _share(letters: list[str], alphabets: frozenset[str]) -> float:
+def _share(letters: list[str], alphabets: tuple[str, ...]) -> float:
     """How many of the letters are of one alphabet, of the one that has most of them."""
     return max(sum(map(alphabet.__contains__, letters)) for alphabet in alphabets) / max(len(letters), 1)
