@@ -1,8 +1,9 @@
 """A subject that some document is about as a whole: that is told section by section."""
 
 from deep_research.evidence.sectioning import in_section, section_of
-from deep_research.phases.analysis.digested import MOST_SECTIONS, digest, is_about, weighed
+from deep_research.phases.analysis.digested import MOST_SECTIONS, Taken, called, digest, is_about, weighed
 from deep_research.phases.synthesis.extractive import _after
+from deep_research.state import Span
 
 HORNS = (
     "Mist horns: how to be heard",
@@ -139,13 +140,30 @@ def test_how_something_grew_is_told_of_that_and_not_of_one_of_its_words(analyzed
     ]
     source = (
         "Books",
-        "Three sources of the time give three totals for the tower. They differ from each other.",
+        "Three sources of the time give three totals for the tower. They differ from each other.\n\n"
+        "The light was seen by all who came from the north, and nobody doubts that.",
     )
     question = "How did the light source change over time?"
     assert analyzed(question, source, *others) == ()
     named = ("Books", "The source of the light was oil at all times. It was dear in the north.")
     assert [f.content for f in analyzed(question, named, *others)][:1] == [named[1]]
     assert analyzed("light source", source, *others)
+
+
+def test_a_section_that_is_called_after_the_subject_is_told_first(analyzed):
+    said = "Horns are blown at dusk, by hand or by steam, and heard from afar."
+    section = f"## 5.1. Mist Horns\n\n{said}\n\n"
+    manual = ("Harbours", f"# Harbours\n\nHarbours have gates.\n\n{section}## Gates\n\nGates are of oak.\n")
+    other = (
+        "Kilns",
+        "# Kilns\n\nMist horns stood beside the kilns of the town, and mist horns hung at their doors.\n",
+    )
+    assert contents(analyzed("mist horns", other, manual, BEES))[0] == said
+    at = manual[1].index(said)
+    assert called(manual[1], {"mist", "horn"}) == [
+        Taken(Span(start=at, end=at + len(said)), "5.1. Mist Horns")
+    ]
+    assert called(manual[1], {"mist"}) == []
 
 
 def test_the_sections_of_a_digest_keep_their_headings(analyzed, draft_of):

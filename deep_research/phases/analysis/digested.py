@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice, takewhile
 from math import sqrt
 from typing import NamedTuple
@@ -23,6 +24,7 @@ ABOUT = 0.55  # of the subject's weight, that the title has of what is about it
 MOST_SECTIONS = 8
 MOST_ROWS = 12
 MOST_ENTRIES = 6
+_NUMBER = re.compile(r"\A[\d.]+\s+")  # of a section
 # "The lamps of Orrel"
 _OF_A_PLACE = re.compile(r"(?P<thing>[a-z]\w*) (?:of|at|in|near) (?:the )?(?P<name>[A-Z]\w+)")
 
@@ -59,6 +61,17 @@ def digest(text: str) -> list[Taken]:
     for number, section in enumerate(islice(_sections(every, text), MOST_SECTIONS)):
         spans = _of_section(text, every, section.span, first=number == 0)
         found += [Taken(span, section.heading) for span in spans]
+    return found
+
+
+def called(text: str, subject: AbstractSet[str]) -> list[Taken]:
+    """How the sections begin that are called after the subject, of which these are the stems, and nothing else."""
+    found: list[Taken] = []
+    for section in _sections(list(blocks(text)), text):
+        if section.heading and stems_of(_NUMBER.sub("", section.heading)) == subject:
+            told = opening(text, section.span)
+            if told is not None and _is_whole(text[told.start : told.end]):
+                found.append(Taken(told, section.heading))
     return found
 
 

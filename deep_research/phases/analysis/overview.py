@@ -27,7 +27,7 @@ from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.reading import readable
 from deep_research.evidence.sectioning import in_section
 from deep_research.evidence.text import NAME_WEIGHT, coverage, question_terms
-from deep_research.phases.analysis.digested import digest, is_about, weighed
+from deep_research.phases.analysis.digested import called, digest, is_about, weighed
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
 
@@ -82,8 +82,9 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
     introduced = _introductions(near, texts, titles, asked, rank.learned, named, about)
     if not about and 0 < len(introduced) < FEW:
         about = [introduced[0].source]
-    told = [*_definitions(near, texts, handoff), *_digests(about, texts), *introduced]
-    excerpts = _in_general_first(told, handoff, about)
+    sections = list(_called(near, texts, stems_of(subject(handoff.original_query)), about))
+    told = [*_definitions(near, texts, handoff), *_digests(about, texts), *sections, *introduced]
+    excerpts = _in_general_first(told, handoff, [*about, *(section.source for section in sections)])
     if wants_order_of_time(handoff.original_query):
         dated = list(_dated(near, texts, titles, asked, _names(handoff)))[:MOST_DATED]
         excerpts = [*excerpts[:1], *dated] if len(dated) >= ENTRIES else excerpts
@@ -101,6 +102,17 @@ def _digests(about: Sequence[int], texts: Sequence[str]) -> list[_Excerpt]:
     ]
     told = [[excerpt for excerpt in own if _reads(excerpt.content)] for own in every]
     return [excerpt for own in told for excerpt in own[:1]] + [e for own in told for e in own[1:]]
+
+
+def _called(
+    near: Iterable[Scored], texts: Sequence[str], wanted: AbstractSet[str], about: Sequence[int]
+) -> Iterator[_Excerpt]:
+    """How the sections begin that are called after the subject, in documents that are of more."""
+    for source in dict.fromkeys(p.source for p in near if p.source not in about):
+        for span, heading in called(texts[source], wanted):
+            content = readable(texts[source], span.start, span.end)
+            if _reads(content):
+                yield _Excerpt(source, span, content, heading)
 
 
 def _introductions(
