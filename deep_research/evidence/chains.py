@@ -31,11 +31,10 @@ SUBJECT = 0.7  # the same for what a sentence, row or entry in it begins with
 MENTIONED = 0.3  # for any other name in it
 OTHERWISE = 0.8  # what a word in another form of the same relation is worth of the word itself
 UNNAMED = 0.4  # what a beginning without any name of the question is worth
-BESIDE = (
-    5  # words between what is asked and a name that most likely is it: "the engineer of Orrel was Alan Ames"
-)
+# "The engineer of Orrel was Alan Ames": so many words from what is asked stands a name that most likely is it.
+BESIDE = 5
 SAID = 1.5  # what such a name is worth of another
-CONTAINED = 0.6
+CONTAINED = 0.6  # what one is worth that has a word of the question itself
 SPELLED = 0.5  # the weight of a name that nothing is known of but its capitals
 _BLOCK = re.compile(r"[^\n]++(?:\n(?![\n#*-])[^\n]++)*+")  # lines of one paragraph
 _CELL = re.compile(r"[^|\n]++")

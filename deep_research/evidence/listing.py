@@ -40,10 +40,11 @@ _LIST_FOR = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 # "When were lighthouses automated?" has an answer for each of them.
-_THINGS = r"(?!the )(?:[a-z-]+ ){0,2}?[a-z-]{2,}(?<!s)s"
+_NO_KIND = r"(?!(?:the|this|his|its|these|those|is|was|has|does)\b)"
+_PLURAL = r"[a-z-]{2,}(?<!s)s"
 _WHEN = re.compile(
-    rf"\s*[Ww]hen (?:(?:were|are) (?:the )?(?P<kind>{_THINGS}) (?P<rest>[a-z]+(?:ed|en|ilt|ost|it)\b.*)"
-    rf"|did (?:the )?(?P<doers>{_THINGS}) (?P<did>[a-z]+\b.*))",
+    rf"\s*[Ww]hen (?:were (?:the )?(?P<kind>{_NO_KIND}(?:[a-z-]+ ){{0,2}}?{_PLURAL})"
+    rf" (?P<rest>[a-z]+(?:ed|en|ilt|ost|it)\b.*)|did (?:the )?(?P<doers>{_NO_KIND}{_PLURAL}) (?P<did>[a-z]+\b.*))",
     re.DOTALL,
 )
 # "were automatic in 1990", and not "were built in 1990": what became so before counts as well.
@@ -58,6 +59,7 @@ _SILENT = frozenset(
 THERE_ARE = frozenset(
     map(stem, words("provide offer support define include contain exist list available use stand stood lie"))
 )
+NEAR = 4  # words from the things to what is said of all of them
 _AGAINST = frozenset(("against", "refused", "rejected"))
 _SMALL = frozenset(
     (
@@ -70,7 +72,8 @@ _SMALL = frozenset(
 @dataclass(frozen=True, slots=True)
 class Listed:
     """What is asked for: things of a ``kind`` of which ``said`` is true, with the ``names`` and by the ``year`` that the
-    question has; with ``state`` also what became so before that year. ``dated``: it is asked when."""
+    question has; with ``state`` also what became so before that year. ``dated``: it is asked when. ``plural`` is the
+    kind as it is written."""
 
     kind: frozenset[str]
     said: frozenset[str]
@@ -78,6 +81,7 @@ class Listed:
     year: int | None = None
     state: bool = False
     dated: bool = False
+    plural: str = ""
 
     def is_told(self, sentence: str, present: AbstractSet[str], under: AbstractSet[str]) -> bool:
         """Whether a sentence with these of its `stems`, under a heading, says it of something."""
@@ -86,6 +90,16 @@ class Listed:
             and self.is_of_time(sentence)
             and not _is_denied(sentence)
             and not (self.dated and self._is_intended(sentence))
+        )
+
+    def says_of_all(self, sentence: str) -> bool:
+        """Whether a sentence says it of the things in general: "Lamps were automated in the 1980s"."""
+        every = [*map(str.casefold, words(sentence))]
+        at = {place for place, word in enumerate(every) if word == self.plural}
+        return any(
+            not at.isdisjoint(range(place - NEAR, place))
+            for place, word in enumerate(every)
+            if stem(word) in self.said
         )
 
     def _is_intended(self, sentence: str) -> bool:
@@ -139,7 +153,15 @@ def things(question: str) -> Listed | None:
     if len(years) > 1:
         return None
     year = int(years.pop()) if years else None
-    return Listed(kind, said, names, year, state=_STATE.match(rest) is not None, dated=match is None)
+    return Listed(
+        kind,
+        said,
+        names,
+        year,
+        state=_STATE.match(rest) is not None,
+        dated=match is None,
+        plural=named.split()[-1],
+    )
 
 
 def told_of(text: str, span: Span, wanted: Listed, *, items: bool) -> Iterator[Span]:

@@ -27,11 +27,11 @@ _BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
 _SMALL = r"(?:of|the|in|de|la|le|van|von|del|di|da|al|el|bin|ibn|and|for|on)"
 _CAPITAL = r"(?:[^\W\d_a-zà-ÿ][\w'’&-]*|[A-Z]\.)"
 _GAP = r"(?:[^\S\n]+(?:\n[^\S\n]*)?|\n[^\S\n]*)"  # a name may be wrapped, but does not run from paragraph to paragraph
-# "D. Alan Smith", but not "with plan D. The lamp".
-_INITIAL = rf"[A-Z]\.(?={_GAP}(?!(?:{'|'.join(sorted(_OPENING_WORDS))}|In|On|At|If|When|But|For|And)\b)[^\W\d_a-zà-ÿ])"
+# Initials that open a name: "J. R. Hare", and one alone only before two names, for "plan D. Hare" ends a sentence.
+_NAME = r"[^\W\d_a-zà-ÿ][\w'’-]+"
+_INITIALS = rf"(?:(?:[A-Z]\.{_GAP}){{2,4}}|[A-HJ-UWYZ]\.{_GAP}(?={_NAME}{_GAP}{_NAME}))"
 _RUN = re.compile(
-    rf"(?<!\w)(?:{_INITIAL}|{_CAPITAL})"
-    rf"(?:{_GAP}(?:{_SMALL}{_GAP}){{0,2}}(?:{_INITIAL}|[^\W_a-zà-ÿ][\w'’&-]*|[A-Z]\.))*"
+    rf"(?<!\w)(?:{_INITIALS})?{_CAPITAL}(?:{_GAP}(?:{_SMALL}{_GAP}){{0,2}}(?:[^\W_a-zà-ÿ][\w'’&-]*|[A-Z]\.))*"
 )
 _OPENS = re.compile(r"(?:\A|[.!?:;|*#>\n-][\s\"'“‘(*_-]*)\Z")
 _INSIDE = re.compile(rf"\s+{_SMALL}\s+(?:{_SMALL}\s+)?")
@@ -56,7 +56,7 @@ _LINKING = frozenset(
         likewise similarly although unless whereas whenever"""
     )
 )
-# "d" stands among the small words for "I'd", and opens a name as its initial.
+# These stand among the small words for "I'd", "I'm", "it's" and "don't", and open a name as its initial.
 _OPENING_ONES = (STOP_WORDS | _DAYS_AND_MONTHS | _LINKING) - frozenset("dmst")
 _SMALL_WORDS = STOP_WORDS | ASKING_WORDS | _DAYS_AND_MONTHS
 

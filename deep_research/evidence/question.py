@@ -31,7 +31,7 @@ _BREAK = re.compile(
 )
 _HOW_TO = r"^\s*how (?:to|do (?:i|we|you)|can (?:i|we|you|one)|should (?:i|we|you|one))\b"
 _DOING = re.compile(rf"{_HOW_TO}(?: \w+ly)? (?P<what>\w+)", re.IGNORECASE)
-_DOES = re.compile(r"\s*(?:does|do|did)\s+(?:an? |the )?(?P<said>[\w'’./+ -]+?)\W*\Z", re.IGNORECASE)
+_DOES = re.compile(r"\s*(?:does|do|did)\s+(?:an? |the )?(?P<said>[\w'’./+ -]+)", re.IGNORECASE)
 MOST_SUBJECT = 3  # words of whom or what a question with "does" is about
 # What tells one thing from all others of its kind: "Is it the oldest tower?"
 _MOST = re.compile(
@@ -59,12 +59,11 @@ _OPENS_SURVEY = re.compile(
 # "What are lamps?" asks for no list and no fact, but to be told of lamps.
 _OF_A_KIND = re.compile(r"[Ww]hat are (?P<kind>(?!the )[a-z]+(?: [a-z]+){0,2}(?<!s)s) ?\??")
 # "How did the lamps of lighthouses change over time?" asks for their history.
-_ALL_TIME = (
-    r"(?:over|through(?:out)?|with|in the course of) (?:time|history|the (?:years|centuries|decades|ages))"
-)
+_AGES = r"(?:time|history|the (?:last |past )?(?:years|centuries|decades|ages))"
+_ALL_TIME = rf"(?:over|through(?:out)?|with|in the course of) {_AGES}"
 _GREW = re.compile(
-    rf"how (?:did|has|have) (?:the )?(?P<what>\S+(?: \S+){{0,5}}?) (?:changed? {_ALL_TIME}|(?:develop(?:ed)?|evolved?)"
-    rf"(?: {_ALL_TIME})?)",
+    r"how (?:did|has|have) (?:the )?(?P<what>(?!what\b)\S+(?: (?!what\b)\S+){0,5}?)"
+    rf" (?:changed? {_ALL_TIME}|(?:develop(?:ed)?|evolved?)(?: {_ALL_TIME})?)",
     re.IGNORECASE,
 )
 _BIDDING = r"give|show|find|make|write|tell|explain|describe|count|solve|translate|build|run|use|get|set"
@@ -202,28 +201,32 @@ def superlatives(query: str) -> set[str]:
 def affirmed(question: str) -> tuple[re.Pattern[str], ...]:
     """How a text says, or denies, what a question asks with "does": "Does Orrel support oil?", "Orrel supports oil",
     "Orrel is a lamp that has support for oil"."""
-    match = _DOES.match(" ".join(question.split()))
+    match = _DOES.fullmatch(" ".join(question[:LOOKED_AT].split()).rstrip(" .?!"))
     said = match["said"].split() if match else []
     return tuple(
-        re.compile(rf"\b{_does(said[:size], said[size], said[size + 1 :])}", re.IGNORECASE)
+        re.compile(_does(said[:size], said[size], said[size + 1 :]), re.IGNORECASE)
         for size in range(1, min(MOST_SUBJECT, len(said) - 1) + 1)
         if said[size][0].islower()  # else the subject goes on
     )
 
 
 def _does(subject: Sequence[str], verb: str, what: Sequence[str]) -> str:
-    name = re.escape(" ".join(subject))
+    name = rf"\b{re.escape(' '.join(subject))}"
     outright = (
         rf"\s+(?:(?:also|now|still|\w+ly|(?:does|do|did) not|doesn't)\s+){{0,3}}"
         rf"{re.escape(verb.rstrip('e'))}(?:e|es|s|ed|ies)?\b"
     )
     if not what:
         return name + outright
+    within = r"(?:[^|.!?;]|\.(?=\d))"  # a sentence
+    goes_on = rf"\s+(?:is|are|was|were)\b{within}{{0,200}}?[.!?]\s+It\b{within}{{0,160}}?\b"
     having = (
-        r"\b[^|]{0,200}?\b(?:has|have|had|offers?|provides?|includes?|comes? with)\s+(?:[\w/-]+\s+){0,2}?"
-        rf"{re.escape(verb)}\s+(?:for|of|to)\b(?:[^.;|]|\.(?=\d)){{0,60}}?\b{re.escape(what[-1])}(?!\w)"
+        rf"(?:\s+(?:(?:also|now|still|\w+ly)\s+){{0,2}}|{goes_on})"
+        r"(?:has|have|had|lacks?|offers?|provides?|includes?|comes? with)\s+(?:[\w/-]+\s+){0,2}?"
+        rf"{re.escape(verb)}\s+(?:for|of|to)\b(?:(?!\b(?:but|while|whereas|which|not|except)\b){within}){{0,60}}?"
+        rf"\b{re.escape(what[-1])}(?!\w)"
     )
-    return f"{name}(?:{outright}|{having})"
+    return rf"(?<!unlike ){name}(?:{outright}|{having})"
 
 
 def action(question: str) -> str:
@@ -261,19 +264,23 @@ def subject(request: str) -> str:
         return request
     if kind := _OF_A_KIND.fullmatch(request):
         return kind["kind"]
-    if grown := _GREW.fullmatch(request.rstrip(" .?!")):
+    if (grown := _GREW.fullmatch(request.rstrip(" .?!"))) and _names_something(grown["what"]):
         return grown["what"]
     rest = request
     while opening := _OPENS_SURVEY.match(rest):
         rest = rest[opening.end() :]
     rest = _ENDS_SURVEY.sub("", rest).rstrip(" .?!")
-    named = any(w.casefold() not in STOP_WORDS for w in words(rest))
-    return rest if named and len(rest) < len(request.rstrip(" .?!")) else request
+    return rest if _names_something(rest) and len(rest) < len(request.rstrip(" .?!")) else request
+
+
+def _names_something(said: str) -> bool:
+    return any(w.casefold() not in STOP_WORDS for w in words(said))
 
 
 def asks_how_it_grew(request: str) -> bool:
     """Whether it is the history of something that a question asks for in a sentence, which may have no answer."""
-    return _GREW.fullmatch(" ".join(request.split()).rstrip(" .?!")) is not None
+    grown = _GREW.fullmatch(" ".join(request.split()).rstrip(" .?!"))
+    return grown is not None and _names_something(grown["what"])
 
 
 def wants_order_of_time(request: str) -> bool:

@@ -21,6 +21,9 @@ _BAR = re.compile(r"(?<!\S)\|(?!\S)")
 _LABEL = re.compile(r"(?:\A|(?<=; )|(?<=\. ))(?P<name>[^\s:;|](?:[^:;|]{0,38}[^\s:;|])?): (?=\S)")
 
 
+_MEASURE = re.compile(r"(?:[^\W\d]+ ){0,3}[$£€]?\d[\d.,]*[ \u00a0-]?[^\W\d]")  # "about 40 metres"
+
+
 def is_row(line: str) -> bool:
     return " | " in line
 
@@ -72,8 +75,19 @@ def _headed(content: str) -> list[re.Match[str]]:
     named = list(_LABEL.finditer(content))
     if len(named) < 2 or named[0].start():
         return []
-    first = {match["name"].partition(" of ")[0] for match in named if " of " in match["name"]}
-    return [] if len(first) == 1 and all(" of " in match["name"] for match in named) else named
+    measured_of = {measure_in(match["name"]) for match in named}
+    are_items = (
+        len(measured_of) == 1
+        and "" not in measured_of
+        and all(_MEASURE.match(content, match.end()) for match in named)
+    )
+    return [] if are_items else named
+
+
+def measure_in(label: str) -> str:
+    """What a label says that is told of something: the height in "Height of the tower"; else empty."""
+    measure, of, _ = label.partition(" of ")
+    return measure.casefold() if of and " " not in measure else ""
 
 
 def labels(content: str) -> Iterator[str]:

@@ -7,9 +7,11 @@ LONGEST = 80  # characters of a heading that is shown
 
 
 def in_section(heading: str) -> str | None:
-    """The category of what stands under a heading, if that is to be shown."""
+    """The category of what stands under a heading, which is cut where it is long."""
     said = " ".join(heading.split())
-    return f"{_UNDER}{said}" if 0 < len(said) <= LONGEST else None
+    if len(said) > LONGEST:
+        said = f"{said[:LONGEST].rsplit(' ', 1)[0]} …"
+    return f"{_UNDER}{said}" if said else None
 
 
 def section_of(category: str | None) -> str:

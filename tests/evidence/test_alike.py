@@ -33,6 +33,12 @@ def test_a_sentence_that_is_no_item_comes_alone():
     assert alike(text, spans, 0) == (0, 0)
 
 
+def test_items_of_another_list_and_of_the_same_name_stay_apart():
+    text = "- Height of the tower: 9 m\n\n## Orrel\n\n- Height of the rock: 40 m\n"
+    assert told(text, 0) == ["Height of the tower: 9 m"]
+    assert told("- Height of the tower: 9 m\n- Height of the tower: 8 m\n", 0) == ["Height of the tower: 9 m"]
+
+
 def test_of_a_long_list_only_some_are_told():
     text = "".join(f"- Height of tower {n}: {n} m\n" for n in range(30))
     assert len(told(text, 20)) == MOST

@@ -104,6 +104,14 @@ def test_labels_of_the_same_are_items_of_a_list_and_no_headers():
     assert unlabelled(items) == items
     assert cells(items) == {}
     assert list(labels(items)) == []
+    assert cells("Date of birth: 1801; Date of death: 1870") == {
+        "Date of birth": "1801",
+        "Date of death": "1870",
+    }
+    assert cells("Name of ship: Orrel; Name of port: Ghent") == {
+        "Name of ship": "Orrel",
+        "Name of port": "Ghent",
+    }
     assert cells("Height of the tower: 40 m; Year: 1801") == {"Height of the tower": "40 m", "Year": "1801"}
 
 

@@ -193,13 +193,28 @@ def test_a_single_section_and_single_sentences_have_no_headings_of_their_own(dra
     assert "###" not in draft_of("mist horns", said, sub_query_id="")
 
 
-def test_a_heading_that_is_no_line_of_a_report_is_left_out():
+def test_a_heading_that_says_nothing_is_left_out_and_a_long_one_cut():
     assert in_section("") is None
     assert in_section(" \n ") is None
-    assert in_section("of a horn " * 20) is None
+    assert section_of(in_section("of a horn " * 20)) == f"{'of a horn ' * 8}…"
     assert section_of(in_section("The  first\none")) == "The first one"
     assert section_of("one by one") == ""
     assert section_of(None) == ""
+
+
+def test_sections_of_one_name_stay_apart_and_in_their_order(draft_of):
+    said = [
+        ("The horns of the north are of brass and are blown at dusk.", 0, 0.99, None),
+        ("A siren was at Orrel for many years until it broke.", 0, 0.98, in_section("Examples")),
+        ("The diaphone ends its blast with a grunt that all know.", 0, 0.97, in_section("The diaphone")),
+        ("Ghent bought one of these in the year of the storm.", 0, 0.96, in_section("Examples")),
+    ]
+    report = draft_of("mist horns", said, sub_query_id="")
+    assert [line for line in report.splitlines() if line.startswith("###")] == [
+        "### Examples",
+        "### The diaphone",
+        "### Examples",
+    ]
 
 
 def test_markup_in_a_heading_is_shown_and_does_nothing(draft_of):

@@ -82,6 +82,15 @@ def test_a_section_of_a_kind_of_it_tells_how_where_it_says_so_outright():
     assert [first.content, second.content] == [oil, plain]
 
 
+def test_a_section_that_undoes_it_or_says_what_became_of_it_does_not_lead():
+    sections = (
+        "## Removing lamps\n\nTo remove a lamp, pull it.\n\n## Broken lamps\n\nIt is thrown away.\n\n"
+        "## Lamps and dues\n\nTo pay for a lamp, go to the harbour.\n\n## Lamp\n\nTurn the switch of the lamp.\n"
+    )
+    first, *_ = found("How do I use a lamp?", ("Harbours", f"# Harbours\n\n{sections}"), SAFETY)
+    assert first.content == "Turn the switch of the lamp."
+
+
 def test_a_note_on_a_version_does_not_open_a_section():
     noted = ("Lighting lamps", "# Lighting lamps\n\nAdded in version 2.0.\n\nTurn the switch to the left.")
     first, *_ = found("How do I light lamps?", noted)

@@ -9,7 +9,7 @@ from deep_research.evidence.conditions import case_asked
 from deep_research.evidence.debris import is_record_of_versions
 from deep_research.evidence.expecting import defined, expected_answer, fits, wanted
 from deep_research.evidence.leaning import leans_back
-from deep_research.evidence.listing import ENTERED, things
+from deep_research.evidence.listing import COLLECTED, ENTERED, things
 from deep_research.evidence.question import affirmed, is_own
 from deep_research.evidence.text import StemFinder, content_words, stem, words
 from deep_research.evidence.versions import changes, changes_in, said_of, version
@@ -469,5 +469,30 @@ def test_when_things_were_done_is_told_of_each(analyzed, question):
 def test_when_one_thing_was_done_is_no_list():
     assert things("When was Orrel built?") is None
     assert things("When were Fresnel lenses invented?") is None
-    assert things("When are lamps lit?").said == {"light"}
     assert things("When did keepers leave Orrel?").names == {"orrel"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When did this happen?",
+        "When did his father die?",
+        "When did its keeper die?",
+        "When did he find x-rays and die?",
+        "When did the business open its doors?",
+        "When did she write letters to Ames?",
+        "When are backups taken?",
+    ],
+)
+def test_who_or_what_does_something_is_no_kind_of_things(question):
+    assert things(question) is None
+
+
+def test_what_is_said_of_all_things_of_a_kind_is_no_list_of_single_ones(analyzed):
+    general = (
+        "Lights",
+        "Lighthouses were built from 1600 on. Before that nobody had any of them in the north.",
+    )
+    found = analyzed("When were lighthouses built?", general, *TOWERS)
+    assert found[0].content.startswith("Lighthouses were built from 1600 on.")
+    assert COLLECTED not in {f.category for f in found}

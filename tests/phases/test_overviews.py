@@ -41,6 +41,7 @@ def told(findings):
         ("What are mist lamps?", "mist lamps"),
         ("How did the mist lamps change over time?", "mist lamps"),
         ("How have mist lamps evolved?", "mist lamps"),
+        ("How have mist lamps changed over the last decades?", "mist lamps"),
     ],
 )
 def test_a_survey_is_told_by_its_form_and_is_of_what_is_left(request_, of):
@@ -59,6 +60,8 @@ def test_a_survey_is_told_by_its_form_and_is_of_what_is_left(request_, of):
         "Give examples of lamps",
         "What are the mist lamps of Orrel?",
         "How did the lamps change?",
+        "How did they change over the years?",
+        "How has what changed over time evolved?",
         "How did Ghent develop a mist lamp?",
         "overview " * 300,
     ],

@@ -194,6 +194,12 @@ def test_a_wish_is_told_with_how_it_is_done(analyzed):
         ),
         ("Orrel has support for oil.", False),
         ("Hare has support for wind lamps, and Orrel has none.", False),
+        ("Orrel is small. Hare has support for wind lamps.", False),
+        ("Unlike Orrel, Hare has support for wind lamps.", False),
+        ("Orrel, unlike Hare, which has support for wind lamps, is small.", False),
+        ("Orrel has support for oil but not for wind lamps.", False),
+        ("Orrel has no support for wind lamps.", True),
+        ("Orrel lacks support for wind lamps.", True),
     ],
 )
 def test_what_is_asked_with_does_is_said_or_denied_of_the_same_thing(text, said):
@@ -265,10 +271,18 @@ def test_of_a_kind_that_nobody_defines_the_report_says_so(draft_of):
     )
 
 
-HOSTILE = ("only " * 5_000, "! " * 5_000, "?\n" * 5_000, "word " * 5_000, "12," * 5_000, "\t" * 20_000)
+HOSTILE = (
+    "/ " * 8_000,
+    "only " * 5_000,
+    "! " * 5_000,
+    "?\n" * 5_000,
+    "word " * 5_000,
+    "12," * 5_000,
+    "\t" * 20_000,
+)
 
 
-@pytest.mark.parametrize("row", HOSTILE, ids=("only", "!", "?", "word", "12,", "tabs"))
+@pytest.mark.parametrize("row", HOSTILE, ids=("/", "only", "!", "?", "word", "12,", "tabs"))
 @pytest.mark.parametrize(
     "question",
     [

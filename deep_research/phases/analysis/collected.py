@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.fragments import is_statement
 from deep_research.evidence.listing import COLLECTED, Listed, listed, told_of
+from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.text import StemFinder
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
@@ -33,6 +34,8 @@ def collected(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[Analyzed
     """The findings in the order of the sources; none where fewer than a few things are told of."""
     wanted = listed(handoff.original_query)
     if wanted is None or _HAS.search(handoff.original_query):
+        return []
+    if wanted.dated and any(_says_of_all(handoff.sources[p.source].content, p.span, wanted) for p in found):
         return []
     finder = StemFinder(wanted.stems())
     present = {place: finder(handoff.sources[place].content) for place in {p.source for p in found}}
@@ -58,6 +61,12 @@ def collected(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[Analyzed
         )
         for place, (source, span) in enumerate(spans[:MOST])
     ]
+
+
+def _says_of_all(text: str, part: Span, wanted: Listed) -> bool:
+    return any(
+        wanted.says_of_all(text[told.start : told.end]) for told in sentences(text, part.start, part.end)
+    )
 
 
 def _parts(handoff: AnalyzerInput, found: Sequence[Passage]) -> Iterator[tuple[int, Span]]:

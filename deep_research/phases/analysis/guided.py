@@ -13,6 +13,7 @@ from deep_research.evidence.fragments import flows, is_statement
 from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.passages import BlockKind, blocks
 from deep_research.evidence.question import QuestionKind, action, kind_of
+from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.text import NAME_WEIGHT, content_words, coverage, question_terms, stem
 from deep_research.phases.analysis.aspects import Batch, without_common_names
 from deep_research.phases.analysis.handoff import AnalyzedFinding, SourceText
@@ -36,6 +37,7 @@ TRIES = 6  # sentences of a section among which its first is looked for
 _OF_GUIDES = frozenset(
     map(stem, ("guide", "tutorial", "introduction", "basics", "example", "overview", "howto", "using"))
 )
+_DONE = ("ing", "ed", "en")  # "Removing lamps" and "Broken lamps" are no kinds of lamps
 _NUMBER = re.compile(r"\d+(?:\.\d+)*\.?\s+")
 _TO_DO = re.compile(r"To [a-z]+\b[^.!?\n]{0,200}?, ")
 _ASKS = re.compile(r"(?:why|when|what|who|which)\b", re.IGNORECASE)
@@ -53,9 +55,11 @@ def guided(batch: Batch) -> list[AnalyzedFinding]:
     if kind_of(batch.handoff.original_query) is not QuestionKind.HOW_TO:
         return []
     found: list[tuple[float, _Section, Span]] = []
+    wanted = without_common_names(batch)
     for section in _called(batch):
         if (span := _beginning(section.source.content, section.body)) is not None:
-            says_how = _TO_DO.match(section.source.content, span.start) is not None
+            purpose = _TO_DO.match(section.source.content, span.start)
+            says_how = purpose is not None and not stems_of(purpose[0]).isdisjoint(wanted)
             found.append((section.near + OUTRIGHT * says_how, section, span))
     found.sort(key=lambda told: -told[0])
     return [
@@ -96,8 +100,10 @@ def _called(batch: Batch) -> Iterator[_Section]:
 
 def _is_a_kind(heading: str, own: set[str], more: set[str], wanted: Mapping[str, float]) -> bool:
     """Whether a heading calls a kind of what is wanted: that in its last words, and a word before it."""
-    last = stem((content_words(heading) or [""])[-1])
-    return len(more) <= OF_A_KIND and wanted.keys() <= own and last in wanted
+    said = content_words(heading) or [""]
+    if any(word.casefold().endswith(_DONE) for word in said if stem(word) in more):
+        return False
+    return len(more) <= OF_A_KIND and wanted.keys() <= own and stem(said[-1]) in wanted
 
 
 def _meant(heading: str) -> set[str]:

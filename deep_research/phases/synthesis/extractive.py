@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.chains import LED
-from deep_research.evidence.expecting import TO_DO, YES_OR_NO, defined, expected_answer, fits, wanted
+from deep_research.evidence.expecting import YES_OR_NO, defined, expected_answer, fits, wanted
 from deep_research.evidence.question import (
     chooses,
     compared,
@@ -158,9 +158,9 @@ def _sound(told: list[Statement], sources: Sequence[Source]) -> tuple[list[State
 
 def _near(handoff: SynthesizerInput, told: list[Statement]) -> list[Statement]:
     """Without what is much farther from the question than the best: the best for the same part of the question, or of
-    all for what was found by following up. What holds the kind of answer that is wanted may be farther where the best
-    does not, and so may another way to do something. What covers a broad request belongs to no part of it, and what
-    leads from source to source stands together."""
+    all for what was found by following up. What holds the kind of answer that is wanted may be farther, unless
+    that is a date or figure, and the best has one. What covers a broad request belongs to no part of it, and what leads
+    from source to source stands together."""
     planned = {s.id for s in handoff.sub_queries if s.iteration == 1}
     expected = expected_answer(handoff.original_query)
     best: dict[str, Finding] = {}
@@ -168,6 +168,7 @@ def _near(handoff: SynthesizerInput, told: list[Statement]) -> list[Statement]:
         part = finding.sub_query_id or ""
         if part not in best or finding.relevance > best[part].relevance:
             best[part] = finding
+    valued = bool(wanted(handoff.original_query))
     of_all = max(best.values(), key=lambda finding: finding.relevance, default=None)
 
     def is_near(finding: Finding) -> bool:
@@ -175,9 +176,7 @@ def _near(handoff: SynthesizerInput, told: list[Statement]) -> list[Statement]:
         if not part or finding.category == LED or of_all is None:
             return True
         nearest = best[part] if part in planned else of_all
-        further = fits(expected, finding.content) and (
-            expected is TO_DO or not fits(expected, nearest.content)
-        )
+        further = fits(expected, finding.content) and not (valued and fits(expected, nearest.content))
         return finding.relevance >= (FAR_ANSWER if further else FAR) * nearest.relevance
 
     return [s for s in told if is_near(s.finding)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import groupby
 
 from deep_research.evidence.sectioning import section_of
 from deep_research.phases.synthesis.paragraphs import paragraphs
@@ -39,10 +40,10 @@ def in_sections(own: Sequence[Statement]) -> list[str]:
     if not _has_sections(own):
         return paragraphs(own)
     blocks: list[str] = []
-    under: dict[str, list[Statement]] = {}
-    for statement in sorted(own, key=lambda s: s.start):
-        under.setdefault(_section(statement), []).append(statement)
-    for heading, told in under.items():
+    in_order = sorted(
+        own, key=lambda s: (bool(_section(s)), s.start)
+    )  # what has no heading may stand below none
+    for heading, told in groupby(in_order, key=_section):
         blocks += [*([f"### {escaped(heading)}"] if heading else []), *paragraphs(told)]
     return blocks
 
