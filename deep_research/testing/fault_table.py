@@ -28,7 +28,7 @@ LATE = 0.1  # seconds by which a deadline may be missed
 SHORT, LONG = 0.15, 30.0  # deadlines in seconds: where it is what ends the unit, and where it is not
 WIDTH = 80
 _ASKED = {"text+stream+object": "all", "text+stream": "texts", "text+object": "plain"}
-_LOOKS = 3  # at a cell that was late: the machine may have been busy
+_LOOKS = 4  # at a cell that is wrong: the machine may have been busy
 _STOPS = {StopReason.LENGTH: "short", StopReason.INCOMPLETE: "cut"}
 
 Make = Callable[[str], ModelProvider]  # of the server's address
@@ -94,15 +94,22 @@ def _of_subject(
             for way in ways:
                 wanted = expected(kind, way, forms=len(provider.forms), says_refusals=subject.says_refusals)
                 for forever in (False, True):
-                    seen = _looked_at(runner, server, provider, kind, way, forever)
-                    _judge(seen, wanted[forever], server.log)
+                    seen = _looked_at(runner, server, provider, kind, way, forever, wanted[forever])
                     yield Cell(subject.name, kind, way, forever, seen.outcome, tuple(seen.wrong))
         runner.run(provider.aclose())
 
 
 def _looked_at(
-    runner: asyncio.Runner, server: ModelServer, provider: ModelProvider, kind: str, way: Way, forever: bool
+    runner: asyncio.Runner,
+    server: ModelServer,
+    provider: ModelProvider,
+    kind: str,
+    way: Way,
+    forever: bool,
+    wanted: Outcome,
 ) -> _Seen:
+    """What becomes of one call. Looked at again where it is wrong: a machine that stands still until the deadline sends
+    nothing, and the server may read it when the next call is looked at. What a provider does wrong it does each time."""
     seconds = SHORT if kind in SLOW_KINDS else LONG
     for _ in range(_LOOKS):
         server.clear()
@@ -116,9 +123,11 @@ def _looked_at(
             )
         ]
         seen = runner.run(_asked(provider, way, seconds))
-        if seen.seconds <= seconds + LATE:
-            return seen
-    seen.wrong.append(f"took {seen.seconds:.2f} s of {seconds:g}")
+        if seen.seconds > seconds + LATE:
+            seen.wrong.append(f"took {seen.seconds:.2f} s of {seconds:g}")
+        _judge(seen, wanted, server.log)
+        if not seen.wrong:
+            break
     return seen
 
 
