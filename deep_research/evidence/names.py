@@ -90,6 +90,14 @@ def _tell(words: list[str]) -> bool:
     return False
 
 
+def is_name(title: str, text: str) -> bool:
+    """Whether a text uses its title as a name: with capitals, and nowhere without them; its headings do not tell."""
+    called = key(title)
+    return title.lower() not in text and any(
+        name == called and not text.startswith("#", text.rfind("\n", 0, at) + 1) for at, name in runs(text)
+    )
+
+
 def borne(title: str, text: str) -> dict[str, float]:
     """The keys of the names a document bears, with how surely (0 to 1): its title, parts of it, what its first
     sentence defines, what it is said to be known as."""

@@ -2,7 +2,7 @@
 
 from deep_research.evidence.sectioning import in_section, section_of
 from deep_research.phases.analysis.digested import MOST_SECTIONS, Taken, called, digest, is_about, weighed
-from deep_research.phases.synthesis.extractive import _after
+from deep_research.phases.synthesis.extractive import _under_their_headings
 from deep_research.state import Span
 
 HORNS = (
@@ -55,10 +55,21 @@ def test_a_word_that_most_texts_have_tells_hardly_anything():
 
 def test_a_document_is_about_a_subject_by_its_title_but_not_where_it_is_of_one_place():
     subject = weighed({"mist": 0.45, "horn": 0.55})
-    assert is_about("Mist horns: how to be heard", subject)
-    assert not is_about("The mist of the north", subject)
-    assert not is_about("The mist horns of Orrel", subject)
-    assert is_about("The horns of Orrel", weighed({"horn": 0.5, "orrel": 0.5}))
+    assert is_about("Mist horns: how to be heard", "", subject, named=False)
+    assert not is_about("The mist of the north", "", subject, named=False)
+    assert not is_about("The mist horns of Orrel", "", subject, named=False)
+    assert is_about("The horns of Orrel", "", weighed({"horn": 0.5, "orrel": 0.5}), named=True)
+
+
+def test_a_document_that_has_the_name_of_one_thing_is_not_about_its_kind():
+    horns = weighed({"horn": 1.0})
+    text = "# Orrel Horn\n\nThe Orrel Horn was heard far out at sea. Keepers built it of brass."
+    assert not is_about("Orrel Horn", text, horns, named=False)
+    assert is_about("Orrel Horn", text, weighed({"horn": 0.5, "orrel": 0.5}), named=True)
+    of_kind = "# Brass Horns\n\nThe keepers made brass horns, and horns of steel."
+    assert is_about("Brass Horns", of_kind, horns, named=False)
+    assert is_about("Brass Horns", "# Brass Horns\n\nThey are loud.", horns, named=False)
+    assert is_about("Horn", "The Horn was heard far out at sea.", horns, named=False)
 
 
 def test_a_piece_of_code_that_was_taken_for_text_is_no_excerpt():
@@ -113,15 +124,35 @@ def test_what_a_source_says_besides_its_table_stands_right_under_it(draft_of):
     assert "## " not in report[report.index("| bell |") : report.index("Robert Orrel")]
 
 
-def test_sections_that_open_without_a_heading_stay_in_their_order():
-    assert _after(["## Horns", "|t|"], ["intro", "## Bees", "b", "## Horns", "h"]) == [
-        "intro",
-        "## Bees",
-        "b",
-        "## Horns",
-        "h",
+def test_a_section_that_is_called_as_a_table_stands_right_under_it():
+    rows = ["## Horns", "|t|"]
+    told = ["## Bees", "b", "## Horns", "h", "### Of brass", "i"]
+    assert _under_their_headings(rows, told) == [*rows, "h", "### Of brass", "i", "## Bees", "b"]
+    both = ["## Bees", "|u|", *rows]
+    assert _under_their_headings(both, told) == ["## Bees", "|u|", "b", *rows, "h", "### Of brass", "i"]
+    assert _under_their_headings([], told) == told
+
+
+def test_sections_that_open_without_a_heading_go_on_from_the_last_table():
+    told = ["intro", "## Bees", "b", "## Horns", "h"]
+    assert _under_their_headings(["## Horns", "|t|"], told) == ["## Horns", "|t|", "intro", "h", "## Bees", "b"]
+    assert _under_their_headings([], told) == told
+
+
+def test_two_tables_of_a_source_stand_under_one_heading(draft_of):
+    tables = [
+        *((f"Horn: {kind}; Made of: {what}", 0, 0.9) for kind, what in (("bell", "brass"), ("siren", "steel"))),
+        *((f"Lamp: {kind}; Burns: {what}", 0, 0.8) for kind, what in (("argand", "oil"), ("arc", "carbon"))),
     ]
-    assert _after(["## Horns", "|t|"], ["## Bees", "b", "## Horns", "h"]) == ["h", "## Bees", "b"]
+    said = [("Horns are heard from afar in mist.", 0, 0.9), *tables]
+    report = draft_of("mist horns", said, ("Horns", "Bees"), sub_query_id="")
+    assert report.count("## Horns") == 1
+    assert "| bell |" in report
+    assert "| argand |" in report
+    assert report.index("## Horns") < report.index("| bell |") < report.index("| argand |")
+    alone = draft_of("mist horns", tables, ("Horns", "Bees"), sub_query_id="")
+    assert "## Horns" not in alone
+    assert "| argand |" in alone
 
 
 def test_a_section_that_is_a_list_is_told_with_all_its_items():

@@ -75,8 +75,12 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
         ),
         key=lambda p: (-p.score * likely[p.source], p.source, p.span.start),
     )
-    about = [place for place in dict.fromkeys(p.source for p in near) if is_about(titles[place], asked)]
     named = _names(handoff)
+    about = [
+        place
+        for place in dict.fromkeys(p.source for p in near)
+        if is_about(titles[place], texts[place], asked, named=bool(named))
+    ]
     if not about and asks_how_it_grew(handoff.original_query):
         named = set(asked)  # each word is to be said of what no document is about
     introduced = _introductions(near, texts, titles, asked, rank.learned, named, about)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from deep_research.evidence.chains import LED
 from deep_research.evidence.expecting import YES_OR_NO, defined, expected_answer, fits, wanted
@@ -90,8 +91,8 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     if 0 < len(rows) < len(told):
         told = [s for s in told if not any(s is row for row in rows)]
         tables, shown = [*tables, *whole], [*shown, *rows]
-    elif len(whole) == 2 and told is not withdrawn and not tables:
-        told, tables, shown = [], whole[1:], rows  # one table says it all, and needs no heading besides
+    elif sum(map(_is_heading, whole)) == 1 and told is not withdrawn and not tables:
+        told, tables, shown = [], whole[1:], rows  # one source says it all, and needs no heading besides
     unanswered = missing(handoff, [*told, *shown])
     if unanswered and told is not withdrawn:
         told = (_by_itself(handoff.original_query, told) or told)[:NEAREST]
@@ -117,8 +118,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         *no_total(handoff, rows),
         *lines,
         *summary,
-        *beside,
-        *_after(beside, sections),
+        *_under_their_headings(beside, sections),
     ]
     if withdrawn and withdrawn is not told:
         blocks += [f"## {WITHDRAWN}", *paragraphs(within(max(0, handoff.words // 4), withdrawn))]
@@ -133,17 +133,34 @@ def _by_itself(question: str, told: Sequence[Statement]) -> list[Statement]:
     return [s for s in told if s.finding.category != LED and (values or not cells(s.finding.content))]
 
 
-def _after(beside: Sequence[str], sections: Sequence[str]) -> list[str]:
-    """The sections after the tables: what has the heading of the last table stands right under it."""
-    heads = [place for place, block in enumerate(sections) if block.startswith("## ")]
-    last = next((block for block in reversed(beside) if block.startswith("## ")), "")
-    same = next((place for place in heads if sections[place] == last), None)
-    if same is None:
-        return list(sections)
-    end = next((place for place in heads if place > same), len(sections))
-    if heads[0] > 0:
-        return list(sections)  # what opens them goes on from what is above
-    return [*sections[same + 1 : end], *sections[:same], *sections[end:]]
+def _under_their_headings(beside: Sequence[str], sections: Sequence[str]) -> list[str]:
+    """The tables and the sections after them: a section that is called as a table stands right under it."""
+    tables, parts = _by_heading(beside), _by_heading(sections)
+    opening = parts[0] if parts and not _is_heading(parts[0][0]) else []  # goes on from what is above
+    rest = parts[bool(opening) :]
+    blocks: list[str] = []
+    for table in tables:
+        blocks += table
+        if table is tables[-1]:
+            blocks += opening
+        for part in [part for part in rest if part[0] == table[0]]:
+            blocks += part[1:]
+            rest.remove(part)
+    return [*blocks, *([] if tables else opening), *chain.from_iterable(rest)]
+
+
+def _by_heading(blocks: Iterable[str]) -> list[list[str]]:
+    """The blocks in groups, each of which begins with a heading but perhaps the first."""
+    groups: list[list[str]] = []
+    for block in blocks:
+        if _is_heading(block) or not groups:
+            groups.append([])
+        groups[-1].append(block)
+    return groups
+
+
+def _is_heading(block: str) -> bool:
+    return block.startswith("## ")
 
 
 def _sound(told: list[Statement], sources: Sequence[Source]) -> tuple[list[Statement], list[Statement]]:

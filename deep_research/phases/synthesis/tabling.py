@@ -15,15 +15,18 @@ TITLE = "In a table"
 
 
 def retabled(told: Sequence[Statement], titles: Mapping[str, str]) -> tuple[list[str], list[Statement]]:
-    """A table for each source and header that several statements are rows of, and the statements that stand in them."""
+    """A table for each source and header that several statements are rows of, those of a source under one heading, and
+    the statements that stand in them."""
     groups: dict[tuple[str, ...], list[Statement]] = {}
     for statement in told:
         if row := cells(statement.finding.content):
             groups.setdefault((statement.source, next(iter(row))), []).append(statement)
     whole = [rows for rows in groups.values() if len(rows) >= LEAST][:MOST_TABLES]
+    first = list(dict.fromkeys(rows[0].source for rows in whole))
     blocks: list[str] = []
-    for rows in whole:
-        blocks += [f"## {escaped(titles.get(rows[0].source, '') or TITLE)}", _table(rows)]
+    for rows in sorted(whole, key=lambda rows: first.index(rows[0].source)):
+        heading = f"## {escaped(titles.get(rows[0].source, '') or TITLE)}"
+        blocks += [*([heading] if heading not in blocks else []), _table(rows)]
     return blocks, [statement for rows in whole for statement in rows]
 
 

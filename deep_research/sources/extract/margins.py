@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from deep_research.sources.extract.edges import edges
 from deep_research.sources.extract.typeset import Line
 
 _TELLING = 8  # characters: shorter lines are numbers and the like
@@ -33,19 +34,23 @@ def without_margins(pages: list[list[Line]]) -> list[list[Line]]:
         for key in [key for key in counted if len(key) > _TELLING and within[key] >= counted[key]]:
             del counted[key]
     # What runs over all pages is on the first one what the text is called.
-    return [_page(page, tops if number else Counter(), bottoms, several) for number, page in enumerate(pages)]
+    return [
+        _page(page, tops if number else Counter(), bottoms, several)
+        for number, page in enumerate(pages)
+    ]
 
 
 def _page(page: list[Line], tops: Counter[str], bottoms: Counter[str], several: int) -> list[Line]:
-    lines = list(page)
-    places = [place for place, line in enumerate(lines) if line.text.strip()]
+    apart = edges(page)
+    lines = [Line("") if place in apart else line for place, line in enumerate(page)]
+    places = [place for place, line in enumerate(page) if line.text.strip()]
     for counted, ends in ((tops, places[:_EDGE]), (bottoms, places[::-1][:_EDGE])):
         for turn, place in enumerate(ends):
-            line = lines[place]
+            line = page[place]
             comes_back = counted[_key(line.text)] >= several and len(line.text.strip()) < 150
             if comes_back or (turn == 0 and _PAGE_NUMBER.match(line.text)) or _SAYS_PAGE.match(line.text):
                 lines[place] = Line("")
-            elif turn:
+            elif turn and place not in apart:
                 break
     while lines and not lines[0].text.strip():
         lines.pop(0)
