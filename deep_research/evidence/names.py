@@ -90,12 +90,19 @@ def _tell(words: list[str]) -> bool:
     return False
 
 
-def is_name(title: str, text: str) -> bool:
-    """Whether a text uses its title as a name: with capitals, and nowhere without them; its headings do not tell."""
-    called = key(title)
-    return title.lower() not in text and any(
-        name == called and not text.startswith("#", text.rfind("\n", 0, at) + 1) for at, name in runs(text)
-    )
+def names_in(title: str, text: str) -> set[str]:
+    """The keys of what a title names: by its capitals, if it has other words without; and what a text has with capitals
+    and nowhere without them, its headings aside."""
+    called = f" {key(title)} "
+    is_sentence = any(word.islower() and word not in STOP_WORDS for word in WORD.findall(title))
+    by_title = {name for _, name in runs(title)} if is_sentence else set()
+    return by_title | {
+        name
+        for at, name in runs(text)
+        if f" {name} " in called
+        and not text.startswith("#", text.rfind("\n", 0, at) + 1)
+        and not re.search(rf"\b{re.escape(name)}\b", text)
+    }
 
 
 def borne(title: str, text: str) -> dict[str, float]:

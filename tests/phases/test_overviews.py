@@ -132,3 +132,15 @@ def test_a_timeline_of_a_name_leaves_out_what_a_list_of_dates_has_of_others(anal
     ]
     assert any("1907" in content for content in contents)
     assert not any("Stoat" in content or "Mole" in content for content in contents)
+
+
+def test_where_every_source_is_of_lamps_one_that_is_called_after_a_single_lamp_is_not_about_all(analyzed):
+    def source(title, place):
+        text = f"The lamps of {place} burned oil. They were lit at dusk by two keepers.\n\n## Later\n\n"
+        return title, f"{text}In {place} all lamps were sold in the year of the gale. Nobody missed them."
+
+    named = [source(f"{place} Lamp", place) for place in ("Orrel", "Penryn", "Mole", "Ghent")]
+    general = source("The oldest lamps", "the north")
+    told_of = analyzed("lamps", *(named + [general])[:6])
+    whole = {f.source_ids[0] for f in told_of if f.content.startswith("In ")}
+    assert whole == {"src-4"}

@@ -10,7 +10,6 @@ from math import sqrt
 from typing import NamedTuple
 
 from deep_research.evidence.catalogue import catalogues
-from deep_research.evidence.names import is_name
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.quoting import opening
 from deep_research.evidence.ranking import stems_of
@@ -44,15 +43,13 @@ def weighed(shares: Mapping[str, float]) -> dict[str, float]:
     return {term: sqrt(share) * (1.0 if share >= least else FAINTLY) for term, share in shares.items()}
 
 
-def is_about(title: str, text: str, subject: Mapping[str, float], *, named: bool) -> bool:
+def is_about(title: str, subject: Mapping[str, float]) -> bool:
     """Whether a document is about the subject by its title: that has the word which tells most, if not all, and is not of
-    one place alone, nor of one thing with a name where the subject is not ``named``."""
+    one place alone."""
     said = stems_of(title)
     most = max(subject.values(), default=0.0)
     place = _OF_A_PLACE.search(title)
     if place and stem(place["thing"]) in subject and stem(place["name"]) not in subject:
-        return False
-    if not named and not said <= subject.keys() and is_name(title, text):
         return False
     return any(subject[term] == most for term in subject.keys() & said) and coverage(subject, said) >= ABOUT
 

@@ -20,6 +20,7 @@ from deep_research.evidence.expecting import definition
 from deep_research.evidence.feedback import Scored, ranked
 from deep_research.evidence.fragments import flows, is_statement
 from deep_research.evidence.leaning import leans_back
+from deep_research.evidence.names import names_in
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.question import asks_how_it_grew, subject, wants_order_of_time
 from deep_research.evidence.quoting import best_quote, opening
@@ -36,6 +37,8 @@ ABOUT = 0.45  # of the subject's words, that a document has; or a dated sentence
 NAMED = 0.28  # of the subject's words, that an excerpt and its title have, where no document is about it
 PER_SOURCE = 4
 FEW = 3  # excerpts, below which the nearest document is taken for one about the subject
+SEVERAL = 5  # documents, and the share of them that has all words of a subject which no title tells
+EVERYWHERE = 0.7
 MOST_ABOUT = 3  # documents that are about the subject as a whole
 MOST = 24  # excerpts
 MOST_DATED = 60
@@ -76,10 +79,13 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
         key=lambda p: (-p.score * likely[p.source], p.source, p.span.start),
     )
     named = _names(handoff)
+    having = sum(asked.keys() <= stems for stems in held.values())
+    # Each text of a folder on lamps has the word: one is about lamps whose title names none of them.
+    everywhere = not named and len(texts) >= SEVERAL and having >= EVERYWHERE * len(texts)
     about = [
         place
         for place in dict.fromkeys(p.source for p in near)
-        if is_about(titles[place], texts[place], asked, named=bool(named))
+        if is_about(titles[place], asked) and not (everywhere and names_in(titles[place], texts[place]))
     ]
     if not about and asks_how_it_grew(handoff.original_query):
         named = set(asked)  # each word is to be said of what no document is about
