@@ -135,18 +135,15 @@ def _by_itself(question: str, told: Sequence[Statement]) -> list[Statement]:
 
 def _under_their_headings(beside: Sequence[str], sections: Sequence[str]) -> list[str]:
     """The tables and the sections after them: a section that is called as a table stands right under it."""
-    tables, parts = _by_heading(beside), _by_heading(sections)
-    opening = parts[0] if parts and not _is_heading(parts[0][0]) else []  # goes on from what is above
-    rest = parts[bool(opening) :]
+    above, below = _by_heading(beside), _by_heading(sections)
+    if above and below and not _is_heading(below[0][0]):
+        above[-1] += below.pop(0)  # it goes on from what is above
     blocks: list[str] = []
-    for table in tables:
-        blocks += table
-        if table is tables[-1]:
-            blocks += opening
-        for part in [part for part in rest if part[0] == table[0]]:
-            blocks += part[1:]
-            rest.remove(part)
-    return [*blocks, *([] if tables else opening), *chain.from_iterable(rest)]
+    for group in above:
+        own = [part for part in below if part[0] == group[0]]
+        below = [part for part in below if part not in own]
+        blocks += [*group, *chain.from_iterable(part[1:] for part in own)]
+    return [*blocks, *chain.from_iterable(below)]
 
 
 def _by_heading(blocks: Iterable[str]) -> list[list[str]]:
