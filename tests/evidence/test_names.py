@@ -122,7 +122,10 @@ def test_a_title_names_what_its_text_has_with_capitals_and_nowhere_without():
     text = "# Orrel Horn\n\nThe Orrel Horn was heard far out at sea. Keepers built it of brass."
     assert names_in("Orrel Horn", text) == {"orrel horn"}
     assert names_in("The Orrel Horn Board", text) == {"orrel horn"}
-    assert names_in("Brass Horns", "# Brass Horns\n\nThe keepers made Brass Horns, and brass horns of tin.") == set()
+    assert (
+        names_in("Brass Horns", "# Brass Horns\n\nThe keepers made Brass Horns, and brass horns of tin.")
+        == set()
+    )
     assert names_in("Brass Horns", "# Brass Horns\n\nThey are loud.") == set()
 
 
