@@ -93,7 +93,10 @@ _EXPECTED = tuple(
             "(?:what|which) (?:kind|type|sort|name)|what \\w+ (?:is|are|was|were) called",
             r"(?i:\b(?:called|named|known as|kinds?|types?|sorts?)\b)",
         ),
-        ("why", REASON),
+        (
+            r"why|what (?:caused|causes|led to)|what (?:is|was|are|were) the (?:causes?|reasons?) (?:of|for|behind|that)",
+            REASON,
+        ),
         ("who(?:se|m)?", _WHO),
     )
 )
@@ -232,6 +235,12 @@ def fits(expected: re.Pattern[str] | None, text: str) -> bool:
         places = (0, text.find("? ") + 2, text.find("?\n") + 2)
         return any(YES_OR_NO.match(text, place) for place in places) or _SAYS_YES.search(text) is not None
     return expected is not None and expected is not EXPLAINED and expected.search(text) is not None
+
+
+def asks_why(query: str) -> bool:
+    """Whether it is a reason."""
+    expected = expected_answer(query)
+    return expected is not None and expected.pattern == REASON
 
 
 def asks_who(expected: re.Pattern[str] | None) -> bool:

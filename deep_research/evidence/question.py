@@ -66,6 +66,12 @@ _GREW = re.compile(
     rf" (?:changed? {_ALL_TIME}|(?:develop(?:ed)?|evolved?)(?: {_ALL_TIME})?)",
     re.IGNORECASE,
 )
+# "What did Robert Orrel do?" asks to be told of him.
+_DID = re.compile(
+    r"what (?:did (?P<one>(?-i:[A-Z])\S*(?: \S+){0,5}?) do|(?:is|was) (?P<other>(?-i:[A-Z])\S*(?: \S+){0,5}?)"
+    r" (?:known|famous|remembered|noted) for)",
+    re.IGNORECASE,
+)
 _BIDDING = r"give|show|find|make|write|tell|explain|describe|count|solve|translate|build|run|use|get|set"
 _ENDS_SURVEY = re.compile(rf",?\s+(?:\(?an? )?{_FORM}\W*$", re.IGNORECASE)
 
@@ -165,9 +171,9 @@ def chooses(question: str) -> bool:
 
 
 def _name_in(side: str) -> str:
-    """The name in what is compared, or all of it where no capitals show one."""
+    """The name in what is compared, or all of it where no capitals show one; of "Orrel's tower" that is Orrel."""
     named = [match.group() for match in _NAME.finditer(side)]
-    return max(named, key=len).removeprefix("the ") if named else side.strip()
+    return _POSSESSIVE.sub("", max(named, key=len).removeprefix("the ")) if named else side.strip()
 
 
 def asked_terms(query: str) -> dict[str, float]:
@@ -266,6 +272,8 @@ def subject(request: str) -> str:
         return kind["kind"]
     if (grown := _GREW.fullmatch(request.rstrip(" .?!"))) and _names_something(grown["what"]):
         return grown["what"]
+    if did := _DID.fullmatch(request.rstrip(" .?!")):
+        return did["one"] or did["other"]
     rest = request
     while opening := _OPENS_SURVEY.match(rest):
         rest = rest[opening.end() :]

@@ -57,6 +57,10 @@ for _row in _ROWS.strip().splitlines():
     for _name in _names:
         _UNITS[_name.replace("_", " ")] = (_kind, float(_size), _names[0].replace("_", " "))
 UNIT_WORDS = frozenset(_UNITS)
+# "15 metres by 7" is how large a floor is, and no height or distance.
+_BY_MORE = re.compile(r"\s?(?:by|x|×)\s?\d")
+_BY = re.compile(r"\d(?:\s[a-z]{1,11})?\s?(?:by|x|×)\s?\Z")
+_BEFORE = 24  # characters, in which the other side stands
 CLOSE = 0.003  # two conversions of one value differ by so much, as a share
 
 
@@ -85,11 +89,15 @@ class Quantity:
 
 
 def measured(text: str) -> Iterator[Quantity]:
-    """The measured values of a text, in order."""
+    """The measured values of a text, in order; of an area told by two sides, neither."""
     for match in _QUANTITY.finditer(text):
         currency, unit = match["currency"], (match["unit"] or "").casefold()
         row = _UNITS[_CURRENCIES[currency]] if currency else _UNITS.get(unit)
         if row is None:
+            continue
+        if _BY_MORE.match(text, match.end()) or _BY.search(
+            text, max(0, match.start() - _BEFORE), match.start()
+        ):
             continue
         kind, size, name = row
         digits = re.sub(r"[,\u00a0 ]", "", match["number"])

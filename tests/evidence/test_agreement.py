@@ -265,3 +265,14 @@ def test_a_conflict_says_of_what_and_compares_what_stands_under_like_headers():
     assert (conflict.of, conflict.one, conflict.other) == ("Mole Rock", "48 m", "40 m")
     assert compared(row, "Tower: Mole Rock; Height of masonry: 40 m; Contents: much") is None
     assert compared(row, "The tower stands on granite, 30 m above the sea.") is None  # of whichever tower
+
+
+def test_the_two_sides_of_an_area_are_no_measures_of_a_thing():
+    for text in (
+        "about 15 metres by 7 at low tide",
+        "7 by 15 metres",
+        "15 m × 7 m",
+        "a hall of 20 feet x 9 feet",
+    ):
+        assert list(measured(text)) == []
+    assert [q.value for q in measured("raised by 15 metres, and moved 3 feet by rail")] == [15.0, 3.0]

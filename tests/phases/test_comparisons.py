@@ -20,6 +20,7 @@ ROWS = ("Tower: Hare Rock; Height: 35 m; Lit: 1811", "Tower: Mole; Height: 48 m;
         ("Which is taller, the Hare Rock tower or the Mole tower?", ("Hare Rock", "Mole")),
         ("What happened between 1900 and 1910?", ()),
         ("Who built Hare Rock and Mole?", ()),
+        ("What is the difference between Orrel's tower and Penryn's tower?", ("Orrel", "Penryn")),
     ],
 )
 def test_the_sides_of_a_comparison_are_those_it_names(question, sides):
@@ -107,6 +108,26 @@ def test_who_asks_which_is_taller_is_told_of_each_how_tall_it_is(draft_of):
     summary = report.partition("## Summary")[2].partition("##")[0]
     assert "35 metres tall" in summary
     assert "11 miles" not in summary
+
+
+def test_where_nothing_tells_how_tall_one_of_two_is_that_is_said_before_what_is_told_of_the_other(draft_of):
+    statements = [
+        ("Hare Rock is a reef, about 15 metres by 7 at low tide.", 0, 0.8),
+        ("Mole is 48 metres tall.", 1, 0.7),
+    ]
+    report = draft_of("Which is taller, Hare Rock or Mole?", statements)
+    assert "*No height of Hare Rock was found, by which to choose. What comes nearest:*" in report
+    assert "Mole is 48 metres tall" in report
+    assert "Side by side" not in report
+
+
+def test_two_things_of_which_one_statement_tells_which_is_taller_are_chosen_from(draft_of):
+    statements = [
+        ("Hare Rock is a reef 11 miles from Orrel.", 0, 0.8),
+        ("Mole stands taller than Hare Rock by a third.", 1, 0.7),
+    ]
+    assert "No height" not in draft_of("Which is taller, Hare Rock or Mole?", statements)
+    assert "No height" not in draft_of("Which is older, Hare Rock or Mole?", statements[:1])
 
 
 def test_how_two_things_differ_is_a_comparison_too():

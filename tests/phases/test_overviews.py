@@ -41,6 +41,8 @@ def told(findings):
         ("What are mist lamps?", "mist lamps"),
         ("How did the mist lamps change over time?", "mist lamps"),
         ("How have mist lamps evolved?", "mist lamps"),
+        ("What did Robert Orrel do?", "Robert Orrel"),
+        ("What was Robert Orrel of Penryn known for?", "Robert Orrel of Penryn"),
         ("How have mist lamps changed over the last decades?", "mist lamps"),
     ],
 )
@@ -53,6 +55,9 @@ def test_a_survey_is_told_by_its_form_and_is_of_what_is_left(request_, of):
     [
         "Who wrote a History of Orrel?",
         "Why?",
+        "What did the keepers do?",
+        "What did Robert Orrel do when the lamp failed?",
+        "What does Orrel do?",
         "Tell me who built Orrel",
         "Aspirin kills bees.",
         "Compare lamps and bees",

@@ -9,7 +9,7 @@ from deep_research.evidence.chains import LED
 from deep_research.evidence.contrasting import outright
 from deep_research.evidence.debris import is_beside
 from deep_research.evidence.defining import explains_kind, kind_asked
-from deep_research.evidence.expecting import expected_answer, fits
+from deep_research.evidence.expecting import asks_why, expected_answer, fits
 from deep_research.evidence.question import affirmed, is_broad, singles
 
 PLANS = """# Plans of lamps
@@ -360,3 +360,19 @@ def test_a_broad_request_wants_no_kind_of_answer(draft_of):
     request = f"Write in depth about {', '.join(f'lamp{n}' for n in range(45))}, and how wide they are."
     assert is_broad(request)
     assert "*No " not in draft_of(request, [("Lamps burn oil in the harbour.", 0, 0.9)], sub_query_id="")
+
+
+@pytest.mark.parametrize(
+    ("question", "is_why"),
+    [
+        ("Why did the lamp fail?", True),
+        ("What caused the fire at Orrel?", True),
+        ("What led to the move of the lamp?", True),
+        ("What was the reason for the move of the lamp?", True),
+        ("What is the cause of the smoke?", True),
+        ("What did the fire cause?", False),
+        ("Who led the move to Orrel?", False),
+    ],
+)
+def test_a_question_for_a_cause_asks_why(question, is_why):
+    assert asks_why(question) == is_why

@@ -149,6 +149,14 @@ def test_each_source_of_a_chain_gives_the_sentence_that_leads_on_or_ends_it():
     assert [f.quotes[0].quote for f in out.findings] == [FILM.content, PERSON.content]
 
 
+def test_why_something_happened_is_not_told_by_a_chain():
+    dead = PERSON.model_copy(update={"content": "Ann Mole died in Ghent in 1951 because of a gale."})
+    asked_where = "Where did the director of the film Harbour die?"
+    assert surveyed(FILM, dead, question=asked_where).findings
+    asked_why = "What caused the death of the director of the film Harbour?"
+    assert surveyed(FILM, dead, question=asked_why).findings == ()
+
+
 def test_the_sentences_of_a_chain_are_more_relevant_than_others_in_their_order():
     relevances = [f.relevance for f in surveyed(FILM, PERSON).findings]
     assert relevances == sorted(relevances, reverse=True)

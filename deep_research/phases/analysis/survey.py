@@ -9,6 +9,7 @@ from functools import partial
 from deep_research.evidence.chains import LED, chain
 from deep_research.evidence.conditions import case_asked
 from deep_research.evidence.entries import Item, asked
+from deep_research.evidence.expecting import asks_why
 from deep_research.evidence.names import key, runs
 from deep_research.evidence.question import is_survey, question_names
 from deep_research.evidence.spelling import mended
@@ -59,7 +60,7 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
     led = chained(
         handoff.original_query,
         question,
-        () if broad or case_asked(handoff.original_query) else chain(question, items, trails.scores),
+        () if broad or _is_told_at_once(handoff.original_query) else chain(question, items, trails.scores),
         {source.id: source for source in handoff.sources},
         others,
         next((s.id for s in handoff.sub_queries if s.index == 0), ""),
@@ -75,6 +76,11 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
         follow_ups=_follow_ups(trails, handoff) if found else (),
         completeness=round(min(1.0, trails.held), 4),
     )
+
+
+def _is_told_at_once(asked_for: str) -> bool:
+    """Whether no thing is asked for that one source could name and another tell of: what follows from a case, and why."""
+    return case_asked(asked_for) is not None or asks_why(asked_for)
 
 
 def _addressed(found: Sequence[AnalyzedGap], gaps_: Sequence[Gap]) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from deep_research.evidence.contradictions import measures_of, sides
 from deep_research.evidence.names import key
@@ -72,14 +73,31 @@ def own_first(thing: str, told: Sequence[Statement], titles: Mapping[str, str]) 
 
 def measure(question: str, own: Sequence[Statement]) -> Statement:
     """The nearest statement about a thing that tells the value by which it is chosen; else any value; else the first."""
-    wanted = {measure for side in sides(question) for measure in side.measures}
-
-    def tells(statement: Statement) -> bool:
-        told = ((side, value) for side in sides(statement.finding.content) for value in side.values)
-        return any(measures_of(side, value) & wanted for side, value in told)
-
+    wanted = _measures(question)
     valued = next((s for s in own if any(measured(s.finding.content))), own[0])
-    return next(filter(tells, own), valued)
+    return next((s for s in own if _tells(s, wanted)), valued)
+
+
+def unmeasured(
+    question: str, things: Sequence[str], told: Sequence[Statement], titles: Mapping[str, str]
+) -> tuple[str, list[str]]:
+    """By what a question chooses one of the things, and those of which nothing tells it; none where it chooses by no
+    measure, or something is said of all of them together."""
+    wanted = _measures(question)
+    groups, _ = by_side(things, told, titles)
+    if not wanted or BOTH in groups:
+        return "", []
+    lacking = [thing for thing in things if not any(_tells(s, wanted) for s in groups.get(thing, ()))]
+    return min(wanted), lacking
+
+
+def _measures(question: str) -> set[str]:
+    return {measure for side in sides(question) for measure in side.measures}
+
+
+def _tells(statement: Statement, wanted: AbstractSet[str]) -> bool:
+    told = ((side, value) for side in sides(statement.finding.content) for value in side.values)
+    return any(measures_of(side, value) & wanted for side, value in told)
 
 
 def _speaks(text: str, thing: str) -> bool:

@@ -94,7 +94,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     elif sum(map(_is_heading, whole)) == 1 and told is not withdrawn and not tables:
         told, tables, shown = [], whole[1:], rows  # one source says it all, and needs no heading besides
     unanswered = missing(handoff, [*told, *shown])
-    if unanswered and told is not withdrawn:
+    if unanswered and told is not withdrawn and not compared(handoff.original_query):
         told = (_by_itself(handoff.original_query, told) or told)[:NEAREST]
     beside = (tables or _table(handoff, told)) + conflicts(
         handoff.contradictions, handoff.findings, handoff.sources

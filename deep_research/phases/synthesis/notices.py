@@ -17,11 +17,13 @@ from deep_research.evidence.expecting import (
     tells_who,
     wanted,
 )
-from deep_research.evidence.question import affirmed, is_broad, singles
+from deep_research.evidence.question import affirmed, chooses, compared, is_broad, singles
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.text import ASKING_WEIGHT, question_terms
+from deep_research.phases.synthesis.comparing import unmeasured
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.statements import Statement
+from deep_research.report.render import escaped
 
 
 def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
@@ -29,6 +31,8 @@ def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     broad request has many words, and some of them ask for something by chance."""
     if is_broad(handoff.original_query):
         return []
+    if told and chooses(handoff.original_query) and (said := _undecided(handoff, told)):
+        return [said]
     kind, expected = wanted(handoff.original_query), expected_answer(handoff.original_query)
     if expected is YES_OR_NO and told and not any(decides(handoff.original_query, s) for s in told):
         return ["*No source says yes or no outright. What comes nearest:*"]
@@ -54,6 +58,16 @@ def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     if expected is MERITS:
         return ["*No source weighs it outright. What comes nearest:*"]
     return []
+
+
+def _undecided(handoff: SynthesizerInput, told: Sequence[Statement]) -> str:
+    """Of which things the value is not told by which the question chooses one of them."""
+    things = compared(handoff.original_query)
+    titles = {source.id: source.title for source in handoff.sources}
+    by, lacking = unmeasured(handoff.original_query, things, told, titles)
+    if not lacking:
+        return ""
+    return f"*No {by} of {escaped(' or '.join(lacking))} was found, by which to choose. What comes nearest:*"
 
 
 def _tells_effect(question: str, statement: Statement) -> bool:
