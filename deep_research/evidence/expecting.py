@@ -201,8 +201,10 @@ def definition(thing: str) -> re.Pattern[str]:
     """How a sentence says what a thing is, in the singular or the plural."""
     name = re.escape(thing.removesuffix("s") or thing)
     otherwise = r"(?: \([^()]{1,40}\)|, or [^,]{1,30},)?"
+    spelled_out = rf"[^\s.:;()]+(?: [^\s.:;()]+){{0,5}} \({name}\)"  # "a global lock (GL)"
     return re.compile(
-        rf"(?i)(?:\A|(?<=[.!?]\s))\W{{0,3}}(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise},?"
+        rf"(?i)(?:\A|(?<=[.!?]\s))\W{{0,3}}(?:(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise}"
+        rf"|{spelled_out}),?"
         r" (?:(?:is|are|was|were)(?! (?:now|already|still)\b)|means?|refers? to|denotes?|represents?)\b"
         rf"|\w[^.:;]{{2,159}}?\b(?:(?:is|are|was|were) (?:\w+ )?(?:known as|called|termed|referred to as)"
         r"|(?:had|has|have) the (?:nick)?name)"

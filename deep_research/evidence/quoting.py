@@ -10,7 +10,7 @@ from typing import NamedTuple
 from deep_research.evidence.alike import alike
 from deep_research.evidence.announcing import units
 from deep_research.evidence.dates import MONTHS
-from deep_research.evidence.defining import term_start
+from deep_research.evidence.defining import LINK, term_start
 from deep_research.evidence.expecting import (
     EXPLAINED,
     HAPPENED,
@@ -330,6 +330,8 @@ def _above(
         return frozenset(said | weights.keys()), True
     if HAPPENED.search(heading) and _HAPPEN in weights and (told := about - {_HAPPEN} - _MONTHS):
         return frozenset(said), told <= weights.keys()
+    if expected is YES_OR_NO and heading.rstrip(LINK).endswith("?") and about and weights.keys() <= said:
+        return frozenset(said), True  # "Why is there no lamp?" tells whether there is one
     # A title counts as such: a page is no better for being called like the question.
     asks = None if heading.startswith("# ") or len(heading) > MAX_HEADING else expected_answer(heading)
     if asks is None or expected is None or not about:

@@ -80,3 +80,13 @@ def test_a_sentence_without_words_does_not_count():
 def test_the_quick_look_passes_over_no_debris(sentence):
     assert is_debris(sentence)
     assert may_be_debris(sentence)
+
+
+@pytest.mark.parametrize("sentence", ["Use a lamp ... lens pair of words.", "if... elif... else."])
+def test_dots_between_words_are_no_prompt_of_a_program(sentence):
+    assert not is_debris(sentence)
+
+
+@pytest.mark.parametrize("code", ["... x = 1", "for x in y: ... print(x)", "f(x) ... y = 2"])
+def test_what_a_prompt_of_three_dots_opens_is_code(code):
+    assert is_debris(code)

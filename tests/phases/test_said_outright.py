@@ -376,3 +376,23 @@ def test_a_broad_request_wants_no_kind_of_answer(draft_of):
 )
 def test_a_question_for_a_cause_asks_why(question, is_why):
     assert asks_why(question) == is_why
+
+
+def test_a_question_above_a_text_that_has_all_that_was_asked_announces_its_answer(analyzed):
+    faq = (
+        "Questions on lamps",
+        "## Why is there no red lamp at Orrel?\n\nYou can do without one easily enough by a bell at dusk and dawn.\n\n"
+        "## What do keepers use?\n\nA lamp of brass is kept on the quay, and its red paint is of lead.",
+    )
+    first, *_ = analyzed("Is there a red lamp at Orrel?", faq)
+    assert first.content == "You can do without one easily enough by a bell at dusk and dawn."
+
+
+def test_what_letters_stand_for_is_said_by_the_sentence_that_spells_them_out(analyzed):
+    lamps = (
+        "Lamps",
+        "Changes of the oil are guarded by the MLK.\n\nA master lamp key (MLK) is used to make sure that one keeper "
+        "works at a time.",
+    )
+    first, *_ = analyzed("What is the MLK?", lamps)
+    assert first.content.startswith("A master lamp key (MLK) is used")

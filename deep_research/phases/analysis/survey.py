@@ -9,7 +9,7 @@ from functools import partial
 from deep_research.evidence.chains import LED, chain
 from deep_research.evidence.conditions import case_asked
 from deep_research.evidence.entries import Item, asked
-from deep_research.evidence.expecting import asks_why
+from deep_research.evidence.expecting import asks_for_default, asks_why
 from deep_research.evidence.names import key, runs
 from deep_research.evidence.question import is_survey, question_names
 from deep_research.evidence.spelling import mended
@@ -79,8 +79,9 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
 
 
 def _is_told_at_once(asked_for: str) -> bool:
-    """Whether no thing is asked for that one source could name and another tell of: what follows from a case, and why."""
-    return case_asked(asked_for) is not None or asks_why(asked_for)
+    """Whether no thing is asked for that one source could name and another tell of: what follows from a case, why, and
+    what something is where nobody says it."""
+    return case_asked(asked_for) is not None or asks_why(asked_for) or asks_for_default(asked_for)
 
 
 def _addressed(found: Sequence[AnalyzedGap], gaps_: Sequence[Gap]) -> tuple[str, ...]:

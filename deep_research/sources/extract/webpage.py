@@ -13,6 +13,7 @@ _DROPPED = words(
     "script style nav header footer aside form template svg noscript iframe object embed canvas audio video "
     "dialog button select textarea datalist xmp noembed noframes math"
 )
+_MENUS = ("navigation", "search")  # roles of elements that are not called so
 _VOID = words("area base br col embed hr img input link meta param source track wbr")
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _BLOCKS = words(
@@ -247,5 +248,6 @@ def _is_hidden(attributes: dict[str, str]) -> bool:
     return (
         "hidden" in attributes
         or attributes.get("aria-hidden", "").strip().lower() == "true"
+        or attributes.get("role", "").strip().lower() in _MENUS
         or ("style" in attributes and hides(attributes["style"]))
     )

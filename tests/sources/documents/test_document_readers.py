@@ -390,6 +390,8 @@ class TestHtml:
             f"<div style='visibility:hidden'>{CANARY}</div>",
             f"<span style=font-size:0>{CANARY}</span>",
             f'<span aria-hidden="true">a<span>b</span>{CANARY}</span>',
+            f'<div role="navigation"><ul><li>{CANARY}</li></ul></div>',
+            f'<div role=" Search"><p>{CANARY}</p></div>',
             f'<div HIDDEN=""><b>{CANARY}</i></b> {CANARY}</div>',
             f'<img alt="{CANARY}">',
             f'<a title="{CANARY}">link</a>',
