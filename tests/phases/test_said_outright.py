@@ -381,10 +381,13 @@ def test_a_question_for_a_cause_asks_why(question, is_why):
 def test_a_question_above_a_text_that_has_all_that_was_asked_announces_its_answer(analyzed):
     faq = (
         "Questions on lamps",
-        "## Why is there no red lamp at Orrel?\n\nYou can do without one easily enough by a bell at dusk and dawn.\n\n"
-        "## What do keepers use?\n\nA lamp of brass is kept on the quay, and its red paint is of lead.",
+        "## Why is there no red lamp at Orrel?\n\nYou can do without one easily enough by a bell at dusk and dawn.",
     )
-    first, *_ = analyzed("Is there a red lamp at Orrel?", faq)
+    other = (
+        "The quay",
+        "At Orrel the red paint of a door beside the great lamp was scratched by a keeper in 1850.",
+    )
+    first, *_ = analyzed("Is there a red lamp at Orrel?", faq, other)
     assert first.content == "You can do without one easily enough by a bell at dusk and dawn."
 
 
