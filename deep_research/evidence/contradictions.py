@@ -36,14 +36,14 @@ _BEHIND = re.compile(r"(?: \([^()]{1,30}\))? (?P<word>[a-z]+)")
 _LOOK_BACK = 24  # characters before a value that say whether it is told as such
 # What is measured, and what happened, by the words that say it: the first stands for its row.
 _MEASURES = """
-    height tall high taller tallest highest height elevation
+    height tall high taller tallest highest height heights elevation
     depth deep depth depths
-    width wide width broad diameter across
-    length long length
-    distance away distance far offshore
-    weight weigh weighs weighed weight heavy
-    cost cost costs price
-    range range visible seen
+    width wide width widths broad diameter across
+    length long length lengths
+    distance away distance distances far offshore
+    weight weigh weighs weighed weight weights heavy
+    cost cost costs price prices
+    range range ranges visible seen
     wave wave waves sea
 """
 _EVENTS = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from deep_research.evidence.dates import MONTHS
+from deep_research.evidence.names import key, names_in, runs
 from deep_research.evidence.text import STOP_WORDS
 
 NEAR = 8  # words in which a sentence says who or where is meant, if it does before it points to them
@@ -51,6 +52,8 @@ _PLACE = re.compile(
     r"\bthere\b(?! (?:is|are|was|were|has been|have been|had been|will be|can be|may be|must be|seems?|remains?) "
     r"(?:an?|no|not|also|only|one|two|three|some|any|many|several|much|more|little|enough|nothing|something|\d+)\b)"
 )
+_AS_SUBJECT = re.compile(r"(?:It|He|She|They) ")
+_IS_NAME = re.compile(r"(?!.*\band\b)[^\W\d][^\d:;?!]*")
 _CLAUSE = re.compile(r"[,;:]")
 _NAMED_PLACE = re.compile(
     rf"\b(?i:at|in|on|of|to|near|off|from|left|reached) (?:the )?(?!(?i:{'|'.join(MONTHS)})\b)[A-Z]"
@@ -102,3 +105,16 @@ def _names_someone(text: str) -> bool:
 def _may_be_a_name(word: str) -> bool:
     """Whether a sentence's first word may be a name: what ends as plurals and verbs do is rather a common word."""
     return not word.endswith(("s", "ed", "ing", "ly"))
+
+
+def after_its_subject(said: str, title: str, text: str, start: int) -> str:
+    """A statement that opens with a pronoun which nothing above it explains, after the title of its document: that says
+    what is meant, if it is a name and the heading above ``start`` in ``text`` is of no other."""
+    if not _AS_SUBJECT.match(said) or not _IS_NAME.fullmatch(title) or title in said:
+        return said
+    above = text.rfind("\n#", 0, start)
+    heading = text[above + 1 : text.find("\n", above + 1)] if above >= 0 else ""
+    called = f" {key(title)} "
+    if any(f" {name} " not in called for _, name in runs(heading.lstrip("# "))) or not names_in(title, text):
+        return said
+    return f"{title}: {said}"

@@ -72,6 +72,13 @@ _DID = re.compile(
     r" (?:known|famous|remembered|noted) for)",
     re.IGNORECASE,
 )
+# What stands for a name: "the engineer of Orrel", "a town where it rains", "Orrel's father", "whose father".
+_DESCRIBED = re.compile(
+    r"\b(?:the|an?|its|their|his|her) (?:[\w'’-]+ ){1,4}?"
+    r"(?:of|who|whose|whom|that|which|where|in which|for which|with|from)\b"
+    r"|\b(?:the|an?) [\w-]+ (?:by|in|on|at) (?=(?:the )?(?-i:[A-Z]))|['’]s [a-z]|s['’] [a-z]|\bwhose\b|\bwhom\b",
+    re.IGNORECASE,
+)
 _BIDDING = r"give|show|find|make|write|tell|explain|describe|count|solve|translate|build|run|use|get|set"
 _ENDS_SURVEY = re.compile(rf",?\s+(?:\(?an? )?{_FORM}\W*$", re.IGNORECASE)
 
@@ -283,6 +290,11 @@ def subject(request: str) -> str:
 
 def _names_something(said: str) -> bool:
     return any(w.casefold() not in STOP_WORDS for w in words(said))
+
+
+def describes_something(question: str) -> bool:
+    """Whether it asks of something that it does not name but describes: "the engineer of Orrel", "Orrel's father"."""
+    return _DESCRIBED.search(" ".join(question[:LOOKED_AT].split())) is not None
 
 
 def asks_how_it_grew(request: str) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deep_research.evidence.leaning import goes_on_only, leans_back
+from deep_research.evidence.leaning import after_its_subject, goes_on_only, leans_back
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,30 @@ def test_a_sentence_that_names_what_it_means_does_not_lean(sentence):
 )
 def test_a_sentence_may_only_go_on_from_the_one_before(sentence, only):
     assert goes_on_only(sentence) is only
+
+
+ROCK = "# The Hare Rock tower\n\nThe Hare Rock is a reef.\n\n## Today\n\nIt still works."
+
+
+def test_a_pronoun_that_nothing_above_explains_stands_behind_the_name_of_its_document():
+    start = ROCK.index("It still")
+    assert (
+        after_its_subject("It still works.", "The Hare Rock tower", ROCK, start)
+        == "The Hare Rock tower: It still works."
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "title", "text"),
+    [
+        ("This still works.", "The Hare Rock tower", ROCK),
+        ("It still works at the Hare Rock.", "Hare Rock", ROCK),
+        ("It still works.", "Towers of rocks", ROCK),
+        ("It still works.", "The Hare Rock tower in 1999", ROCK),
+        ("It still works.", "Hare Rock and Mole", ROCK),
+        ("It still works.", "The Hare Rock tower", ROCK.replace("## Today", "## The Mole Light")),
+    ],
+    ids=["no pronoun", "named", "no name", "a year", "two", "under another name"],
+)
+def test_what_needs_no_name_or_may_have_another_stands_alone(said, title, text):
+    assert after_its_subject(said, title, text, text.index("It still")) == said

@@ -3,7 +3,7 @@
 import pytest
 
 from deep_research.evidence.expecting import TO_DO, YES_OR_NO, expected_answer, fits, wanted
-from deep_research.evidence.question import action, asked_terms, chooses
+from deep_research.evidence.question import action, asked_terms, chooses, describes_something
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,21 @@ def test_how_to_is_answered_by_what_is_used_for_it_and_a_closed_question_by_yes_
 def test_a_question_for_one_of_two_chooses():
     assert chooses("Which is taller, Mole or Stoat?")
     assert not chooses("Compare Mole and Stoat")
+
+
+@pytest.mark.parametrize(
+    ("question", "is_described"),
+    [
+        ("Who was the father of the engineer of Orrel?", True),
+        ("Where was the director of the film Harbour born?", True),
+        ("In which county is the town where it rains?", True),
+        ("Who was Ann Mole's father?", True),
+        ("Whose lamp burned?", True),
+        ("Who wrote the book by Ann Mole?", True),
+        ("What did Ann Mole discover about lime?", False),
+        ("Which methods does a route accept by default?", False),
+        ("How tall is Orrel?", False),
+    ],
+)
+def test_a_question_describes_what_it_does_not_name(question, is_described):
+    assert describes_something(question) == is_described

@@ -121,6 +121,20 @@ def test_where_nothing_tells_how_tall_one_of_two_is_that_is_said_before_what_is_
     assert "Side by side" not in report
 
 
+def test_things_that_are_compared_by_a_measure_are_told_of_by_that(draft_of):
+    statements = [
+        ("Hare Rock is a reef 11 miles from Orrel.", 0, 0.8),
+        ("A study put the height of Hare Rock between 30 and 40 metres.", 0, 0.7),
+        ("Mole was lit in 1844.", 1, 0.8),
+        ("Mole is 48 metres tall.", 1, 0.7),
+    ]
+    report = draft_of("Compare the heights of Hare Rock and Mole.", statements)
+    summary = report.partition("## Summary")[2].partition("##")[0]
+    assert "between 30 and 40 metres" in summary
+    assert "48 metres tall" in summary
+    assert "11 miles" not in summary
+
+
 def test_two_things_of_which_one_statement_tells_which_is_taller_are_chosen_from(draft_of):
     statements = [
         ("Hare Rock is a reef 11 miles from Orrel.", 0, 0.8),

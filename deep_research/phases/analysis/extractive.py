@@ -22,6 +22,7 @@ from deep_research.evidence.debris import is_beside, is_debris
 from deep_research.evidence.defining import describes, explains_kind, kind_asked, term_of
 from deep_research.evidence.expecting import EXPLAINED, TO_DO, WORKING, expected_answer, fits, stands_apart
 from deep_research.evidence.fragments import is_list
+from deep_research.evidence.leaning import after_its_subject
 from deep_research.evidence.pairs import phrases
 from deep_research.evidence.question import (
     QuestionKind,
@@ -294,8 +295,11 @@ def _draw(
     if aspect.later and asked and coverage(asked, own) < MIN_LED:
         return None  # about a name that was followed, without what is asked of it
     described = describes(text) or bool(term_of(source.content, start, end))
+    content = in_its_place(source.content, start, end)
+    if leans:
+        content = after_its_subject(content, source.title, source.content, start)
     return AnalyzedFinding(
-        content=in_its_place(source.content, start, end),
+        content=content,
         confidence=ConfidenceLevel.LOW,
         source_ids=(source.id,),
         category=aspect.query,

@@ -11,7 +11,7 @@ from deep_research.evidence.conditions import case_asked
 from deep_research.evidence.entries import Item, asked
 from deep_research.evidence.expecting import asks_for_default, asks_why
 from deep_research.evidence.names import key, runs
-from deep_research.evidence.question import is_survey, question_names
+from deep_research.evidence.question import describes_something, is_survey, question_names
 from deep_research.evidence.spelling import mended
 from deep_research.evidence.text import StemFinder, question_terms
 from deep_research.evidence.trails import Lead, Trails, follow
@@ -60,7 +60,7 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
     led = chained(
         handoff.original_query,
         question,
-        () if broad or _is_told_at_once(handoff.original_query) else chain(question, items, trails.scores),
+        chain(question, items, trails.scores) if _leads_on(handoff.original_query) else (),
         {source.id: source for source in handoff.sources},
         others,
         next((s.id for s in handoff.sub_queries if s.index == 0), ""),
@@ -78,10 +78,16 @@ def survey(handoff: SurveyInput) -> SurveyOutput:
     )
 
 
-def _is_told_at_once(asked_for: str) -> bool:
-    """Whether no thing is asked for that one source could name and another tell of: what follows from a case, why, and
-    what something is where nobody says it."""
-    return case_asked(asked_for) is not None or asks_why(asked_for) or asks_for_default(asked_for)
+def _leads_on(asked_for: str) -> bool:
+    """Whether a thing is asked for that one source may name and another tell of: what the question only describes, and
+    neither what follows from a case, nor why, nor what something is where nobody says it."""
+    return (
+        describes_something(asked_for)
+        and not is_survey(asked_for)
+        and case_asked(asked_for) is None
+        and not asks_why(asked_for)
+        and not asks_for_default(asked_for)
+    )
 
 
 def _addressed(found: Sequence[AnalyzedGap], gaps_: Sequence[Gap]) -> tuple[str, ...]:

@@ -72,10 +72,13 @@ def own_first(thing: str, told: Sequence[Statement], titles: Mapping[str, str]) 
 
 
 def measure(question: str, own: Sequence[Statement]) -> Statement:
-    """The nearest statement about a thing that tells the value by which it is chosen; else any value; else the first."""
-    wanted = _measures(question)
-    valued = next((s for s in own if any(measured(s.finding.content))), own[0])
-    return next((s for s in own if _tells(s, wanted)), valued)
+    """The nearest statement about a thing that tells the value by which it is compared; else about what that is; else
+    any value; else the first."""
+    wanted = measures(question)
+    valued = [s for s in own if any(measured(s.finding.content))]
+    about = (s for s in valued if measures(s.finding.content) & wanted)  # "between 103 and 118 metres"
+    told = next((s for s in own if _tells(s, wanted)), None)
+    return told or next(about, (valued or own)[0])
 
 
 def unmeasured(
@@ -83,7 +86,7 @@ def unmeasured(
 ) -> tuple[str, list[str]]:
     """By what a question chooses one of the things, and those of which nothing tells it; none where it chooses by no
     measure, or something is said of all of them together."""
-    wanted = _measures(question)
+    wanted = measures(question)
     groups, _ = by_side(things, told, titles)
     if not wanted or BOTH in groups:
         return "", []
@@ -91,8 +94,9 @@ def unmeasured(
     return min(wanted), lacking
 
 
-def _measures(question: str) -> set[str]:
-    return {measure for side in sides(question) for measure in side.measures}
+def measures(text: str) -> set[str]:
+    """What a question compares things by, or a statement is of, such as their height."""
+    return {measure for side in sides(text) for measure in side.measures}
 
 
 def _tells(statement: Statement, wanted: AbstractSet[str]) -> bool:

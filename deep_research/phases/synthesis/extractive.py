@@ -29,6 +29,7 @@ from deep_research.phases.synthesis.comparing import (
     by_side,
     introduction,
     measure,
+    measures,
     own_first,
     side_by_side,
 )
@@ -232,7 +233,9 @@ def _summary(handoff: SynthesizerInput, kept: Sequence[Statement]) -> list[State
             if on_both and (len(groups) < len(things) or _sets_apart(question, on_both)):
                 return on_both[:2]
             return [
-                measure(question, own) if chooses(question) else introduction(thing, own, titles)
+                measure(question, own)
+                if chooses(question) or measures(question)
+                else introduction(thing, own, titles)
                 for thing, own in groups.items()
             ]
     parts = _parts(handoff)
