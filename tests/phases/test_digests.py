@@ -2,7 +2,7 @@
 
 from deep_research.evidence.sectioning import in_section, section_of
 from deep_research.phases.analysis.digested import MOST_SECTIONS, Taken, called, digest, is_about, weighed
-from deep_research.phases.synthesis.extractive import _under_their_headings
+from deep_research.phases.synthesis.headings import under_their_headings
 from deep_research.state import Span
 
 HORNS = (
@@ -116,15 +116,15 @@ def test_what_a_source_says_besides_its_table_stands_right_under_it(draft_of):
 def test_a_section_that_is_called_as_a_table_stands_right_under_it():
     rows = ["## Horns", "|t|"]
     told = ["## Bees", "b", "## Horns", "h", "### Of brass", "i"]
-    assert _under_their_headings(rows, told) == [*rows, "h", "### Of brass", "i", "## Bees", "b"]
+    assert under_their_headings(rows, told) == [*rows, "h", "### Of brass", "i", "## Bees", "b"]
     both = ["## Bees", "|u|", *rows]
-    assert _under_their_headings(both, told) == ["## Bees", "|u|", "b", *rows, "h", "### Of brass", "i"]
-    assert _under_their_headings([], told) == told
+    assert under_their_headings(both, told) == ["## Bees", "|u|", "b", *rows, "h", "### Of brass", "i"]
+    assert under_their_headings([], told) == told
 
 
 def test_sections_that_open_without_a_heading_go_on_from_the_last_table():
     told = ["intro", "## Bees", "b", "## Horns", "h"]
-    assert _under_their_headings(["## Horns", "|t|"], told) == [
+    assert under_their_headings(["## Horns", "|t|"], told) == [
         "## Horns",
         "|t|",
         "intro",
@@ -132,7 +132,7 @@ def test_sections_that_open_without_a_heading_go_on_from_the_last_table():
         "## Bees",
         "b",
     ]
-    assert _under_their_headings([], told) == told
+    assert under_their_headings([], told) == told
 
 
 def test_two_tables_of_a_source_stand_under_one_heading(draft_of):

@@ -269,14 +269,11 @@ def _draw(
         return None
     start, end, under, leans, brought, announced = quote
     text = source.content[start:end]
-    if is_debris(text) or is_beside(text, batch.handoff.original_query):
+    query = batch.handoff.original_query
+    if _is_beside_it(query, source.title, text):
         return None
     if DECADE.search(aspect.query) and _is_of_another_time(expected, text):
         return None
-    query = batch.handoff.original_query
-    numbers = fractions(query, exact=kind_of(query) is QuestionKind.TIME)
-    if numbers and not any(number.search(f"{source.title} {text}") for number in numbers):
-        return None  # "1.0" is not 127.0.0.1
     said = stems_of(text)
     own = said | under | decades(weights, text)
     batch.under[source.id, start] = under
@@ -296,10 +293,8 @@ def _draw(
         return None  # about a name that was followed, without what is asked of it
     described = describes(text) or bool(term_of(source.content, start, end))
     content = in_its_place(source.content, start, end)
-    if leans:
-        content = after_its_subject(content, source.title, source.content, start)
     return AnalyzedFinding(
-        content=content,
+        content=after_its_subject(content, source.title, source.content, start) if leans else content,
         confidence=ConfidenceLevel.LOW,
         source_ids=(source.id,),
         category=aspect.query,
@@ -320,6 +315,15 @@ def _draw(
             6,
         ),
     )
+
+
+def _is_beside_it(question: str, title: str, text: str) -> bool:
+    """Whether a text belongs to the page, or to another version than is asked about."""
+    if is_debris(text) or is_beside(text, question):
+        return True
+    numbers = fractions(question, exact=kind_of(question) is QuestionKind.TIME)
+    # "1.0" is not 127.0.0.1
+    return bool(numbers) and not any(number.search(f"{title} {text}") for number in numbers)
 
 
 def _is_of_another_time(expected: re.Pattern[str] | None, text: str) -> bool:

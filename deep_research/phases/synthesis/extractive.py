@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import chain
 
 from deep_research.evidence.chains import LED
 from deep_research.evidence.expecting import YES_OR_NO, defined, expected_answer, fits, wanted
@@ -36,6 +35,7 @@ from deep_research.phases.synthesis.comparing import (
 from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.grouping import by_title, in_sections
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
+from deep_research.phases.synthesis.headings import is_heading, under_their_headings
 from deep_research.phases.synthesis.listing import one_by_one
 from deep_research.phases.synthesis.notices import decides, missing, no_total
 from deep_research.phases.synthesis.paragraphs import paragraphs
@@ -92,7 +92,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     if 0 < len(rows) < len(told):
         told = [s for s in told if not any(s is row for row in rows)]
         tables, shown = [*tables, *whole], [*shown, *rows]
-    elif sum(map(_is_heading, whole)) == 1 and told is not withdrawn and not tables:
+    elif sum(map(is_heading, whole)) == 1 and told is not withdrawn and not tables:
         told, tables, shown = [], whole[1:], rows  # one source says it all, and needs no heading besides
     unanswered = missing(handoff, [*told, *shown])
     if unanswered and told is not withdrawn and not compared(handoff.original_query):
@@ -119,7 +119,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         *no_total(handoff, rows),
         *lines,
         *summary,
-        *_under_their_headings(beside, sections),
+        *under_their_headings(beside, sections),
     ]
     if withdrawn and withdrawn is not told:
         blocks += [f"## {WITHDRAWN}", *paragraphs(within(max(0, handoff.words // 4), withdrawn))]
@@ -132,33 +132,6 @@ def _by_itself(question: str, told: Sequence[Statement]) -> list[Statement]:
     table to who asks for a number or a date."""
     values = bool(wanted(question))
     return [s for s in told if s.finding.category != LED and (values or not cells(s.finding.content))]
-
-
-def _under_their_headings(beside: Sequence[str], sections: Sequence[str]) -> list[str]:
-    """The tables and the sections after them: a section that is called as a table stands right under it."""
-    above, below = _by_heading(beside), _by_heading(sections)
-    if above and below and not _is_heading(below[0][0]):
-        above[-1] += below.pop(0)  # it goes on from what is above
-    blocks: list[str] = []
-    for group in above:
-        own = [part for part in below if part[0] == group[0]]
-        below = [part for part in below if part not in own]
-        blocks += [*group, *chain.from_iterable(part[1:] for part in own)]
-    return [*blocks, *chain.from_iterable(below)]
-
-
-def _by_heading(blocks: Iterable[str]) -> list[list[str]]:
-    """The blocks in groups, each of which begins with a heading but perhaps the first."""
-    groups: list[list[str]] = []
-    for block in blocks:
-        if _is_heading(block) or not groups:
-            groups.append([])
-        groups[-1].append(block)
-    return groups
-
-
-def _is_heading(block: str) -> bool:
-    return block.startswith("## ")
 
 
 def _sound(told: list[Statement], sources: Sequence[Source]) -> tuple[list[Statement], list[Statement]]:
