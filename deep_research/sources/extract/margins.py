@@ -43,11 +43,13 @@ def _page(page: list[Line], tops: Counter[str], bottoms: Counter[str], several: 
     places = [place for place, line in enumerate(page) if line.text.strip()]
     for counted, ends in ((tops, places[:_EDGE]), (bottoms, places[::-1][:_EDGE])):
         for turn, place in enumerate(ends):
-            line = page[place]
+            if place in apart:
+                continue
+            line = lines[place]
             comes_back = counted[_key(line.text)] >= several and len(line.text.strip()) < 150
             if comes_back or (turn == 0 and _PAGE_NUMBER.match(line.text)) or _SAYS_PAGE.match(line.text):
                 lines[place] = Line("")
-            elif turn and place not in apart:
+            elif turn:
                 break
     while lines and not lines[0].text.strip():
         lines.pop(0)
