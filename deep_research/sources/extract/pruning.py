@@ -46,7 +46,9 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 # Among them what tells of an article whose it is: read first, then dropped.
-_TELLING = re.compile(r"(?:^|[\s_-])(?:post-meta|article-meta|entry-meta)(?=$|[\s_-])", re.IGNORECASE)
+_TELLING = re.compile(
+    r"(?:^|[\s_-])(?:post-meta|article-meta|entry-meta|metadata)(?=$|[\s_-])", re.IGNORECASE
+)
 # The same of what may hold the rest of the text: an invitation is short.
 _NAMED_SHORT = re.compile(r"(?:^|[\s_-])(?:read-more|paywall)(?=$|[\s_-])", re.IGNORECASE)
 _INVITATION = 400  # characters
