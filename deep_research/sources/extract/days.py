@@ -27,6 +27,7 @@ _MOST = 40  # elements that are looked at
 _OTHER_THINGS = re.compile(
     r"Video|Image|Audio|Comment|Event|Product|Person|Profile|Organization", re.IGNORECASE
 )
+_SAID_OF_IT = ("review", "reviews", "comment")
 _MAY_BE_ALL = re.compile(r"Video|Image|Audio", re.IGNORECASE)  # that a page is for
 _ENTRY = frozenset(("hentry", "h-entry"))
 _PUBLISHED = frozenset(("published", "dt-published"))
@@ -109,10 +110,12 @@ def _is_wiki(metas: dict[str, list[str]], tree: HtmlElement) -> bool:
 
 
 def _marked(tree: HtmlElement) -> Iterator[str]:
-    """What is marked as the day of publication in the page itself: not that of a film or a comment in it."""
+    """What is marked as the day of publication in the page itself: not that of a film or a comment in it, nor of what
+    somebody says of the thing that it is about."""
     for element in tree.xpath("//*[@itemprop='datePublished' or @pubdate]")[:_MOST]:
         scope = next((each for each in element.iterancestors() if each.get("itemscope") is not None), None)
-        if scope is None or not _OTHER_THINGS.search(scope.get("itemtype") or ""):
+        is_of_another = scope is not None and (scope.get("itemprop") or "").lower() in _SAID_OF_IT
+        if scope is None or not (is_of_another or _OTHER_THINGS.search(scope.get("itemtype") or "")):
             yield from values_of(element)
 
 

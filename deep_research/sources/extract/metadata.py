@@ -21,7 +21,7 @@ _ADDRESS = re.compile(r"https?://|www\.|@", re.IGNORECASE)
 _WRAPPED = re.compile(r"\A\s*(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?|(?://|/\*)?\s*\]\]>(?:\s*\*/)?\s*\Z")
 _BY = re.compile(
     r"^\s*(?:(?:written |posted |(?:view |see )?(?:all |more )?(?:posts |articles )?)by:?|"
-    r"(?:von|par|por|van|door)\b:?)\s+",
+    r"(?:veröffentlicht |geschrieben |publié |publicado )?(?:von|par|por|van|door)\b:?)\s+",
     re.IGNORECASE,
 )
 _AFTER_NAME = re.compile(

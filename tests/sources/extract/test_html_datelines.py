@@ -118,6 +118,14 @@ def test_the_day_that_is_shown_is_that_of_the_place() -> None:
     assert page(f"{TITLE}{TEXT}{entry}", head).published == DAY
 
 
+def test_the_day_of_a_review_of_what_is_sold_is_none_of_the_page() -> None:
+    day = "<meta itemprop='datePublished' content='2017-02-23'>"
+    scope = f"<div {{}} itemscope itemtype='https://schema.org/Review'>{day}</div>"
+    thing = "<div itemscope itemtype='https://schema.org/Product'>{}</div>"
+    assert page(TITLE + TEXT + thing.format(scope.format("itemprop='review'"))).published is None
+    assert page(TITLE + TEXT + scope.format("")).published == DAY
+
+
 def test_only_words_of_publication_say_so() -> None:
     assert says_published("Veröffentlicht am 23.02.2017")
     assert not says_published("Donnerstag, 23.02.2017")

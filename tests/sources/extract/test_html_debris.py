@@ -140,6 +140,7 @@ def test_what_a_page_tells_of_persons_stays_where_it_is_no_discussion() -> None:
     ("byline", "author"),
     [
         ("<span class='byline'>von Ines Okafor</span>", "Ines Okafor"),
+        ("<span class='byline'>Veröffentlicht von Ines Okafor</span>", "Ines Okafor"),
         ("<span class='byline'>Par Ines Okafor</span>", "Ines Okafor"),
         ("<span class='byline'>Vonda Kent</span>", "Vonda Kent"),
         ("<span class='byline'>6 de mayo de 2022</span>", ""),
