@@ -135,23 +135,13 @@ def test_a_section_that_is_called_as_a_table_stands_right_under_it():
 
 def test_sections_that_open_without_a_heading_go_on_from_the_last_table():
     told = ["intro", "## Bees", "b", "## Horns", "h"]
-    assert _under_their_headings(["## Horns", "|t|"], told) == [
-        "## Horns",
-        "|t|",
-        "intro",
-        "h",
-        "## Bees",
-        "b",
-    ]
+    assert _under_their_headings(["## Horns", "|t|"], told) == ["## Horns", "|t|", "intro", "h", "## Bees", "b"]
     assert _under_their_headings([], told) == told
 
 
 def test_two_tables_of_a_source_stand_under_one_heading(draft_of):
     tables = [
-        *(
-            (f"Horn: {kind}; Made of: {what}", 0, 0.9)
-            for kind, what in (("bell", "brass"), ("siren", "steel"))
-        ),
+        *((f"Horn: {kind}; Made of: {what}", 0, 0.9) for kind, what in (("bell", "brass"), ("siren", "steel"))),
         *((f"Lamp: {kind}; Burns: {what}", 0, 0.8) for kind, what in (("argand", "oil"), ("arc", "carbon"))),
     ]
     said = [("Horns are heard from afar in mist.", 0, 0.9), *tables]

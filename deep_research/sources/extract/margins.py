@@ -34,7 +34,10 @@ def without_margins(pages: list[list[Line]]) -> list[list[Line]]:
         for key in [key for key in counted if len(key) > _TELLING and within[key] >= counted[key]]:
             del counted[key]
     # What runs over all pages is on the first one what the text is called.
-    return [_page(page, tops if number else Counter(), bottoms, several) for number, page in enumerate(pages)]
+    return [
+        _page(page, tops if number else Counter(), bottoms, several)
+        for number, page in enumerate(pages)
+    ]
 
 
 def _page(page: list[Line], tops: Counter[str], bottoms: Counter[str], several: int) -> list[Line]:
