@@ -33,7 +33,8 @@ def said(cell: HtmlElement) -> str:
 
 
 def has_blocks(cell: HtmlElement) -> bool:
-    return next(cell.iterdescendants(*_BLOCKS), None) is not None
+    """Whether it is more than a line: blocks, or names with a picture before each, one beside the other."""
+    return next(cell.iterdescendants(*_BLOCKS), None) is not None or any(map(_is_item, cell.iter("span")))
 
 
 def is_shown(element: HtmlElement) -> bool:
@@ -56,7 +57,25 @@ def _pieces(cell: HtmlElement) -> Iterator[str]:
 
 
 def _is_break(element: HtmlElement) -> bool:
-    return element.tag in _BLOCKS and not _INLINE.search((element.get("style") or "")[:300])
+    if element.tag in _BLOCKS:
+        return not _INLINE.search((element.get("style") or "")[:300])
+    return _is_item(element)
+
+
+def _is_item(element: HtmlElement) -> bool:
+    """Whether it is a name with a picture before it, beside another such."""
+    if not _is_pictured(element):
+        return False
+    before, behind = element.getprevious(), element.getnext()
+    is_behind = before is not None and not (before.tail or "").strip() and _is_pictured(before)
+    return is_behind or (behind is not None and not (element.tail or "").strip() and _is_pictured(behind))
+
+
+def _is_pictured(element: HtmlElement) -> bool:
+    first = next(element.iterdescendants(), None) if element.tag == "span" else None
+    if first is None or first.tag != "img" or (element.text or "").strip():
+        return False
+    return any(text.strip() for text in element.itertext())
 
 
 def _plain(text: str | None) -> str:

@@ -16,10 +16,12 @@ from lxml.html import HtmlElement, HTMLParser, document_fromstring, tostring
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract import days, metadata, spans, titles, walls, webpage
+from deep_research.sources.extract.above import without_what_is_above
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.formulas import tell_formulas
+from deep_research.sources.extract.framed import unframe_listings
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.pruning import drop_told, prune, unfold_headers
 from deep_research.sources.extract.texts import decode_page, parse_date
@@ -90,6 +92,7 @@ def _tree(page: str) -> HtmlElement | None:
 def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
     tell_formulas(tree)
     tell_ticks(tree)
+    unframe_listings(tree)
     entry = days.of_entry(tree)
     telling = prune(tree)
     about = metadata.about(tree, entry)
@@ -102,6 +105,8 @@ def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
     votes = _main_part(tree)
     mark_links(tree)
     text = main_part(webpage.extract(tostring(tree, encoding="unicode")).text, votes)
+    if is_title:
+        text = without_what_is_above(text, heading)
     if heading and text and heading not in text[: len(heading) + 1000]:
         text = f"# {heading}\n\n{text}"
     return titles.title(head, about.title, about.site, heading), text, about

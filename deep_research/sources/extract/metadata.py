@@ -20,7 +20,9 @@ _AUTHORS = ("author", "article:author", "dc.creator", "dcterms.creator", "citati
 _ADDRESS = re.compile(r"https?://|www\.|@", re.IGNORECASE)
 _WRAPPED = re.compile(r"\A\s*(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?|(?://|/\*)?\s*\]\]>(?:\s*\*/)?\s*\Z")
 _BY = re.compile(
-    r"^\s*(?:written |posted |(?:view |see )?(?:all |more )?(?:posts |articles )?)by:?\s+", re.IGNORECASE
+    r"^\s*(?:(?:written |posted |(?:view |see )?(?:all |more )?(?:posts |articles )?)by:?|"
+    r"(?:veröffentlicht |geschrieben |publié |publicado )?(?:von|par|por|van|door)\b:?)\s+",
+    re.IGNORECASE,
 )
 _AFTER_NAME = re.compile(
     r"\s*(?:[,|•·]|\s[–—-]\s|\n|\s\d|updated\b|published\b).*", re.IGNORECASE | re.DOTALL
@@ -73,7 +75,8 @@ def _author(objects: list[dict[str, Any]], metas: dict[str, list[str]], tree: Ht
     for element in tree.xpath(marked)[:3]:
         named = next((name for name in element.iter() if name.get("itemprop") == "name"), element)
         said = _AFTER_NAME.sub("", _BY.sub("", " ".join(named.itertext())[:300].strip()), count=1)
-        if 1 < len(said) < 80 and not _ADDRESS.search(said):
+        is_name = 1 < len(said) < 80 and not said[0].isdigit()  # as a day in whatever language
+        if is_name and not _ADDRESS.search(said):
             return " ".join(said.split())
     return ""
 

@@ -17,6 +17,7 @@ from deep_research.sources.extract.widgets import (
     drop_sign_ups,
     drop_widgets,
 )
+from deep_research.sources.extract.writers import drop_standing
 
 _TAGS = ("script", "style", "noscript", "template", "iframe", "object", "embed", "svg", "canvas", "audio", "video",
          "nav", "dialog", "button", "select", "textarea", "input", "datalist")  # fmt: skip
@@ -39,14 +40,16 @@ _NAMED = re.compile(
     r"breadcrumbs?|sidebar|advert|advertisement|ads?|sponsored|promo|promoted|comments?|disqus|navbar|navbox|navigation|"
     r"nav|menu|masthead|catlinks|toc|editsection|headerlink|anchorjs|skip|pagination|pager|controls|suggested|"
     r"recommended|recommendations|trending|popular|feedback|toolbar|footer|copyright|siteSub|jump|hatnote|backlink|"
-    r"beta-banner|phase-banner|more-stories|also-read|popup|modal|noprint|printfooter|sr-only|visible-sr|"
+    r"beta-banner|phase-banner|more-stories|also-read|popup|modal|noprint|printfooter|sr-only|visible-sr|aural|"
     r"visually-hidden|screen-reader-text|metadata-bar|post-meta|article-meta|entry-meta|tags|taglist|metadata|"
     r"infobox-image|infobox-caption)"
     r"(?=$|[\s_-])",
     re.IGNORECASE,
 )
 # Among them what tells of an article whose it is: read first, then dropped.
-_TELLING = re.compile(r"(?:^|[\s_-])(?:post-meta|article-meta|entry-meta)(?=$|[\s_-])", re.IGNORECASE)
+_TELLING = re.compile(
+    r"(?:^|[\s_-])(?:post-meta|article-meta|entry-meta|metadata)(?=$|[\s_-])", re.IGNORECASE
+)
 # The same of what may hold the rest of the text: an invitation is short.
 _NAMED_SHORT = re.compile(r"(?:^|[\s_-])(?:read-more|paywall)(?=$|[\s_-])", re.IGNORECASE)
 _INVITATION = 400  # characters
@@ -59,7 +62,7 @@ _TOLD = re.compile(
 )
 # Of what stands in a heading only this is none of its words, and only beside others.
 _HEADING_MARKS = re.compile(
-    r"(?:^|[\s_-])(?:headerlink|anchorjs|editsection|noprint|skip|jump|share|sharing|social|sr-only|visually-hidden|"
+    r"(?:^|[\s_-])(?:headerlink|anchorjs|editsection|noprint|skip|jump|share|sharing|social|sr-only|aural|visually-hidden|"
     r"screen-reader-text)(?=$|[\s_-])",
     re.IGNORECASE,
 )
@@ -121,6 +124,7 @@ def prune(tree: HtmlElement) -> list[HtmlElement]:
     drop_sign_ups(body)
     drop_calls(body)
     drop_counts(body)
+    drop_standing(tree)
     drop_widgets(body)
     _drop_steps(body)
     _drop_unseen_title(tree)

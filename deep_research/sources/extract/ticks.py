@@ -25,7 +25,11 @@ _YES = re.compile(r"(?:^|[\s_-])(?:check|checkmark|tick|ok|yes)(?=$|[\s_-])", re
 _NO = re.compile(r"(?:^|[\s_-])(?:times|cross|crossmark|xmark|remove|no)(?=$|[\s_-])", re.IGNORECASE)
 _BOXES = ("checkbox", "radio")
 _SIGNS = ("img", "svg", "i", "span", "em", "b", "input", "abbr")
-_PRESSED = ("a", "button", "select", "textarea", "label", "form")
+_PRESSED = ("button", "select", "textarea", "label", "form")
+# What a sign in a link has to be called, not to be a sign of where the link leads.
+_ANSWERS = frozenset(
+    ("yes", "no", "ja", "nein", "oui", "non", "sí", "si", "true", "false", "✓", "✔", "✗", "✘")
+)
 
 
 def tell_ticks(tree: HtmlElement) -> None:
@@ -75,12 +79,13 @@ def _is_hidden(element: HtmlElement) -> bool:
 def _told(cell: HtmlElement) -> str:
     if next(cell.iterdescendants(*_PRESSED), None) is not None:
         return ""
+    is_link = next(cell.iterdescendants("a"), None) is not None
     within = list(islice(cell.iterdescendants(), _MOST_ELEMENTS + 1))
     shown = [each for each in within[:_MOST_ELEMENTS] if not _is_out_of_sight(each, cell)]
     for names in (_names, _glyphs, _boxes, _drawn):
         told = list(dict.fromkeys(filter(None, map(_plain, names(shown)))))
         if told and len(told) <= _MOST_SIGNS:
-            return ", ".join(told)
+            return ", ".join(told) if not is_link or told[0].lower() in _ANSWERS else ""
     return ""
 
 

@@ -91,6 +91,16 @@ def test_items_of_a_cell_are_told_apart_and_what_is_hidden_in_it_is_not_told() -
     )
 
 
+def test_names_with_a_picture_before_each_are_told_apart_and_one_in_a_sentence_is_not() -> None:
+    heads = "<tr><th>Port<th>Lamps"
+    lamps = "".join(
+        f"<span><img src='{name}.png'> <a href='/{name}'>{name}</a> (1)</span>" for name in ("East", "Red")
+    )
+    assert table_of(f"{heads}<tr><td>Mole<td>{lamps}") == "Port | Lamps\nMole | East (1); Red (1)"
+    said = "the <span><img src='e.png'> East</span> and the <span><img src='r.png'> Red</span> one"
+    assert table_of(f"{heads}<tr><td>Mole<td>{said}").endswith("Mole | the East and the Red one")
+
+
 def test_paragraphs_of_a_table_that_lays_out_a_page_stay_paragraphs() -> None:
     text = table_of(f"<tr><td>{f'<p>A {PROSE.lower() * 4}</p>' * 2}<td>Menu<tr><td>Foot<td>Line")
     assert text.count("\n\nA the harbour") == 1
