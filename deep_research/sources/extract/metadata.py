@@ -21,7 +21,9 @@ _ADDRESS = re.compile(r"https?://|www\.|@", re.IGNORECASE)
 _WRAPPED = re.compile(r"\A\s*(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?|(?://|/\*)?\s*\]\]>(?:\s*\*/)?\s*\Z")
 _BY = re.compile(
     r"^\s*(?:(?:written |posted |(?:view |see )?(?:all |more )?(?:posts |articles )?)by:?|"
-    r"(?:veröffentlicht |geschrieben |publié |publicado )?(?:von|par|por|van|door)\b:?)\s+",
+    # "von Orrel" may be all of a name, "von Ann Orrel" is not.
+    r"(?:veröffentlicht |geschrieben |publié |publicado )(?:von|par|por|van|door)\b:?"
+    r"|(?-i:[Vv]on|[Pp]ar|[Pp]or|[Dd]oor|van)(?=\s+(?!de[rnm]?\s)\S+\s+\S))\s+",
     re.IGNORECASE,
 )
 _AFTER_NAME = re.compile(

@@ -40,7 +40,7 @@ _NAMED = re.compile(
     r"breadcrumbs?|sidebar|advert|advertisement|ads?|sponsored|promo|promoted|comments?|disqus|navbar|navbox|navigation|"
     r"nav|menu|masthead|catlinks|toc|editsection|headerlink|anchorjs|skip|pagination|pager|controls|suggested|"
     r"recommended|recommendations|trending|popular|feedback|toolbar|footer|copyright|siteSub|jump|hatnote|backlink|"
-    r"beta-banner|phase-banner|more-stories|also-read|popup|modal|noprint|printfooter|sr-only|visible-sr|aural|"
+    r"beta-banner|phase-banner|more-stories|also-read|popup|modal|noprint|printfooter|sr-only|visible-sr|"
     r"visually-hidden|screen-reader-text|metadata-bar|post-meta|article-meta|entry-meta|tags|taglist|metadata|"
     r"infobox-image|infobox-caption)"
     r"(?=$|[\s_-])",
@@ -62,14 +62,12 @@ _TOLD = re.compile(
 )
 # Of what stands in a heading only this is none of its words, and only beside others.
 _HEADING_MARKS = re.compile(
-    r"(?:^|[\s_-])(?:headerlink|anchorjs|editsection|noprint|skip|jump|share|sharing|social|sr-only|aural|visually-hidden|"
+    r"(?:^|[\s_-])(?:headerlink|anchorjs|editsection|noprint|skip|jump|share|sharing|social|sr-only|visually-hidden|"
     r"screen-reader-text)(?=$|[\s_-])",
     re.IGNORECASE,
 )
 # Said to those who hear a page, and shown to nobody.
-_HEARD = re.compile(
-    r"(?:^|[\s_-])(?:sr-only|aural|visually-hidden|screen-reader-text)(?=$|[\s_-])", re.IGNORECASE
-)
+_HEARD = re.compile(r"(?:^|[\s_-])(?:sr-only|visually-hidden|screen-reader-text)(?=$|[\s_-])", re.IGNORECASE)
 _ELEMENTS = 40  # one that holds so many is no heading, and no frame around a day
 _NO_WORD = re.compile(r"[\W_]+")
 _BYLINE = 200  # characters
