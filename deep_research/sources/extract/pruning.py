@@ -67,7 +67,9 @@ _HEADING_MARKS = re.compile(
     re.IGNORECASE,
 )
 # Said to those who hear a page, and shown to nobody.
-_HEARD = re.compile(r"(?:^|[\s_-])(?:sr-only|visually-hidden|screen-reader-text)(?=$|[\s_-])", re.IGNORECASE)
+_HEARD = re.compile(
+    r"(?:^|[\s_-])(?:sr-only|aural|visually-hidden|screen-reader-text)(?=$|[\s_-])", re.IGNORECASE
+)
 _ELEMENTS = 40  # one that holds so many is no heading, and no frame around a day
 _NO_WORD = re.compile(r"[\W_]+")
 _BYLINE = 200  # characters
