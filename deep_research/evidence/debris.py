@@ -29,7 +29,8 @@ _CAPTION = re.compile(
     r"(?:figure|fig\.|image|photo|table|plate)\s*\d*\s*[:.]|\[?(?:image|photo|file)\s*:", re.IGNORECASE
 )
 _MARKUP = re.compile(
-    r">>> |(?:\A|[^\w\s]\s)\.\.\. \w+(?: \w+)?[ (.=]|"
+    r">>> |\A\.\.\. \w+(?: \w+)?[ (.=]|[^\w\s]\s\.\.\. (?:\w+(?: \w+)?(?:\(|\.\w| ?=)"
+    r"|(?:return|print|for|if|while|def|class|import|from|raise|yield|pass|else|with|try|except)\b)|"
     r"\\(?:href|cite|ref|url|text\w*)\s*\{|\{\{[^{}]{0,80}(?:\||\}\}\Z)|!\[|&\w{2,8};"
     r"|</?(?:a|abbr|b|blockquote|br|code|div|em|h[1-6]|hr|i|img|li|nav|ol|p|pre|ref|script|span|strong|style|su[bp]|"
     r"table|t[dhr]|tbody|thead|ul)\b[^>]{0,300}>",

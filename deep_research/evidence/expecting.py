@@ -94,7 +94,8 @@ _EXPECTED = tuple(
             r"(?i:\b(?:called|named|known as|kinds?|types?|sorts?)\b)",
         ),
         (
-            r"why|what (?:caused|causes|led to)|what (?:is|was|are|were) the (?:causes?|reasons?) (?:of|for|behind|that)",
+            r"why|for what reason|what (?:caused|causes|led to|leads to|made(?! up))"
+            r"|what (?:is|was|are|were) the (?:\w+ )?(?:causes?|reasons?) (?:of|for|behind|that)",
             REASON,
         ),
         ("who(?:se|m)?", _WHO),
@@ -139,6 +140,7 @@ _DEFINITION = re.compile(
 _OF_A_KIND = re.compile(r"\s*what (?:(?:is|was) an?|are|were) (?!the\b)", re.IGNORECASE)
 _OF_A_PERSON = re.compile(r"\s*who\b", re.IGNORECASE)
 _NOT_DONE = frozenset(("to", "can", "could", "may", "might", "will", "would", "should", "must", "you", "we"))
+_LETTERS = 8  # of a thing that is called by them
 NEAR_BY = 3  # words from what was done to "by"
 _MOST_WORDS = 4  # of a thing that is to be defined
 _HOW = re.compile(r"\bhow (?:do|does|did|is|are|was|were|can|to)\b", re.IGNORECASE)
@@ -201,15 +203,22 @@ def definition(thing: str) -> re.Pattern[str]:
     """How a sentence says what a thing is, in the singular or the plural."""
     name = re.escape(thing.removesuffix("s") or thing)
     otherwise = r"(?: \([^()]{1,40}\)|, or [^,]{1,30},)?"
-    spelled_out = rf"[^\s.:;()]+(?: [^\s.:;()]+){{0,5}} \({name}\)"  # "a global lock (GL)"
     return re.compile(
         rf"(?i)(?:\A|(?<=[.!?]\s))\W{{0,3}}(?:(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise}"
-        rf"|{spelled_out}),?"
+        rf"|{_spelled_out(thing)}),?"
         r" (?:(?:is|are|was|were)(?! (?:now|already|still)\b)|means?|refers? to|denotes?|represents?)\b"
         rf"|\w[^.:;]{{2,159}}?\b(?:(?:is|are|was|were) (?:\w+ )?(?:known as|called|termed|referred to as)"
         r"|(?:had|has|have) the (?:nick)?name)"
         rf" \W?(?:an? |the )?\W?{name}(?:s|es)?\b)"
     )
+
+
+def _spelled_out(thing: str) -> str:
+    """Words of which a thing's letters are the first: "a global lock (GL)". What none has where it is not of letters."""
+    if not (thing.isalpha() and thing.isupper() and 1 < len(thing) <= _LETTERS):
+        return r"(?!)"
+    words_of = r"[\w’-]*[\s-]+(?:(?:of|the|and|for|in|to)\s+)?".join(thing)
+    return rf"(?:an? |the )?{words_of}[\w’-]* \({thing}\)"
 
 
 def purpose(thing: str) -> re.Pattern[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from deep_research.evidence.dates import MONTHS
-from deep_research.evidence.names import key, names_in, runs
+from deep_research.evidence.names import names_in
 from deep_research.evidence.text import STOP_WORDS
 
 NEAR = 8  # words in which a sentence says who or where is meant, if it does before it points to them
@@ -52,7 +52,13 @@ _PLACE = re.compile(
     r"\bthere\b(?! (?:is|are|was|were|has been|have been|had been|will be|can be|may be|must be|seems?|remains?) "
     r"(?:an?|no|not|also|only|one|two|three|some|any|many|several|much|more|little|enough|nothing|something|\d+)\b)"
 )
-_AS_SUBJECT = re.compile(r"(?:It|He|She|They) ")
+_AS_SUBJECT = re.compile(r"It ")
+# Right under such a heading a text speaks of what its document is about.
+_OF_NOTHING_ELSE = re.compile(
+    r"#+ (?:today|now|the present|present day|history|overview|description|location|construction|status|legacy|name)",
+    re.IGNORECASE,
+)
+_LONGEST_HEADING = 60  # characters of one, with the lines around it
 _IS_NAME = re.compile(r"(?!.*\band\b)[^\W\d][^\d:;?!]*")
 _CLAUSE = re.compile(r"[,;:]")
 _NAMED_PLACE = re.compile(
@@ -108,13 +114,11 @@ def _may_be_a_name(word: str) -> bool:
 
 
 def after_its_subject(said: str, title: str, text: str, start: int) -> str:
-    """A statement that opens with a pronoun which nothing above it explains, after the title of its document: that says
-    what is meant, if it is a name and the heading above ``start`` in ``text`` is of no other."""
-    if not _AS_SUBJECT.match(said) or not _IS_NAME.fullmatch(title) or title in said:
+    """A statement that opens with "It" right under a heading such as "Today", after the title of its document: that says
+    what is meant, if it is a name."""
+    above = text[max(0, start - _LONGEST_HEADING) : start].rstrip().rpartition("\n")[2]
+    if title in said or not (
+        _AS_SUBJECT.match(said) and _IS_NAME.fullmatch(title) and _OF_NOTHING_ELSE.fullmatch(above)
+    ):
         return said
-    above = text.rfind("\n#", 0, start)
-    heading = text[above + 1 : text.find("\n", above + 1)] if above >= 0 else ""
-    called = f" {key(title)} "
-    if any(f" {name} " not in called for _, name in runs(heading.lstrip("# "))) or not names_in(title, text):
-        return said
-    return f"{title}: {said}"
+    return f"{title}: {said}" if names_in(title, text) else said

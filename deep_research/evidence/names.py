@@ -33,6 +33,7 @@ _INITIALS = rf"(?:(?:[A-Z]\.{_GAP}){{2,4}}|[A-HJ-UWYZ]\.{_GAP}(?={_NAME}{_GAP}{_
 _RUN = re.compile(
     rf"(?<!\w)(?:{_INITIALS})?{_CAPITAL}(?:{_GAP}(?:{_SMALL}{_GAP}){{0,2}}(?:[^\W_a-zà-ÿ][\w'’&-]*|[A-Z]\.))*"
 )
+_HEADING = re.compile(r"^#[^\n]*", re.MULTILINE)
 _OPENS = re.compile(r"(?:\A|[.!?:;|*#>\n-][\s\"'“‘(*_-]*)\Z")
 _INSIDE = re.compile(rf"\s+{_SMALL}\s+(?:{_SMALL}\s+)?")
 _QUOTED = re.compile(r"[\"“”«»]([^\"“”«»\n]{2,80})[\"“”«»]")
@@ -96,13 +97,8 @@ def names_in(title: str, text: str) -> set[str]:
     called = f" {key(title)} "
     is_sentence = any(word.islower() and word not in STOP_WORDS for word in WORD.findall(title))
     by_title = {name for _, name in runs(title)} if is_sentence else set()
-    return by_title | {
-        name
-        for at, name in runs(text)
-        if f" {name} " in called
-        and not text.startswith("#", text.rfind("\n", 0, at) + 1)
-        and not re.search(rf"\b{re.escape(name)}\b", text)
-    }
+    held = {name for _, name in runs(_HEADING.sub("", text)) if f" {name} " in called}
+    return by_title | {name for name in held if not re.search(rf"\b{re.escape(name)}\b", text)}
 
 
 def borne(title: str, text: str) -> dict[str, float]:

@@ -67,16 +67,21 @@ _GREW = re.compile(
     re.IGNORECASE,
 )
 # "What did Robert Orrel do?" asks to be told of him.
+_SOMEBODY = (
+    r"(?-i:(?!(?:I|It|He|She|They|We|You|The|This|That|These|Those)\b)[A-Z][\w'’.-]*"
+    r"(?: (?:(?:of|the|de|la|du|van|von|der) ){0,2}[A-Z][\w'’.-]*){0,4})"
+)
 _DID = re.compile(
-    r"what (?:did (?P<one>(?-i:[A-Z])\S*(?: \S+){0,5}?) do|(?:is|was) (?P<other>(?-i:[A-Z])\S*(?: \S+){0,5}?)"
-    r" (?:known|famous|remembered|noted) for)",
+    rf"what (?:did (?P<one>{_SOMEBODY}) do|(?:is|was) (?P<other>{_SOMEBODY})"
+    r" (?:(?:best|most|mainly|chiefly|widely|well) )?(?:known|famous|remembered|noted) for)",
     re.IGNORECASE,
 )
 # What stands for a name: "the engineer of Orrel", "a town where it rains", "Orrel's father", "whose father".
 _DESCRIBED = re.compile(
     r"\b(?:the|an?|its|their|his|her) (?:[\w'’-]+ ){1,4}?"
-    r"(?:of|who|whose|whom|that|which|where|in which|for which|with|from)\b"
-    r"|\b(?:the|an?) [\w-]+ (?:by|in|on|at) (?=(?:the )?(?-i:[A-Z]))|['’]s [a-z]|s['’] [a-z]|\bwhose\b|\bwhom\b",
+    r"(?:of|who|whose|whom|that|which|where|in which|for which|with|from|behind|starring)\b"
+    r"|\b(?:the|an?) [\w-]+ (?:by|in|on|at) (?=(?:the )?(?-i:[A-Z]))"
+    r"|(?<!what)(?<!who)(?<!it)(?<!that)(?<!where)(?<!how)['’]s [a-z]|s['’] [a-z]|\bwhose\b|\bwhom\b",
     re.IGNORECASE,
 )
 _BIDDING = r"give|show|find|make|write|tell|explain|describe|count|solve|translate|build|run|use|get|set"
@@ -168,7 +173,8 @@ def compared(question: str) -> tuple[str, ...]:
     for pattern in _COMPARED:
         if match := pattern.search(line):
             # "the Bell Rock and Skerryvore lighthouses": what both are stands behind the second.
-            return _name_in(match["one"]), _name_in(match["other"])
+            one, other = _name_in(match["one"]), _name_in(match["other"])
+            return (one, other) if one != other else (match["one"].strip(), match["other"].strip())
     return ()
 
 
@@ -179,8 +185,11 @@ def chooses(question: str) -> bool:
 
 def _name_in(side: str) -> str:
     """The name in what is compared, or all of it where no capitals show one; of "Orrel's tower" that is Orrel."""
-    named = [match.group() for match in _NAME.finditer(side)]
-    return _POSSESSIVE.sub("", max(named, key=len).removeprefix("the ")) if named else side.strip()
+    named = max(_NAME.finditer(side), key=lambda match: len(match.group()), default=None)
+    if named is None:
+        return side.strip()
+    name = named.group().removeprefix("the ")
+    return _POSSESSIVE.sub("", name) if side[named.end() :].lstrip()[:1].islower() else name
 
 
 def asked_terms(query: str) -> dict[str, float]:
@@ -295,6 +304,11 @@ def _names_something(said: str) -> bool:
 def describes_something(question: str) -> bool:
     """Whether it asks of something that it does not name but describes: "the engineer of Orrel", "Orrel's father"."""
     return _DESCRIBED.search(" ".join(question[:LOOKED_AT].split())) is not None
+
+
+def asks_of_somebody(request: str) -> bool:
+    """Whether it asks what somebody did or is known for, whom it names."""
+    return _DID.fullmatch(" ".join(request[:LOOKED_AT].split()).rstrip(" .?!")) is not None
 
 
 def asks_how_it_grew(request: str) -> bool:

@@ -57,9 +57,12 @@ for _row in _ROWS.strip().splitlines():
     for _name in _names:
         _UNITS[_name.replace("_", " ")] = (_kind, float(_size), _names[0].replace("_", " "))
 UNIT_WORDS = frozenset(_UNITS)
-# "15 metres by 7" is how large a floor is, and no height or distance.
-_BY_MORE = re.compile(r"\s?(?:by|x|×)\s?\d")
-_BY = re.compile(r"\d(?:\s[a-z]{1,11})?\s?(?:by|x|×)\s?\Z")
+# "15 metres by 7" is how large a floor is, and no height or distance; "by 1902" and "by 12 workers" are no sides of it.
+_UNIT = r"(?:m|metres?|meters?|ft|foot|feet|yards?|miles?|km|cm|mm|inch(?:es)?)"
+_BY_MORE = re.compile(
+    rf"\s?(?:by|x|×)\s?\d{{1,3}}(?:\.\d+)?(?:\s?{_UNIT}\b|\s*(?:[.,;:)]|\Z)|\s(?:at|in|on|and|or|with|when)\b)"
+)
+_BY = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:\.\d+)?(?:\s?{_UNIT})?\s?(?:by|x|×)\s?\Z")
 _BEFORE = 24  # characters, in which the other side stands
 CLOSE = 0.003  # two conversions of one value differ by so much, as a share
 
@@ -95,11 +98,9 @@ def measured(text: str) -> Iterator[Quantity]:
         row = _UNITS[_CURRENCIES[currency]] if currency else _UNITS.get(unit)
         if row is None:
             continue
-        if _BY_MORE.match(text, match.end()) or _BY.search(
-            text, max(0, match.start() - _BEFORE), match.start()
-        ):
-            continue
         kind, size, name = row
+        if kind == "length" and _is_side(text, match):
+            continue
         digits = re.sub(r"[,\u00a0 ]", "", match["number"])
         scale = size * _SCALES.get(match["scale"] or "", 1.0)
         places = len(digits.partition(".")[2])
@@ -113,3 +114,9 @@ def measured(text: str) -> Iterator[Quantity]:
             match.start(),
             end,
         )
+
+
+def _is_side(text: str, value: re.Match[str]) -> bool:
+    """Whether a length is one of two that tell an area."""
+    before = max(0, value.start() - _BEFORE)
+    return bool(_BY_MORE.match(text, value.end()) or _BY.search(text, before, value.start()))

@@ -276,3 +276,17 @@ def test_the_two_sides_of_an_area_are_no_measures_of_a_thing():
     ):
         assert list(measured(text)) == []
     assert [q.value for q in measured("raised by 15 metres, and moved 3 feet by rail")] == [15.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a height of 40 metres by 1902",
+        "raised to 42 metres by 12 workers",
+        "in 1902 by 12 metres",
+        "500 pounds by 1840",
+        "2 x 500 grams",
+    ],
+)
+def test_a_year_or_who_did_it_is_no_second_side_of_an_area(text):
+    assert len(list(measured(text))) == 1

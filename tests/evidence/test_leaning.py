@@ -91,9 +91,24 @@ def test_a_pronoun_that_nothing_above_explains_stands_behind_the_name_of_its_doc
         ("It still works.", "Towers of rocks", ROCK),
         ("It still works.", "The Hare Rock tower in 1999", ROCK),
         ("It still works.", "Hare Rock and Mole", ROCK),
-        ("It still works.", "The Hare Rock tower", ROCK.replace("## Today", "## The Mole Light")),
+        ("It still works.", "The Hare Rock tower", ROCK.replace("## Today", "## The bell")),
+        (
+            "It still works.",
+            "The Hare Rock tower",
+            ROCK.replace("## Today", "## Today\n\nA bell weighs two tons."),
+        ),
+        ("She still works.", "The Hare Rock tower", ROCK),
     ],
-    ids=["no pronoun", "named", "no name", "a year", "two", "under another name"],
+    ids=[
+        "no pronoun",
+        "named",
+        "no name",
+        "a year",
+        "two",
+        "under another thing",
+        "behind another",
+        "somebody",
+    ],
 )
 def test_what_needs_no_name_or_may_have_another_stands_alone(said, title, text):
     assert after_its_subject(said, title, text, text.index("It still")) == said

@@ -93,6 +93,8 @@ def test_a_question_for_one_of_two_chooses():
         ("What did Ann Mole discover about lime?", False),
         ("Which methods does a route accept by default?", False),
         ("How tall is Orrel?", False),
+        ("What's the height?", False),
+        ("Who is the man behind the lamp?", True),
     ],
 )
 def test_a_question_describes_what_it_does_not_name(question, is_described):

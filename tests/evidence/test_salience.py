@@ -82,11 +82,22 @@ def test_the_quick_look_passes_over_no_debris(sentence):
     assert may_be_debris(sentence)
 
 
-@pytest.mark.parametrize("sentence", ["Use a lamp ... lens pair of words.", "if... elif... else."])
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Use a lamp ... lens pair of words.",
+        "if... elif... else.",
+        "Why? ... was it lit by him?",
+        "The lamp (1811) ... was lit by oil.",
+        "It cost 5% ... of the total.",
+    ],
+)
 def test_dots_between_words_are_no_prompt_of_a_program(sentence):
     assert not is_debris(sentence)
 
 
-@pytest.mark.parametrize("code", ["... x = 1", "for x in y: ... print(x)", "f(x) ... y = 2"])
+@pytest.mark.parametrize(
+    "code", ["... x = 1", "for x in y: ... print(x)", "f(x) ... y = 2", "def f(): ... return 1"]
+)
 def test_what_a_prompt_of_three_dots_opens_is_code(code):
     assert is_debris(code)

@@ -21,6 +21,8 @@ ROWS = ("Tower: Hare Rock; Height: 35 m; Lit: 1811", "Tower: Mole; Height: 48 m;
         ("What happened between 1900 and 1910?", ()),
         ("Who built Hare Rock and Mole?", ()),
         ("What is the difference between Orrel's tower and Penryn's tower?", ("Orrel", "Penryn")),
+        ("Compare McOrrel's and Penryn's", ("McOrrel's", "Penryn's")),
+        ("Compare Orrel's tower and Orrel's lamp", ("Orrel's tower", "Orrel's lamp")),
     ],
 )
 def test_the_sides_of_a_comparison_are_those_it_names(question, sides):
@@ -141,7 +143,26 @@ def test_two_things_of_which_one_statement_tells_which_is_taller_are_chosen_from
         ("Mole stands taller than Hare Rock by a third.", 1, 0.7),
     ]
     assert "No height" not in draft_of("Which is taller, Hare Rock or Mole?", statements)
-    assert "No height" not in draft_of("Which is older, Hare Rock or Mole?", statements[:1])
+
+
+def test_a_statement_on_both_that_tells_no_height_does_not_choose(draft_of):
+    statements = [
+        ("Mole is 48 metres tall.", 1, 0.7),
+        ("Mole and Hare Rock were both lit in 1844.", 1, 0.7),
+    ]
+    assert "No height of Hare Rock" in draft_of("Which is taller, Hare Rock or Mole?", statements)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which is older, Hare Rock or Mole?",
+        "Which was first built at sea, Hare Rock or Mole?",
+        "Which was seen first from afar, Hare Rock or Mole?",
+    ],
+)
+def test_only_a_comparative_says_by_what_measure_one_of_two_is_chosen(draft_of, question):
+    assert "*No " not in draft_of(question, [("Hare Rock is a reef 11 miles from Orrel.", 0, 0.8)])
 
 
 def test_how_two_things_differ_is_a_comparison_too():

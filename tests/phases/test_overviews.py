@@ -43,6 +43,7 @@ def told(findings):
         ("How have mist lamps evolved?", "mist lamps"),
         ("What did Robert Orrel do?", "Robert Orrel"),
         ("What was Robert Orrel of Penryn known for?", "Robert Orrel of Penryn"),
+        ("What is Robert Orrel best known for?", "Robert Orrel"),
         ("How have mist lamps changed over the last decades?", "mist lamps"),
     ],
 )
@@ -58,6 +59,9 @@ def test_a_survey_is_told_by_its_form_and_is_of_what_is_left(request_, of):
         "What did the keepers do?",
         "What did Robert Orrel do when the lamp failed?",
         "What does Orrel do?",
+        "What did Robert Orrel want to do?",
+        "What did The keepers do?",
+        "What did It do?",
         "Tell me who built Orrel",
         "Aspirin kills bees.",
         "Compare lamps and bees",
@@ -149,3 +153,9 @@ def test_where_every_source_is_of_lamps_one_that_is_called_after_a_single_lamp_i
     told_of = analyzed("lamps", *named, general)
     whole = {f.source_ids[0] for f in told_of if f.content.startswith("In ")}
     assert whole == {"src-4"}
+
+
+def test_what_somebody_did_of_whom_no_source_is_is_told_by_the_sentences_that_name_him(analyzed):
+    text = "Mist lamps burn oil.\n\n## The last night\n\nThe keeper who shut the door of the tower was Robert Orrel."
+    contents = [f.content for f in analyzed("What did Robert Orrel do?", ("Mist lamps", text), OTHER)]
+    assert contents == ["The keeper who shut the door of the tower was Robert Orrel."]

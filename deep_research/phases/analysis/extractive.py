@@ -27,6 +27,7 @@ from deep_research.evidence.pairs import phrases
 from deep_research.evidence.question import (
     QuestionKind,
     asked_terms,
+    asks_of_somebody,
     is_broad,
     is_survey,
     kind_of,
@@ -149,9 +150,10 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
             if is_broad(handoff.original_query)
             else overview_findings(handoff, found)
         )
-        return AnalyzerOutput(
-            findings=tuple(broad), addressed_gap_ids=tuple(sorted(_addressed(broad, handoff)))
-        )
+        if broad or not asks_of_somebody(handoff.original_query):
+            return AnalyzerOutput(
+                findings=tuple(broad), addressed_gap_ids=tuple(sorted(_addressed(broad, handoff)))
+            )
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
     batch = Batch(handoff, found, titles, times(question, rarity), phrases(handoff.original_query))
     what = straight(handoff, split := Split())

@@ -22,7 +22,7 @@ from deep_research.evidence.fragments import flows, is_statement
 from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.names import names_in
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.question import asks_how_it_grew, subject, wants_order_of_time
+from deep_research.evidence.question import asks_how_it_grew, asks_of_somebody, subject, wants_order_of_time
 from deep_research.evidence.quoting import best_quote, opening
 from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.reading import readable
@@ -87,6 +87,8 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
         for place in dict.fromkeys(p.source for p in near)
         if is_about(titles[place], asked) and not (everywhere and names_in(titles[place], texts[place]))
     ]
+    if not about and asks_of_somebody(handoff.original_query):
+        return []  # single statements say more than what others are about
     if not about and asks_how_it_grew(handoff.original_query):
         named = set(asked)  # each word is to be said of what no document is about
     introduced = _introductions(near, texts, titles, asked, rank.learned, named, about)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -15,6 +16,11 @@ from deep_research.report.render import escaped
 TITLE = "Side by side"
 BOTH = "On both"
 MOST_TABLES = 3
+# By what a comparative chooses.
+_MEASURES = {
+    "tall": "height", "high": "height", "deep": "depth", "wid": "width", "heav": "weight", "cheap": "cost",
+}  # fmt: skip
+_CHOSEN_BY = re.compile(r"\b(?:tall|high|deep|wid|heavi|cheap)(?:er|est)\b", re.IGNORECASE)
 
 
 def side_by_side(things: Sequence[str], told: Sequence[Statement]) -> tuple[list[str], list[Statement]]:
@@ -86,12 +92,14 @@ def unmeasured(
 ) -> tuple[str, list[str]]:
     """By what a question chooses one of the things, and those of which nothing tells it; none where it chooses by no
     measure, or something is said of all of them together."""
-    wanted = measures(question)
-    groups, _ = by_side(things, told, titles)
-    if not wanted or BOTH in groups:
+    by = _CHOSEN_BY.search(question)
+    if by is None:
         return "", []
-    lacking = [thing for thing in things if not any(_tells(s, wanted) for s in groups.get(thing, ()))]
-    return min(wanted), lacking
+    wanted = next(measure for word, measure in _MEASURES.items() if by[0].casefold().startswith(word))
+    groups, _ = by_side(things, told, titles)
+    if any(_tells(s, {wanted}) or _CHOSEN_BY.search(s.finding.content) for s in groups.get(BOTH, ())):
+        return wanted, []
+    return wanted, [t for t in things if not any(_tells(s, {wanted}) for s in groups.get(t, ()))]
 
 
 def measures(text: str) -> set[str]:

@@ -41,6 +41,20 @@ def test_a_number_right_below_the_text_ends_a_sentence_above_the_foot_that_is_ta
     assert told(lines) == [*TEXT, "1997."]
 
 
+def test_a_name_beside_a_number_in_larger_type_is_a_title():
+    cells = (Cell("Lamps", 70.0, 200.0), Cell("7", 290.0, 300.0))
+    assert told(page(head=set_at("Lamps 7", 745.0, *cells, size=14.0))) == ["Lamps 7", *TEXT]
+
+
+def test_a_sentence_below_a_number_is_no_name_of_who_made_the_page():
+    lines = page(feet=(set_at("B-12", 60.0), set_at("Keepers left in that year.", 40.0)))
+    assert told(lines) == [*TEXT, "B-12", "Keepers left in that year."]
+
+
+def test_a_number_high_above_the_lower_edge_is_of_the_text():
+    assert told(page(feet=(set_at("B-12", 400.0),))) == [*TEXT, "B-12"]
+
+
 def test_figures_in_the_loose_last_row_of_a_page_stay():
     lines = page(step=30.0, feet=(set_at("7-45", 700.0 - 300.0),))
     assert told(lines) == [*TEXT, "7-45"]
@@ -49,7 +63,7 @@ def test_figures_in_the_loose_last_row_of_a_page_stay():
 @pytest.mark.parametrize(
     "cells",
     [
-        (Cell("A Survey of Lamps", 237.0, 470.0), Cell("5", 476.0, 481.0)),
+        (Cell("A Survey of Lamps", 137.0, 289.0), Cell("5", 295.0, 300.0)),
         (Cell("5", 70.0, 75.0), Cell("A Survey of Lamps", 300.0, 481.0)),
     ],
     ids=["right", "left"],
@@ -64,8 +78,9 @@ def test_a_name_beside_a_number_above_the_white_over_a_text_is_the_head_of_the_p
         ("1 Introduction", (Cell("1", 70.0, 75.0), Cell("Introduction", 85.0, 150.0))),
         ("Annual report 2015", (Cell("Annual report", 70.0, 150.0), Cell("2015", 200.0, 220.0))),
         ("Orrel Board", ()),
+        ("Lamps of Orrel 7", (Cell("Lamps of Orrel", 120.0, 200.0), Cell("7", 212.0, 217.0))),
     ],
-    ids=["section", "year", "name"],
+    ids=["section", "year", "name", "number within"],
 )
 def test_what_a_page_is_called_stays(said, cells):
     assert told(page(head=set_at(said, 740.0, *cells))) == [said, *TEXT]
