@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract.beside import as_blocks_lie
+from deep_research.sources.extract.boxed import with_frame_in_place
 from deep_research.sources.extract.columns import in_columns
 from deep_research.sources.extract.compounds import with_compounds
 from deep_research.sources.extract.contents import without_contents
@@ -143,7 +144,7 @@ def _in_order(lines: list[Line]) -> list[Line]:
         laid_out = with_near_cells(as_blocks_lie(lines))
         if not has_columns(laid_out):
             return laid_out
-    return with_near_cells(with_heads_first(lines))
+    return with_near_cells(with_heads_first(with_frame_in_place(lines)))
 
 
 def _page(lines: list[Line], usual: float, sizes_tell: bool) -> Page:
