@@ -259,3 +259,22 @@ def test_markup_in_a_heading_is_shown_and_does_nothing(draft_of):
     ]
     report = draft_of("mist horns", said, sub_query_id="")
     assert "### \\<b>1 \\[x\\](y)" in report
+
+
+def test_tables_of_two_sources_of_one_title_stand_under_it_each(draft_of):
+    said = [
+        ("Mist is thick in the north.", 0, 0.95),
+        *(
+            (f"Horn: {kind}; Made of: {what}", 0, 0.9)
+            for kind, what in (("bell", "brass"), ("siren", "steel"))
+        ),
+        *((f"Lamp: {kind}; Burns: {what}", 1, 0.8) for kind, what in (("argand", "oil"), ("arc", "carbon"))),
+        *((f"Buoy: {kind}; Painted: {what}", 2, 0.7) for kind, what in (("can", "red"), ("cone", "green"))),
+    ]
+    report = draft_of("mist horns", said, ("Horns", "Lamps", "Horns"), sub_query_id="")
+    assert (
+        report.index("| siren |")
+        < report.index("| arc |")
+        < report.rindex("## Horns")
+        < report.index("| cone |")
+    )

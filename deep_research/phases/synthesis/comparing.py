@@ -91,7 +91,7 @@ def unmeasured(
     question: str, things: Sequence[str], told: Sequence[Statement], titles: Mapping[str, str]
 ) -> tuple[str, list[str]]:
     """By what a question chooses one of the things, and those of which nothing tells it; none where it chooses by no
-    measure, or something is said of all of them together."""
+    measure, or one statement on both tells it or chooses."""
     by = _CHOSEN_BY.search(question)
     if by is None:
         return "", []

@@ -24,9 +24,11 @@ def retabled(told: Sequence[Statement], titles: Mapping[str, str]) -> tuple[list
     whole = [rows for rows in groups.values() if len(rows) >= LEAST][:MOST_TABLES]
     first = list(dict.fromkeys(rows[0].source for rows in whole))
     blocks: list[str] = []
+    last = ""
     for rows in sorted(whole, key=lambda rows: first.index(rows[0].source)):
         heading = f"## {escaped(titles.get(rows[0].source, '') or TITLE)}"
-        blocks += [*([heading] if heading not in blocks else []), _table(rows)]
+        blocks += [*([heading] if heading != last else []), _table(rows)]
+        last = heading
     return blocks, [statement for rows in whole for statement in rows]
 
 
