@@ -27,12 +27,13 @@ from deep_research.evidence.expecting import (
     stands_apart,
     wanted,
 )
-from deep_research.evidence.fragments import flows, follows, is_enough, is_scrap, is_statement
+from deep_research.evidence.fragments import flows, follows, is_enough, is_list, is_scrap, is_statement
 from deep_research.evidence.leaning import goes_on_only, leans_back
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.relations import related
 from deep_research.evidence.rows import headers
+from deep_research.evidence.signposts import is_signpost
 from deep_research.evidence.text import content_words, stem
 from deep_research.state import Span
 
@@ -59,6 +60,7 @@ MAX_HEADING = 200  # characters of one that asks something
 LEANS = 0.15  # what it costs to point back to what cannot be taken along
 SCRAP = 0.3  # what it costs to be a heading, a fragment, a name and no more
 LONGER = 0.03  # what a further sentence of a quote costs
+POINTS = 0.1  # what a sentence of it costs that points through the text
 
 
 class Quoted(NamedTuple):
@@ -167,6 +169,7 @@ class _Told:
         total = sum(weights.values())
         reasons = expected is not None and expected.pattern == REASON
         of_others = self._of_others(weights.keys())
+        points = [_only_points(text, span) for span in spans]
         best: tuple[float, int, int] | None = None
         for first in range(len(spans)):
             present: set[str] = set()
@@ -194,6 +197,7 @@ class _Told:
                     is_scrap(text, spans[first], spans[last]) or spans[first].start in self.elsewhere
                 )
                 value -= SCRAP * (first in of_others)
+                value -= POINTS * sum(points[first : last + 1])
                 value -= SCRAP * (not _is_enough(text, spans[first].start, spans[last].end))
                 if best is None or value > best[0] + 1e-9:
                     best = value, first, last
@@ -310,6 +314,12 @@ def fits_beside(expected: re.Pattern[str] | None, text: str, wanted: Set[str]) -
         return fits(expected, text)
     told = (text[span.start : span.end] for span in sentences(text))
     return any(fits(expected, said) and not wanted.isdisjoint(stems_of(said)) for said in told)
+
+
+def _only_points(text: str, span: Span) -> bool:
+    """Whether a sentence points through the text, and tells nothing in a list or in code either."""
+    said = text[span.start : span.end]
+    return not is_list(said) and is_signpost(said)
 
 
 def _is_enough(text: str, start: int, end: int) -> bool:

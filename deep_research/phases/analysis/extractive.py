@@ -37,6 +37,7 @@ from deep_research.evidence.quoting import best_quote, fits_beside, weight_of
 from deep_research.evidence.ranking import Passage, TermScanner, rarities, scan, stems_of
 from deep_research.evidence.reading import in_its_place
 from deep_research.evidence.rows import unlabelled
+from deep_research.evidence.signposts import is_signpost
 from deep_research.evidence.spelling import mended
 from deep_research.evidence.text import (
     ASKING_WEIGHT,
@@ -95,6 +96,7 @@ GENERAL = (
     0.15  # of relevance, for what speaks of a kind of things in general, and again for how such a thing works
 )
 LEANING = 0.15  # of relevance, for pointing back to what is not in the quote
+POINTING = 0.1  # of relevance, for pointing through the text
 BROUGHT = 0.01  # of relevance, for each sentence that only says what the others point back to
 FINDINGS_PER_ASPECT = 6
 FINDINGS_PER_SOURCE = 3
@@ -311,6 +313,7 @@ def _draw(
             + GENERAL * explains_kind(aspect.query, text)
             - ROW_PENALTY * (" | " in text)
             - LEANING * leans
+            - POINTING * (is_signpost(text) and not is_list(text))
             - BROUGHT * brought
             - ONLY_DATED * (expected is None and _DATED_NAME.fullmatch(text) is not None)
             - LIST_PENALTY * (is_list(text) and not batch.wants_lists),

@@ -14,6 +14,7 @@ from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.passages import BlockKind, blocks
 from deep_research.evidence.question import QuestionKind, action, kind_of
 from deep_research.evidence.ranking import stems_of
+from deep_research.evidence.signposts import is_signpost
 from deep_research.evidence.text import NAME_WEIGHT, content_words, coverage, question_terms, stem
 from deep_research.phases.analysis.aspects import Batch, without_common_names
 from deep_research.phases.analysis.handoff import AnalyzedFinding, SourceText
@@ -119,7 +120,8 @@ def _beginning(text: str, body: Span) -> Span | None:
     told = list(units(text, body))
     for first, span in enumerate(told[:TRIES]):
         goes_on = first > 0 and flows(text, told[first - 1], span)
-        if goes_on or not _says(text, span) or leans_back(text[span.start : span.end]):
+        said = text[span.start : span.end]
+        if goes_on or not _says(text, span) or leans_back(said) or is_signpost(said):
             continue
         end = span.end
         for before, after in zip(told[first:], told[first + 1 : first + MOST_SENTENCES], strict=False):
