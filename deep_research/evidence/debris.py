@@ -14,7 +14,7 @@ _NOTICE = re.compile(
     r"\b(?:available|released|accessible)\b[^.]{0,30}(?:at\b|on\b|here\b|http|$)|"
     r"(?:available|found|released|accessible) (?:at|here|on)\b[^.]{0,12}(?:https?:|www\.|github))"
     r"|\A\W*(?:(?:this |the )?(?:page|article|document|site) (?:was )?)?last (?:modified|updated|edited)\b"
-    r"|\A\W*retrieved (?:on|from)\b|\A\W*source code:|(?:©|\(c\)) ?copyright\b|\bcopyright (?:©|\(c\)|[12]\d{3})",
+    r"|\A\W*see also\b|\A\W*retrieved (?:on|from)\b|\A\W*source code:|(?:©|\(c\)) ?copyright\b|\bcopyright (?:©|\(c\)|[12]\d{3})",
     re.IGNORECASE,
 )
 # What a button or a link says; in more words it may be what the text is about.
@@ -44,7 +44,7 @@ _MARKS = re.compile(r"\s*(?:¶|\[edit\]|\[citation needed\]|\u200b|\ufeff)")
 _SIGN = re.compile(
     r"\b(?:skip|edit|rights|click|top|repo|repository|read(?:me)?|code|implementation|available|released|accessible|"
     r"modified|updated|edited|retrieved|(?:figure|fig|image|photo|table|plate)\d*|file|view|contents|cookies?|privacy|"
-    r"terms|sign|log(?:in)?|subscribe|more|share|previous|next|copyright|source)\b|\.\.\.|http|www|github|>>>|</?[a-z]|\\[a-z]|\{\{|!\[|&\w",
+    r"terms|sign|log(?:in)?|subscribe|more|see|share|previous|next|copyright|source)\b|\.\.\.|http|www|github|>>>|</?[a-z]|\\[a-z]|\{\{|!\[|&\w",
     re.IGNORECASE,
 )
 _is_sign = Known(lambda word: _SIGN.search(word) is not None, most=100_000).__getitem__
@@ -73,6 +73,13 @@ _LOG = re.compile(
 )
 
 
+_VERSION_HEADING = re.compile(
+    r"^#+ (?:\w+ )?(?:version |release |v)?\[?v?\d+(?:\.\d+)+\w*\]?(?!\w)(?![^\n]{40})", re.IGNORECASE | re.MULTILINE
+)
+_HEADING = re.compile(r"^#+ ", re.MULTILINE)
+_VERSIONS = 4  # headings of them at least
+
+
 def notes_version(text: str, start: int = 0) -> bool:
     """Whether a text opens, at ``start``, with a note on a version."""
     return _OF_VERSION.match(text, start) is not None
@@ -83,9 +90,15 @@ def is_beside(text: str, question: str) -> bool:
     return notes_version(text) and _ASKS_OF_VERSIONS.search(question) is None
 
 
-def is_record_of_versions(title: str, question: str) -> bool:
-    """Whether a document lists what each version changed, and the question is of no version and no change."""
-    return _LOG.fullmatch(title.strip(" .:-#")) is not None and _ASKS_OF_VERSIONS.search(question) is None
+def is_record_of_versions(title: str, text: str, question: str) -> bool:
+    """Whether a document lists what each version changed, as its title or most of its headings tell, and the question is
+    of no version and no change."""
+    if _ASKS_OF_VERSIONS.search(question):
+        return False
+    if _LOG.fullmatch(title.strip(" .:-#")):
+        return True
+    versions = sum(1 for _ in _VERSION_HEADING.finditer(text))
+    return versions >= _VERSIONS and 2 * versions > sum(1 for _ in _HEADING.finditer(text))
 
 
 def is_debris(text: str) -> bool:

@@ -47,7 +47,7 @@ _BEGUN = (
 _COUNT = "two|three|four|five|six|seven|eight|nine|ten|several|\\d+"
 _FOR_WHAT = (
     r"(?i:\b(?:use|used|useful|helpful|suited|suitable|ideal|intended|recommended|good|best|meant|needed)\b[^.]{0,40}?"
-    r"\b(?:when|whenever|if|for|where)\b)"
+    r"\b(?:when|whenever|if|for|where|situations|cases|circumstances|occasions)\b)"
 )
 _DEFAULT = r"\bdefaults?\b"
 _WHO = r"\b[A-Z][\w'’-]+ [A-Z][\w'’-]+"

@@ -30,7 +30,9 @@ _OPENS_WITH_LINK = re.compile(rf"(?:{_LINK})\b", re.IGNORECASE)
 # "At high tide it lies under water", "American troops burned it twice": no thing is named before.
 _UNNAMED_IT = re.compile(
     r"(?:(?i:in|on|at|by|from|since|until|after|before|for|during|over|with|near) (?:[a-z0-9'’-]+ ){1,6}"
-    rf"|(?:[A-Za-z'’-]+ ){{1,4}}[a-z]+ed )(?:it|them)\b(?!{_EMPTY_IT})"
+    r"|(?:[A-Za-z'’-]+ ){1,4}[a-z]+ed "
+    r"|(?:(?:If|When|Once|Whenever|Before|After) )?(?:[Yy]ou|[Ww]e)(?:['’](?:ll|ve|d))? (?:[a-z]+ ){1,3}"
+    rf")(?:it|them)\b(?!{_EMPTY_IT})"
 )
 # "A lime of this kind is …"
 _OF_THIS_KIND = re.compile(r"(?:\w+ ){1,3}(?:of|like) (?:this|these|such)\b", re.IGNORECASE)

@@ -27,7 +27,7 @@ from deep_research.evidence.expecting import (
     stands_apart,
     wanted,
 )
-from deep_research.evidence.fragments import flows, follows, is_enough, is_list, is_scrap, is_statement
+from deep_research.evidence.fragments import ITEM_MARK, flows, follows, is_enough, is_list, is_scrap, is_statement
 from deep_research.evidence.leaning import goes_on_only, leans_back
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, stems_of
@@ -60,6 +60,7 @@ MAX_HEADING = 200  # characters of one that asks something
 LEANS = 0.15  # what it costs to point back to what cannot be taken along
 SCRAP = 0.3  # what it costs to be a heading, a fragment, a name and no more
 LONGER = 0.03  # what a further sentence of a quote costs
+SEVERAL = 4  # items of a list that say different things
 POINTS = 0.1  # what a sentence of it costs that points through the text
 
 
@@ -158,7 +159,7 @@ class _Told:
     ) -> tuple[int, int] | None:
         """The first and the last sentence of the best run."""
         text, spans, under = self.text, self.spans, self.under
-        held = [stems_of(text[s.start : s.end]) for s in spans]
+        held = [said_by(text[s.start : s.end], weights) for s in spans]
         fitting = [self._fits(place, expected) for place in range(len(spans))]
         if is_count(expected):
             own_words = weights.keys() - context
@@ -172,10 +173,13 @@ class _Told:
         points = [_only_points(text, span) for span in spans]
         best: tuple[float, int, int] | None = None
         for first in range(len(spans)):
-            present: set[str] = set()
             explains = expected in TELLS_HOW and under[first] >= weights.keys()
             most = EXPLAINING_SENTENCES if explains or reasons else MAX_SENTENCES
             loose = LEANS * (self.leans(first) and self._before(first) is None)
+            # What "You use them in these cases: …" is about stands before it.
+            lists = is_list(text[spans[first].start : spans[first].end])
+            begin = self.with_what_it_leans_on(first, first, set()) if lists else first
+            present = set().union(*held[begin:first])
             for last in range(first, min(first + most, len(spans))):
                 if last > first and not self._goes_on(first, last):
                     break
@@ -191,7 +195,7 @@ class _Told:
                 # An explanation takes its time, and a reason stands beside what it is the reason of.
                 takes_time = under[first] >= weights.keys() or announced or (reasons and not answers)
                 longer = LONGER if takes_time else -LONGER
-                value += longer * (last - first) - 0.0001 * length
+                value += longer * (last - first) - LONGER * (first - begin) - 0.0001 * length
                 value += ANSWERS * (answers or announced)
                 value -= SCRAP * (
                     is_scrap(text, spans[first], spans[last]) or spans[first].start in self.elsewhere
@@ -339,7 +343,9 @@ def _above(
     if expected in TELLS_HOW and EXPLAINED.search(heading) and about and about <= weights.keys():
         return frozenset(said | weights.keys()), True
     if HAPPENED.search(heading) and _HAPPEN in weights and (told := about - {_HAPPEN} - _MONTHS):
-        return frozenset(said), told <= weights.keys()
+        # "What happened in 1900?", of what the document is about, where no year is asked for.
+        dated = all(map(_YEAR.fullmatch, told)) and not any(map(_YEAR.fullmatch, weights))
+        return frozenset(said), dated or told <= weights.keys()
     if expected is YES_OR_NO and heading.rstrip(LINK).endswith("?") and about and weights.keys() <= said:
         return frozenset(said), True  # "Why is there no lamp?" tells whether there is one
     # A title counts as such: a page is no better for being called like the question.
@@ -384,6 +390,17 @@ def opening(text: str, span: Span, *, alone: bool = False) -> Span | None:
         if len(text[found.start : found.end].split()) >= MIN_OPENING_WORDS:
             return found
     return None
+
+
+def said_by(text: str, weights: Mapping[str, float]) -> set[str]:
+    """The stems of a quote; of a long list those of what announces it and of the item that has most of the weight: words
+    that stand in different items say nothing together."""
+    if not is_list(text):
+        return stems_of(text)
+    announcing, *items = (stems_of(item) for item in ITEM_MARK.split(text)[::2])
+    if len(items) < SEVERAL:
+        return announcing.union(*items)
+    return announcing | max(items, key=lambda item: weight_of(weights, announcing | item))
 
 
 def weight_of(weights: Mapping[str, float], present: set[str]) -> float:

@@ -49,14 +49,14 @@ def aspects_of(handoff: AnalyzerInput) -> list[Aspect]:
 @dataclass(frozen=True, slots=True)
 class Batch:
     """What was scanned: the passages with wanted terms, the wanted terms of each title, and the question's
-    terms by weight and rarity; of what was drawn, what it stands ``under``, and whether that asks what was asked."""
+    terms by weight and rarity; the sources that only record what versions changed; of what was drawn, what it stands ``under``, and whether that asks what was asked."""
 
     handoff: AnalyzerInput
     found: list[Passage]
     titles: list[set[str]]
     question: Mapping[str, float]
     phrases: frozenset[tuple[str, str]] = frozenset()
-    wants_lists: bool = False
+    records: frozenset[int] = frozenset()
     under: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
     announced: set[tuple[str, int]] = field(default_factory=set)
 

@@ -18,7 +18,7 @@ from functools import partial
 from deep_research.evidence.agreement import filled
 from deep_research.evidence.called import fractions
 from deep_research.evidence.dates import date_of
-from deep_research.evidence.debris import is_beside, is_debris
+from deep_research.evidence.debris import is_beside, is_debris, is_record_of_versions
 from deep_research.evidence.defining import describes, explains_kind, kind_asked, term_of
 from deep_research.evidence.expecting import EXPLAINED, TO_DO, WORKING, expected_answer, fits, stands_apart
 from deep_research.evidence.fragments import is_list
@@ -33,7 +33,7 @@ from deep_research.evidence.question import (
     kind_of,
     parts,
 )
-from deep_research.evidence.quoting import best_quote, fits_beside, weight_of
+from deep_research.evidence.quoting import best_quote, fits_beside, said_by, weight_of
 from deep_research.evidence.ranking import Passage, TermScanner, rarities, scan, stems_of
 from deep_research.evidence.reading import in_its_place
 from deep_research.evidence.rows import unlabelled
@@ -157,7 +157,14 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
                 findings=tuple(broad), addressed_gap_ids=tuple(sorted(_addressed(broad, handoff)))
             )
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
-    batch = Batch(handoff, found, titles, times(question, rarity), phrases(handoff.original_query))
+    records = frozenset(
+        place
+        for place in {passage.source for passage in found}
+        if is_record_of_versions(handoff.sources[place].title, handoff.sources[place].content, handoff.original_query)
+    )
+    batch = Batch(
+        handoff, found, titles, times(question, rarity), phrases(handoff.original_query), records
+    )
     what = straight(handoff, split := Split())
     drawn = [f for aspect in aspects for f in _answers(aspect, times(aspect.weights, rarity), batch)]
     findings = _spread(with_others(handoff, what, [*guided(batch), *drawn], split))
@@ -278,7 +285,7 @@ def _draw(
         return None
     if DECADE.search(aspect.query) and _is_of_another_time(expected, text):
         return None
-    said = stems_of(text)
+    said = said_by(text, weights)
     own = said | under | decades(weights, text)
     batch.under[source.id, start] = under
     if announced:
@@ -286,7 +293,7 @@ def _draw(
     reach = coverage(weights, own | context)
     named = {term: weight for term, weight in aspect.weights.items() if weight >= NAME_WEIGHT}
     telling = {term for term, weight in aspect.weights.items() if weight > ASKING_WEIGHT} or weights.keys()
-    if reach < MIN_SUPPORT or own.isdisjoint(telling):
+    if reach < MIN_SUPPORT or (own.isdisjoint(telling) and not announced):
         return None
     if named and coverage(named, own | context) < MIN_NAMED:
         return None  # the right words about something else
@@ -305,7 +312,7 @@ def _draw(
         quotes=(AnalyzedQuote(source_id=source.id, quote=text, start=start),),
         sub_query_id=aspect.id,
         relevance=round(
-            relevance(aspect, weights, own | context, source.title, text, batch, described=described)
+            relevance(aspect, weights, own | context, passage.source, text, batch, described=described)
             + FITTING
             * (fits_beside(expected, text, weights.keys() - context) or (expected is TO_DO and described))
             * (denies(text) or not denies(query))
@@ -316,7 +323,7 @@ def _draw(
             - POINTING * (is_signpost(text) and not is_list(text))
             - BROUGHT * brought
             - ONLY_DATED * (expected is None and _DATED_NAME.fullmatch(text) is not None)
-            - LIST_PENALTY * (is_list(text) and not batch.wants_lists),
+            - LIST_PENALTY * is_list(text),
             6,
         ),
     )

@@ -64,6 +64,11 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
     if not any(rank.asked.keys() <= passage.counts.keys() for passage in rank.passages):
         return []
     likely = belonging(rank, titles)
+    records = {
+        place
+        for place in {passage.source for passage in rank.passages}
+        if is_record_of_versions(titles[place], texts[place], handoff.original_query)
+    }
     held: dict[int, set[str]] = defaultdict(set)
     for passage in rank.passages:
         held[passage.source].update(passage.counts)
@@ -74,7 +79,7 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
             for p in rank.passages
             if p.score >= NEAR
             and coverage(asked, held[p.source]) >= ABOUT
-            and not is_record_of_versions(titles[p.source], handoff.original_query)
+            and p.source not in records
         ),
         key=lambda p: (-p.score * likely[p.source], p.source, p.span.start),
     )

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 
 from deep_research.evidence.called import doings, identifiers
-from deep_research.evidence.debris import is_record_of_versions
 from deep_research.evidence.defining import describes
 from deep_research.evidence.expecting import YES_OR_NO, expected_answer
 from deep_research.evidence.pairs import closeness
 from deep_research.evidence.question import action, affirmed, singles
+from deep_research.evidence.quoting import said_by
 from deep_research.evidence.ranking import Passage, bm25, stems_of
-from deep_research.evidence.text import coverage, denies, stem
+from deep_research.evidence.text import ASKING_WEIGHT, coverage, denies, stem
 from deep_research.phases.analysis.aspects import Aspect, Batch, decades
 
 UNCALLED = 0.15  # of relevance, for saying nothing of what the question calls as programs do
@@ -27,6 +27,11 @@ SINGLED = 0.25  # of relevance, for the word for what only one of a kind is
 ROW_FOR_A_YES = 0.2  # of relevance, for a row of a table where yes or no is asked for
 OUTRIGHT = 0.3  # of relevance, for opening with it: "To light the lamp, …"
 DONE = 0.1  # of relevance, for saying what somebody wants to do, and not only that with which
+OPENS = 0.03  # of relevance, for opening with what is asked about
+# Not a label ("Tower: 9 m"), nor what belongs to something ("Orrel's lamp").
+_SUBJECT = re.compile(
+    r"(?:(?:An?|The|Most|All|Any|Each|Every) )?(?P<subject>[^\W_][\w-]*)(?!['’]|\w)(?! \|| (?:also|then|again)\b)(?:,? [^\s:]+(?<!\|)){5}"
+)
 _TO_DO_SO = re.compile(r"(?:\A|(?<=[.!?:]\s))To (?P<doing>\w+) ")
 
 
@@ -42,7 +47,7 @@ def relevance(
     aspect: Aspect,
     weights: Mapping[str, float],
     held: set[str],
-    title: str,
+    source: int,
     text: str,
     batch: Batch,
     *,
@@ -51,16 +56,17 @@ def relevance(
     """How near a finding is to the question, up to .85, also by what it says itself of what its title does not say. What
     was followed up is as near as it and the finding that led to it are together: many texts have the words of a
     follow-up."""
-    said = stems_of(text)
+    title = batch.handoff.sources[source].title
+    said = said_by(text, weights)
     close = 0.1 * closeness(f"{title}. {text}", batch.phrases)
     called = identifiers(batch.handoff.original_query)
     if called and not any(name in text or name in title for name in called):
         close -= UNCALLED
-    if is_record_of_versions(title, batch.handoff.original_query):
-        close -= OF_VERSIONS
+    close -= OF_VERSIONS * (source in batch.records)
     close += _how_to(batch, title, text, described=described * coverage(batch.question, held))
     if denies(batch.handoff.original_query) and not denies(text):
         close -= UNDENIED
+    close += OPENS * _opens_with(text, weights)
     close += _yes_or_no(batch.handoff.original_query, text)
     wanted = batch.question if aspect.later else weights
     untold = {term: weight for term, weight in wanted.items() if term in said or term not in held}
@@ -68,6 +74,12 @@ def relevance(
     if aspect.later:
         return 0.45 * coverage(batch.question, held | _led_from(aspect, batch)) + itself + close
     return 0.25 * coverage(weights, held) + 0.2 * coverage(batch.question, held) + itself + close
+
+
+def _opens_with(text: str, weights: Mapping[str, float]) -> bool:
+    """Whether the first sentence of a text speaks of what is asked about: with that in the place of its subject."""
+    match = _SUBJECT.match(text)
+    return match is not None and weights.get(stem(match["subject"]), 0.0) > ASKING_WEIGHT
 
 
 def _yes_or_no(question: str, text: str) -> float:

@@ -16,6 +16,7 @@ from deep_research.phases.analysis.conditional import conditional
 from deep_research.phases.analysis.contrasted import contrasted
 from deep_research.phases.analysis.defaulting import default_of
 from deep_research.phases.analysis.defined import introduced, says_what
+from deep_research.phases.analysis.enumerated import enumerated
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
 from deep_research.phases.analysis.happened import told_otherwise
 from deep_research.phases.analysis.labelled import labelled
@@ -28,7 +29,7 @@ def straight(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
     """What is said outright, the nearest first; none where nothing is."""
     ways = (default_of, conditional, says_what, contrasted)
     said = next(filter(None, (way(handoff, split) for way in ways)), [])
-    return said or told_otherwise(handoff)
+    return said or enumerated(handoff) or told_otherwise(handoff)
 
 
 def item_by_item(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[AnalyzedFinding]:
