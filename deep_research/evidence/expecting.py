@@ -139,6 +139,13 @@ _DEFINITION = re.compile(
 )
 _OF_A_KIND = re.compile(r"\s*what (?:(?:is|was) an?|are|were) (?!the\b)", re.IGNORECASE)
 _OF_A_PERSON = re.compile(r"\s*who\b", re.IGNORECASE)
+_GLOSS = re.compile(r"(?:This|That) means\b|In other words\b|That is[, ]")
+# "What is signal theory?", and not "What is new?", "What is used for it?"
+_BARE = re.compile(
+    r"\s*[Ww]hat is (?!(?:an?|the|new|wrong|different|missing|special|better|best)\b)"
+    r"(?:(?!\w+ed\b|(?:about|as|at|by|for|from|in|of|on|there|to|when|with)\b)[a-z][a-z-]+ ?){1,3}\W*"
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _NOT_DONE = frozenset(("to", "can", "could", "may", "might", "will", "would", "should", "must", "you", "we"))
 _LETTERS = 8  # of a thing that is called by them
 NEAR_BY = 3  # words from what was done to "by"
@@ -184,6 +191,23 @@ def asks_for_kind(query: str) -> bool:
     return _OF_A_KIND.match(query) is not None and bool(defined(query))
 
 
+def asks_what(query: str) -> bool:
+    """Whether it asks what a kind of things is, or something else that has no name of its own."""
+    return bool(defined(query)) and (asks_for_kind(query) or _BARE.fullmatch(query) is not None)
+
+
+def tells_what(query: str, text: str) -> bool:
+    """Whether a text says what it is that the question asks for; so too where it says what that is for, or describes it
+    under its name."""
+    thing = defined(query)
+    return (
+        fits(expected_answer(query), text)
+        or purpose(thing).match(text) is not None
+        or text.casefold().startswith(f"{thing.casefold()}:")
+        or any(glosses(text[place:]) for place in (match.end() for match in _SENTENCE.finditer(text)))
+    )
+
+
 def asks_for_default(query: str) -> bool:
     """Whether a question asks what something is where nobody says it."""
     return re.search(rf"(?i:{_DEFAULT})", query) is not None and kind_of(query) is not QuestionKind.HOW_TO
@@ -206,7 +230,8 @@ def definition(thing: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?i)(?:\A|(?<=[.!?]\s))\W{{0,3}}(?:(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise}"
         rf"|{_spelled_out(thing)}),?"
-        r" (?:(?:is|are|was|were)(?! (?:now|already|still)\b)|means?|refers? to|denotes?|represents?)\b"
+        r" (?:(?:is|are|was|were)(?! (?:now|already|still)\b)|means?|refers? to|denotes?|represents?|consists? of"
+        r"|points? to|stands? for|comprises?|keeps? track of)\b"
         rf"|\w[^.:;]{{2,159}}?\b(?:(?:is|are|was|were) (?:\w+ )?(?:known as|called|termed|referred to as)"
         r"|(?:had|has|have) the (?:nick)?name)"
         rf" \W?(?:an? |the )?\W?{name}(?:s|es)?\b)"
@@ -226,6 +251,11 @@ def purpose(thing: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?i)(?:the )?{re.escape(thing)} (?:implements|provides|offers|lets|allows|enables|handles|manages)\b"
     )
+
+
+def glosses(sentence: str) -> bool:
+    """Whether a sentence says what the one before it means."""
+    return _GLOSS.match(sentence) is not None
 
 
 def wanted(query: str) -> str:

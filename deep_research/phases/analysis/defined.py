@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from deep_research.evidence.catalogue import entry_of
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.defining import kind_asked
-from deep_research.evidence.expecting import asks_for_kind, defined, definition, of_a_person, purpose, wanted
-from deep_research.evidence.fragments import is_statement
+from deep_research.evidence.expecting import asks_for_kind, defined, definition, glosses, of_a_person, purpose, wanted
+from deep_research.evidence.fragments import flows, is_statement
+from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.question import compared
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.records import cards
@@ -57,6 +59,7 @@ def says_what(handoff: AnalyzerInput, split: Split) -> list[AnalyzedFinding]:
         said = list(_sentences(handoff, thing, split, purpose(thing)))
     if not person and not kind:
         said += _entries(handoff, thing)
+        said = said or list(_glossed(handoff, thing, split))
     told = sorted(said, key=lambda each: each[0])[:MOST]
     found = [
         finding_at(handoff, source, span.start, span.end, SAID - LESS * place)
@@ -111,6 +114,27 @@ def _sentences(
             if whole is not None:
                 untitled = not stems_of(thing) <= stems_of(source.title)
                 yield (is_one.search(said) is None, untitled, rank), source, with_its_list(text, whole)
+                break
+
+
+def _glossed(
+    handoff: AnalyzerInput, thing: str, split: Split
+) -> Iterator[tuple[tuple[bool, bool, int], SourceText, Span]]:
+    """For each source its first sentence that names the thing and the one after it that says what that means."""
+    for rank, source in enumerate(handoff.sources):
+        text = source.content
+        told = split(source) if thing.casefold() in text.casefold() else []
+        for one, other in pairwise(told):
+            said, meant = text[one.start : one.end], text[other.start : other.end]
+            if (
+                thing.casefold() in " ".join(said.casefold().split())
+                and glosses(meant)
+                and flows(text, one, other)
+                and is_statement(text, one)
+                and is_statement(text, other)
+                and not leans_back(said)
+            ):
+                yield (False, False, rank), source, Span(start=one.start, end=other.end)
                 break
 
 

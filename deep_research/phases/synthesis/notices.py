@@ -10,10 +10,11 @@ from deep_research.evidence.expecting import (
     MERITS,
     REASON,
     YES_OR_NO,
-    asks_for_kind,
+    asks_what,
     asks_who,
     expected_answer,
     fits,
+    tells_what,
     tells_who,
     wanted,
 )
@@ -47,12 +48,13 @@ def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
         return ["*No source says outright who. What comes nearest:*"]
     if expected is EFFECT and told and not any(_tells_effect(handoff.original_query, s) for s in told):
         return ["*No source says outright what changed. What comes nearest:*"]
+    if told and asks_what(handoff.original_query):
+        said = any(tells_what(handoff.original_query, s.finding.content) for s in told)
+        return [] if said else ["*No source says outright what it is. What comes nearest:*"]
     if not told or any(fits(expected, statement.finding.content) for statement in told):
         return []
     if kind:
         return [f"*No {kind} was found, as the question asks for. What comes nearest:*"]
-    if asks_for_kind(handoff.original_query):
-        return ["*No source says outright what it is. What comes nearest:*"]
     if expected is not None and expected.pattern == REASON and not all(gap.addressed for gap in handoff.gaps):
         return ["*No source says outright why. What comes nearest:*"]
     if expected is MERITS:
