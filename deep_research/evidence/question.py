@@ -31,6 +31,10 @@ _BREAK = re.compile(
 )
 _HOW_TO = r"^\s*how (?:to|do (?:i|we|you)|can (?:i|we|you|one)|should (?:i|we|you|one))\b"
 _DOING = re.compile(rf"{_HOW_TO}(?: \w+ly)? (?P<what>\w+)", re.IGNORECASE)
+_DONE_WITH = re.compile(
+    r"how (?:is|are) (?:an? |the )?(?:[\w-]+ ){1,3}(?P<done>\w+(?:ed|en|t))(?: (?:in|by|with|on|for|from|to) [^?]{1,60})?\W*",
+    re.IGNORECASE,
+)
 _DOES = re.compile(r"\s*(?:does|do|did)\s+(?:an? |the )?(?P<said>[\w'’./+ -]+)", re.IGNORECASE)
 MOST_SUBJECT = 3  # words of whom or what a question with "does" is about
 # What tells one thing from all others of its kind: "Is it the oldest tower?"
@@ -263,6 +267,13 @@ def action(question: str) -> str:
     thing = _ADJUNCT.split(question[match.end() :], maxsplit=1)[0]
     said = [word for word in content_words(thing) if word.islower()]
     return stem(said[-1]) if said else ""
+
+
+def done_with(question: str) -> str:
+    """The stem of what a question asks how it is done with something: "How are lamps lit?"; empty where it asks something
+    else."""
+    match = _DONE_WITH.fullmatch(" ".join(question.split()))
+    return stem(match["done"]) if match else ""
 
 
 @lru_cache(maxsize=_ASKED_AGAIN)

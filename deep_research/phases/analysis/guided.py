@@ -1,4 +1,4 @@
-"""Findings for how something is done: how a section begins that is called after it. Pure."""
+"""Findings for how something is done, by somebody or at all: how a section begins that is called after it. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from deep_research.evidence.debris import is_debris, notes_version
 from deep_research.evidence.fragments import flows, is_statement
 from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.passages import BlockKind, blocks
-from deep_research.evidence.question import QuestionKind, action, kind_of
+from deep_research.evidence.question import QuestionKind, action, done_with, kind_of
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.signposts import is_signpost
 from deep_research.evidence.text import NAME_WEIGHT, content_words, coverage, question_terms, stem
@@ -28,6 +28,7 @@ ALSO = 0.1  # share of the relevance for names that most sources have
 OUTRIGHT = 0.1  # more for what begins "To light the lamp, …"
 KIND_CALLED = 1.36  # relevance of what is called by a kind of it: "Oil lamps"
 OF_A_KIND = 1  # words that a heading may have besides, before it
+DONE = 0.95  # relevance at most, where it is asked how something is done
 LEAST = 0.8  # relevance
 MOST = 2  # sections
 MOST_SENTENCES = 3
@@ -38,7 +39,7 @@ TRIES = 6  # sentences of a section among which its first is looked for
 _OF_GUIDES = frozenset(
     map(stem, ("guide", "tutorial", "introduction", "basics", "example", "overview", "howto", "using"))
 )
-_DONE = ("ing", "ed", "en")  # "Removing lamps" and "Broken lamps" are no kinds of lamps
+_ENDINGS = ("ing", "ed", "en")  # "Removing lamps" and "Broken lamps" are no kinds of lamps
 _NUMBER = re.compile(r"\d+(?:\.\d+)*\.?\s+")
 _TO_DO = re.compile(r"To [a-z]+\b[^.!?\n]{0,200}?, ")
 _ASKS = re.compile(r"(?:why|when|what|who|which)\b", re.IGNORECASE)
@@ -53,7 +54,9 @@ class _Section:
 
 def guided(batch: Batch) -> list[AnalyzedFinding]:
     """The findings, the nearest first; none where a question asks something else, or no section is called so."""
-    if kind_of(batch.handoff.original_query) is not QuestionKind.HOW_TO:
+    question = batch.handoff.original_query
+    to_do = kind_of(question) is QuestionKind.HOW_TO
+    if not (to_do or done_with(question)):
         return []
     found: list[tuple[float, _Section, Span]] = []
     wanted = without_common_names(batch)
@@ -61,7 +64,8 @@ def guided(batch: Batch) -> list[AnalyzedFinding]:
         if (span := _beginning(section.source.content, section.body)) is not None:
             purpose = _TO_DO.match(section.source.content, span.start)
             says_how = purpose is not None and not stems_of(purpose[0]).isdisjoint(wanted)
-            found.append((section.near + OUTRIGHT * says_how, section, span))
+            near = section.near + OUTRIGHT * says_how
+            found.append((near if to_do else min(near, DONE), section, span))
     found.sort(key=lambda told: -told[0])
     return [
         finding_at(batch.handoff, section.source, span.start, span.end, near)
@@ -71,7 +75,7 @@ def guided(batch: Batch) -> list[AnalyzedFinding]:
 
 def _called(batch: Batch) -> Iterator[_Section]:
     """The sections whose heading says what is to be done, or of all that it is to be done to, and nothing else."""
-    doing = action(batch.handoff.original_query)
+    doing = action(batch.handoff.original_query) or done_with(batch.handoff.original_query)
     names = {t for t, w in question_terms(batch.handoff.original_query).items() if w >= NAME_WEIGHT}
     wanted = without_common_names(batch)
     thing = {term: weight for term, weight in wanted.items() if term != doing}
@@ -79,7 +83,7 @@ def _called(batch: Batch) -> Iterator[_Section]:
         held: dict[int, set[str]] = {}
         headings = [block for block in blocks(source.content) if block.kind is BlockKind.HEADING]
         for block, following in zip_longest(headings, headings[1:]):
-            own = _meant(source.content[block.start : block.end])
+            own = _own(source.content[block.start : block.end], batch.question)
             held = {level: stems for level, stems in held.items() if level < block.level}
             said = own.union(*held.values()) & batch.question.keys()
             held[block.level] = own
@@ -99,10 +103,16 @@ def _called(batch: Batch) -> Iterator[_Section]:
                 yield _Section(source, Span(start=block.end, end=min(end, block.end + LOOKED_AT)), near)
 
 
+def _own(heading: str, question: Mapping[str, float]) -> set[str]:
+    """The stems of what a heading says; of "Lamps and mirrors" those of the part that is asked about."""
+    parts = [_meant(part) for part in heading.split(" and ")]
+    return next((part for part in parts if part and part <= question.keys()), _meant(heading))
+
+
 def _is_a_kind(heading: str, own: set[str], more: set[str], wanted: Mapping[str, float]) -> bool:
     """Whether a heading calls a kind of what is wanted: that in its last words, and a word before it."""
     said = content_words(heading) or [""]
-    if any(word.casefold().endswith(_DONE) for word in said if stem(word) in more):
+    if any(word.casefold().endswith(_ENDINGS) for word in said if stem(word) in more):
         return False
     return len(more) <= OF_A_KIND and wanted.keys() <= own and stem(said[-1]) in wanted
 

@@ -32,6 +32,8 @@ OPENS = 0.03  # of relevance, for opening with what is asked about
 _SUBJECT = re.compile(
     r"(?:(?:An?|The|Most|All|Any|Each|Every) )?(?P<subject>[^\W_][\w-]*)(?!['’]|\w)(?! \|| (?:also|then|again)\b)(?:,? [^\s:]+(?<!\|)){5}"
 )
+_WORD = re.compile(r"(?P<done>[^\W\d_]+)")
+_INSTEAD = re.compile(r"\b(?:rather than|instead of|without)(?: (?:being|be|having|to))? (?P<done>[^\W\d_]+)")
 _TO_DO_SO = re.compile(r"(?:\A|(?<=[.!?:]\s))To (?P<doing>\w+) ")
 
 
@@ -97,9 +99,18 @@ def _how_to(batch: Batch, title: str, text: str, *, described: float) -> float:
     if not doing:
         return 0.0
     about = ABOUT * coverage(batch.question, doings(title))
+    if _is_left_undone(doing, text):
+        return about
     outright = any(stem(match["doing"]) == doing for match in _TO_DO_SO.finditer(text))
     own = DONE * (doing in doings(text)) + OUTRIGHT * outright * coverage(batch.question, stems_of(text))
     return about + DESCRIBED * described * (1 + describes(text)) + own
+
+
+def _is_left_undone(doing: str, text: str) -> bool:
+    """Whether a text only tells what is done in place of what somebody wants to do: "rather than lighting it"."""
+    done = [match["done"] for match in _WORD.finditer(text) if stem(match["done"]) == doing]
+    instead = [match["done"] for match in _INSTEAD.finditer(text) if stem(match["done"]) == doing]
+    return bool(instead) and len(instead) == len(done)
 
 
 def _led_from(aspect: Aspect, batch: Batch) -> set[str]:
