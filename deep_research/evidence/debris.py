@@ -14,7 +14,8 @@ _NOTICE = re.compile(
     r"\b(?:available|released|accessible)\b[^.]{0,30}(?:at\b|on\b|here\b|http|$)|"
     r"(?:available|found|released|accessible) (?:at|here|on)\b[^.]{0,12}(?:https?:|www\.|github))"
     r"|\A\W*(?:(?:this |the )?(?:page|article|document|site) (?:was )?)?last (?:modified|updated|edited)\b"
-    r"|\A\W*see also\b|\A\W*retrieved (?:on|from)\b|\A\W*source code:|(?:©|\(c\)) ?copyright\b|\bcopyright (?:©|\(c\)|[12]\d{3})",
+    r"|\A\W*(?:see also|retrieved (?:on|from))\b|\A\W*source code:"
+    r"|(?:©|\(c\)) ?copyright\b|\bcopyright (?:©|\(c\)|[12]\d{3})",
     re.IGNORECASE,
 )
 # What a button or a link says; in more words it may be what the text is about.
@@ -74,7 +75,8 @@ _LOG = re.compile(
 
 
 _VERSION_HEADING = re.compile(
-    r"^#+ (?:\w+ )?(?:version |release |v)?\[?v?\d+(?:\.\d+)+\w*\]?(?!\w)(?![^\n]{40})", re.IGNORECASE | re.MULTILINE
+    r"^#+ (?:\w+ )?(?:version |release |v)?\[?v?\d+(?:\.\d+)+\w*\]?(?!\w)(?![^\n]{40})",
+    re.IGNORECASE | re.MULTILINE,
 )
 _HEADING = re.compile(r"^#+ ", re.MULTILINE)
 _VERSIONS = 4  # headings of them at least
@@ -90,7 +92,7 @@ def is_beside(text: str, question: str) -> bool:
     return notes_version(text) and _ASKS_OF_VERSIONS.search(question) is None
 
 
-def is_record_of_versions(title: str, text: str, question: str) -> bool:
+def is_record_of_versions(title: str, question: str, text: str = "") -> bool:
     """Whether a document lists what each version changed, as its title or most of its headings tell, and the question is
     of no version and no change."""
     if _ASKS_OF_VERSIONS.search(question):

@@ -32,7 +32,8 @@ _BREAK = re.compile(
 _HOW_TO = r"^\s*how (?:to|do (?:i|we|you)|can (?:i|we|you|one)|should (?:i|we|you|one))\b"
 _DOING = re.compile(rf"{_HOW_TO}(?: \w+ly)? (?P<what>\w+)", re.IGNORECASE)
 _DONE_WITH = re.compile(
-    r"how (?:is|are) (?:an? |the )?(?:[\w-]+ ){1,3}(?P<done>\w+(?:ed|en|t))(?: (?:in|by|with|on|for|from|to) [^?]{1,60})?\W*",
+    r"how (?:is|are) (?:an? |the )?(?:[\w-]+ ){1,3}(?P<done>\w+(?:ed|en|t))"
+    r"(?: (?:in|by|with|on|for|from|to) [^?]{1,60})?\W*",
     re.IGNORECASE,
 )
 _DOES = re.compile(r"\s*(?:does|do|did)\s+(?:an? |the )?(?P<said>[\w'’./+ -]+)", re.IGNORECASE)

@@ -27,12 +27,20 @@ from deep_research.evidence.expecting import (
     stands_apart,
     wanted,
 )
-from deep_research.evidence.fragments import ITEM_MARK, flows, follows, is_enough, is_list, is_scrap, is_statement
+from deep_research.evidence.fragments import (
+    flows,
+    follows,
+    is_enough,
+    is_list,
+    is_scrap,
+    is_statement,
+)
 from deep_research.evidence.leaning import goes_on_only, leans_back
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.relations import related
 from deep_research.evidence.rows import headers
+from deep_research.evidence.saying import said_by, weight_of
 from deep_research.evidence.signposts import is_signpost
 from deep_research.evidence.text import content_words, stem
 from deep_research.state import Span
@@ -60,7 +68,6 @@ MAX_HEADING = 200  # characters of one that asks something
 LEANS = 0.15  # what it costs to point back to what cannot be taken along
 SCRAP = 0.3  # what it costs to be a heading, a fragment, a name and no more
 LONGER = 0.03  # what a further sentence of a quote costs
-SEVERAL = 4  # items of a list that say different things
 POINTS = 0.1  # what a sentence of it costs that points through the text
 
 
@@ -390,18 +397,3 @@ def opening(text: str, span: Span, *, alone: bool = False) -> Span | None:
         if len(text[found.start : found.end].split()) >= MIN_OPENING_WORDS:
             return found
     return None
-
-
-def said_by(text: str, weights: Mapping[str, float]) -> set[str]:
-    """The stems of a quote; of a long list those of what announces it and of the item that has most of the weight: words
-    that stand in different items say nothing together."""
-    if not is_list(text):
-        return stems_of(text)
-    announcing, *items = (stems_of(item) for item in ITEM_MARK.split(text)[::2])
-    if len(items) < SEVERAL:
-        return announcing.union(*items)
-    return announcing | max(items, key=lambda item: weight_of(weights, announcing | item))
-
-
-def weight_of(weights: Mapping[str, float], present: set[str]) -> float:
-    return sum(weight for term, weight in weights.items() if term in present)

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import re
 
-_PART = r"(?:chapter|section|page|tutorial|guide|document(?:ation)?|article|part|lesson|appendix|listing|book|module's page)"
-_TELL = (
-    r"(?:cover|look|see|discuss|explore|learn|talk|examine|describe|explain|introduce|demonstrate|go (?:over|through|into)"
-    r"|show|walk|define|use|start|begin|create|build|add|implement|write|try|fix|get|work|take|say)"
-)
+_PART = r"(?:chapter|section|page|tutorial|guide|document(?:ation)?|article|part|lesson|appendix|book)"
 _SIGNS = re.compile(
-    rf"\b[Ww]e(?:['’]ll| will| shall)(?: (?:also|now|first|then|just|briefly))* {_TELL}\b"
+    # "We will also look at …", "You'll learn …", "Let's try …"
+    r"\b[Ww]e(?:['’]ll| will| shall)(?: (?:also|now|first|then|just|briefly))*"
+    r" (?:cover|look|see|discuss|explore|learn|talk|examine|describe|explain|introduce|demonstrate"
+    r"|go (?:over|through|into)|show|walk|define|use|start|begin|create|build|add|implement|write|try|fix|get|work|take"
+    r"|say)\b"
     r"|\b[Yy]ou(?:['’]ll| will)(?: (?:also|now|first|then|even|briefly))* (?:learn|explore)\b"
     r"|\b[Ll]et(?:['’]s|(?= us\b))"
-    rf"|\b(?:in|of|from|to|see) (?:the )?(?:next|following|previous|last|preceding|later|earlier|this|rest of (?:the|this)) {_PART}s?\b"
+    # "as we saw", "in the next section", "this page lists", "Listing 3-1", "Table B contains"
+    r"|\bas (?:we|you)(?:['’]ve)? (?:discussed|saw|seen|mentioned|learned|explained)\b"
+    r"|\bwe(?:['’]ve)? (?:discussed|explored|mentioned|covered)\b"
+    r"|\b(?:in|of|from|to|see) (?:the )?"
+    r"(?:next|following|previous|last|preceding|later|earlier|this|rest of (?:the|this))"
+    rf" {_PART}s?\b"
+    rf"|\b[Tt]his {_PART} (?:will |also |briefly )?(?:lists?|describes?|explains?|covers?|contains?|goes|shows?|discusses"
+    r"|introduces|provides|is (?:about|intended|meant))\b"
     r"|\b(?:Chapter|Listing|Appendix) (?:\d+(?:[-–.]\d+)?|[A-Z]\b)"
     r"|\b(?:[Tt]able|[Ff]igure) (?:\d+|[A-Z])(?:[-–.]\d+)? (?:contains?|lists?|shows?|gives?|summari[sz]es?)\b"
+    # "See the manual …", "For details, read …", "refer to the section …"
     r"|\A[Ss]ee(?: also\b|:| the\b| [A-Z/])"
-    r"|\b(?:[Ff]or|with) (?:(?:more|further|additional|complete|full|detailed) (?:information|details?|documentation|examples?|discussion)|details?)"
+    r"|\b(?:[Ff]or|with) (?:(?:more|further|additional|complete|full|detailed)"
+    r" (?:information|details?|documentation|examples?|discussion)|details?)"
     r"[^.]{0,80}?\b(?:see|refer|consult|visit|read|check)\b"
-    r"|\b(?:[Rr]efer|[Tt]urn|[Gg]o back) (?:back )?to (?:the )?(?:\w+ ){0,4}(?:section|chapter|documentation|docs|page|guide)\b"
-    rf"|\b[Tt]his {_PART} (?:will |also |briefly )?(?:lists?|describes?|explains?|covers?|contains?|goes|shows?|discusses|introduces|provides|is (?:about|intended|meant))\b"
-    r"|\bas (?:we|you)(?:['’]ve)? (?:discussed|saw|seen|mentioned|learned|explained)\b|\bwe(?:['’]ve)? (?:discussed|explored|mentioned|covered)\b",
+    r"|\b(?:[Rr]efer|[Tt]urn|[Gg]o back) (?:back )?to (?:the )?(?:\w+ ){0,4}"
+    r"(?:section|chapter|documentation|docs|page|guide)\b"
 )
 
 
 def is_signpost(sentence: str) -> bool:
-    """Whether a sentence points through the text instead of telling something of its subject; one that announces a list
-    or code tells it with that."""
+    """Whether a sentence points through its text instead of telling something of the subject."""
     return _SIGNS.search(" ".join(sentence.split())) is not None

@@ -32,6 +32,9 @@ _AUTOLINK = re.compile(r"<((?:https?|mailto|ftp):[^>\s]*)>", re.IGNORECASE)
 _BARE = re.compile(r"\b(https?|ftp):(//[^\s<>\0]*[^\s<>\0.,;:!?)\]])", re.IGNORECASE)
 _HOST = re.compile(r"\b(www)(?=\.[^\s.])", re.IGNORECASE)  # many renderers make a link of it
 _SUSPECT = ("](", "]:", "![", "<", "://", "\0")  # without any of these there is nothing to break
+# A block of code that every reader of Markdown begins and ends at the same places, if there are no other fences.
+_FENCED = re.compile(r"(?:(?<=\n\n)|\A)```[\w+-]{0,20}\n(?:(?!```|~~~)[^\n]*\n){1,400}```(?=\n\n|\n?\Z)")
+_FENCES = ("```", "~~~")
 _KEPT = re.compile(r"\0(\d+)\0")
 _DEFINITION = re.compile(r"^[ ]{0,3}\[[^\]\n]+\]:.*$", re.MULTILINE)
 # A character after an even number of backslashes is one that Markdown heeds.
@@ -70,7 +73,7 @@ def finished(
     )
     report = f"{body}\n\n## {REFERENCES}\n\n{references}\n" if references else body
     metadata = ReportMetadata(
-        sections=tuple(_HEADING.findall(report)),
+        sections=tuple(_HEADING.findall(_FENCED.sub("", report))),
         word_count=len(body.split()),
         citations_count=len(ledger.citations),
         confidence_summary=summary(findings),
@@ -157,17 +160,22 @@ def escaped(text: str) -> str:
 def safe(draft: str, allowed: set[str]) -> str:
     """The draft without images, HTML, reference definitions, and links to anything but the run's sources.
 
-    Links to sources are set aside first, as are references; whatever could make another link is then broken by a
-    backslash. A link is kept as text and address alone: whatever else stands in it may be a link of its own.
+    Links to sources are set aside first, as are references, and code in blocks, in which Markdown heeds nothing;
+    whatever could make another link is then broken by a backslash. A link is kept as text and address alone: whatever
+    else stands in it may be a link of its own.
     """
-    if not any(mark in draft for mark in _SUSPECT):
-        return _HOST.sub(r"\1\\", draft)
-    allowed = {url for url in allowed if _LINKABLE.match(url)}
+    draft = draft.replace("\0", "")
     kept: list[str] = []
 
     def keep(link: str) -> str:
         kept.append(link)
         return f"\0{len(kept) - 1}\0"
+
+    if not any(fence in _FENCED.sub("", draft) for fence in _FENCES):
+        draft = _FENCED.sub(lambda m: keep(m.group(0)), draft)
+    if not any(mark in draft for mark in _SUSPECT):
+        return _HOST.sub(r"\1\\", draft)
+    allowed = {url for url in allowed if _LINKABLE.match(url)}
 
     def link(match: re.Match[str]) -> str:
         text, url = match.groups()
@@ -177,7 +185,7 @@ def safe(draft: str, allowed: set[str]) -> str:
     def restored(match: re.Match[str]) -> str:
         return _KEPT.sub(restored, kept[int(match.group(1))])
 
-    draft = MARK.sub(lambda m: keep(m.group(0)), draft.replace("\0", ""))
+    draft = MARK.sub(lambda m: keep(m.group(0)), draft)
     draft = _IMAGE.sub(r"\1", _DEFINITION.sub("", draft))
     draft = _LINK.sub(link, draft)
     draft = _AUTOLINK.sub(lambda m: keep(m.group(0)) if m.group(1) in allowed else m.group(1), draft)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from deep_research.evidence.debris import is_record_of_versions
 from deep_research.evidence.names import asked_names
 from deep_research.evidence.question import QuestionKind, asked_terms, is_own, kind_of
 from deep_research.evidence.ranking import Passage
@@ -49,7 +50,8 @@ def aspects_of(handoff: AnalyzerInput) -> list[Aspect]:
 @dataclass(frozen=True, slots=True)
 class Batch:
     """What was scanned: the passages with wanted terms, the wanted terms of each title, and the question's
-    terms by weight and rarity; the sources that only record what versions changed; of what was drawn, what it stands ``under``, and whether that asks what was asked."""
+    terms by weight and rarity; the sources that only record what versions changed; of what was drawn, what it stands
+    ``under``, and whether that asks what was asked."""
 
     handoff: AnalyzerInput
     found: list[Passage]
@@ -59,6 +61,13 @@ class Batch:
     records: frozenset[int] = frozenset()
     under: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
     announced: set[tuple[str, int]] = field(default_factory=set)
+
+
+def records(handoff: AnalyzerInput, found: Iterable[Passage]) -> frozenset[int]:
+    """The sources that only record what each version changed, where that is not asked for."""
+    places = {passage.source: handoff.sources[passage.source] for passage in found}
+    question = handoff.original_query
+    return frozenset(n for n, s in places.items() if is_record_of_versions(s.title, question, s.content))
 
 
 def times(weights: Mapping[str, float], rarity: Mapping[str, float]) -> dict[str, float]:

@@ -9,7 +9,15 @@ from itertools import pairwise
 from deep_research.evidence.catalogue import entry_of
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.defining import kind_asked
-from deep_research.evidence.expecting import asks_for_kind, defined, definition, glosses, of_a_person, purpose, wanted
+from deep_research.evidence.expecting import (
+    asks_for_kind,
+    defined,
+    definition,
+    glosses,
+    of_a_person,
+    purpose,
+    wanted,
+)
 from deep_research.evidence.fragments import flows, is_statement
 from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.question import compared

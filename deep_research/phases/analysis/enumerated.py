@@ -22,7 +22,8 @@ MOST = 1  # lists
 LEAST = 2  # items
 # What only has to do with the things: "Choose lamps by:", "Lamps can:".
 _OF_OTHERS = re.compile(
-    r"\b(?:because|if|when|where|how|why|by|can|may|must|should|to|steps?|reasons?|examples?)\b[^:]{0,60}:", re.IGNORECASE
+    r"\b(?:because|if|when|where|how|why|by|can|may|must|should|to|steps?|reasons?|examples?)\b[^:]{0,60}:",
+    re.IGNORECASE,
 )
 
 
@@ -41,7 +42,7 @@ def enumerated(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
 
 def _lists(question: str, source: SourceText, wanted: Listed) -> Iterator[Span]:
     text = source.content
-    if wanted.plural.casefold() not in text.casefold() or is_record_of_versions(source.title, text, question):
+    if wanted.plural.casefold() not in text.casefold() or is_record_of_versions(source.title, question, text):
         return
     about = stems_of(source.title)
     if wanted.names - about - StemFinder(wanted.names)(text):

@@ -18,7 +18,7 @@ from functools import partial
 from deep_research.evidence.agreement import filled
 from deep_research.evidence.called import fractions
 from deep_research.evidence.dates import date_of
-from deep_research.evidence.debris import is_beside, is_debris, is_record_of_versions
+from deep_research.evidence.debris import is_beside, is_debris
 from deep_research.evidence.defining import describes, explains_kind, kind_asked, term_of
 from deep_research.evidence.expecting import EXPLAINED, TO_DO, WORKING, expected_answer, fits, stands_apart
 from deep_research.evidence.fragments import is_list
@@ -33,10 +33,11 @@ from deep_research.evidence.question import (
     kind_of,
     parts,
 )
-from deep_research.evidence.quoting import best_quote, fits_beside, said_by, weight_of
+from deep_research.evidence.quoting import best_quote, fits_beside
 from deep_research.evidence.ranking import Passage, TermScanner, rarities, scan, stems_of
 from deep_research.evidence.reading import in_its_place
 from deep_research.evidence.rows import unlabelled
+from deep_research.evidence.saying import said_by, weight_of
 from deep_research.evidence.signposts import is_signpost
 from deep_research.evidence.spelling import mended
 from deep_research.evidence.text import (
@@ -55,13 +56,14 @@ from deep_research.phases.analysis.aspects import (
     Batch,
     aspects_of,
     decades,
+    records,
     said_above,
     times,
     without_common_names,
 )
 from deep_research.phases.analysis.broad import broad_findings
 from deep_research.phases.analysis.columns import beside, columns
-from deep_research.phases.analysis.guided import guided
+from deep_research.phases.analysis.guided import guided, with_examples
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedQuote,
@@ -157,14 +159,8 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
                 findings=tuple(broad), addressed_gap_ids=tuple(sorted(_addressed(broad, handoff)))
             )
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
-    records = frozenset(
-        place
-        for place in {passage.source for passage in found}
-        if is_record_of_versions(handoff.sources[place].title, handoff.sources[place].content, handoff.original_query)
-    )
-    batch = Batch(
-        handoff, found, titles, times(question, rarity), phrases(handoff.original_query), records
-    )
+    asked = phrases(handoff.original_query)
+    batch = Batch(handoff, found, titles, times(question, rarity), asked, records(handoff, found))
     what = straight(handoff, split := Split())
     drawn = [f for aspect in aspects for f in _answers(aspect, times(aspect.weights, rarity), batch)]
     findings = _spread(with_others(handoff, what, [*guided(batch), *drawn], split))
@@ -178,6 +174,8 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
         findings = with_rows(handoff, [*(f for f in findings if f.content not in rows), *told])
     if not _asks_something(handoff.original_query) or not (told or what or _answered(findings, batch)):
         findings = []
+    if kind_of(handoff.original_query) is QuestionKind.HOW_TO:
+        findings = with_examples(handoff, findings)
     return AnalyzerOutput(
         findings=tuple(findings),
         addressed_gap_ids=tuple(sorted(_addressed(findings, handoff))),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
 from deep_research.evidence.announcing import units
 from deep_research.evidence.debris import is_debris, notes_version
-from deep_research.evidence.fragments import flows, is_statement
+from deep_research.evidence.examples import example_behind
+from deep_research.evidence.fragments import flows, is_enough, is_statement
 from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.passages import BlockKind, blocks
 from deep_research.evidence.question import QuestionKind, action, done_with, kind_of
@@ -17,7 +18,7 @@ from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.signposts import is_signpost
 from deep_research.evidence.text import NAME_WEIGHT, content_words, coverage, question_terms, stem
 from deep_research.phases.analysis.aspects import Batch, without_common_names
-from deep_research.phases.analysis.handoff import AnalyzedFinding, SourceText
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput, SourceText
 from deep_research.phases.analysis.spans import finding_at
 from deep_research.state import Span
 
@@ -34,6 +35,8 @@ MOST = 2  # sections
 MOST_SENTENCES = 3
 MAX_CHARS = 480  # of them; a list that one announces comes on top
 LOOKED_AT = 4_000  # characters of a section
+EXAMPLES = 3  # pieces of code that are shown
+NEAR = 0.75  # of the relevance of the first finding, for one whose code is shown
 TRIES = 6  # sentences of a section among which its first is looked for
 # Of what a heading is, and not what it is about.
 _OF_GUIDES = frozenset(
@@ -73,9 +76,30 @@ def guided(batch: Batch) -> list[AnalyzedFinding]:
     ]
 
 
+def with_examples(handoff: AnalyzerInput, findings: Sequence[AnalyzedFinding]) -> list[AnalyzedFinding]:
+    """The findings, the first ones with the code that stands right behind them."""
+    texts = {source.id: source.content for source in handoff.sources}
+    shown: list[AnalyzedFinding] = []
+    left = EXAMPLES
+    for finding in findings:
+        quote = finding.quotes[0]
+        text = texts[quote.source_id]
+        near = left > 0 and finding.relevance >= NEAR * findings[0].relevance
+        code = example_behind(text, quote.start + len(quote.quote)) if near else None
+        if code:
+            left -= 1
+            example = AnalyzedQuote(
+                source_id=quote.source_id, quote=text[code.start : code.end], start=code.start
+            )
+            finding = finding.model_copy(update={"quotes": (*finding.quotes, example)})
+        shown.append(finding)
+    return shown
+
+
 def _called(batch: Batch) -> Iterator[_Section]:
     """The sections whose heading says what is to be done, or of all that it is to be done to, and nothing else."""
-    doing = action(batch.handoff.original_query) or done_with(batch.handoff.original_query)
+    by_itself = done_with(batch.handoff.original_query)
+    doing = action(batch.handoff.original_query) or by_itself
     names = {t for t, w in question_terms(batch.handoff.original_query).items() if w >= NAME_WEIGHT}
     wanted = without_common_names(batch)
     thing = {term: weight for term, weight in wanted.items() if term != doing}
@@ -83,7 +107,7 @@ def _called(batch: Batch) -> Iterator[_Section]:
         held: dict[int, set[str]] = {}
         headings = [block for block in blocks(source.content) if block.kind is BlockKind.HEADING]
         for block, following in zip_longest(headings, headings[1:]):
-            own = _own(source.content[block.start : block.end], batch.question)
+            own = _meant(source.content[block.start : block.end], batch.question if by_itself else None)
             held = {level: stems for level, stems in held.items() if level < block.level}
             said = own.union(*held.values()) & batch.question.keys()
             held[block.level] = own
@@ -103,12 +127,6 @@ def _called(batch: Batch) -> Iterator[_Section]:
                 yield _Section(source, Span(start=block.end, end=min(end, block.end + LOOKED_AT)), near)
 
 
-def _own(heading: str, question: Mapping[str, float]) -> set[str]:
-    """The stems of what a heading says; of "Lamps and mirrors" those of the part that is asked about."""
-    parts = [_meant(part) for part in heading.split(" and ")]
-    return next((part for part in parts if part and part <= question.keys()), _meant(heading))
-
-
 def _is_a_kind(heading: str, own: set[str], more: set[str], wanted: Mapping[str, float]) -> bool:
     """Whether a heading calls a kind of what is wanted: that in its last words, and a word before it."""
     said = content_words(heading) or [""]
@@ -117,8 +135,12 @@ def _is_a_kind(heading: str, own: set[str], more: set[str], wanted: Mapping[str,
     return len(more) <= OF_A_KIND and wanted.keys() <= own and stem(said[-1]) in wanted
 
 
-def _meant(heading: str) -> set[str]:
-    """The stems of what a heading says; none where it asks something else than how."""
+def _meant(heading: str, question: Mapping[str, float] | None = None) -> set[str]:
+    """The stems of what a heading says; none where it asks something else than how. Of "Lamps and mirrors" those of the
+    part that the ``question`` asks about, if it is given."""
+    for part in heading.split(" and ") if question else ():
+        if (meant := _meant(part)) and question and meant <= question.keys():
+            return meant
     heading = heading.lstrip("# ")
     if number := _NUMBER.match(heading):
         heading = heading[number.end() :]
@@ -126,8 +148,11 @@ def _meant(heading: str) -> set[str]:
 
 
 def _beginning(text: str, body: Span) -> Span | None:
-    """The first sentences of a paragraph that say something, with the list that one of them announces."""
+    """The first sentences of a paragraph that say something, with the list that one of them announces; or the first of
+    all, where code stands right behind them that does."""
     told = list(units(text, body))
+    if (shown := _before_example(text, told)) is not None:
+        return shown
     for first, span in enumerate(told[:TRIES]):
         goes_on = first > 0 and flows(text, told[first - 1], span)
         said = text[span.start : span.end]
@@ -141,6 +166,18 @@ def _beginning(text: str, body: Span) -> Span | None:
                 break
             end = after.end
         return Span(start=span.start, end=end)
+    return None
+
+
+def _before_example(text: str, told: Sequence[Span]) -> Span | None:
+    """The sentences of the first paragraph, if it is short and ends where an example begins."""
+    for place, span in enumerate(told[:MOST_SENTENCES]):
+        if text[span.start] == "#" or (place and not flows(text, told[place - 1], span)):
+            break
+        if example_behind(text, span.end) is not None:
+            paragraph = Span(start=told[0].start, end=span.end)
+            short = paragraph.end - paragraph.start <= MAX_CHARS
+            return paragraph if short and is_enough(text[paragraph.start : paragraph.end]) else None
     return None
 
 

@@ -67,7 +67,7 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
     records = {
         place
         for place in {passage.source for passage in rank.passages}
-        if is_record_of_versions(titles[place], texts[place], handoff.original_query)
+        if is_record_of_versions(titles[place], handoff.original_query, texts[place])
     }
     held: dict[int, set[str]] = defaultdict(set)
     for passage in rank.passages:
@@ -77,9 +77,7 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
         (
             p
             for p in rank.passages
-            if p.score >= NEAR
-            and coverage(asked, held[p.source]) >= ABOUT
-            and p.source not in records
+            if p.score >= NEAR and coverage(asked, held[p.source]) >= ABOUT and p.source not in records
         ),
         key=lambda p: (-p.score * likely[p.source], p.source, p.span.start),
     )

@@ -10,8 +10,8 @@ from deep_research.evidence.defining import describes
 from deep_research.evidence.expecting import YES_OR_NO, expected_answer
 from deep_research.evidence.pairs import closeness
 from deep_research.evidence.question import action, affirmed, singles
-from deep_research.evidence.quoting import said_by
 from deep_research.evidence.ranking import Passage, bm25, stems_of
+from deep_research.evidence.saying import said_by
 from deep_research.evidence.text import ASKING_WEIGHT, coverage, denies, stem
 from deep_research.phases.analysis.aspects import Aspect, Batch, decades
 
@@ -30,7 +30,8 @@ DONE = 0.1  # of relevance, for saying what somebody wants to do, and not only t
 OPENS = 0.03  # of relevance, for opening with what is asked about
 # Not a label ("Tower: 9 m"), nor what belongs to something ("Orrel's lamp").
 _SUBJECT = re.compile(
-    r"(?:(?:An?|The|Most|All|Any|Each|Every) )?(?P<subject>[^\W_][\w-]*)(?!['’]|\w)(?! \|| (?:also|then|again)\b)(?:,? [^\s:]+(?<!\|)){5}"
+    r"(?:(?:An?|The|Most|All|Any|Each|Every) )?(?P<subject>[^\W_][\w-]*)(?!['’]|\w)"
+    r"(?! \|| (?:also|then|again)\b)(?:,? [^\s:]+(?<!\|)){5}"
 )
 _WORD = re.compile(r"(?P<done>[^\W\d_]+)")
 _INSTEAD = re.compile(r"\b(?:rather than|instead of|without)(?: (?:being|be|having|to))? (?P<done>[^\W\d_]+)")

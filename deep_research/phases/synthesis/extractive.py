@@ -180,8 +180,10 @@ def _told(handoff: SynthesizerInput, kept: Sequence[Statement]) -> tuple[list[st
 
 
 def _words(blocks: Iterable[str]) -> int:
-    """A reference counts as one, to however many findings."""
-    return sum(len(_MARKS.sub(" []", block).split()) for block in blocks if not block.startswith("#"))
+    """A reference counts as one, to however many findings; code is not read as words are."""
+    return sum(
+        len(_MARKS.sub(" []", block).split()) for block in blocks if not block.startswith(("#", "```"))
+    )
 
 
 def _shortened(text: str, most: int) -> str:

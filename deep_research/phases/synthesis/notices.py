@@ -49,8 +49,8 @@ def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
     if expected is EFFECT and told and not any(_tells_effect(handoff.original_query, s) for s in told):
         return ["*No source says outright what changed. What comes nearest:*"]
     if told and asks_what(handoff.original_query):
-        said = any(tells_what(handoff.original_query, s.finding.content) for s in told)
-        return [] if said else ["*No source says outright what it is. What comes nearest:*"]
+        is_told = any(tells_what(handoff.original_query, s.finding.content) for s in told)
+        return [] if is_told else ["*No source says outright what it is. What comes nearest:*"]
     if not told or any(fits(expected, statement.finding.content) for statement in told):
         return []
     if kind:

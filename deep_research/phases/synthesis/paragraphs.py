@@ -13,8 +13,8 @@ LONGEST = 90  # words of a paragraph, if it has several statements
 
 
 def paragraphs(told: Iterable[Statement], *, best_first: bool = False) -> list[str]:
-    """Paragraphs in the order of their first statements; those of one source in the order of its text, with
-    ``best_first`` after the first of them."""
+    """Paragraphs in the order of their first statements, with the code that shows them; those of one source in the order
+    of its text, with ``best_first`` after the first of them."""
     by_source: dict[str, list[Statement]] = {}
     for statement in told:
         by_source.setdefault(statement.source, []).append(statement)
@@ -22,23 +22,27 @@ def paragraphs(told: Iterable[Statement], *, best_first: bool = False) -> list[s
     room = 0
     for group in by_source.values():
         length = sum(s.length for s in group)
-        if not made or length > room:
+        if length > room:
             made.append([])
             room = LONGEST
         opening, rest = (group[:1], group[1:]) if best_first else ([], group)
-        first, *others = _in_pieces([*opening, *sorted(rest, key=lambda s: s.start)])
-        made[-1].append(_passage(first))
-        made += [[_passage(piece)] for piece in others]
+        for place, piece in enumerate(_in_pieces([*opening, *sorted(rest, key=lambda s: s.start)])):
+            if place:
+                made.append([])
+            made[-1].append(_passage(piece))
+            if code := piece[-1].example:
+                made.append([code])
+                made.append([])
         room -= length
-    return [" ".join(pieces) for pieces in made]
+    return [" ".join(pieces) for pieces in made if pieces]
 
 
 def _in_pieces(group: list[Statement]) -> list[list[Statement]]:
-    """What one source says, parted where it grows too long for one paragraph."""
+    """What one source says, parted where it grows too long for one paragraph, and behind what code shows."""
     pieces: list[list[Statement]] = [[]]
     length = 0
     for statement in group:
-        if pieces[-1] and length + statement.length > LONGEST:
+        if pieces[-1] and (pieces[-1][-1].example or length + statement.length > LONGEST):
             pieces.append([])
             length = 0
         pieces[-1].append(statement)

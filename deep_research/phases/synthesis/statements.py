@@ -9,6 +9,7 @@ from functools import partial
 
 from deep_research.evidence.agreement import name_others, numbers
 from deep_research.evidence.debris import is_debris, standing_alone, without_marks
+from deep_research.evidence.examples import is_example, shown
 from deep_research.evidence.listing import ENTERED
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.text import NEGATIONS, content_stems, words
@@ -51,7 +52,14 @@ class Statement:
         text = escaped(standing_alone(without_marks(self.finding.content)))
         if text.count("`") % 2:  # else it would make code of what stands between it and the next
             text = text.replace("`", "\\`")
+        if text.endswith(":") and self.example:
+            return text
         return text if text[-1:] in ".!?…\"”'" else f"{text.rstrip(':')}."
+
+    @property
+    def example(self) -> str:
+        """The code that shows it, in a block of its own; empty where there is none."""
+        return next((shown(quote.quote) for quote in self.finding.quotes if is_example(quote.quote)), "")
 
     @property
     def length(self) -> int:
