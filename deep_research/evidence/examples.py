@@ -9,10 +9,10 @@ from deep_research.state import Span
 MAX_LINES = 16
 MAX_CHARS = 800
 _FENCE = r"[ \t]*\n{1,2}(?P<code>(?P<fence>`{3}|~{3})[\w+-]{0,20}[^\S\n]*\n"
-_LINE = r"(?!```|~~~)[^\n\0]*\n"
+_LINE = r"(?:(?!```|~~~)[^\n\0])*\n"
 _CODE = re.compile(rf"{_FENCE}(?P<lines>(?:{_LINE}){{1,{MAX_LINES}}})(?P=fence))[ \t]*(?:\n|\Z)")
 # A session at a prompt, whose last answer may be long: what is typed tells how.
-_TYPED = r"(?:>>>|\.\.\.|[$%]) [^\n\0]*\n"
+_TYPED = r"(?:>>>|\.\.\.|[$%]) (?:(?!```|~~~)[^\n\0])*\n"
 _SESSION = re.compile(rf"{_FENCE}(?P<lines>(?:{_TYPED}){{1,{MAX_LINES}}}))")
 _OF_THE_READER = re.compile(
     r"\{\{#|\b(?:find|src)-[0-9a-f]{12}\b"

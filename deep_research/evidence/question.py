@@ -10,7 +10,15 @@ from itertools import zip_longest
 
 from deep_research.evidence.dates import WHEN
 from deep_research.evidence.names import asked_names, key
-from deep_research.evidence.text import STOP_WORDS, content_words, is_name_like, question_terms, stem, words
+from deep_research.evidence.text import (
+    ASKING_WEIGHT,
+    STOP_WORDS,
+    content_words,
+    is_name_like,
+    question_terms,
+    stem,
+    words,
+)
 from deep_research.state import FirstLook, Mention
 
 INTRODUCED = " introduction and overview"  # ends a search for what introduces a thing
@@ -31,6 +39,9 @@ _BREAK = re.compile(
 )
 _HOW_TO = r"^\s*how (?:to|do (?:i|we|you)|can (?:i|we|you|one)|should (?:i|we|you|one))\b"
 _DOING = re.compile(rf"{_HOW_TO}(?: \w+ly)? (?P<what>\w+)", re.IGNORECASE)
+_HANDLED = frozenset(
+    map(stem, ("handled", "managed", "treated", "processed", "implemented"))
+)  # in whatever way
 _DONE_WITH = re.compile(
     r"how (?:is|are) (?:an? |the )?(?:[\w-]+ ){1,3}(?P<done>\w+(?:ed|en|t))"
     r"(?: (?:in|by|with|on|for|from|to) [^?]{1,60})?\W*",
@@ -203,6 +214,8 @@ def asked_terms(query: str) -> dict[str, float]:
     weights = question_terms(query)
     if (doing := action(query)) in weights:
         weights[doing] = max(weights[doing], ACTION)
+    if (done := done_with(query)) in _HANDLED:
+        weights[done] = ASKING_WEIGHT
     for term in superlatives(query) & weights.keys():
         weights[term] = max(weights[term], ACTION)
     return weights

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from deep_research.evidence.fragments import ITEM_MARK, is_list
 from deep_research.evidence.ranking import stems_of
+from deep_research.evidence.text import ASKING_WEIGHT, stem
 
 SEVERAL = 4  # items of a list that say different things
+# Not a label ("Tower: 9 m"), nor what belongs to something ("Orrel's lamp").
+_SUBJECT = re.compile(
+    r"(?:(?:An?|The|Most|All|Any|Each|Every) )?(?P<subject>[^\W_][\w-]*)(?!['’]|\w)"
+    r"(?! \|| (?:also|then|again)\b)(?:,? [^\s:]+(?<!\|)){5}"
+)
 
 
 def said_by(text: str, weights: Mapping[str, float]) -> set[str]:
@@ -23,3 +30,9 @@ def said_by(text: str, weights: Mapping[str, float]) -> set[str]:
 
 def weight_of(weights: Mapping[str, float], present: set[str]) -> float:
     return sum(weight for term, weight in weights.items() if term in present)
+
+
+def opens_with(text: str, weights: Mapping[str, float]) -> bool:
+    """Whether the first sentence of a text speaks of what is asked about: with that in the place of its subject."""
+    match = _SUBJECT.match(text)
+    return match is not None and weights.get(stem(match["subject"]), 0.0) > ASKING_WEIGHT

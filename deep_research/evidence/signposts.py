@@ -16,7 +16,7 @@ _SIGNS = re.compile(
     # "as we saw", "in the next section", "this page lists", "Listing 3-1", "Table B contains"
     r"|\bas (?:we|you)(?:['’]ve)? (?:discussed|saw|seen|mentioned|learned|explained)\b"
     r"|\bwe(?:['’]ve)? (?:discussed|explored|mentioned|covered)\b"
-    r"|\b(?:in|of|from|to|see) (?:the )?"
+    r"|\b(?:[Ii]n|of|from|to|see) (?:the )?"
     r"(?:next|following|previous|last|preceding|later|earlier|this|rest of (?:the|this))"
     rf" {_PART}s?\b"
     rf"|\b[Tt]his {_PART} (?:will |also |briefly )?(?:lists?|describes?|explains?|covers?|contains?|goes|shows?|discusses"

@@ -33,7 +33,7 @@ _BARE = re.compile(r"\b(https?|ftp):(//[^\s<>\0]*[^\s<>\0.,;:!?)\]])", re.IGNORE
 _HOST = re.compile(r"\b(www)(?=\.[^\s.])", re.IGNORECASE)  # many renderers make a link of it
 _SUSPECT = ("](", "]:", "![", "<", "://", "\0")  # without any of these there is nothing to break
 # A block of code that every reader of Markdown begins and ends at the same places, if there are no other fences.
-_FENCED = re.compile(r"(?:(?<=\n\n)|\A)```[\w+-]{0,20}\n(?:(?!```|~~~)[^\n]*\n){1,400}```(?=\n\n|\n?\Z)")
+_FENCED = re.compile(r"(?:(?<=\n\n)|\A)```[\w+-]{0,20}\n(?:(?:(?!```|~~~)[^\n])*\n){1,400}```(?=\n\n|\n?\Z)")
 _FENCES = ("```", "~~~")
 _KEPT = re.compile(r"\0(\d+)\0")
 _DEFINITION = re.compile(r"^[ ]{0,3}\[[^\]\n]+\]:.*$", re.MULTILINE)

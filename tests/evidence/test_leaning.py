@@ -28,6 +28,9 @@ from deep_research.evidence.leaning import after_its_subject, goes_on_only, lean
         "At\nhigh tide it lies under water.",
         "For more than 120 years it stood in the open sea.",
         "American troops burned it twice.",
+        "You’ll use them most often in these situations:",
+        "If you can light it by day, do so.",
+        "The first one is from the harbour.",
         "The keeper of the second was cast away.",
     ],
 )

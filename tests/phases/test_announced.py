@@ -145,3 +145,26 @@ def test_what_happened_is_told_to_the_end_of_its_paragraph(analyzed):
     text = "The Hester Grey left Penryn. Her boilers leaked. She struck a rock and broke in two.\n\nLater it rained.\n"
     (found,) = analyzed("What happened to the Hester Grey?", ("Wrecks", text))
     assert found.content == text.partition("\n")[0]
+
+
+VISITORS = """# The Orrel isles: questions that visitors ask
+
+Where are the Orrel isles?
+They are small, and lie off Penryn. The lamp of the Orrel isles is high.
+
+What happened in December 1900?
+Three keepers vanished. They were never found.
+
+Who looked for them?
+The office did.
+"""
+
+
+def test_what_happened_somewhere_is_told_under_what_happened_in_a_year(analyzed):
+    first, *_ = analyzed("What happened on the Orrel isles?", ("The Orrel isles: questions", VISITORS))
+    assert first.content == "Three keepers vanished. They were never found."
+
+
+def test_what_happened_in_another_year_is_not(analyzed):
+    found = analyzed("What happened on the Orrel isles in 1850?", ("The Orrel isles: questions", VISITORS))
+    assert not any("vanished" in f.content for f in found)

@@ -104,3 +104,30 @@ def test_steps_are_told_with_what_announces_them():
     )
     first, *_ = found("How do I light lamps?", steps)
     assert first.content == "The lamps are lit in two steps: (1) Open the valve. (2) Hold the flame to it."
+
+
+HANDLING = (
+    "Harbour lights",
+    "# Harbour lights\n\nThe harbour has many lamps.\n\n## Lamps and wicks\n\nBy default, all of them stay dark by "
+    "day.\n\n## Rendering mirrors\n\nA mirror is cast by its master at night.\n\n## Mirrors\n\nThey are round.\n",
+)
+
+
+def test_how_something_is_done_at_all_is_told_by_the_section_that_is_called_so():
+    first, *_ = found("How are lamps handled?", HANDLING)
+    assert first.content == "By default, all of them stay dark by day."
+    first, *_ = found("How are mirrors rendered?", HANDLING)
+    assert first.content == "A mirror is cast by its master at night."
+
+
+def test_how_something_was_done_once_is_no_guide():
+    assert not any("by day" in f.content for f in found("How were lamps handled?", HANDLING))
+
+
+def test_what_is_done_in_place_of_it_does_not_tell_how():
+    settings = (
+        "Settings",
+        "# Settings\n\nDARK_LAMP\n\n- The lamp is sold rather than being lit by its keeper.\n",
+    )
+    first, *_ = found("How do I light the lamp?", settings, LAMPS)
+    assert "sold" not in first.content

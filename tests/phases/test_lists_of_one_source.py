@@ -496,3 +496,61 @@ def test_what_is_said_of_all_things_of_a_kind_is_no_list_of_single_ones(analyzed
     found = analyzed("When were lighthouses built?", general, *TOWERS)
     assert found[0].content.startswith("Lighthouses were built from 1600 on.")
     assert COLLECTED not in {f.category for f in found}
+
+
+def test_a_document_whose_headings_are_versions_is_a_list_of_changes():
+    versions = "".join(
+        f"## Version 1.{n} (2024-0{n + 1}-01)\n\n- The lamp is lit with match {n}.\n\n" for n in range(5)
+    )
+    log = f"# Important notes\n\n{versions}"
+    assert is_record_of_versions("Important notes", "How do I light the lamp?", log)
+    assert not is_record_of_versions("Important notes", "What is new in version 1.3?", log)
+    more = log + "".join(f"## Lamp {n}\n\nIt is lit.\n\n" for n in range(6))
+    assert not is_record_of_versions("Important notes", "How do I light the lamp?", more)
+    ways = "".join(
+        f"## 1.{n} Lighting lamp {n} with a match of the harbour office in Penryn\n\n" for n in range(5)
+    )
+    assert not is_record_of_versions("Lamps", "How do I light the lamp?", f"# Lamps\n\n{ways}")
+
+
+POINTERS = """# Lamps of Orrel
+
+Orrel has no lamp of its own, and nobody knows why. Most lamps come over the sea.
+
+We list the common harbour lamps of the coast:
+
+- the Argand, which burns oil
+- the Hare, which burns gas
+- the Mole, which glows
+
+Lamps can be lit by:
+
+- a match
+- a spark
+"""
+
+
+def test_the_list_that_a_sentence_announces_answers(analyzed):
+    first, *_ = analyzed("Which harbour lamps does Orrel have?", ("Lamps of Orrel", POINTERS))
+    assert first.content == (
+        "We list the common harbour lamps of the coast: the Argand, which burns oil; the Hare, which burns gas; "
+        "the Mole, which glows"
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which harbour lamps does Penryn have?",
+        "Which fog lamps does Orrel have?",
+        "Which harbour lamps were sold in 1900?",
+    ],
+)
+def test_a_list_of_other_things_or_of_another_place_does_not(analyzed, question):
+    found = analyzed(question, ("Lamps of Orrel", POINTERS))
+    assert not any(f.content.startswith("We list") and f.relevance > 0.9 for f in found)
+
+
+def test_what_the_things_can_do_is_no_list_of_them(analyzed):
+    found = analyzed("Which lamps does Orrel have?", ("Lamps of Orrel", POINTERS))
+    assert not any(f.content.startswith("Lamps can be lit") and f.relevance > 0.9 for f in found)

@@ -407,3 +407,40 @@ def test_letters_in_brackets_behind_other_words_are_not_spelled_out_by_them():
     assert definition("MLK").search("A master lamp key (MLK) is used.")
     assert not definition("MA").search("Robert Orrel (MA) was a teacher there.")
     assert not definition("GL").search("Threads with a local gate (GL) are slow.")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "A lamp object points to both a wick and a flame.",
+        "Lamp objects consist of a wick and a flame.",
+        "A lamp object keeps track of its oil.",
+    ],
+)
+def test_what_a_thing_points_to_or_consists_of_says_what_it_is(analyzed, draft_of, said):
+    other = "The lamp object differs from objects of the harbour in many small ways."
+    first, *_ = analyzed("What is a lamp object?", ("Lamps", f"# Lamps\n\n{other}\n\n{said} It is cheap."))
+    assert first.content.startswith(said)
+    assert "outright what it is" not in draft_of("What is a lamp object?", [(said, 0, 0.9)])
+
+
+def test_a_sentence_that_says_what_the_one_before_means_tells_what_it_is(analyzed):
+    said = "A harbour uses signal pooling. This means that all its lamps share one flame."
+    text = f"# Harbours\n\nSignal pooling can be set with a lever.\n\n{said}\n"
+    first, *_ = analyzed("What is signal pooling?", ("Harbours", text))
+    assert first.content == said
+
+
+def test_where_nothing_says_what_it_is_a_reader_is_told(draft_of):
+    notice = "*No source says outright what it is. What comes nearest:*"
+    set_ = "Signal pooling can be set with a lever."
+    assert notice in draft_of("What is signal pooling?", [(set_, 0, 0.9)])
+    for said in (
+        "Signal pooling is the sharing of a flame.",
+        "Signal pooling provides all lamps with one flame.",
+        "signal pooling: all lamps share a flame.",
+        "Orrel uses signal pooling. This means that all its lamps share one flame.",
+    ):
+        assert notice not in draft_of("What is signal pooling?", [(said, 0, 0.9)])
+    for question in ("What is new in the harbour?", "What is needed?", "What is the Orrel lamp?"):
+        assert notice not in draft_of(question, [(set_, 0, 0.9)])

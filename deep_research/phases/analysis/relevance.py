@@ -11,8 +11,8 @@ from deep_research.evidence.expecting import YES_OR_NO, expected_answer
 from deep_research.evidence.pairs import closeness
 from deep_research.evidence.question import action, affirmed, singles
 from deep_research.evidence.ranking import Passage, bm25, stems_of
-from deep_research.evidence.saying import said_by
-from deep_research.evidence.text import ASKING_WEIGHT, coverage, denies, stem
+from deep_research.evidence.saying import opens_with, said_by
+from deep_research.evidence.text import coverage, denies, stem
 from deep_research.phases.analysis.aspects import Aspect, Batch, decades
 
 UNCALLED = 0.15  # of relevance, for saying nothing of what the question calls as programs do
@@ -28,11 +28,6 @@ ROW_FOR_A_YES = 0.2  # of relevance, for a row of a table where yes or no is ask
 OUTRIGHT = 0.3  # of relevance, for opening with it: "To light the lamp, …"
 DONE = 0.1  # of relevance, for saying what somebody wants to do, and not only that with which
 OPENS = 0.03  # of relevance, for opening with what is asked about
-# Not a label ("Tower: 9 m"), nor what belongs to something ("Orrel's lamp").
-_SUBJECT = re.compile(
-    r"(?:(?:An?|The|Most|All|Any|Each|Every) )?(?P<subject>[^\W_][\w-]*)(?!['’]|\w)"
-    r"(?! \|| (?:also|then|again)\b)(?:,? [^\s:]+(?<!\|)){5}"
-)
 _WORD = re.compile(r"(?P<done>[^\W\d_]+)")
 _INSTEAD = re.compile(r"\b(?:rather than|instead of|without)(?: (?:being|be|having|to))? (?P<done>[^\W\d_]+)")
 _TO_DO_SO = re.compile(r"(?:\A|(?<=[.!?:]\s))To (?P<doing>\w+) ")
@@ -69,7 +64,7 @@ def relevance(
     close += _how_to(batch, title, text, described=described * coverage(batch.question, held))
     if denies(batch.handoff.original_query) and not denies(text):
         close -= UNDENIED
-    close += OPENS * _opens_with(text, weights)
+    close += OPENS * opens_with(text, weights)
     close += _yes_or_no(batch.handoff.original_query, text)
     wanted = batch.question if aspect.later else weights
     untold = {term: weight for term, weight in wanted.items() if term in said or term not in held}
@@ -77,12 +72,6 @@ def relevance(
     if aspect.later:
         return 0.45 * coverage(batch.question, held | _led_from(aspect, batch)) + itself + close
     return 0.25 * coverage(weights, held) + 0.2 * coverage(batch.question, held) + itself + close
-
-
-def _opens_with(text: str, weights: Mapping[str, float]) -> bool:
-    """Whether the first sentence of a text speaks of what is asked about: with that in the place of its subject."""
-    match = _SUBJECT.match(text)
-    return match is not None and weights.get(stem(match["subject"]), 0.0) > ASKING_WEIGHT
 
 
 def _yes_or_no(question: str, text: str) -> float:

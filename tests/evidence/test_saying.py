@@ -1,0 +1,20 @@
+"""What a quote says of what is wanted."""
+
+from deep_research.evidence.saying import said_by, weight_of
+
+WANTED = {"lamp": 1.0, "wick": 1.0, "oil": 1.0}
+
+
+def test_a_sentence_says_all_its_words():
+    assert said_by("The lamp has a wick and oil.", WANTED) >= WANTED.keys()
+
+
+def test_words_of_different_items_of_a_long_list_say_nothing_together():
+    fixed = "Mended:\n\n- the lamp\n- a wick that broke\n- oil on the stairs\n- a door"
+    assert weight_of(WANTED, said_by(fixed, WANTED)) == 1.0
+    of_the_lamp = fixed.replace("Mended:", "Mended of the lamp:")
+    assert weight_of(WANTED, said_by(of_the_lamp, WANTED)) == 2.0
+
+
+def test_a_short_list_says_what_its_items_say():
+    assert said_by("Take:\n\n- the lamp\n- a wick\n- oil", WANTED) >= WANTED.keys()

@@ -1,0 +1,52 @@
+"""Sentences that point through their text instead of telling something."""
+
+import time
+
+import pytest
+
+from deep_research.evidence.signposts import is_signpost
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "We’ll look at more lamps in Chapter 18.",
+        "Next, we'll talk about wicks.",
+        "You'll also learn about a few new lamps.",
+        "Let's first look at how the lamp works.",
+        "Refer to Chapter 4 to review the difference.",
+        "For more information on using lamps, see Lamps.",
+        "For details, refer to the section on the lamps page.",
+        "See the lamp manual for more information.",
+        "See also: the Orrel mends lamps as well.",
+        "This guide goes over ways to light a lamp.",
+        "Table B-1 contains the lamps of Orrel.",
+        "The wick is cotton, as we discussed in the first part.",
+        "In the next section the lamp\nis lit.",
+    ],
+)
+def test_what_points_through_the_text_is_told(sentence):
+    assert is_signpost(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "The lamp is lit with a match.",
+        "You will see the lamp go out.",
+        "In a chapter of his life he lit lamps.",
+        "The keeper saw the table.",
+        "The company filed for Chapter eleven.",
+        "We light the lamp at dusk.",
+        "Seen from the sea, the tower is white.",
+    ],
+)
+def test_what_tells_something_is_not(sentence):
+    assert not is_signpost(sentence)
+
+
+def test_long_sentences_are_looked_at_in_time():
+    began = time.perf_counter()
+    for piece in ("for more details ", "refer to the a b c ", "we will also now ", "x" * 9 + " "):
+        is_signpost(piece * 4_000)
+    assert time.perf_counter() - began < 3
