@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import zip_longest
 
 from deep_research.evidence.dates import WHEN
+from deep_research.evidence.doing import HANDLED, HOW_TO, action, done_with
 from deep_research.evidence.names import asked_names, key
 from deep_research.evidence.text import (
     ASKING_WEIGHT,
@@ -37,16 +38,6 @@ _BREAK = re.compile(
     rf"[?;]+\s*|,?\s+(?:and|or|but)\s+(?=(?:{_ASKING})\b)|,\s+(?=(?:{_ASKING})\b)|\.\s+(?=[A-Z])",
     re.IGNORECASE,
 )
-_HOW_TO = r"^\s*how (?:to|do (?:i|we|you)|can (?:i|we|you|one)|should (?:i|we|you|one))\b"
-_DOING = re.compile(rf"{_HOW_TO}(?: \w+ly)? (?P<what>\w+)", re.IGNORECASE)
-_HANDLED = frozenset(
-    map(stem, ("handled", "managed", "treated", "processed", "implemented"))
-)  # in whatever way
-_DONE_WITH = re.compile(
-    r"how (?:is|are) (?:an? |the )?(?:[\w-]+ ){1,3}(?P<done>\w+(?:ed|en|t))"
-    r"(?: (?:in|by|with|on|for|from|to) [^?]{1,60})?\W*",
-    re.IGNORECASE,
-)
 _DOES = re.compile(r"\s*(?:does|do|did)\s+(?:an? |the )?(?P<said>[\w'’./+ -]+)", re.IGNORECASE)
 MOST_SUBJECT = 3  # words of whom or what a question with "does" is about
 # What tells one thing from all others of its kind: "Is it the oldest tower?"
@@ -54,10 +45,6 @@ _MOST = re.compile(
     r"(?:old|earli|young|new|tall|high|low|larg|bigg|small|long|short|deep|wid|heavi|light|bright|fast|slow|strong|near"
     r"|great|cheap|dear|rich)est",
     re.IGNORECASE,
-)
-_LIGHT = frozenset(("make", "take", "perform", "go"))  # verbs that say what is done with the noun behind them
-_ADJUNCT = re.compile(
-    r"\W+(?:with|without|of|in|into|from|for|by|to|on|at|when|until|that|while|using)\b|[?,;(]"
 )
 _PRONOUN = re.compile(r"\b(?:it|they|them)\b((?:['’]s)?)")
 _NAME = re.compile(
@@ -150,7 +137,7 @@ _KINDS = (
         r"|\b(?:which|who|what)\b.*\b(?:first|earlier|later|older|younger|taller|longer|larger|bigger|more|most)\b.*\bor\b"
         r"|\bsame\b.*\bas\b|\bthe same\b",
     ),
-    (QuestionKind.HOW_TO, _HOW_TO),
+    (QuestionKind.HOW_TO, HOW_TO),
     (QuestionKind.CAUSE, r"\bwhy\b|\bcause[sd]?\b|\breasons?\b|\bled to\b|\bresponsible for\b|\bdue to\b"),
     (
         QuestionKind.CHAIN,
@@ -214,7 +201,7 @@ def asked_terms(query: str) -> dict[str, float]:
     weights = question_terms(query)
     if (doing := action(query)) in weights:
         weights[doing] = max(weights[doing], ACTION)
-    if (done := done_with(query)) in _HANDLED:
+    if (done := done_with(query)) in HANDLED:
         weights[done] = ASKING_WEIGHT
     for term in superlatives(query) & weights.keys():
         weights[term] = max(weights[term], ACTION)
@@ -267,27 +254,6 @@ def _does(subject: Sequence[str], verb: str, what: Sequence[str]) -> str:
         rf"\b{re.escape(what[-1])}(?!\w)"
     )
     return rf"(?<!unlike ){name}(?:{outright}|{having})"
-
-
-def action(question: str) -> str:
-    """The stem of what somebody wants to know how to do; empty where a question asks something else. To "make a request"
-    is to request: a verb that says little leaves it to its object."""
-    match = _DOING.match(question)
-    if match is None:
-        return ""
-    verb = match["what"]
-    if verb.casefold() not in STOP_WORDS | _LIGHT:
-        return stem(verb)
-    thing = _ADJUNCT.split(question[match.end() :], maxsplit=1)[0]
-    said = [word for word in content_words(thing) if word.islower()]
-    return stem(said[-1]) if said else ""
-
-
-def done_with(question: str) -> str:
-    """The stem of what a question asks how it is done with something: "How are lamps lit?"; empty where it asks something
-    else."""
-    match = _DONE_WITH.fullmatch(" ".join(question.split()))
-    return stem(match["done"]) if match else ""
 
 
 @lru_cache(maxsize=_ASKED_AGAIN)

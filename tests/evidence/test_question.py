@@ -2,8 +2,9 @@
 
 import pytest
 
+from deep_research.evidence.doing import action
 from deep_research.evidence.expecting import TO_DO, YES_OR_NO, expected_answer, fits, wanted
-from deep_research.evidence.question import action, asked_terms, chooses, describes_something
+from deep_research.evidence.question import asked_terms, chooses, describes_something
 
 
 @pytest.mark.parametrize(

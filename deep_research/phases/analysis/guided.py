@@ -9,11 +9,12 @@ from itertools import zip_longest
 
 from deep_research.evidence.announcing import units
 from deep_research.evidence.debris import is_debris, notes_version
+from deep_research.evidence.doing import action, done_with
 from deep_research.evidence.examples import example_behind
 from deep_research.evidence.fragments import flows, is_enough, is_statement
 from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.passages import BlockKind, blocks
-from deep_research.evidence.question import QuestionKind, action, done_with, kind_of
+from deep_research.evidence.question import QuestionKind, kind_of
 from deep_research.evidence.ranking import stems_of
 from deep_research.evidence.signposts import is_signpost
 from deep_research.evidence.text import NAME_WEIGHT, content_words, coverage, question_terms, stem

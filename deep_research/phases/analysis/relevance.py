@@ -7,9 +7,10 @@ from collections.abc import Mapping
 
 from deep_research.evidence.called import doings, identifiers
 from deep_research.evidence.defining import describes
+from deep_research.evidence.doing import action
 from deep_research.evidence.expecting import YES_OR_NO, expected_answer
 from deep_research.evidence.pairs import closeness
-from deep_research.evidence.question import action, affirmed, singles
+from deep_research.evidence.question import affirmed, singles
 from deep_research.evidence.ranking import Passage, bm25, stems_of
 from deep_research.evidence.saying import opens_with, said_by
 from deep_research.evidence.text import coverage, denies, stem

@@ -1,0 +1,43 @@
+"""What somebody wants to know how to do, or how it is done. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from deep_research.evidence.text import STOP_WORDS, content_words, stem
+
+HOW_TO = r"^\s*how (?:to|do (?:i|we|you)|can (?:i|we|you|one)|should (?:i|we|you|one))\b"
+_DOING = re.compile(rf"{HOW_TO}(?: \w+ly)? (?P<what>\w+)", re.IGNORECASE)
+_DONE_WITH = re.compile(
+    r"how (?:is|are) (?:an? |the )?(?:[\w-]+ ){1,3}(?P<done>\w+(?:ed|en|t))"
+    r"(?: (?:in|by|with|on|for|from|to) [^?]{1,60})?\W*",
+    re.IGNORECASE,
+)
+HANDLED = frozenset(
+    map(stem, ("handled", "managed", "treated", "processed", "implemented"))
+)  # in whatever way
+_LIGHT = frozenset(("make", "take", "perform", "go"))  # verbs that say what is done with the noun behind them
+_ADJUNCT = re.compile(
+    r"\W+(?:with|without|of|in|into|from|for|by|to|on|at|when|until|that|while|using)\b|[?,;(]"
+)
+
+
+def action(question: str) -> str:
+    """The stem of what somebody wants to know how to do; empty where a question asks something else. To "make a request"
+    is to request: a verb that says little leaves it to its object."""
+    match = _DOING.match(question)
+    if match is None:
+        return ""
+    verb = match["what"]
+    if verb.casefold() not in STOP_WORDS | _LIGHT:
+        return stem(verb)
+    thing = _ADJUNCT.split(question[match.end() :], maxsplit=1)[0]
+    said = [word for word in content_words(thing) if word.islower()]
+    return stem(said[-1]) if said else ""
+
+
+def done_with(question: str) -> str:
+    """The stem of what a question asks how it is done with something: "How are lamps lit?"; empty where it asks something
+    else."""
+    match = _DONE_WITH.fullmatch(" ".join(question.split()))
+    return stem(match["done"]) if match else ""
