@@ -111,6 +111,41 @@ _KINDS = (
 assert len(_KINDS) == len(_EXPECTED)
 
 _PRESENT = re.compile(r"\s*when (?:is|are|do|does|will)\b", re.IGNORECASE)
+_AGAIN = re.compile(r"\s*when (?:do|does) .{1,80}?(?P<doing>[a-z]+)\W*\Z", re.IGNORECASE | re.DOTALL)
+_ONCE = frozenset(
+    map(
+        stem,
+        (
+            *(
+                "start",
+                "begin",
+                "open",
+                "close",
+                "end",
+                "finish",
+                "launch",
+                "arrive",
+                "leave",
+                "depart",
+                "expire",
+            ),
+            *(
+                "happen",
+                "occur",
+                "out",
+                "place",
+                "meet",
+                "release",
+                "premiere",
+                "air",
+                "vote",
+                "fall",
+                "due",
+                "live",
+            ),
+        ),
+    )
+)
 AT_TIMES = re.compile(
     r"(?i:\b(?:when|whenever|after|before|once|if|during|as soon as|every time|at the (?:end|beginning|start))\b)"
 )
@@ -214,8 +249,12 @@ def asks_for_default(query: str) -> bool:
 
 
 def asks_for_occasion(query: str) -> bool:
-    """Whether a question asks on what occasion a program does something, as in "When is open_door called?"."""
-    return _PRESENT.match(query) is not None and bool(identifiers(query))
+    """Whether a question asks on what occasion something happens again and again, as in "When is open_door called?" or
+    "When does a lamp smoke?"; of what opens or begins it may be asked on which day."""
+    again = _AGAIN.match(query)
+    return (_PRESENT.match(query) is not None and bool(identifiers(query))) or (
+        again is not None and stem(again["doing"]) not in _ONCE
+    )
 
 
 def of_a_person(query: str) -> bool:

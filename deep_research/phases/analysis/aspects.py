@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from deep_research.evidence.debris import is_record_of_versions
 from deep_research.evidence.names import asked_names
@@ -13,6 +13,7 @@ from deep_research.evidence.ranking import Passage
 from deep_research.evidence.text import DECADE, NAME_WEIGHT, STOP_WORDS, question_terms, stem
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerInput
 
+_IN_ALL = re.compile(r"\b(?:in|with|using) (?:the )?(?P<name>[A-Z][\w.+#-]*)\W*\Z")
 COMMON = 0.5  # of the sources have a name that tells nothing
 
 
@@ -70,6 +71,12 @@ def records(handoff: AnalyzerInput, found: Iterable[Passage]) -> frozenset[int]:
     return frozenset(n for n, s in places.items() if is_record_of_versions(s.title, question, s.content))
 
 
+def without_records(findings: Sequence[AnalyzedFinding], batch: Batch) -> list[AnalyzedFinding]:
+    """Without those of the sources that only record what versions changed, where there are others."""
+    recording = {batch.handoff.sources[place].id for place in batch.records}
+    return [f for f in findings if recording.isdisjoint(f.source_ids)] or list(findings)
+
+
 def times(weights: Mapping[str, float], rarity: Mapping[str, float]) -> dict[str, float]:
     return {term: weight * rarity[term] for term, weight in weights.items()}
 
@@ -103,3 +110,12 @@ def without_common_names(batch: Batch) -> dict[str, float]:
     of_all = {name for name in names if name.isalpha() and len(sources.get(name, ())) > most}
     told = {term: weight for term, weight in batch.question.items() if term not in of_all}
     return told or dict(batch.question)
+
+
+def of_its_own(aspect: Aspect, batch: Batch) -> Aspect:
+    """What is asked, without the name that most sources have in which somebody wants to do something: "in Orrel"."""
+    where = _IN_ALL.search(aspect.query)
+    named = {stem(where["name"])} if where else set()
+    common = named & (batch.question.keys() - without_common_names(batch).keys())
+    own = {term: weight for term, weight in aspect.weights.items() if term not in common}
+    return replace(aspect, weights=own) if own else aspect

@@ -56,10 +56,12 @@ from deep_research.phases.analysis.aspects import (
     Batch,
     aspects_of,
     decades,
+    of_its_own,
     records,
     said_above,
     times,
     without_common_names,
+    without_records,
 )
 from deep_research.phases.analysis.broad import broad_findings
 from deep_research.phases.analysis.columns import beside, columns
@@ -162,8 +164,10 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
     asked = phrases(handoff.original_query)
     batch = Batch(handoff, found, titles, times(question, rarity), asked, records(handoff, found))
     what = straight(handoff, split := Split())
+    aspects = [of_its_own(aspect, batch) for aspect in aspects]
     drawn = [f for aspect in aspects for f in _answers(aspect, times(aspect.weights, rarity), batch)]
-    findings = _spread(with_others(handoff, what, [*guided(batch), *drawn], split))
+    others = without_records([*guided(batch), *drawn], batch)
+    findings = _spread(with_others(handoff, what, others, split))
     if told := columns(handoff):
         findings = beside(told, findings)
     elif told := item_by_item(handoff, found):

@@ -44,6 +44,7 @@ _OF_GUIDES = frozenset(
     map(stem, ("guide", "tutorial", "introduction", "basics", "example", "overview", "howto", "using"))
 )
 _ENDINGS = ("ing", "ed", "en")  # "Removing lamps" and "Broken lamps" are no kinds of lamps
+_DOING_BOTH = re.compile(r"\b(?P<one>\w+ing) and (?P<other>\w+ing)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+(?:\.\d+)*\.?\s+")
 _TO_DO = re.compile(r"To [a-z]+\b[^.!?\n]{0,200}?, ")
 _ASKS = re.compile(r"(?:why|when|what|who|which)\b", re.IGNORECASE)
@@ -54,6 +55,7 @@ class _Section:
     source: SourceText
     body: Span
     near: float
+    under: frozenset[str]
 
 
 def guided(batch: Batch) -> list[AnalyzedFinding]:
@@ -70,6 +72,7 @@ def guided(batch: Batch) -> list[AnalyzedFinding]:
             says_how = purpose is not None and not stems_of(purpose[0]).isdisjoint(wanted)
             near = section.near + OUTRIGHT * says_how
             found.append((near if to_do else min(near, DONE), section, span))
+            batch.under[section.source.id, span.start] = section.under
     found.sort(key=lambda told: -told[0])
     return [
         finding_at(batch.handoff, section.source, span.start, span.end, near)
@@ -108,7 +111,9 @@ def _called(batch: Batch) -> Iterator[_Section]:
         held: dict[int, set[str]] = {}
         headings = [block for block in blocks(source.content) if block.kind is BlockKind.HEADING]
         for block, following in zip_longest(headings, headings[1:]):
-            own = _meant(source.content[block.start : block.end], batch.question if by_itself else None)
+            own = _part_asked(
+                source.content[block.start : block.end], doing, batch, by_itself=bool(by_itself)
+            )
             held = {level: stems for level, stems in held.items() if level < block.level}
             said = own.union(*held.values()) & batch.question.keys()
             held[block.level] = own
@@ -125,7 +130,8 @@ def _called(batch: Batch) -> Iterator[_Section]:
                 near = OF_THING if names.isdisjoint(own) or len(held) > 1 else NAMED
             if near >= LEAST:
                 end = following.start if following else len(source.content)
-                yield _Section(source, Span(start=block.end, end=min(end, block.end + LOOKED_AT)), near)
+                body = Span(start=block.end, end=min(end, block.end + LOOKED_AT))
+                yield _Section(source, body, near, frozenset(said))
 
 
 def _is_a_kind(heading: str, own: set[str], more: set[str], wanted: Mapping[str, float]) -> bool:
@@ -136,12 +142,19 @@ def _is_a_kind(heading: str, own: set[str], more: set[str], wanted: Mapping[str,
     return len(more) <= OF_A_KIND and wanted.keys() <= own and stem(said[-1]) in wanted
 
 
-def _meant(heading: str, question: Mapping[str, float] | None = None) -> set[str]:
-    """The stems of what a heading says; none where it asks something else than how. Of "Lamps and mirrors" those of the
-    part that the ``question`` asks about, if it is given."""
-    for part in heading.split(" and ") if question else ():
-        if (meant := _meant(part)) and question and meant <= question.keys():
-            return meant
+def _part_asked(heading: str, doing: str, batch: Batch, *, by_itself: bool) -> set[str]:
+    """The stems of what a heading says: of "Lighting and mending lamps" what is said of the ``doing``; and where it is
+    asked how something is done ``by_itself``, of "Lamps and mirrors" what is asked about."""
+    both = _DOING_BOTH.search(heading)
+    for said in both.group("one", "other") if both else ():
+        if both and stem(said) == doing:
+            return _meant(f"{heading[: both.start()]}{said}{heading[both.end() :]}")
+    parts = map(_meant, heading.split(" and ")) if by_itself else ()
+    return next((part for part in parts if part and part <= batch.question.keys()), _meant(heading))
+
+
+def _meant(heading: str) -> set[str]:
+    """The stems of what a heading says; none where it asks something else than how."""
     heading = heading.lstrip("# ")
     if number := _NUMBER.match(heading):
         heading = heading[number.end() :]
