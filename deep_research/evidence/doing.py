@@ -13,9 +13,11 @@ _DONE_WITH = re.compile(
     r"(?: (?:in|by|with|on|for|from|to) [^?]{1,60})?\W*",
     re.IGNORECASE,
 )
-HANDLED = frozenset(
+_HANDLED = frozenset(
     map(stem, ("handled", "managed", "treated", "processed", "implemented"))
 )  # in whatever way
+# What says little beside the thing that it is done to: a text may say "include a header" for "add a header".
+_GENERAL = frozenset(map(stem, ("add", "set", "put", "include", "specify", "provide", "pass", "apply")))
 _LIGHT = frozenset(("make", "take", "perform", "go"))  # verbs that say what is done with the noun behind them
 _ADJUNCT = re.compile(
     r"\W+(?:with|without|of|in|into|from|for|by|to|on|at|when|until|that|while|using)\b|[?,;(]"
@@ -41,3 +43,8 @@ def done_with(question: str) -> str:
     else."""
     match = _DONE_WITH.fullmatch(" ".join(question.split()))
     return stem(match["done"]) if match else ""
+
+
+def says_little(question: str) -> frozenset[str]:
+    """The stem of what is done, if that says little beside the thing that it is done to: texts tell it otherwise."""
+    return frozenset((action(question),)) & _GENERAL | frozenset((done_with(question),)) & _HANDLED

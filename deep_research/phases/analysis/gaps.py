@@ -12,6 +12,7 @@ from deep_research.evidence.chains import LED
 from deep_research.evidence.conditions import denied_by
 from deep_research.evidence.counting import counted
 from deep_research.evidence.dates import YEAR
+from deep_research.evidence.doing import says_little
 from deep_research.evidence.listing import ENTERED, things
 from deep_research.evidence.question import COMPARING, compared, is_own, spelled
 from deep_research.evidence.ranking import stems_of
@@ -161,7 +162,7 @@ def _gap(query: str, priority: int, said: Sequence[set[str]]) -> AnalyzedGap:
 def _asking(query: str) -> frozenset[str]:
     """The stems that only ask: nothing was looked for by them."""
     light = {stem(match[match.lastindex or 0]) for match in _LIGHT.finditer(query[:_LOOKED_AT])}
-    return (_changing(query) | denied_by(query) | light).union(
+    return (_changing(query) | denied_by(query) | says_little(query) | light).union(
         term for term, weight in question_terms(query).items() if weight <= ASKING_WEIGHT
     )
 
