@@ -6,7 +6,7 @@ import pytest
 
 from deep_research.evidence.counting import COUNTED, counted
 from deep_research.evidence.entries import asked
-from deep_research.evidence.expecting import expected_answer, fits, tells_who
+from deep_research.evidence.expecting import asks_for_occasion, expected_answer, fits, tells_who
 from deep_research.evidence.question import compared, is_own
 from deep_research.evidence.spelling import mended
 from deep_research.evidence.text import asks_effect, stem
@@ -430,3 +430,35 @@ def test_what_only_has_the_name_is_left_out_beside_anything_that_has_more(analyz
     )
     found = [f.content for f in analyzed("How many wicks does Orrel have?", ("Orrel", text))]
     assert found == ["Orrel burns with several wicks."]
+
+
+@pytest.mark.parametrize(
+    ("question", "again"),
+    [
+        ("When does a lamp smoke?", True),
+        ("When do wicks break?", True),
+        ("When does the office open?", False),
+        ("When does the race take place?", False),
+        ("When did the lamp smoke?", False),
+        ("When is the regatta?", False),
+    ],
+)
+def test_when_something_happens_again_and_again_asks_for_no_date(question, again):
+    assert asks_for_occasion(question) is again
+
+
+def test_on_what_occasion_it_happens_answers(draft_of):
+    said = "If the wick is too long, the lamp smokes."
+    assert "No date was found" not in draft_of("When does a lamp smoke?", [(said, 0, 0.9)])
+
+
+def test_a_reader_is_told_that_nothing_compares_the_two(draft_of):
+    notice = "*No source compares the two outright. What is told of each:*"
+    question = "What is the difference between a wick and a mantle?"
+    assert notice in draft_of(question, [("A wick is of cotton.", 0, 0.9), ("A mantle glows.", 0, 0.8)])
+    both = "A wick burns, a mantle only glows."
+    assert notice not in draft_of(question, [(both, 0, 0.9)])
+    assert notice not in draft_of(
+        question, [("It is of cotton, the mantle of salt.", 0, 0.9)], titles=("The wick",)
+    )
+    assert notice not in draft_of("What is a wick?", [("A wick is of cotton.", 0, 0.9)])

@@ -131,3 +131,37 @@ def test_what_is_done_in_place_of_it_does_not_tell_how():
     )
     first, *_ = found("How do I light the lamp?", settings, LAMPS)
     assert "sold" not in first.content
+
+
+def test_a_heading_that_names_two_doings_is_of_either():
+    text = "# Harbours\n\n## Filling and lighting lamps\n\nOpen the valve first of all, and wait.\n\n## Oil\n"
+    for question in ("How do I light lamps?", "How do I fill lamps?"):
+        first, *_ = found(question, ("Harbours", text), SAFETY)
+        assert first.content == "Open the valve first of all, and wait."
+
+
+def test_a_verb_that_says_little_need_not_stand_in_the_text():
+    text = "# Harbours\n\n## Spare lamps\n\nTo bring more lights on board, use the small crane.\n\n## Oil\n\nIt burns.\n"
+    first, *_ = found("How do I add spare lamps?", ("Harbours", text))
+    assert first.content == "To bring more lights on board, use the small crane."
+    assert not any("crane" in f.content for f in found("How do I mend spare lamps?", ("Harbours", text)))
+
+
+def test_the_name_of_what_all_is_in_does_not_choose_the_statement():
+    texts = [
+        (
+            f"Part {n}",
+            f"# Part {n}\n\nOrrel has many parts.\n\nOrrel also knows lamps of kind {n}, lit or not.",
+        )
+        for n in range(3)
+    ]
+    said = "To light a lamp, hold a match to its wick."
+    first, *_ = found("How do I light a lamp in Orrel?", *texts, ("Lamps", f"# Lamps\n\n{said}\n"))
+    assert first.content == said
+
+
+def test_records_of_versions_answer_where_nothing_else_does():
+    log = ("Changelog", "# Changelog\n\nTo light a lamp, hold a match to its wick.")
+    assert [f.source_ids for f in found("How do I light a lamp?", log)] == [("src-0",)]
+    manual = ("Manual", "# Manual\n\nTo light a lamp, hold a flame to its wick.")
+    assert {f.source_ids for f in found("How do I light a lamp?", log, manual)} == {("src-1",)}

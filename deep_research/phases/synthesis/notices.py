@@ -20,6 +20,7 @@ from deep_research.evidence.expecting import (
 )
 from deep_research.evidence.question import affirmed, chooses, compared, is_broad, singles
 from deep_research.evidence.ranking import stems_of
+from deep_research.evidence.rows import cells
 from deep_research.evidence.text import ASKING_WEIGHT, question_terms
 from deep_research.phases.synthesis.comparing import unmeasured
 from deep_research.phases.synthesis.handoff import SynthesizerInput
@@ -34,6 +35,8 @@ def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:
         return []
     if told and chooses(handoff.original_query) and (said := _undecided(handoff, told)):
         return [said]
+    if told and _apart(handoff, told):
+        return ["*No source compares the two outright. What is told of each:*"]
     kind, expected = wanted(handoff.original_query), expected_answer(handoff.original_query)
     if expected is YES_OR_NO and told and not any(decides(handoff.original_query, s) for s in told):
         return ["*No source says yes or no outright. What comes nearest:*"]
@@ -70,6 +73,17 @@ def _undecided(handoff: SynthesizerInput, told: Sequence[Statement]) -> str:
     if not lacking:
         return ""
     return f"*No {by} of {escaped(' or '.join(lacking))} was found, by which to choose. What comes nearest:*"
+
+
+def _apart(handoff: SynthesizerInput, told: Sequence[Statement]) -> bool:
+    """Whether a question asks for the difference between two things, no statement names both, and no row of a table is of
+    one of them."""
+    things = [stems_of(thing) for thing in compared(handoff.original_query)]
+    if not things or chooses(handoff.original_query) or any(cells(s.finding.content) for s in told):
+        return False
+    titles = {source.id: source.title for source in handoff.sources}
+    said = [stems_of(f"{titles.get(s.source, '')} {s.finding.content}") for s in told]
+    return not any(all(thing <= stems for thing in things) for stems in said)
 
 
 def _tells_effect(question: str, statement: Statement) -> bool:
