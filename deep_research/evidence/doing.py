@@ -1,4 +1,4 @@
-"""What somebody wants to know how to do, or how it is done. Pure."""
+"""What somebody wants to know how to do, how it is done, or when it was done. Pure."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ _DONE_WITH = re.compile(
 _HANDLED = frozenset(
     map(stem, ("handled", "managed", "treated", "processed", "implemented"))
 )  # in whatever way
+_WHEN_DONE = re.compile(
+    r"when (?:was|were) .{1,80}? (?:first )?(?P<done>[a-z]+(?:ed|t|n))(?: (?:again|first))?"
+    r"(?: (?:in|at|on|by|for|from|to|with) .{1,80})?\W*",
+    re.IGNORECASE,
+)
 # What says little beside the thing that it is done to: a text may say "include a header" for "add a header".
 _GENERAL = frozenset(map(stem, ("add", "set", "put", "include", "specify", "provide", "pass", "apply")))
 _LIGHT = frozenset(("make", "take", "perform", "go"))  # verbs that say what is done with the noun behind them
@@ -48,3 +53,9 @@ def done_with(question: str) -> str:
 def says_little(question: str) -> frozenset[str]:
     """The stem of what is done, if that says little beside the thing that it is done to: texts tell it otherwise."""
     return frozenset((action(question),)) & _GENERAL | frozenset((done_with(question),)) & _HANDLED
+
+
+def done_once(question: str) -> str:
+    """The stem of what a question asks when it was done: "When was the lamp lit?"; empty where it asks something else."""
+    match = _WHEN_DONE.fullmatch(" ".join(question.split()))
+    return stem(match["done"]) if match else ""

@@ -32,6 +32,11 @@ _SPELLED = (
     r"one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen"
     r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty|hundred"
 )
+_LIVED = r"\b(?:born|birth|die|dies|died|death|live|lives|lived)\b"
+# "(1772–1850)" dates a life, and nothing else that a sentence tells of somebody.
+_OTHER_DATE = (
+    r"(?<!\(\d{4}[–-])\b(?:1\d{3}|20\d\d)\b(?![–-]\d{4}\))|\bcentur(?:y|ies)\b|\b\d+ (?:BC|AD)\b|\bAD \d"
+)
 _DATE = r"\b1\d{3}\b|\b20\d\d\b|\bcentur(?:y|ies)\b|\b\d+ (?:BC|AD)\b|\bAD \d"
 _DURATION = (
     rf"(?:\d[\s\u00a0-]?|\b(?i:{_SPELLED}|half an?|an?) )(?i:(?:centur(?:y|ies)|decades?|years?|months?|weeks?|days?"
@@ -66,7 +71,8 @@ _EXPECTED = tuple(
     for asking, answer in (
         (_DEFAULT, rf"(?i:{_DEFAULT}|\bif (?:it is )?not (?:set|given|specified)\b)"),
         (OCCASION, _FOR_WHAT),
-        (f"{WHEN}|which year|what year|what date", _DATE),
+        (rf"(?:{WHEN}|which year|what year|what date).*{_LIVED}", _DATE),
+        (f"{WHEN}|which year|what year|what date", _OTHER_DATE),
         (r"how old|what age|what is the age of", _BEGUN),
         (
             r"how much\b.*\b(?:costs?|paid|pay|price)\b|what d(?:id|oes|o)\b.*\bcost\b|\b(?:price|expenses?|costs?) of",
@@ -104,7 +110,7 @@ _EXPECTED = tuple(
 
 # What each of them is called; empty where the pattern finds too much or too little to say that nothing fits.
 _KINDS = (
-    *("", "", "date", "date", "sum of money", "length of time", "measure", "measure"),
+    *("", "", "date", "date", "date", "sum of money", "length of time", "measure", "measure"),
     *3 * ("number",),
     *4 * ("",),
 )

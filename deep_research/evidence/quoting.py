@@ -90,11 +90,12 @@ def best_quote(
     weights: Mapping[str, float],
     context: set[str],
     expected: re.Pattern[str] | None,
+    done: str = "",
 ) -> Quoted | None:
     """The run of up to three sentences that covers most of the weight, the shortest of equals. One that leans on
-    the sentence before takes it along."""
+    the sentence before takes it along. ``done`` is what it is asked of when that was done."""
     told = _Told.of(text, passage.span, weights, expected)
-    chosen = told.best(weights, context, expected)
+    chosen = told.best(weights, context, expected, done)
     if chosen is None:
         return None
     first, last = chosen
@@ -162,11 +163,11 @@ class _Told:
         return told
 
     def best(
-        self, weights: Mapping[str, float], context: set[str], expected: re.Pattern[str] | None
+        self, weights: Mapping[str, float], context: set[str], expected: re.Pattern[str] | None, done: str
     ) -> tuple[int, int] | None:
         """The first and the last sentence of the best run."""
         text, spans, under = self.text, self.spans, self.under
-        held = [said_by(text[s.start : s.end], weights) for s in spans]
+        held = [said_by(text[s.start : s.end], weights, done=done) for s in spans]
         fitting = [self._fits(place, expected) for place in range(len(spans))]
         if is_count(expected):
             own_words = weights.keys() - context

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from deep_research.evidence.fragments import ITEM_MARK, is_list
 from deep_research.evidence.ranking import stems_of
-from deep_research.evidence.text import ASKING_WEIGHT, stem
+from deep_research.evidence.text import ASKING_WEIGHT, stem, words
 
 SEVERAL = 4  # items of a list that say different things
 # Not a label ("Tower: 9 m"), nor what belongs to something ("Orrel's lamp").
@@ -17,15 +17,26 @@ _SUBJECT = re.compile(
 )
 
 
-def said_by(text: str, weights: Mapping[str, float]) -> set[str]:
+def said_by(text: str, weights: Mapping[str, float], *, done: str = "") -> set[str]:
     """The stems of a quote; of a long list those of what announces it and of the item that has most of the weight: words
-    that stand in different items say nothing together."""
+    that stand in different items say nothing together. Where it is asked when something was ``done``, to "light" a lamp,
+    a plan for "a light" does not say that it was."""
     if not is_list(text):
-        return stems_of(text)
+        said = stems_of(text)
+        return said - {done} if done in said and _only_names(text, done) else said
     announcing, *items = (stems_of(item) for item in ITEM_MARK.split(text)[::2])
     if len(items) < SEVERAL:
         return announcing.union(*items)
     return announcing | max(items, key=lambda item: weight_of(weights, announcing | item))
+
+
+def _only_names(text: str, done: str) -> bool:
+    """Whether a text has the word only for a thing that it brings up."""
+    every = words(text)
+    pairs = zip(["", *every], every, strict=False)
+    return all(
+        before.casefold() in ("a", "an", "another", "no") for before, word in pairs if stem(word) == done
+    )
 
 
 def weight_of(weights: Mapping[str, float], present: set[str]) -> float:

@@ -18,3 +18,12 @@ def test_words_of_different_items_of_a_long_list_say_nothing_together():
 
 def test_a_short_list_says_what_its_items_say():
     assert said_by("Take:\n\n- the lamp\n- a wick\n- oil", WANTED) >= WANTED.keys()
+
+
+def test_a_thing_that_is_brought_up_does_not_say_that_it_was_done():
+    wanted = {"light": 1.0}
+    for said in ("They asked for a light on the rock.", "There was no light yet."):
+        assert "light" in said_by(said, wanted)
+        assert "light" not in said_by(said, wanted, done="light")
+    for said in ("The light was shown.", "A light was asked for, and lit in May."):
+        assert "light" in said_by(said, wanted, done="light")

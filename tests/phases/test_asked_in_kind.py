@@ -462,3 +462,20 @@ def test_a_reader_is_told_that_nothing_compares_the_two(draft_of):
         question, [("It is of cotton, the mantle of salt.", 0, 0.9)], titles=("The wick",)
     )
     assert notice not in draft_of("What is a wick?", [("A wick is of cotton.", 0, 0.9)])
+
+
+def test_a_plan_for_a_lamp_does_not_date_its_lighting(analyzed):
+    text = (
+        "# The Hare Rock\n\nThe council voted for a light on the rock in 1806.\n\n"
+        "The light was shown to ships from 1 February 1811 on.\n"
+    )
+    first, *_ = analyzed("When was the Hare Rock lit?", ("The Hare Rock", text))
+    assert first.content == "The light was shown to ships from 1 February 1811 on."
+
+
+def test_the_dates_of_a_life_date_nothing_else():
+    said = "Ann Mole (1772–1850) was the engineer of the lamp."
+    assert not fits(expected_answer("When was the lamp lit?"), said)
+    assert fits(expected_answer("When was Ann Mole born?"), said)
+    assert fits(expected_answer("When did Ann Mole die?"), said)
+    assert fits(expected_answer("When was the lamp lit?"), "It was lit in 1811 (not in 1810).")

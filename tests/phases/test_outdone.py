@@ -59,3 +59,11 @@ def test_a_term_opens_its_statement():
 )
 def test_one_answer_is_wanted_of_how_why_what_and_values(question, narrow):
     assert is_narrow(question) == narrow
+
+
+def test_what_says_as_much_without_the_value_that_is_asked_for_is_outdone():
+    best = Said(frozenset(WEIGHTS), answers=True)
+    as_much = Said(frozenset(WEIGHTS), answers=False, value=False)
+    assert outdone(as_much, best, WEIGHTS, by_value=True)
+    assert not outdone(as_much, best, WEIGHTS, by_value=False)
+    assert not outdone(Said(frozenset(WEIGHTS), answers=False), best, WEIGHTS, by_value=True)

@@ -19,8 +19,13 @@ from deep_research.evidence.agreement import filled
 from deep_research.evidence.called import fractions
 from deep_research.evidence.dates import date_of
 from deep_research.evidence.debris import is_beside, is_debris
-from deep_research.evidence.defining import describes, explains_kind, kind_asked, term_of
-from deep_research.evidence.expecting import EXPLAINED, TO_DO, WORKING, expected_answer, fits, stands_apart
+from deep_research.evidence.defining import describes, explains_kind, term_of
+from deep_research.evidence.doing import done_once
+from deep_research.evidence.expecting import (
+    TO_DO,
+    expected_answer,
+    fits,
+)
 from deep_research.evidence.fragments import is_list
 from deep_research.evidence.leaning import after_its_subject
 from deep_research.evidence.pairs import phrases
@@ -36,8 +41,7 @@ from deep_research.evidence.question import (
 from deep_research.evidence.quoting import best_quote, fits_beside
 from deep_research.evidence.ranking import Passage, TermScanner, rarities, scan, stems_of
 from deep_research.evidence.reading import in_its_place
-from deep_research.evidence.rows import unlabelled
-from deep_research.evidence.saying import said_by, weight_of
+from deep_research.evidence.saying import said_by
 from deep_research.evidence.signposts import is_signpost
 from deep_research.evidence.spelling import mended
 from deep_research.evidence.text import (
@@ -75,8 +79,8 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
     reworded,
 )
-from deep_research.phases.analysis.outdone import Said, is_narrow, outdone, term_in, wants_a_value
 from deep_research.phases.analysis.overview import overview_findings
+from deep_research.phases.analysis.pointed import to_the_point, without_outdone
 from deep_research.phases.analysis.relevance import promise, relevance
 from deep_research.phases.analysis.splitting import Split
 from deep_research.phases.analysis.straight import item_by_item, straight, with_others
@@ -90,7 +94,6 @@ MIN_NAMED = 0.3  # of the names that are asked about
 MIN_LED = 0.5  # of what the question asks, for what a follow-up found about another name
 MIN_ASKED_NAMES = 0.6  # of them, by all findings together
 MIN_PART = 0.4  # of a question of several parts, when one of them is answered
-BESIDES = 0.3  # of what the best finding says of the question besides its names
 LIST_PENALTY = 0.1  # a list has many words, and some of them by chance
 ROW_PENALTY = 0.1  # a row of a table reads worse than a sentence that says the same
 FITTING = 0.15  # of relevance, for holding what is expected of an answer
@@ -199,8 +202,8 @@ def _answers(aspect: Aspect, weights: Mapping[str, float], batch: Batch) -> Iter
             if finding is not None:
                 drawn.append(finding)
     drawn.sort(key=lambda f: -f.relevance)
-    drawn = _to_the_point(drawn, aspect, weights, batch)
-    drawn = _without_outdone(drawn, aspect, weights, batch)
+    drawn = to_the_point(drawn, aspect, weights, batch)
+    drawn = without_outdone(drawn, aspect, weights, batch)
     per_source: Counter[str] = Counter()
     kept = 0
     for finding in drawn if drawn and _reach(drawn[0], weights, batch) >= MIN_COVERAGE else ():
@@ -211,65 +214,6 @@ def _answers(aspect: Aspect, weights: Mapping[str, float], batch: Batch) -> Iter
             yield finding
 
 
-def _to_the_point(
-    drawn: list[AnalyzedFinding], aspect: Aspect, weights: Mapping[str, float], batch: Batch
-) -> list[AnalyzedFinding]:
-    """Without the findings that have the right names and hardly a word of what is asked besides, where another has
-    more; what is expected of an answer may stand for those words. Where somebody asks how a thing works,
-    sources that are not about it only mention it, if there are some that are."""
-    besides = {term: weight for term, weight in weights.items() if aspect.weights[term] < NAME_WEIGHT}
-    expected = expected_answer(aspect.query)
-
-    def says(finding: AnalyzedFinding) -> float:
-        return weight_of(besides, stems_of(unlabelled(finding.content)) | said_above(finding, batch))
-
-    least = BESIDES * max(map(says, drawn), default=0.0)
-    thing = weights.keys() - WORKING
-    if expected is EXPLAINED and thing and not kind_asked(aspect.query):
-        drawn = [f for f in drawn if thing <= _title_of(f, batch)] or drawn
-    drawn = _explaining(drawn, aspect, batch)
-    return [f for f in drawn if says(f) >= least or (stands_apart(expected) and fits(expected, f.content))]
-
-
-def _explaining(drawn: list[AnalyzedFinding], aspect: Aspect, batch: Batch) -> list[AnalyzedFinding]:
-    """Those that explain most of the kind of things of which it is asked how they work, and what is announced as that."""
-    most = max((explains_kind(aspect.query, f.content) for f in drawn), default=0)
-    return [f for f in drawn if _announced(f, batch) or explains_kind(aspect.query, f.content) == most]
-
-
-def _announced(finding: AnalyzedFinding, batch: Batch) -> bool:
-    quote = finding.quotes[0]
-    return (quote.source_id, quote.start) in batch.announced
-
-
-def _without_outdone(
-    drawn: list[AnalyzedFinding], aspect: Aspect, weights: Mapping[str, float], batch: Batch
-) -> list[AnalyzedFinding]:
-    """The best, and of the others those that are not `outdone` by it where the question has one answer, or the best
-    stands under what asks the same."""
-    if not drawn or aspect.later or not (is_narrow(aspect.query) or _announced(drawn[0], batch)):
-        return drawn
-    expected = expected_answer(aspect.query)
-
-    def said(finding: AnalyzedFinding) -> Said:
-        stems = stems_of(unlabelled(finding.content)) | said_above(finding, batch)
-        return Said(
-            frozenset(stems & weights.keys()),
-            _announced(finding, batch)
-            or (fits(expected, finding.content) and not _announced(drawn[0], batch)),
-            term_in(finding.content),
-        )
-
-    best, by_value = said(drawn[0]), wants_a_value(aspect.query) or _announced(drawn[0], batch)
-    apart = stands_apart(expected)
-
-    def stays(finding: AnalyzedFinding) -> bool:
-        own = said(finding)
-        return (apart and own.answers) or not outdone(own, best, weights, by_value=by_value)
-
-    return [drawn[0], *filter(stays, drawn[1:])]
-
-
 def _draw(
     aspect: Aspect, weights: Mapping[str, float], passage: Passage, batch: Batch
 ) -> AnalyzedFinding | None:
@@ -277,7 +221,8 @@ def _draw(
     source = batch.handoff.sources[passage.source]
     context = batch.titles[passage.source]
     expected = expected_answer(aspect.query)
-    quote = best_quote(source.content, passage, weights, context, expected)
+    done = done_once(aspect.query)
+    quote = best_quote(source.content, passage, weights, context, expected, done)
     if quote is None:
         return None
     start, end, under, leans, brought, announced = quote
@@ -287,7 +232,7 @@ def _draw(
         return None
     if DECADE.search(aspect.query) and _is_of_another_time(expected, text):
         return None
-    said = said_by(text, weights)
+    said = said_by(text, weights, done=done)
     own = said | under | decades(weights, text)
     batch.under[source.id, start] = under
     if announced:
@@ -343,15 +288,6 @@ def _is_beside_it(question: str, title: str, text: str) -> bool:
 def _is_of_another_time(expected: re.Pattern[str] | None, text: str) -> bool:
     """Whether a text tells a date, but none of the time that is asked about."""
     return date_of(text) is not None and not fits(expected, text)
-
-
-def _title_of(finding: AnalyzedFinding, batch: Batch) -> set[str]:
-    """The wanted stems in the title of its source."""
-    return next(
-        held
-        for held, s in zip(batch.titles, batch.handoff.sources, strict=True)
-        if s.id in finding.source_ids
-    )
 
 
 def _reach(finding: AnalyzedFinding, weights: Mapping[str, float], batch: Batch) -> float:

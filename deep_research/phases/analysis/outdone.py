@@ -16,12 +16,13 @@ _TERM = re.compile(r"(?:class )?(?P<name>[\w.]+)\(")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a finding says of a question: the wanted stems that it has, whether it holds what an answer would, and what
-    it describes as programs call it, "" for nothing."""
+    """What a finding says of a question: the wanted stems that it has, whether it holds what an answer would, what it
+    describes as programs call it, "" for nothing, and whether it has a value of the kind that is asked for, if one is."""
 
     stems: frozenset[str]
     answers: bool
     term: str = ""
+    value: bool = True
 
 
 def term_in(content: str) -> str:
@@ -47,13 +48,13 @@ def wants_a_value(question: str) -> bool:
 
 def outdone(said: Said, best: Said, weights: Mapping[str, float], *, by_value: bool) -> bool:
     """Whether a finding says nothing of the question that the best does not, and much less; with ``by_value`` also
-    whether it only says less, and lacks the value that the best holds. More on what the best describes is no such
-    finding, nor is the one that alone holds what an answer would."""
+    whether it only says less, or as much without any value, and lacks the one that the best holds. More on what the best
+    describes is no such finding, nor is the one that alone holds what an answer would."""
     if not said.stems <= best.stems or (said.answers and not best.answers):
         return False
     if said.term and said.term == best.term:
         return False
     mine, its = coverage(weights, said.stems), coverage(weights, best.stems)
     if by_value and best.answers and not said.answers:
-        return mine < its
+        return mine < its or (mine == its and not said.value)
     return mine < MUCH_LESS * its

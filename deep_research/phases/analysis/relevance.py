@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from deep_research.evidence.called import doings, identifiers
 from deep_research.evidence.defining import describes
-from deep_research.evidence.doing import action
+from deep_research.evidence.doing import action, done_once
 from deep_research.evidence.expecting import YES_OR_NO, expected_answer
 from deep_research.evidence.pairs import closeness
 from deep_research.evidence.question import affirmed, singles
@@ -56,7 +56,7 @@ def relevance(
     was followed up is as near as it and the finding that led to it are together: many texts have the words of a
     follow-up."""
     title = batch.handoff.sources[source].title
-    said = said_by(text, weights)
+    said = said_by(text, weights, done=done_once(aspect.query))
     close = 0.1 * closeness(f"{title}. {text}", batch.phrases)
     called = identifiers(batch.handoff.original_query)
     if called and not any(name in text or name in title for name in called):
