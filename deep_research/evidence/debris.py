@@ -14,8 +14,7 @@ _NOTICE = re.compile(
     r"\b(?:available|released|accessible)\b[^.]{0,30}(?:at\b|on\b|here\b|http|$)|"
     r"(?:available|found|released|accessible) (?:at|here|on)\b[^.]{0,12}(?:https?:|www\.|github))"
     r"|\A\W*(?:(?:this |the )?(?:page|article|document|site) (?:was )?)?last (?:modified|updated|edited)\b"
-    r"|\A\W*(?:see also|retrieved (?:on|from))\b|\A\W*source code:"
-    r"|(?:©|\(c\)) ?copyright\b|\bcopyright (?:©|\(c\)|[12]\d{3})",
+    r"|\A\W*retrieved (?:on|from)\b|\A\W*source code:|(?:©|\(c\)) ?copyright\b|\bcopyright (?:©|\(c\)|[12]\d{3})",
     re.IGNORECASE,
 )
 # What a button or a link says; in more words it may be what the text is about.
@@ -45,7 +44,7 @@ _MARKS = re.compile(r"\s*(?:¶|\[edit\]|\[citation needed\]|\u200b|\ufeff)")
 _SIGN = re.compile(
     r"\b(?:skip|edit|rights|click|top|repo|repository|read(?:me)?|code|implementation|available|released|accessible|"
     r"modified|updated|edited|retrieved|(?:figure|fig|image|photo|table|plate)\d*|file|view|contents|cookies?|privacy|"
-    r"terms|sign|log(?:in)?|subscribe|more|see|share|previous|next|copyright|source)\b|\.\.\.|http|www|github|>>>|</?[a-z]|\\[a-z]|\{\{|!\[|&\w",
+    r"terms|sign|log(?:in)?|subscribe|more|share|previous|next|copyright|source)\b|\.\.\.|http|www|github|>>>|</?[a-z]|\\[a-z]|\{\{|!\[|&\w",
     re.IGNORECASE,
 )
 _is_sign = Known(lambda word: _SIGN.search(word) is not None, most=100_000).__getitem__
@@ -74,8 +73,11 @@ _LOG = re.compile(
 )
 
 
+# "Version 1.2", "v1.2: the lamp", "[1.2.0] - 2024-05-01", "Orrel 1.2"; a number before a title is that of a section.
 _VERSION_HEADING = re.compile(
-    r"^#+ (?:\w+ )?(?:version |release |v)?\[?v?\d+(?:\.\d+)+\w*\]?(?!\w)(?![^\n]{40})",
+    r"^#+ (?:[\w.-]+ )?(?:(?:version |release |v)\d+(?:\.\d+)+\w*\b[^\n]{0,40}"
+    r"|\[?\d+(?:\.\d+)+\w*\]?(?:[ \t]*[-–—(:][^\n]{0,4}?(?:\d{1,2} )?(?:\w+ )?\d{4}\b[^\n]{0,20}"
+    r"|[ \t]*[-–—(]?[ \t]*\(?unreleased\)?)?)[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
 _HEADING = re.compile(r"^#+ ", re.MULTILINE)

@@ -8,16 +8,20 @@ from deep_research.evidence.text import STOP_WORDS, content_words, stem
 
 HOW_TO = r"^\s*how (?:to|do (?:i|we|you)|can (?:i|we|you|one)|should (?:i|we|you|one))\b"
 _DOING = re.compile(rf"{HOW_TO}(?: \w+ly)? (?P<what>\w+)", re.IGNORECASE)
+_PARTICIPLE = (
+    r"(?P<done>\w+ed|beaten|begun|broken|brought|built|burnt|cast|caught|chosen|cut|dealt|done|drawn|driven|felt|fought"
+    r"|found|frozen|given|grown|held|hidden|hung|kept|known|laid|led|lit|lost|made|met|paid|put|read|ridden|said|seen|sent"
+    r"|set|shot|shown|shut|sold|split|spread|struck|sunk|taken|taught|thought|thrown|told|won|worn|written)\b"
+)
 _DONE_WITH = re.compile(
-    r"how (?:is|are) (?:an? |the )?(?:[\w-]+ ){1,3}(?P<done>\w+(?:ed|en|t))"
+    r"how (?:is|are) (?:an? |the )?(?:[\w-]+ ){1,3}"
+    rf"{_PARTICIPLE}"
     r"(?: (?:in|by|with|on|for|from|to) [^?]{1,60})?\W*",
     re.IGNORECASE,
 )
-_HANDLED = frozenset(
-    map(stem, ("handled", "managed", "treated", "processed", "implemented"))
-)  # in whatever way
+_HANDLED = frozenset(map(stem, ("handled", "managed", "dealt")))  # in whatever way
 _WHEN_DONE = re.compile(
-    r"when (?:was|were) .{1,80}? (?:first )?(?P<done>[a-z]+(?:ed|t|n))(?: (?:again|first))?"
+    rf"when (?:was|were) .{{1,80}}? (?:first )?{_PARTICIPLE}(?: (?:again|first))?"
     r"(?: (?:in|at|on|by|for|from|to|with) .{1,80})?\W*",
     re.IGNORECASE,
 )

@@ -12,18 +12,22 @@ _FENCE = r"[ \t]*\n{1,2}(?P<code>(?P<fence>`{3}|~{3})[\w+-]{0,20}[^\S\n]*\n"
 _LINE = r"(?:(?!```|~~~)[^\n\0])*\n"
 _CODE = re.compile(rf"{_FENCE}(?P<lines>(?:{_LINE}){{1,{MAX_LINES}}})(?P=fence))[ \t]*(?:\n|\Z)")
 # A session at a prompt, whose last answer may be long: what is typed tells how.
-_TYPED = r"(?:>>>|\.\.\.|[$%]) (?:(?!```|~~~)[^\n\0])*\n"
+_TYPED = r"(?:(?:>>>|\.\.\.)(?= |\n)|\$ )(?:(?!```|~~~)[^\n\0])*\n"
 _SESSION = re.compile(rf"{_FENCE}(?P<lines>(?:{_TYPED}){{1,{MAX_LINES}}}))")
+_PROMPT = re.compile(r"^(?:>>>|\$) ", re.MULTILINE)
 _OF_THE_READER = re.compile(
     r"\{\{#|\b(?:find|src)-[0-9a-f]{12}\b"
 )  # stands for a file, or looks like a reference
 
 
 def example_behind(text: str, end: int) -> Span | None:
-    """The short piece of code right behind ``end``, from its opening fence on; of a session at a prompt what is typed
-    first. None where there is none."""
+    """The short piece of code right behind ``end``, from its opening fence on; of a session at a prompt with a long
+    answer what is typed. None where there is none."""
     most = end + MAX_CHARS
-    match = _CODE.match(text, end, most) or _SESSION.match(text, end, most)
+    match = _CODE.match(text, end, most)
+    if match is None and (match := _SESSION.match(text, end, most)):
+        rest = text[match.end() : text.find(match["fence"], match.end())]
+        match = None if _PROMPT.search(rest) else match  # it goes on, and half of it tells little
     if match is None or not match["lines"].strip() or _OF_THE_READER.search(match["lines"]):
         return None
     return Span(start=match.start("code"), end=match.end("code"))

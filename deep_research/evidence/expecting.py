@@ -119,42 +119,13 @@ assert len(_KINDS) == len(_EXPECTED)
 _PRESENT = re.compile(r"\s*when (?:is|are|do|does|will)\b", re.IGNORECASE)
 _AGAIN = re.compile(r"\s*when (?:do|does) .{1,80}?(?P<doing>[a-z]+)\W*\Z", re.IGNORECASE | re.DOTALL)
 _ONCE = frozenset(
-    map(
-        stem,
-        (
-            *(
-                "start",
-                "begin",
-                "open",
-                "close",
-                "end",
-                "finish",
-                "launch",
-                "arrive",
-                "leave",
-                "depart",
-                "expire",
-            ),
-            *(
-                "happen",
-                "occur",
-                "out",
-                "place",
-                "meet",
-                "release",
-                "premiere",
-                "air",
-                "vote",
-                "fall",
-                "due",
-                "live",
-            ),
-        ),
-    )
+    map(stem, words("start begin open close end finish launch arrive leave expire happen release place"))
 )
 AT_TIMES = re.compile(
     r"(?i:\b(?:when|whenever|after|before|once|if|during|as soon as|every time|at the (?:end|beginning|start))\b)"
 )
+# The same or a date, where either may be meant: "When does the lamp smoke?", "When does the fair end?"
+AT_ANY_TIME = re.compile(rf"{AT_TIMES.pattern}|{_OTHER_DATE}|\b\d{{1,2}}:\d\d\b")
 # What is otherwise than before.
 EFFECT = re.compile(
     r"(?i:\b(?:no longer|since then|from then on|made it possible|fewer|safer|(?:could|can) now|led to|thanks to)\b)"
@@ -180,10 +151,12 @@ _DEFINITION = re.compile(
 )
 _OF_A_KIND = re.compile(r"\s*what (?:(?:is|was) an?|are|were) (?!the\b)", re.IGNORECASE)
 _OF_A_PERSON = re.compile(r"\s*who\b", re.IGNORECASE)
-_GLOSS = re.compile(r"(?:This|That) means\b|In other words\b|That is[, ]")
+_GLOSS = re.compile(r"(?:This|That) means\b|In other words\b|That is,")
+_ONCE_WAS = re.compile(r"\b(?:was|were|had|did)\b")
 # "What is signal theory?", and not "What is new?", "What is used for it?"
 _BARE = re.compile(
-    r"\s*[Ww]hat is (?!(?:an?|the|new|wrong|different|missing|special|better|best)\b)"
+    r"\s*[Ww]hat is (?!(?:an?|the|its?|his|her|their|my|our|your|this|that|new|wrong|different|missing|special|better"
+    r"|best|important|possible|necessary|true|available|allowed|\w+ing\W*\Z)\b)"
     r"(?:(?!\w+ed\b|(?:about|as|at|by|for|from|in|of|on|there|to|when|with)\b)[a-z][a-z-]+ ?){1,3}\W*"
 )
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -205,6 +178,8 @@ def expected_answer(query: str) -> re.Pattern[str] | None:
         return TO_DO
     if asks_for_occasion(query):
         return AT_TIMES
+    if asks_for_any_time(query):
+        return AT_ANY_TIME
     if asks_effect(query):
         return EFFECT
     if asks_merits(query):
@@ -245,8 +220,14 @@ def tells_what(query: str, text: str) -> bool:
         fits(expected_answer(query), text)
         or purpose(thing).match(text) is not None
         or text.casefold().startswith(f"{thing.casefold()}:")
-        or any(glosses(text[place:]) for place in (match.end() for match in _SENTENCE.finditer(text)))
+        or any(
+            _tells_by_gloss(thing, text[: gap.start()], text[gap.end() :]) for gap in _SENTENCE.finditer(text)
+        )
     )
+
+
+def _tells_by_gloss(thing: str, said: str, meant: str) -> bool:
+    return thing.casefold() in said.casefold() and _ONCE_WAS.search(said) is None and glosses(meant)
 
 
 def asks_for_default(query: str) -> bool:
@@ -255,12 +236,14 @@ def asks_for_default(query: str) -> bool:
 
 
 def asks_for_occasion(query: str) -> bool:
-    """Whether a question asks on what occasion something happens again and again, as in "When is open_door called?" or
-    "When does a lamp smoke?"; of what opens or begins it may be asked on which day."""
+    """Whether a question asks on what occasion a program does something, as in "When is open_door called?"."""
+    return _PRESENT.match(query) is not None and bool(identifiers(query))
+
+
+def asks_for_any_time(query: str) -> bool:
+    """Whether a question may ask for a date as well as for an occasion, as in "When does a lamp smoke?"."""
     again = _AGAIN.match(query)
-    return (_PRESENT.match(query) is not None and bool(identifiers(query))) or (
-        again is not None and stem(again["doing"]) not in _ONCE
-    )
+    return again is not None and stem(again["doing"]) not in _ONCE
 
 
 def of_a_person(query: str) -> bool:
@@ -275,8 +258,8 @@ def definition(thing: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?i)(?:\A|(?<=[.!?]\s))\W{{0,3}}(?:(?:(?:an? |the |in \w+, (?:an? )?)?{name}(?:s|es)?{otherwise}"
         rf"|{_spelled_out(thing)}),?"
-        r" (?:(?:is|are|was|were)(?! (?:now|already|still)\b)|means?|refers? to|denotes?|represents?|consists? of"
-        r"|points? to|stands? for|comprises?|keeps? track of)\b"
+        r" (?:(?:is|are|was|were)\b(?! (?:now|already|still)\b)|(?:means?|refers? to|denotes?|represents?|comprises?"
+        r"|consists? of|keeps? track of)\b|points? to\b(?= (?:an?|the|both|its)\b)|stands? for\b(?= [\"“]))"
         rf"|\w[^.:;]{{2,159}}?\b(?:(?:is|are|was|were) (?:\w+ )?(?:known as|called|termed|referred to as)"
         r"|(?:had|has|have) the (?:nick)?name)"
         rf" \W?(?:an? |the )?\W?{name}(?:s|es)?\b)"
@@ -310,6 +293,7 @@ def wanted(query: str) -> str:
         or compared(query)
         or kind_of(query) is QuestionKind.HOW_TO
         or asks_for_occasion(query)
+        or asks_for_any_time(query)
     ):
         return ""
     return next((_KINDS[place] for place, (asking, _) in enumerate(_EXPECTED) if asking.search(query)), "")

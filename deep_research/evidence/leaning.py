@@ -17,7 +17,7 @@ _EMPTY_IT = (
 )
 _BACK = (
     rf"it(?!{_EMPTY_IT})|he|she|they|his|her|its|their|this|these|that|those|such|the same|the (?:latter|former)"
-    r"|one (?:that|which)|the (?:first|second|third|fourth|next|last|other) (?:one|two|three|ones)\b"
+    r"|one (?:that|which)|the (?:first|second|third|fourth|next|last|other) ones?\b"
     r"|(?:one|two|three|some|many|several|few|most|any|all|both|each|neither|none) of (?:it|them|these|those)"
 )
 _BEFORE_BACK = (

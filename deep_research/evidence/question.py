@@ -9,10 +9,9 @@ from functools import lru_cache
 from itertools import zip_longest
 
 from deep_research.evidence.dates import WHEN
-from deep_research.evidence.doing import HOW_TO, action, says_little
+from deep_research.evidence.doing import HOW_TO, action
 from deep_research.evidence.names import asked_names, key
 from deep_research.evidence.text import (
-    ASKING_WEIGHT,
     STOP_WORDS,
     content_words,
     is_name_like,
@@ -201,8 +200,6 @@ def asked_terms(query: str) -> dict[str, float]:
     weights = question_terms(query)
     if (doing := action(query)) in weights:
         weights[doing] = max(weights[doing], ACTION)
-    for term in says_little(query) & weights.keys():
-        weights[term] = ASKING_WEIGHT
     for term in superlatives(query) & weights.keys():
         weights[term] = max(weights[term], ACTION)
     return weights

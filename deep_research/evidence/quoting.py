@@ -41,7 +41,7 @@ from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.relations import related
 from deep_research.evidence.rows import headers
 from deep_research.evidence.saying import said_by, weight_of
-from deep_research.evidence.signposts import is_signpost
+from deep_research.evidence.signposts import only_points
 from deep_research.evidence.text import content_words, stem
 from deep_research.state import Span
 
@@ -178,7 +178,7 @@ class _Told:
         total = sum(weights.values())
         reasons = expected is not None and expected.pattern == REASON
         of_others = self._of_others(weights.keys())
-        points = [_only_points(text, span) for span in spans]
+        points = [only_points(text[span.start : span.end]) for span in spans]
         best: tuple[float, int, int] | None = None
         for first in range(len(spans)):
             explains = expected in TELLS_HOW and under[first] >= weights.keys()
@@ -326,12 +326,6 @@ def fits_beside(expected: re.Pattern[str] | None, text: str, wanted: Set[str]) -
         return fits(expected, text)
     told = (text[span.start : span.end] for span in sentences(text))
     return any(fits(expected, said) and not wanted.isdisjoint(stems_of(said)) for said in told)
-
-
-def _only_points(text: str, span: Span) -> bool:
-    """Whether a sentence points through the text, and tells nothing in a list or in code either."""
-    said = text[span.start : span.end]
-    return not is_list(said) and is_signpost(said)
 
 
 def _is_enough(text: str, start: int, end: int) -> bool:

@@ -69,3 +69,11 @@ def test_whatever_is_found_is_one_block_that_ends_where_it_should(examples):
             ]
 
     check()
+
+
+def test_a_session_that_goes_on_behind_a_long_answer_is_not_cut_in_half():
+    answer = "burning\n" * 40
+    assert quoted(f"{SAID}\n\n```\n>>> lamp.light()\n{answer}>>> lamp.hang()\n```\n") is None
+    turned = ">>> for lamp in lamps:\n...     lamp.turn()\n...\n"
+    assert quoted(f"{SAID}\n\n```\n{turned}{answer}```\n") == f"```\n{turned}"
+    assert quoted(f"{SAID}\n\n```tex\n% a comment\n{answer}```\n") is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from deep_research.evidence.doing import action
+from deep_research.evidence.doing import action, done_with
 from deep_research.evidence.expecting import TO_DO, YES_OR_NO, expected_answer, fits, wanted
 from deep_research.evidence.question import asked_terms, chooses, describes_something
 
@@ -100,3 +100,19 @@ def test_a_question_for_one_of_two_chooses():
 )
 def test_a_question_describes_what_it_does_not_name(question, is_described):
     assert describes_something(question) == is_described
+
+
+@pytest.mark.parametrize(
+    ("question", "done"),
+    [
+        ("How are lamps lit?", "light"),
+        ("How is glass made in Kent?", "make"),
+        ("How are errors handled?", "handl"),
+        ("How is the weather in Kent?", ""),
+        ("How are the men?", ""),
+        ("How is it important?", ""),
+        ("How were lamps lit?", ""),
+    ],
+)
+def test_what_is_done_with_something_is_a_participle(question, done):
+    assert done_with(question) == done

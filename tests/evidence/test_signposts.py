@@ -12,6 +12,7 @@ from deep_research.evidence.signposts import is_signpost
     [
         "We’ll look at more lamps in Chapter 18.",
         "Next, we'll talk about wicks.",
+        "Now we’ll add a wick to the lamp.",
         "You'll also learn about a few new lamps.",
         "Let's first look at how the lamp works.",
         "Refer to Chapter 4 to review the difference.",
@@ -21,7 +22,6 @@ from deep_research.evidence.signposts import is_signpost
         "See also: the Orrel mends lamps as well.",
         "This guide goes over ways to light a lamp.",
         "Table B-1 contains the lamps of Orrel.",
-        "The wick is cotton, as we discussed in the first part.",
         "In the next section the lamp\nis lit.",
     ],
 )
@@ -34,7 +34,14 @@ def test_what_points_through_the_text_is_told(sentence):
     [
         "The lamp is lit with a match.",
         "You will see the lamp go out.",
-        "In a chapter of his life he lit lamps.",
+        "In the last chapter of his life he lit lamps.",
+        "The wick is cotton, as we discussed in the first part.",
+        "To light a lamp, we take a match (we talked about matches in Chapter 13).",
+        "Let's Encrypt is an authority for certificates.",
+        "Chapter 11 bankruptcy lets a company go on.",
+        "Figure 2 shows that mortality fell by half.",
+        "The author of this book was born in 1820.",
+        "We will use force, the keeper wrote.",
         "The keeper saw the table.",
         "The company filed for Chapter eleven.",
         "We light the lamp at dusk.",

@@ -6,7 +6,7 @@ import pytest
 
 from deep_research.evidence.counting import COUNTED, counted
 from deep_research.evidence.entries import asked
-from deep_research.evidence.expecting import asks_for_occasion, expected_answer, fits, tells_who
+from deep_research.evidence.expecting import asks_for_any_time, expected_answer, fits, tells_who
 from deep_research.evidence.question import compared, is_own
 from deep_research.evidence.spelling import mended
 from deep_research.evidence.text import asks_effect, stem
@@ -444,7 +444,19 @@ def test_what_only_has_the_name_is_left_out_beside_anything_that_has_more(analyz
     ],
 )
 def test_when_something_happens_again_and_again_asks_for_no_date(question, again):
-    assert asks_for_occasion(question) is again
+    assert asks_for_any_time(question) is again
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The fair runs from 3 June to 8 June 2026.",
+        "The fair runs whenever the sun shines.",
+        "The fair runs from 9:00 on.",
+    ],
+)
+def test_a_date_a_time_of_day_or_an_occasion_tells_when_it_does(said):
+    assert fits(expected_answer("When does the fair run?"), said)
 
 
 def test_on_what_occasion_it_happens_answers(draft_of):

@@ -165,3 +165,11 @@ def test_records_of_versions_answer_where_nothing_else_does():
     assert [f.source_ids for f in found("How do I light a lamp?", log)] == [("src-0",)]
     manual = ("Manual", "# Manual\n\nTo light a lamp, hold a flame to its wick.")
     assert {f.source_ids for f in found("How do I light a lamp?", log, manual)} == {("src-1",)}
+
+
+def test_how_a_thing_is_treated_is_not_told_by_what_it_is():
+    gout = (
+        "Gout",
+        "# Gout\n\nGout is a disease of the toe. Gout is known of old.\n\n## Who has gout\n\nKings do.\n",
+    )
+    assert not found("How is gout treated?", gout)

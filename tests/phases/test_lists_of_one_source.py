@@ -554,3 +554,35 @@ def test_a_list_of_other_things_or_of_another_place_does_not(analyzed, question)
 def test_what_the_things_can_do_is_no_list_of_them(analyzed):
     found = analyzed("Which lamps does Orrel have?", ("Lamps of Orrel", POINTERS))
     assert not any(f.content.startswith("Lamps can be lit") and f.relevance > 0.9 for f in found)
+
+
+def test_numbers_before_titles_are_those_of_sections():
+    parts = "".join(
+        f"## {n}.1 Lamps of kind {n}\n\nText.\n\n### Section {n}.2\n\nText.\n\n" for n in range(1, 6)
+    )
+    assert not is_record_of_versions("Standard", "How do I clean the lens?", f"# Standard\n\n{parts}")
+    for written in (
+        "1.{}",
+        "v1.{}: the lamp",
+        "[1.{}] - 2024-05-01",
+        "Orrel 1.{} (May 2024)",
+        "1.{} - Unreleased",
+    ):
+        log = "".join(f"## {written.format(n)}\n\n- The lamp.\n\n" for n in range(5))
+        assert is_record_of_versions("Notes", "How do I clean the lens?", log)
+
+
+@pytest.mark.parametrize(
+    "announcing",
+    [
+        "You can disable lamps in two ways; both darken lamps in the tower:",
+        "There are two ways to disable the lamps:",
+        "Use these families of methods for the lamps:",
+        "Here are some situations where wind can lead to broken lamps:",
+        "The keeper needs some oil for the lamps:",
+    ],
+)
+def test_a_list_of_something_else_that_only_names_the_things_is_none_of_them(analyzed, announcing):
+    text = f"# Harbours\n\nLamps stand in Orrel.\n\n{announcing}\n\n- cut the wire\n- take the oil\n- wait\n"
+    found = analyzed("Which lamps are there?", ("Harbours", text))
+    assert not any(f.relevance == 0.95 for f in found)

@@ -444,3 +444,16 @@ def test_where_nothing_says_what_it_is_a_reader_is_told(draft_of):
         assert notice not in draft_of("What is signal pooling?", [(said, 0, 0.9)])
     for question in ("What is new in the harbour?", "What is needed?", "What is the Orrel lamp?"):
         assert notice not in draft_of(question, [(set_, 0, 0.9)])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "A needle stands for an hour in oil.",
+        "The needle points to north.",
+        "A needle breaks. That is why keepers dislike it.",
+        "They had the needle stolen. This means that it is dark.",
+    ],
+)
+def test_what_happens_to_a_thing_does_not_say_what_it_is(draft_of, said):
+    assert "outright what it is" in draft_of("What is a needle?", [(said, 0, 0.9)])

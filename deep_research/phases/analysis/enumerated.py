@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from deep_research.evidence.announcing import units
 from deep_research.evidence.debris import is_debris, is_record_of_versions
@@ -20,9 +21,10 @@ from deep_research.state import Span
 RELEVANCE = 0.95
 MOST = 1  # lists
 LEAST = 2  # items
-# What only has to do with the things: "Choose lamps by:", "Lamps can:".
+_COUNT = r"two|three|four|five|six|seven|eight|nine|ten|several|some|many|various|\d+"
+# Other things that the list may be of: "There are two ways to light the lamps:".
 _OF_OTHERS = re.compile(
-    r"\b(?:because|if|when|where|how|why|by|can|may|must|should|to|steps?|reasons?|examples?)\b[^:]{0,60}:",
+    r"\b(?:ways?|famil(?:y|ies)|situations?|cases?|reasons?|steps?|rules?|examples?|because|if|when|how|why)\b",
     re.IGNORECASE,
 )
 
@@ -32,12 +34,14 @@ def enumerated(handoff: AnalyzerInput) -> list[AnalyzedFinding]:
     wanted = things(handoff.original_query)
     if wanted is None or wanted.year is not None or wanted.dated:
         return []
-    found = [
-        finding_at(handoff, source, span.start, span.end, RELEVANCE)
+    lists = (
+        (source, span)
         for source in handoff.sources
         for span in _lists(handoff.original_query, source, wanted)
+    )
+    return [
+        finding_at(handoff, source, span.start, span.end, RELEVANCE) for source, span in islice(lists, MOST)
     ]
-    return found[:MOST]
 
 
 def _lists(question: str, source: SourceText, wanted: Listed) -> Iterator[Span]:
@@ -54,10 +58,15 @@ def _lists(question: str, source: SourceText, wanted: Listed) -> Iterator[Span]:
 
 
 def _announces(said: str, about: set[str], wanted: Listed) -> bool:
-    """Whether it is the things themselves, and no others, that stand behind a sentence."""
-    kind = re.compile(rf"\b{re.escape(wanted.plural)}\b(?!['’])[^:]{{0,60}}:\s*\Z", re.IGNORECASE)
-    match = kind.search(said)
-    if match is None or _OF_OTHERS.search(match.group()) or leans_back(said):
+    """Whether it is the things themselves, counted or with an article, and no others that stand behind a sentence."""
+    between = r"(?:(?!(?:for|of|to|in|on|by|with|from|and)\b)[\w-]+ )"
+    kind = re.compile(
+        r"(?<!\bto )(?<!\bof )(?<!\bin )(?<!\bon )(?<!\bby )(?<!\bfor )(?<!\bwith )(?<!\bfrom )"
+        rf"\b(?:the|these|following|{_COUNT}) {between}{{0,3}}?(?:(?:kinds|types|sorts) of )?{between}{{0,2}}?"
+        rf"{re.escape(wanted.plural)}\b(?!['’])[^:]{{0,60}}:\s*\Z",
+        re.IGNORECASE,
+    )
+    if kind.search(said) is None or _OF_OTHERS.search(said) or leans_back(said):
         return False
     held = stems_of(said) | about
     asked = [related(term) for term in wanted.said - THERE_ARE]

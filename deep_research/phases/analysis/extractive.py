@@ -20,7 +20,7 @@ from deep_research.evidence.called import fractions
 from deep_research.evidence.dates import date_of
 from deep_research.evidence.debris import is_beside, is_debris
 from deep_research.evidence.defining import describes, explains_kind, term_of
-from deep_research.evidence.doing import done_once
+from deep_research.evidence.doing import done_once, says_little
 from deep_research.evidence.expecting import (
     TO_DO,
     expected_answer,
@@ -42,7 +42,7 @@ from deep_research.evidence.quoting import best_quote, fits_beside
 from deep_research.evidence.ranking import Passage, TermScanner, rarities, scan, stems_of
 from deep_research.evidence.reading import in_its_place
 from deep_research.evidence.saying import said_by
-from deep_research.evidence.signposts import is_signpost
+from deep_research.evidence.signposts import only_points
 from deep_research.evidence.spelling import mended
 from deep_research.evidence.text import (
     ASKING_WEIGHT,
@@ -169,7 +169,9 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
     what = straight(handoff, split := Split())
     aspects = [of_its_own(aspect, batch) for aspect in aspects]
     drawn = [f for aspect in aspects for f in _answers(aspect, times(aspect.weights, rarity), batch)]
-    others = without_records([*guided(batch), *drawn], batch)
+    every = [*guided(batch), *drawn]
+    others = without_records(every, batch)
+    others = others if _answered(others, batch) else every
     findings = _spread(with_others(handoff, what, others, split))
     if told := columns(handoff):
         findings = beside(told, findings)
@@ -249,7 +251,7 @@ def _draw(
     asked = {term: weight for term, weight in weights.items() if term in batch.question}
     if aspect.later and asked and coverage(asked, own) < MIN_LED:
         return None  # about a name that was followed, without what is asked of it
-    described = describes(text) or bool(term_of(source.content, start, end))
+    described = not only_points(text) and (describes(text) or bool(term_of(source.content, start, end)))
     content = in_its_place(source.content, start, end)
     return AnalyzedFinding(
         content=after_its_subject(content, source.title, source.content, start) if leans else content,
@@ -267,7 +269,7 @@ def _draw(
             + GENERAL * explains_kind(aspect.query, text)
             - ROW_PENALTY * (" | " in text)
             - LEANING * leans
-            - POINTING * (is_signpost(text) and not is_list(text))
+            - POINTING * only_points(text)
             - BROUGHT * brought
             - ONLY_DATED * (expected is None and _DATED_NAME.fullmatch(text) is not None)
             - LIST_PENALTY * is_list(text),
@@ -325,7 +327,8 @@ def _answered(findings: Iterable[AnalyzedFinding], batch: Batch) -> bool:
     for finding in findings:
         present |= stems_of(finding.content) | said_above(finding, batch)
     question = batch.handoff.original_query
-    wanted = without_common_names(batch)
+    little = says_little(question)
+    wanted = {t: w for t, w in without_common_names(batch).items() if t not in little}
     names = {t: w for t, w in question_terms(question).items() if w >= NAME_WEIGHT and t in wanted}
     if names and coverage(names, present) < MIN_ASKED_NAMES:
         return False

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from deep_research.evidence.announcing import units
+from deep_research.evidence.called import doings
 from deep_research.evidence.debris import is_debris, notes_version
-from deep_research.evidence.doing import action, done_with
+from deep_research.evidence.doing import action, done_with, says_little
 from deep_research.evidence.examples import example_behind
 from deep_research.evidence.fragments import flows, is_enough, is_statement
 from deep_research.evidence.leaning import leans_back
 from deep_research.evidence.passages import BlockKind, blocks
-from deep_research.evidence.question import QuestionKind, kind_of
+from deep_research.evidence.question import QuestionKind, asked_terms, kind_of
 from deep_research.evidence.ranking import stems_of
-from deep_research.evidence.signposts import is_signpost
+from deep_research.evidence.signposts import only_points
 from deep_research.evidence.text import NAME_WEIGHT, content_words, coverage, question_terms, stem
 from deep_research.phases.analysis.aspects import Batch, without_common_names
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput, SourceText
@@ -37,6 +38,7 @@ MOST_SENTENCES = 3
 MAX_CHARS = 480  # of them; a list that one announces comes on top
 LOOKED_AT = 4_000  # characters of a section
 EXAMPLES = 3  # pieces of code that are shown
+SHOWS = 0.5  # of what is asked, by code and the words before it
 NEAR = 0.75  # of the relevance of the first finding, for one whose code is shown
 TRIES = 6  # sentences of a section among which its first is looked for
 # Of what a heading is, and not what it is about.
@@ -81,7 +83,9 @@ def guided(batch: Batch) -> list[AnalyzedFinding]:
 
 
 def with_examples(handoff: AnalyzerInput, findings: Sequence[AnalyzedFinding]) -> list[AnalyzedFinding]:
-    """The findings, the first ones with the code that stands right behind them."""
+    """The findings, the first ones with the code that stands right behind them, if that is of what is asked."""
+    little = says_little(handoff.original_query)
+    asked = {t: w for t, w in asked_terms(handoff.original_query).items() if t not in little}
     texts = {source.id: source.content for source in handoff.sources}
     shown: list[AnalyzedFinding] = []
     left = EXAMPLES
@@ -90,7 +94,7 @@ def with_examples(handoff: AnalyzerInput, findings: Sequence[AnalyzedFinding]) -
         text = texts[quote.source_id]
         near = left > 0 and finding.relevance >= NEAR * findings[0].relevance
         code = example_behind(text, quote.start + len(quote.quote)) if near else None
-        if code:
+        if code and coverage(asked, doings(f"{finding.content} {text[code.start : code.end]}")) >= SHOWS:
             left -= 1
             example = AnalyzedQuote(
                 source_id=quote.source_id, quote=text[code.start : code.end], start=code.start
@@ -105,7 +109,8 @@ def _called(batch: Batch) -> Iterator[_Section]:
     by_itself = done_with(batch.handoff.original_query)
     doing = action(batch.handoff.original_query) or by_itself
     names = {t for t, w in question_terms(batch.handoff.original_query).items() if w >= NAME_WEIGHT}
-    wanted = without_common_names(batch)
+    little = says_little(batch.handoff.original_query)
+    wanted = {term: weight for term, weight in without_common_names(batch).items() if term not in little}
     thing = {term: weight for term, weight in wanted.items() if term != doing}
     for source in batch.handoff.sources:
         held: dict[int, set[str]] = {}
@@ -123,10 +128,10 @@ def _called(batch: Batch) -> Iterator[_Section]:
             ):
                 continue
             near = 0.0
-            if doing in own:
+            if doing in own or (doing in little and thing.keys() <= own and not by_itself):
                 share = (1.0 - ALSO) * coverage(wanted, said) + ALSO * coverage(batch.question, said)
                 near = (KIND_CALLED if more else CALLED) * share
-            elif thing and thing.keys() <= said:
+            elif thing and thing.keys() <= said and (not by_itself or by_itself in little):
                 near = OF_THING if names.isdisjoint(own) or len(held) > 1 else NAMED
             if near >= LEAST:
                 end = following.start if following else len(source.content)
@@ -145,10 +150,10 @@ def _is_a_kind(heading: str, own: set[str], more: set[str], wanted: Mapping[str,
 def _part_asked(heading: str, doing: str, batch: Batch, *, by_itself: bool) -> set[str]:
     """The stems of what a heading says: of "Lighting and mending lamps" what is said of the ``doing``; and where it is
     asked how something is done ``by_itself``, of "Lamps and mirrors" what is asked about."""
-    both = _DOING_BOTH.search(heading)
-    for said in both.group("one", "other") if both else ():
-        if both and stem(said) == doing:
-            return _meant(f"{heading[: both.start()]}{said}{heading[both.end() :]}")
+    if both := _DOING_BOTH.search(heading):
+        for said in both.group("one", "other"):
+            if stem(said) == doing:
+                return _meant(f"{heading[: both.start()]}{said}{heading[both.end() :]}")
     parts = map(_meant, heading.split(" and ")) if by_itself else ()
     return next((part for part in parts if part and part <= batch.question.keys()), _meant(heading))
 
@@ -170,7 +175,7 @@ def _beginning(text: str, body: Span) -> Span | None:
     for first, span in enumerate(told[:TRIES]):
         goes_on = first > 0 and flows(text, told[first - 1], span)
         said = text[span.start : span.end]
-        if goes_on or not _says(text, span) or leans_back(said) or is_signpost(said):
+        if goes_on or not _says(text, span) or leans_back(said) or only_points(said):
             continue
         end = span.end
         for before, after in zip(told[first:], told[first + 1 : first + MOST_SENTENCES], strict=False):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from deep_research.evidence.chains import LED
+from deep_research.evidence.examples import is_example
 from deep_research.evidence.expecting import YES_OR_NO, defined, expected_answer, fits, wanted
 from deep_research.evidence.question import (
     chooses,
@@ -182,7 +183,9 @@ def _told(handoff: SynthesizerInput, kept: Sequence[Statement]) -> tuple[list[st
 def _words(blocks: Iterable[str]) -> int:
     """A reference counts as one, to however many findings; code is not read as words are."""
     return sum(
-        len(_MARKS.sub(" []", block).split()) for block in blocks if not block.startswith(("#", "```"))
+        len(_MARKS.sub(" []", block).split())
+        for block in blocks
+        if not (block.startswith("#") or is_example(block))
     )
 
 

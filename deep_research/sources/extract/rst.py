@@ -211,6 +211,8 @@ def _shown_directive(name: str, argument: str, body: list[str], depth: int) -> I
             while inner and not said and not inner[0]:
                 inner.pop(0)
             yield f"{_VERSIONS[name]} {version}{':' if said or any(inner) else '.'} {said}".rstrip()
+        elif name == "seealso":
+            yield f"See also: {argument}".rstrip()
         elif argument and name in _SHOWN_ARGUMENT:
             yield argument
         told = list(_without_markup(inner, depth + 1)) if depth < _MAX_DEPTH else inner

@@ -44,3 +44,12 @@ def test_a_field_above_all_headings_says_the_title() -> None:
         read_document(f"{fields}Text.\n\nDepth\n=====\n\nNine.".encode(), "x.rst").title == "The wall of Mole"
     )
     assert read_document(f"Depth\n=====\n\n{fields}Nine.".encode(), "x.rst").title == "Depth"
+
+
+def test_what_is_to_be_seen_elsewhere_says_so() -> None:
+    assert "See also: The lamp section for more." in readable(
+        "Text.\n\n.. seealso:: The :ref:`lamp` section for more.\n"
+    )
+    assert "See also:\nThe manual." in readable("Text.\n\n.. seealso::\n\n   The manual.\n").replace(
+        "\n\n", "\n"
+    )
