@@ -47,9 +47,9 @@ def test_a_field_above_all_headings_says_the_title() -> None:
 
 
 def test_what_is_to_be_seen_elsewhere_says_so() -> None:
-    assert "See also: The lamp section for more." in readable(
+    assert "See also: The lamp section for more." in text_of(
         "Text.\n\n.. seealso:: The :ref:`lamp` section for more.\n"
     )
-    assert "See also:\nThe manual." in readable("Text.\n\n.. seealso::\n\n   The manual.\n").replace(
+    assert "See also:\nThe manual." in text_of("Text.\n\n.. seealso::\n\n   The manual.\n").replace(
         "\n\n", "\n"
     )
