@@ -78,3 +78,15 @@ def test_a_comment_in_code_is_no_section():
     draft = "\n\n".join(["# How?", "## Summary", *paragraphs([told])])
     _, metadata, _ = finished(draft, [told.finding], [], writer="w")
     assert metadata.sections == ("Summary",)
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("The lamp has a wick.)", "The lamp has a wick."),
+        ("(The lamp has a wick.)", "(The lamp has a wick.)"),
+        ("The lamp has a wick (of cotton)", "The lamp has a wick (of cotton)."),
+    ],
+)
+def test_a_bracket_that_began_before_does_not_end_a_statement(content, text):
+    assert statement(content).text == text

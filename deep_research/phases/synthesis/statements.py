@@ -52,6 +52,8 @@ class Statement:
         text = escaped(standing_alone(without_marks(self.finding.content)))
         if text.count("`") % 2:  # else it would make code of what stands between it and the next
             text = text.replace("`", "\\`")
+        if text.endswith((".)", "!)", "?)")):  # the end of a remark that began before
+            return text if "(" in text else text[:-1]
         if text.endswith(":") and self.example:
             return text
         return text if text[-1:] in ".!?…\"”'" else f"{text.rstrip(':')}."
