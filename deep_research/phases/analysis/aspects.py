@@ -64,11 +64,11 @@ class Batch:
     announced: set[tuple[str, int]] = field(default_factory=set)
 
 
-def records(handoff: AnalyzerInput, found: Iterable[Passage]) -> frozenset[int]:
-    """The sources that only record what each version changed, where that is not asked for."""
-    places = {passage.source: handoff.sources[passage.source] for passage in found}
+def records(handoff: AnalyzerInput, places: Iterable[int]) -> frozenset[int]:
+    """Those of the sources that only record what each version changed, where that is not asked for."""
+    sources = {place: handoff.sources[place] for place in places}
     question = handoff.original_query
-    return frozenset(n for n, s in places.items() if is_record_of_versions(s.title, question, s.content))
+    return frozenset(n for n, s in sources.items() if is_record_of_versions(s.title, question, s.content))
 
 
 def without_records(findings: Sequence[AnalyzedFinding], batch: Batch) -> list[AnalyzedFinding]:

@@ -165,7 +165,14 @@ def analyze(handoff: AnalyzerInput, stop: threading.Event | None = None) -> Anal
             )
     rarity = rarities(found, set(question).union(*(a.weights for a in aspects)))
     asked = phrases(handoff.original_query)
-    batch = Batch(handoff, found, titles, times(question, rarity), asked, records(handoff, found))
+    batch = Batch(
+        handoff,
+        found,
+        titles,
+        times(question, rarity),
+        asked,
+        records(handoff, {passage.source for passage in found}),
+    )
     what = straight(handoff, split := Split())
     aspects = [of_its_own(aspect, batch) for aspect in aspects]
     drawn = [f for aspect in aspects for f in _answers(aspect, times(aspect.weights, rarity), batch)]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from deep_research.evidence.belonging import belonging
 from deep_research.evidence.dates import date_of, opens_with_date
-from deep_research.evidence.debris import has_address, is_debris, is_record_of_versions
+from deep_research.evidence.debris import has_address, is_debris
 from deep_research.evidence.defining import speaks_generally, term_start
 from deep_research.evidence.expecting import definition
 from deep_research.evidence.feedback import Scored, ranked
@@ -28,6 +28,7 @@ from deep_research.evidence.ranking import Passage, stems_of
 from deep_research.evidence.reading import readable
 from deep_research.evidence.sectioning import in_section
 from deep_research.evidence.text import NAME_WEIGHT, coverage, question_terms
+from deep_research.phases.analysis.aspects import records
 from deep_research.phases.analysis.digested import called, digest, is_about, weighed
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
@@ -64,11 +65,7 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
     if not any(rank.asked.keys() <= passage.counts.keys() for passage in rank.passages):
         return []
     likely = belonging(rank, titles)
-    records = {
-        place
-        for place in {passage.source for passage in rank.passages}
-        if is_record_of_versions(titles[place], handoff.original_query, texts[place])
-    }
+    recording = records(handoff, {passage.source for passage in rank.passages})
     held: dict[int, set[str]] = defaultdict(set)
     for passage in rank.passages:
         held[passage.source].update(passage.counts)
@@ -77,7 +74,7 @@ def overview_findings(handoff: AnalyzerInput, found: Sequence[Passage]) -> list[
         (
             p
             for p in rank.passages
-            if p.score >= NEAR and coverage(asked, held[p.source]) >= ABOUT and p.source not in records
+            if p.score >= NEAR and coverage(asked, held[p.source]) >= ABOUT and p.source not in recording
         ),
         key=lambda p: (-p.score * likely[p.source], p.source, p.span.start),
     )
