@@ -212,7 +212,8 @@ class FetchError(WorkError):
 
 
 class ExtractionError(WorkError):
-    """The problem is why, in a few words; ``data`` has ``limit`` where one of memory, time or size was met."""
+    """The problem is why, in a few words; ``data`` has ``limit`` where one of memory, time or size was met, and
+    ``passing`` where nothing is known of the file: another time it may be read."""
 
     code = "extraction"
 

@@ -7,6 +7,7 @@ import gc
 import ipaddress
 import itertools
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -28,6 +29,27 @@ hypothesis_settings.load_profile("suite")
 # Compiled code is kept, whatever the shell says: the tests start hundreds of processes, which would each compile again.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+LONG = {"slow", "bench", "sweep"}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Tests that are given a clock are `timed`; tests/test_timed.py sees to the others. What is long runs where its
+    mark is asked for by name."""
+    unnamed = LONG - set(re.findall(r"\w+", config.option.markexpr))
+    left = []
+    for item in items:
+        if {"time", "seconds", "least", "stretch"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.timed)
+        marks = LONG & {mark.name for mark in item.iter_markers()}
+        if marks and marks <= unnamed:
+            left.append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        gone = set(left)
+        items[:] = [item for item in items if item not in gone]
 
 
 def pytest_collection_finish() -> None:
@@ -70,6 +92,24 @@ def seconds(
         return thread_time() - began
 
     return lambda bound, work: least(bound, lambda: once(work))
+
+
+@pytest.fixture
+def stretch() -> Callable[[float, Callable[[float], object]], None]:
+    """Try with so many seconds, and with more where it does not hold: too few are too few for a busy machine, a fault
+    stays one."""
+
+    def tried(seconds: float, attempt: Callable[[float], object]) -> None:
+        for _ in range(4):
+            try:
+                attempt(seconds)
+            except (AssertionError, TimeoutError, pytest.fail.Exception):
+                seconds *= 4
+            else:
+                return
+        attempt(seconds)
+
+    return tried
 
 
 class NetworkForbiddenError(AssertionError):
@@ -120,6 +160,15 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Iterator[Path]]:
     with pytest.MonkeyPatch.context() as patch:
         move_to(next(numbered), patch)
         yield numbered
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patience() -> Iterator[None]:
+    """What ends or is cancelled has as long as a busy machine takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        for limit in ("engine.CANCEL_WAIT", "runner.RELEASE_WAIT", "loops._GRACE"):
+            patch.setattr(f"deep_research.research.{limit}", 300.0)
+        yield
 
 
 @pytest.fixture(autouse=True)

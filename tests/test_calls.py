@@ -28,11 +28,12 @@ def call(function, **options):
         calls.close()
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("kind", [0, 1], ids=["coroutine", "plain"])
 @pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError(), StopIteration()], ids=repr)
 def test_what_would_end_the_loop_or_pass_for_a_cancellation_is_an_ordinary_error(kind, error):
     with pytest.raises(RuntimeError, match=type(error).__name__):
-        call(raising(error)[kind], timeout=5)
+        call(raising(error)[kind], timeout=300)
 
 
 def test_a_plain_callable_cannot_leave_by_a_keyboard_interrupt():
@@ -51,6 +52,7 @@ def test_a_cancellation_that_was_asked_for_stays_one():
         asyncio.run(cancelled())
 
 
+@pytest.mark.timed
 def test_a_deadline_that_passes_stays_one():
     with pytest.raises(TimeoutError):
         call(asyncio.Event().wait, timeout=0.01)
@@ -78,13 +80,18 @@ def test_exit_inside_an_agent_does_not_hang_the_engine(tmp_path):
     assert "SystemExit" in result.message
 
 
-def test_waiting_for_a_thread_is_not_counted_as_work() -> None:
-    async def journey() -> bool:
+@pytest.mark.timed
+def test_waiting_for_a_thread_is_not_counted_as_work(stretch) -> None:
+    async def journey(seconds: float) -> bool:
         calls, gate = Calls(threads=1), threading.Event()
-        busy = asyncio.ensure_future(calls(gate.wait, 5))
-        asyncio.get_running_loop().call_later(0.9, gate.set)
-        second = asyncio.ensure_future(calls(threading.Event().wait, 0.9, timeout=1.5))
+        busy = asyncio.ensure_future(calls(gate.wait, 600))
+        # Either is well within the limit, both together are beyond it.
+        asyncio.get_running_loop().call_later(0.6 * seconds, gate.set)
+        second = asyncio.ensure_future(calls(threading.Event().wait, 0.6 * seconds, timeout=seconds))
         await busy
         return await second
 
-    assert asyncio.run(journey()) is False  # it waited all of its 0.9 s
+    def waited(seconds: float) -> None:
+        assert asyncio.run(journey(seconds)) is False  # all of its time
+
+    stretch(1.0, waited)

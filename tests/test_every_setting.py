@@ -12,10 +12,11 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from deep_research import DeepResearch, SearchProvider, SearchResult, SupervisorHooks
+from deep_research import DeepResearch, RunStatus, SearchProvider, SearchResult, SupervisorHooks
 from deep_research.budget.archive import Archive
 from deep_research.errors import ConfigurationError, InvalidQuestionError, UnknownNameError
-from deep_research.models import Message, ModelCall
+from deep_research.models import Message, ModelCall, ModelProvider
+from deep_research.models.retry import Persistence
 from deep_research.models.verdicts import Verdict, failure
 from deep_research.settings import Settings
 from deep_research.state.journal import utc_now
@@ -23,6 +24,8 @@ from deep_research.store import MemoryStore, SQLiteStore
 from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
 from deep_research.testing.reading import ReadingModel, reading
 from deep_research.testing.servers import ModelServer, SearchServer, WebSite, hits, web_reply
+
+pytestmark = pytest.mark.timed
 
 QUESTION = "What is known of towers?"
 SHOWN = {}
@@ -192,7 +195,7 @@ def cap_on_searches(tmp_path):
 
 
 @shows("max_seconds")
-def cap_on_seconds(tmp_path):
+def cap_on_seconds(tmp_path, stretch):
     class Slow(SearchProvider):
         async def search(self, request):
             if request.query.endswith("part 1"):
@@ -200,9 +203,12 @@ def cap_on_seconds(tmp_path):
             await asyncio.Event().wait()
             return None
 
-    result = run(tmp_path, search=[Slow()], max_seconds=1.0)
-    assert result.status == "completed"
-    assert "max_seconds" in [limit.name for limit in result.limits]
+    def capped(seconds):
+        result = run(tmp_path, search=[Slow()], max_seconds=seconds)
+        assert result.status == "completed"
+        assert "max_seconds" in [limit.name for limit in result.limits]
+
+    stretch(1.0, capped)
 
 
 @shows("max_question_chars")
@@ -227,6 +233,33 @@ def seconds_of_one_call(tmp_path):
 
 async def hanging(*_):
     await asyncio.Event().wait()
+
+
+@shows("unit_timeout")
+def seconds_of_all_requests_for_an_answer(tmp_path):
+    class Hanging(ModelProvider):
+        service, probed, asked = "hanging", False, 0
+
+        async def send(self, call, on_text=None):
+            self.asked += 1
+            await asyncio.Event().wait()
+
+    for seconds, requests in ((0.02, 1), (1_000, 4)):
+        provider = Hanging("m")
+        made = {
+            "model": provider,
+            "search": [ScriptedSearch()],
+            "data_dir": tmp_path,
+            "operation_timeout": 0.02,
+        }
+        with DeepResearch(**made, unit_timeout=seconds) as research:
+            research._parts.models.pool.persistence = Persistence(sleep=at_once)
+            assert research.run(QUESTION).status is RunStatus.PARKED
+        assert provider.asked == requests
+
+
+async def at_once(_seconds):
+    await asyncio.sleep(0)
 
 
 @shows("task_timeout")
@@ -336,10 +369,14 @@ def cap_on_pages(tmp_path, site):
 
 
 @shows("fetch_timeout")
-def seconds_of_one_page(tmp_path, site):
+def seconds_of_one_page(tmp_path, site, stretch):
     site.pages["/1"] = hang
-    _, unread = read_from(site, tmp_path, fetch_timeout=0.2)
-    assert "found but not read: no whole answer within 0.2 s." in unread[0]
+
+    def left(seconds):
+        _, unread = read_from(site, tmp_path, fetch_timeout=seconds)
+        assert f"found but not read: no whole answer within {seconds:g} s." in unread[0]
+
+    stretch(0.2, left)
 
 
 async def hang(writer):
@@ -384,6 +421,16 @@ def what_a_site_asks_of_programs(tmp_path, site):
 def who_asks(tmp_path, site):
     read_from(site, tmp_path, contact="mailto:ann@example.org")
     assert all("(mailto:ann@example.org)" in head for head in site.asked)
+
+
+@shows("max_file_bytes")
+def the_largest_local_file(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("Of towers.")
+    (tmp_path / "docs" / "long.md").write_text("Of towers. " * 2_000)
+    for most, skipped in ((10_000, ["long.md"]), (30_000, [])):
+        with DeepResearch(corpus=tmp_path / "docs", data_dir=tmp_path, max_file_bytes=most) as research:
+            assert [file.path for file in research.skipped()] == skipped
 
 
 @shows("extraction_workers")
@@ -524,8 +571,8 @@ def requests_to_a_service_at_a_time(tmp_path):
             nonlocal running, most
             running += 1
             most = max(most, running)
-            for _ in range(200):
-                if running == allowed:
+            for _ in range(6_000):
+                if most == allowed:
                     break
                 await asyncio.sleep(0.01)
             running -= 1
@@ -860,23 +907,23 @@ def time_between_renewals(tmp_path):
         deterministic = True
 
         async def __call__(self, handoff):
-            await asyncio.to_thread(renewed.wait, 20)
+            await asyncio.to_thread(renewed.wait, 300)
             return await agent(handoff)
 
     cast = {**scripted_agents(without=["gatherer"]), "synthesizer": Waits()}
     with DeepResearch(
-        agents=cast, search=[ScriptedSearch()], data_dir=tmp_path, heartbeat=0.05, lease_ttl=5
+        agents=cast, search=[ScriptedSearch()], data_dir=tmp_path, heartbeat=0.05, lease_ttl=60
     ) as research:
         handle = research.start(QUESTION)
         store = research._parts.store
         first = store.run(handle.research_id).lease_until
-        for _ in range(400):
+        for _ in range(15_000):
             if store.run(handle.research_id).lease_until > first:
                 break
             renewed.wait(0.02)
         assert store.run(handle.research_id).lease_until > first
         renewed.set()
-        handle.result(10)
+        handle.result(300)
 
 
 @shows("control_interval")
@@ -884,7 +931,7 @@ def time_between_looks_for_wishes(tmp_path):
     cast = scripted_agents(without=["gatherer", "planner"])
     cast["planner"] = hanging
     made = {"agents": cast, "search": [ScriptedSearch()], "data_dir": tmp_path}
-    with DeepResearch(**made, control_interval=9) as rarely, DeepResearch(**made) as other:
+    with DeepResearch(**made, control_interval=10) as rarely, DeepResearch(**made) as other:
         handle = rarely.start(QUESTION)
         other.events(handle.research_id)
         other._parts.store.post(handle.research_id, "cancel")
@@ -893,7 +940,7 @@ def time_between_looks_for_wishes(tmp_path):
     with DeepResearch(**made, control_interval=0.02) as often, DeepResearch(**made) as other:
         handle = often.start(QUESTION)
         other._parts.store.post(handle.research_id, "cancel")
-        assert handle.result(timeout=10).reason == "cancelled"
+        assert handle.result(timeout=300).reason == "cancelled"
 
 
 @shows("dense_model")

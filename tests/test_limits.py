@@ -87,6 +87,7 @@ def test_who_raises_inside_leaves():
     assert asyncio.run(unit()) == 1
 
 
+@pytest.mark.timed
 def test_the_places_of_a_loop_that_died_are_taken_back():
     gate = Gate(1)
     dead = asyncio.new_event_loop()
@@ -103,7 +104,7 @@ def test_the_places_of_a_loop_that_died_are_taken_back():
     dead.close()
 
     async def visit():
-        async with asyncio.timeout(5), gate.entered():
+        async with asyncio.timeout(300), gate.entered():
             return gate.inside
 
     assert asyncio.run(visit()) == 1
@@ -114,6 +115,7 @@ def test_the_places_of_a_loop_that_died_are_taken_back():
     assert gate.inside == 0
 
 
+@pytest.mark.timed
 def test_who_waits_finds_out_that_the_loop_inside_died(monkeypatch):
     monkeypatch.setattr(limits, "LOOK_AGAIN", 0.01)
     gate, dead = Gate(1), asyncio.new_event_loop()
@@ -121,7 +123,7 @@ def test_who_waits_finds_out_that_the_loop_inside_died(monkeypatch):
     dead.run_until_complete(entered.__aenter__())
 
     async def visit():
-        async with asyncio.timeout(5), gate.entered():
+        async with asyncio.timeout(300), gate.entered():
             return True
 
     async def unit():
@@ -134,6 +136,7 @@ def test_who_waits_finds_out_that_the_loop_inside_died(monkeypatch):
     assert asyncio.run(unit())
 
 
+@pytest.mark.timed
 def test_a_waiter_whose_loop_died_is_passed_over():
     gate = Gate(1)
 
@@ -149,12 +152,13 @@ def test_a_waiter_whose_loop_died_is_passed_over():
             thread = threading.Thread(target=wait_and_die)
             thread.start()
             thread.join()
-        async with asyncio.timeout(5), gate.entered():
+        async with asyncio.timeout(300), gate.entered():
             return gate.inside, gate.waiting
 
     assert asyncio.run(unit()) == (1, 0)
 
 
+@pytest.mark.timed
 def test_threads_share_a_gate():
     gate, most, inside = Gate(3), 0, 0
     lock = threading.Lock()
@@ -176,7 +180,7 @@ def test_threads_share_a_gate():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(300)
     assert (gate.inside, gate.waiting) == (0, 0)
     assert 1 <= most <= 3
 

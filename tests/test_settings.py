@@ -53,7 +53,9 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
     ("extraction_timeout", 20, 0.001, 600, 0, 600.5),
     ("max_question_chars", 20_000, 1, 200_000, 0, 200_001),
     ("max_source_bytes", 2_000_000, 1_000, 50_000_000, 999, 50_000_001),
+    ("max_file_bytes", 10_000_000, 10_000, 50_000_000, 9_999, 50_000_001),
     ("operation_timeout", 120, 0.001, 3_600, 0, 3_600.5),
+    ("unit_timeout", None, 120.0, 36_000, 0, 36_000.5),
     ("task_timeout", 1_800, 0.001, 86_400, 0, 86_400.5),
     ("hook_timeout", 60, 0.001, 3_600, 0, 3_600.5),
     ("lease_ttl", 15, 10.0, 3_600, 0, 3_600.5),
@@ -231,6 +233,13 @@ def test_a_heartbeat_must_leave_room_for_a_late_one() -> None:
     wanted = "heartbeat must be at most half of lease_ttl (8), got 5 (from argument)."
     assert problem(lease_ttl=8.0) == wanted
     assert load(lease_ttl=8.0, heartbeat=4.0).settings.heartbeat == 4
+
+
+@pytest.mark.timed
+def test_all_requests_for_an_answer_have_at_least_the_time_of_one() -> None:
+    wanted = "unit_timeout must be at least operation_timeout (120), got 119 (from argument)."
+    assert problem(unit_timeout=119.0) == wanted
+    assert load(unit_timeout=8.0, operation_timeout=8.0).settings.unit_timeout == 8
 
 
 def test_settings_never_change_and_can_be_pickled_and_built_directly() -> None:
@@ -625,6 +634,7 @@ def test_a_run_may_have_its_own_options_and_none_means_not_given() -> None:
     )
 
 
+@pytest.mark.timed
 def test_a_runs_budget_goes_over_the_settings_cap_by_cap() -> None:
     settings = load(max_searches=7, max_seconds=60.0).settings
     assert settings.run_options(budget=Budget(max_searches=2, max_iterations=1)).budget == Budget(

@@ -33,6 +33,7 @@ def make_models(
         per_minute=settings.service_requests_per_minute,
         record=settings.record_models,
         timeout=settings.operation_timeout,
+        unit_timeout=settings.unit_timeout,
         data_dir=settings.data_dir if settings.store == "sqlite" else None,
     )
     known = [role.value for role in ModelRole]

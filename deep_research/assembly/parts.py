@@ -33,6 +33,7 @@ from deep_research.phases.summarizing import Choices, Summarizer
 from deep_research.phases.synthesis import ExtractiveSynthesizer, SynthesisPhase
 from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.settings import Settings
+from deep_research.sources.documents import Skipped
 from deep_research.sources.search import SearchProvider
 from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase, ModelRole
 from deep_research.state.journal import Clock, utc_now
@@ -98,6 +99,11 @@ class Parts:
             )
         if self.sources.corpus is not None:
             self.sources.corpus.prepare(max_age=CORPUS_AGE)
+
+    def skipped(self) -> Sequence[Skipped]:
+        """Which local documents cannot be read. Blocking. Raises `CorpusError`."""
+        corpus = self.sources.corpus
+        return corpus.prepare(max_age=CORPUS_AGE).skipped if corpus is not None else ()
 
     def tidy(self) -> None:
         """Before the first run: what has expired goes from the archive. Blocking."""

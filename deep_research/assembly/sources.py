@@ -61,7 +61,7 @@ def make_sources(
     calls: Calls,
 ) -> Sources:
     """``pages`` is what reads pages in place of our own. Raises `UnknownNameError`, `ConfigurationError`."""
-    extractor = Extractor(workers=settings.extraction_workers, seconds=settings.extraction_timeout)
+    extractor = make_extractor(settings)
     corpus = make_corpus(settings, extractor)
     found = _services(settings, search, calls)
     web = any(not service.local for service in found.services)
@@ -89,6 +89,10 @@ def make_sources(
     )
 
 
+def make_extractor(settings: Settings) -> Extractor:
+    return Extractor(workers=settings.extraction_workers, seconds=settings.extraction_timeout)
+
+
 def make_corpus(settings: Settings, extractor: Extractor) -> LocalCorpus | None:
     if not settings.corpus:
         return None
@@ -96,6 +100,7 @@ def make_corpus(settings: Settings, extractor: Extractor) -> LocalCorpus | None:
         settings.corpus,
         data_dir=settings.data_dir,
         max_text_bytes=settings.max_source_bytes,
+        max_file_bytes=settings.max_file_bytes,
         dense=load_stage(settings.dense_model) if settings.dense_model else None,
         extractor=extractor,
     )

@@ -19,8 +19,9 @@ from deep_research.budget.spend import Spend
 from deep_research.budget.tokens import Counter
 from deep_research.budget.window import Window
 from deep_research.errors import AgentError, BudgetError, ModelError, WindowError
-from deep_research.logs import get_log, told
+from deep_research.logs import get_log, masked, told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, TokenUsage
+from deep_research.models.characters import in_all_texts
 from deep_research.models.echoes import Echoes, Stream
 from deep_research.models.language import Answer, LanguageModel
 from deep_research.models.pieces import OnPiece
@@ -28,6 +29,7 @@ from deep_research.models.pool import ModelPool, Named
 from deep_research.models.probe import PROBE
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import GRACE, usage_of
+from deep_research.models.wordings import Wordings
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation, Spent
 from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written
 from deep_research.state.journal import Clock, Journal, utc_now
@@ -99,6 +101,7 @@ class RunModels:
         self.purse = Purse(shared)
         self.spend = Spend(journal.state, self.purse)
         self._clock = clock
+        self._wordings = Wordings()
 
     def affordable(
         self,
@@ -178,7 +181,11 @@ class RunModels:
             self.journal.progress(Progress(phase=phase, message=note, until=until))
 
         inner = self.roles.pool.language_model(
-            chain, book=_RunBook(self, role, phase, steered), on_wait=waits, on_fallback=fell_back
+            chain,
+            book=_RunBook(self, role, phase, steered),
+            wordings=self._wordings,
+            on_wait=waits,
+            on_fallback=fell_back,
         )
         return _RunModel(inner, self, phase)
 
@@ -213,6 +220,7 @@ class _RunModel:
         def told(piece: str | None) -> None:
             self._run.journal.progress(Written(phase=self._phase, label=call.label, text=piece))
 
+        call = in_all_texts(call, masked)
         # A stream costs several times the CPU of a whole answer, so there is one only where somebody looks.
         tell = on_piece or (told if self._run.journal.watched else None)
         echoes = self._echoes(call)
@@ -228,6 +236,7 @@ class _RunModel:
         return replace(answer, value=text)
 
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
+        call = in_all_texts(call, masked)
         found = await self._inner.object(call, answer)
         echoes = self._echoes(call)
         return found if echoes is None else replace(found, value=echoes.cleared(found.value))

@@ -24,6 +24,12 @@ from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, So
 
 SAME_OVERLAP = 0.8
 GAP_COVERAGE = 0.6
+LEVELS = (
+    (0.7, ConfidenceLevel.HIGH),
+    (0.45, ConfidenceLevel.MEDIUM),
+    (0.2, ConfidenceLevel.LOW),
+    (0.0, ConfidenceLevel.SPECULATION),
+)
 _NUMBER = re.compile(r"\d[\d,.]*")
 _CAPITAL = re.compile(r"\b[A-Z][\w'’-]*+(?!,)")  # "Moreover, " names nothing
 
@@ -128,6 +134,11 @@ def _joined(known: Finding, other: Finding) -> Finding:
             "relevance": max(known.relevance, other.relevance),
         }
     )
+
+
+def level_of(probability: float) -> ConfidenceLevel:
+    """The step of confidence that a probability (0 to 1) makes, where no model says its own."""
+    return next(level for least, level in LEVELS if probability >= least)
 
 
 def confidence(

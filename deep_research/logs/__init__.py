@@ -1,7 +1,19 @@
 """Structured logging: silent until configured, run and phase bound, secrets filtered."""
 
 from deep_research.logs.log import FORMATS, LEVELS, Log, bind, configure, get_log
-from deep_research.logs.redaction import MASK, redact, redact_value, register_secret, told
+from deep_research.logs.redaction import (
+    MASK,
+    blotted,
+    blotted_bytes,
+    encodings,
+    holds_secret,
+    masked,
+    masked_value,
+    redact,
+    redact_value,
+    register_secret,
+    told,
+)
 
 __all__ = [
     "FORMATS",
@@ -9,8 +21,14 @@ __all__ = [
     "MASK",
     "Log",
     "bind",
+    "blotted",
+    "blotted_bytes",
     "configure",
+    "encodings",
     "get_log",
+    "holds_secret",
+    "masked",
+    "masked_value",
     "redact",
     "redact_value",
     "register_secret",

@@ -22,6 +22,8 @@ from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, j
 from deep_research.models.clients import (
     CREDENTIAL_HEADERS,
     LONGEST_CONNECT,
+    LONGEST_SILENCE,
+    UNPACKED,
     PerLoop,
     checked_url,
     deadline,
@@ -30,8 +32,10 @@ from deep_research.models.clients import (
     secret_key,
     tls,
 )
+from deep_research.models.clients_bodies import bounded
 from deep_research.models.clients_errors import Wishes, malformed
 from deep_research.models.clients_wire import (
+    MOST_BYTES,
     Body,
     drain,
     events,
@@ -86,7 +90,7 @@ class AnthropicMessages(ModelProvider):
         request = request_of(self.model, call, wishes)
         if on_text is not None:
             request["stream"] = True
-        heard = Heard(call.form, on_text)
+        heard = Heard(self.name, call.form, on_text)
         try:
             async with (
                 deadline(call.timeout, model=self.name),
@@ -94,7 +98,7 @@ class AnthropicMessages(ModelProvider):
             ):
                 heard.request_id = _request_id(body)
                 if on_text is not None and is_stream(body):
-                    await self._streamed(body, heard)
+                    await self._streamed(body, heard, call.timeout * LONGEST_SILENCE)
                 else:
                     self._read(await whole(body, model=self.name), heard)
         except ModelError as error:
@@ -144,9 +148,9 @@ class AnthropicMessages(ModelProvider):
             raise malformed("the answer is no message", model=self.name, request_id=heard.request_id)
         heard.take_whole(data)
 
-    async def _streamed(self, body: Body, heard: Heard) -> None:
+    async def _streamed(self, body: Body, heard: Heard, silence: float) -> None:
         try:
-            async with aclosing(events(body, model=self.name)) as stream:
+            async with aclosing(events(body, model=self.name, silence=silence)) as stream:
                 async for event in stream:
                     event = record(event)
                     kind = text(event.get("type"))
@@ -169,6 +173,7 @@ class AnthropicMessages(ModelProvider):
             trust_env=not is_here,
             # The SDK's client looks for proxies by itself, whatever ``trust_env`` says.
             mounts=dict.fromkeys(_EVERYWHERE) if is_here else {},
+            event_hooks={"response": [bounded(MOST_BYTES)]},
         )
         key, hidden = self._key.get_secret_value(), cast("str", anthropic.Omit())
         others = [name for name in header_names(HEADERS_VARIABLE) if name.lower() in CREDENTIAL_HEADERS]
@@ -178,7 +183,7 @@ class AnthropicMessages(ModelProvider):
             max_retries=0,
             http_client=own,
             # Given here, no header of the environment takes its place.
-            default_headers=dict.fromkeys(others, hidden) | {"Authorization": f"Bearer {key}"},
+            default_headers=dict.fromkeys(others, hidden) | UNPACKED | {"Authorization": f"Bearer {key}"},
             open_telemetry=False,  # prompts go to the service and nowhere else
         )
 

@@ -14,10 +14,21 @@ from typing import Any
 from deep_research.errors import ModelError
 from deep_research.models.base import Form, ModelCall, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole_characters
-from deep_research.models.clients_errors import refused
-from deep_research.models.clients_wire import is_count, number, record, text
+from deep_research.models.clients_errors import refused, unusable
+from deep_research.models.clients_wire import Words, is_count, number, record, text
+from deep_research.unpacking import RefusedBodyError
 
 MOST_MARKS = 4  # for the cache, in one request
+MOST_BLOCKS = 1_000  # of one answer
+_LONGEST_INDEX = 20  # characters
+_THOUGHTS = "thinking_tokens"
+_FIGURES = (
+    "input_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "output_tokens",
+    _THOUGHTS,
+)
 
 _STOPS = {
     "end_turn": StopReason.END,
@@ -85,12 +96,14 @@ class Heard:
     called, the text is what was said instead, all at the end.
     """
 
-    def __init__(self, form: Form | None = None, on_text: OnText | None = None) -> None:
+    def __init__(self, model: str, form: Form | None = None, on_text: OnText | None = None) -> None:
+        self._name = model
         self._tool = named(form) if form is not None and form.by == "tool" else None
         self._on_text = on_text
         self._blocks: dict[Any, Mapping[str, Any]] = {}
-        self._pieces: defaultdict[Any, list[str]] = defaultdict(list)
+        self._pieces: defaultdict[Any, Words] = defaultdict(lambda: Words(model))
         self._called: Any = None  # the index of the block that calls the tool
+        self._input: Any = None
         self._usage: dict[str, Any] = {}
         self._is_settled = False
         self._model = ""
@@ -113,7 +126,7 @@ class Heard:
 
     def take(self, kind: str, event: Mapping[str, Any]) -> None:
         """One event of a stream."""
-        index = str(event.get("index"))
+        index = str(event.get("index"))[:_LONGEST_INDEX]
         match kind:
             case "message_start":
                 self._open(record(event.get("message")))
@@ -143,7 +156,7 @@ class Heard:
             cached=cached,
             written=written,
             output=number(self._usage.get("output_tokens")),
-            reasoning=number(record(self._usage.get("output_tokens_details")).get("thinking_tokens")),
+            reasoning=number(self._usage.get(_THOUGHTS)),
             known=self._is_settled and is_count(self._usage.get("input_tokens")),
         )
 
@@ -162,23 +175,27 @@ class Heard:
         self._note(message.get("usage"))
 
     def _start(self, index: Any, block: Mapping[str, Any]) -> None:
-        self._blocks[index] = block
+        if len(self._blocks) >= MOST_BLOCKS:
+            raise unusable(RefusedBodyError(f"one of more than {MOST_BLOCKS:,} blocks"), model=self._name)
+        # Of many blocks only what will be asked of them.
+        self._blocks[index] = {"type": text(block.get("type"))}
         if block.get("type") == "tool_use" and block.get("name") == self._tool and self._called is None:
             self._called = index
+            self._input = block.get("input", {})
         elif block.get("type") == "text":
             self._add(index, text(block.get("text")))
 
     def _add(self, index: Any, piece: str) -> None:
         if not piece:
             return
-        self._pieces[index].append(piece)
+        self._pieces[index].add(piece)
         if index == self._called or (self._tool is None and self._is_text(index)):
             self._say(piece)
 
     def _finish(self, index: Any) -> None:
         """The arguments of a tool stand in its block if they did not come in pieces."""
         if index == self._called and not self._pieces[index]:
-            arguments = json.dumps(self._blocks[index].get("input", {}), ensure_ascii=False)
+            arguments = json.dumps(self._input, ensure_ascii=False)
             self._add(index, whole_characters(arguments))
 
     def _settle(self, ending: Mapping[str, Any], usage: Any) -> None:
@@ -189,7 +206,9 @@ class Heard:
 
     def _note(self, usage: Any) -> None:
         """Each report is of all until then; what it leaves out stays."""
-        self._usage |= {name: value for name, value in record(usage).items() if value is not None}
+        told = record(usage)
+        told = {**told, _THOUGHTS: record(told.get("output_tokens_details")).get(_THOUGHTS)}
+        self._usage |= {name: told[name] for name in _FIGURES if told.get(name) is not None}
 
     def _say(self, piece: str) -> None:
         if self._on_text is not None and piece:
@@ -200,8 +219,8 @@ class Heard:
 
     def _text(self) -> str:
         if self._called is not None:
-            return "".join(self._pieces[self._called])
-        return "".join("".join(self._pieces[index]) for index in self._blocks if self._is_text(index))
+            return str(self._pieces[self._called])
+        return "".join(str(self._pieces[index]) for index in self._blocks if self._is_text(index))
 
 
 def named(form: Form) -> str:

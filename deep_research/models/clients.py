@@ -23,6 +23,8 @@ from deep_research.models.verdicts import Verdict, failure
 
 CREDENTIAL_HEADERS = frozenset(("authorization", "x-api-key"))
 LONGEST_CONNECT = 10.0  # seconds; a service that is there answers sooner
+LONGEST_SILENCE = 0.25  # of the time of a request, for which a stream that has begun may bring nothing
+UNPACKED = {"accept-encoding": "identity"}  # what is packed is longer on its way to a text than it saves
 
 C = TypeVar("C")
 

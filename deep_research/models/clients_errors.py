@@ -13,7 +13,9 @@ from typing import Any
 
 from deep_research.errors import ModelError
 from deep_research.models.base import TokenUsage
+from deep_research.models.clients_bodies import STRANGE
 from deep_research.models.verdicts import Verdict, failure, from_status
+from deep_research.unpacking import BodyError
 
 _FOREIGN = frozenset(
     ("anthropic", "openai", "httpx", "httpx2", "httpcore", "httpcore2", "h11", "anyio", "jiter")
@@ -38,6 +40,8 @@ def foreign_errors(model: str) -> Iterator[None]:
     bugs of ours pass. The foreign error is not chained, since it carries the request with its key and prompt."""
     try:
         yield
+    except BodyError as error:
+        raise unusable(error, model=model) from None
     except Exception as error:
         if isinstance(error, ModelError) or not _is_foreign(error):
             raise
@@ -101,8 +105,19 @@ def refused(
     return error
 
 
-def malformed(problem: str, *, model: str, request_id: str | None = None) -> ModelError:
-    return failure(Verdict.MALFORMED, problem, model=model, maybe_billed=True, request_id=request_id)
+def unusable(error: BodyError, *, model: str) -> ModelError:
+    """What a body that cannot be used means: an error says by its status what is the matter, an answer is none."""
+    if error.status:
+        words = f"the service answered {error.status}, and what the error says is {error}"
+        told = refused(error.status, {"message": words}, model=model, headers=error.headers)
+        return ModelError(told.problem, hint=told.hint or STRANGE, **told.data)
+    return malformed(f"the answer is {error}", model=model, hint=STRANGE)
+
+
+def malformed(problem: str, *, model: str, hint: str = "", request_id: str | None = None) -> ModelError:
+    return failure(
+        Verdict.MALFORMED, problem, model=model, hint=hint, maybe_billed=True, request_id=request_id
+    )
 
 
 def said(body: Any) -> tuple[str, str]:

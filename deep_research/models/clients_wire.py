@@ -6,7 +6,6 @@ The SDKs' own types hold whatever came, checked or not, and lose what they do no
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any, Protocol
@@ -14,9 +13,17 @@ from typing import Any, Protocol
 from deep_research.errors import ModelError
 from deep_research.models.base import ModelCall
 from deep_research.models.characters import whole_characters
-from deep_research.models.clients_errors import foreign_errors, malformed
+from deep_research.models.clients_bodies import STRANGE, read_json
+from deep_research.models.clients_errors import foreign_errors, malformed, unusable
+from deep_research.models.verdicts import Verdict, failure
+from deep_research.unpacking import BodyError, RefusedBodyError
 
-MOST_BYTES = 32 * 1024 * 1024  # of one answer; a longer one is no answer
+# A stream has hundreds of bytes to a token, nearly all of them around it, and none of it is kept but the text.
+MOST_BYTES = 32 * 1024 * 1024  # of one answer
+LONGEST_WHOLE = 4 * 1024 * 1024  # bytes of what is read as one piece of JSON
+MOST_VALUES = 150_000  # of that
+LONGEST_TEXT = 3_000_000  # characters of a text that comes in pieces
+MOST_PIECES = 400_000
 MOST_TOKENS = 1_000_000_000  # of one request; a larger figure is none
 _SECONDS_TO_DRAIN = 0.1
 
@@ -52,27 +59,30 @@ async def whole(body: Body, *, model: str) -> Any:
     read = bytearray()
     async for piece in _pieces(body, model):
         read += piece
-    return _parsed(bytes(read), f"the answer is no JSON ({_media(body)})", model)
+        _within(len(read), model)
+    return _parsed(read, f"the answer is no JSON ({_media(body)})", model)
 
 
-async def events(body: Body, *, model: str) -> AsyncGenerator[Any]:
-    """The data of each server-sent event, to the end of the stream or ``[DONE]``."""
-    data: list[bytes] = []
-    lines = _lines(body, model)
+async def events(body: Body, *, model: str, silence: float) -> AsyncGenerator[Any]:
+    """The data of each server-sent event, to the end of the stream or ``[DONE]``. ``silence``: seconds without a byte
+    after which the stream is given up; what keeps a connection alive without saying anything are bytes too."""
+    data = bytearray()
+    lines = _lines(body, model, silence)
     async for line in lines:
         if line.startswith(b"data:"):
-            data.append(line[5:].removeprefix(b" "))
+            data += line[5:].removeprefix(b" ") + b"\n"
+            _within(len(data), model)
         elif not line and data:
-            event, data = b"\n".join(data), []
+            event, data = data[:-1], bytearray()
             if event.startswith(b"[DONE]"):
                 await drain(lines)
                 return
             yield _parsed(event, "an event of the stream is no JSON", model)
 
 
-async def json_lines(body: Body, *, model: str) -> AsyncGenerator[Any]:
-    """Each line as data; one that was not ended was cut."""
-    async for line in _lines(body, model):
+async def json_lines(body: Body, *, model: str, silence: float) -> AsyncGenerator[Any]:
+    """Each line as data; one that was not ended was cut. ``silence`` as in `events`."""
+    async for line in _lines(body, model, silence):
         if line:
             yield _parsed(line, "a line of the stream is no JSON", model)
 
@@ -86,36 +96,74 @@ async def drain(rest: AsyncIterator[Any]) -> None:
                 pass
 
 
-async def _lines(body: Body, model: str) -> AsyncGenerator[bytes]:
+async def _lines(body: Body, model: str, silence: float) -> AsyncGenerator[bytes]:
     """Split at line feeds alone: the stacks' own splitting breaks JSON at characters that may stand in its strings."""
-    rest: list[bytes] = []
-    async for piece in _pieces(body, model):
+    rest = bytearray()
+    async for piece in _pieces(body, model, silence):
         first, *more = piece.split(b"\n")
-        rest.append(first)
+        rest += first
         for line in more:
-            yield b"".join(rest).removesuffix(b"\r")
-            rest = [line]
+            yield bytes(rest).removesuffix(b"\r")
+            rest = bytearray(line)
+        _within(len(rest), model)
 
 
-async def _pieces(body: Body, model: str) -> AsyncGenerator[bytes]:
-    size = 0
-    with foreign_errors(model):
-        async for piece in body.aiter_bytes():
-            size += len(piece)
-            if size > MOST_BYTES:
-                raise malformed(f"the answer has more than {MOST_BYTES} bytes", model=model)
-            yield piece
+async def _pieces(body: Body, model: str, silence: float | None = None) -> AsyncGenerator[bytes]:
+    """The body as it comes, within the bounds that `bounded` has set it."""
+    stream = aiter(body.aiter_bytes())
+    while True:
+        with foreign_errors(model):
+            try:
+                async with asyncio.timeout(silence) as limit:
+                    piece = await anext(stream, None)
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                problem = f"not a byte of the answer within {silence:g} s"
+                raise failure(Verdict.TRANSIENT, problem, model=model, maybe_billed=True) from None
+        if piece is None:
+            return
+        yield piece
+
+
+def _within(size: int, model: str) -> None:
+    if size > LONGEST_WHOLE:
+        raise unusable(RefusedBodyError(f"longer than {LONGEST_WHOLE:,} bytes in one piece"), model=model)
 
 
 def _media(body: Body) -> str:
     return body.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-def _parsed(data: bytes, problem: str, model: str) -> Any:
+def _parsed(data: bytes | bytearray, problem: str, model: str) -> Any:
     try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        raise malformed(problem, model=model) from None
+        return read_json(data, values=MOST_VALUES)
+    except RefusedBodyError as error:
+        raise unusable(error, model=model) from None
+    except BodyError:
+        raise malformed(problem, model=model, hint=STRANGE) from None
+
+
+class Words:
+    """The text of an answer as it comes in pieces. Raises `ModelError` for one that no model writes."""
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._pieces: list[str] = []
+        self._size = 0
+
+    def add(self, piece: str) -> None:
+        self._size += len(piece)
+        if self._size > LONGEST_TEXT or len(self._pieces) >= MOST_PIECES:
+            raise unusable(RefusedBodyError(f"longer than {LONGEST_TEXT:,} characters"), model=self._model)
+        if piece:
+            self._pieces.append(piece)
+
+    def __bool__(self) -> bool:
+        return bool(self._pieces)
+
+    def __str__(self) -> str:
+        return "".join(self._pieces)
 
 
 def turns(call: ModelCall) -> list[dict[str, str]]:

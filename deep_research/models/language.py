@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -16,7 +15,7 @@ from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReaso
 from deep_research.models.pieces import OnPiece, Pieces
 from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import Persistence, Tries, with_books
+from deep_research.models.retry import UNIT, Persistence, Tries, loop_time, with_books
 from deep_research.models.seams import WORTH, going_on, joined
 from deep_research.models.verdicts import Verdict, failure
 
@@ -55,8 +54,9 @@ class LanguageModel(Protocol):
 
 
 class SingleModel:
-    """One model behind one provider. ``timeout`` in seconds, unless a call sets its own, is the deadline of the whole
-    unit: waits are included, the time in the queue of the process's limits is not."""
+    """One model behind one provider. ``timeout`` in seconds, unless a call sets its own, is how long each request may
+    take; ``unit_timeout``, `UNIT` times as long unless given, how long the unit: waits are included, the time in the
+    queue of the process's limits is not. Of a call with a time of its own the unit has as many times that."""
 
     def __init__(
         self,
@@ -66,14 +66,16 @@ class SingleModel:
         abilities: Abilities,
         persistence: Persistence | None = None,
         timeout: float = 120.0,
+        unit_timeout: float | None = None,
         probes: Probes | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = loop_time,
     ) -> None:
         self.provider = provider
         self.profile = profile
         self._abilities = abilities
         self._persistence = persistence or Persistence()
         self._timeout = timeout
+        self._units = UNIT if unit_timeout is None else unit_timeout / timeout
         self._probes = probes
         self._clock = clock
 
@@ -106,7 +108,13 @@ class SingleModel:
     async def object(self, call: ModelCall, answer: type[_Object]) -> Answer[_Object]:
         """An object. What a model can do that nothing is known of is found out first, with a small question."""
         if self._probes is not None and self.profile.forms is None:
-            await self._probes.ensure(self.provider, self.profile, self._persistence, seconds=self._timeout)
+            await self._probes.ensure(
+                self.provider,
+                self.profile,
+                self._persistence,
+                seconds=self._timeout,
+                unit_seconds=self._timeout * self._units,
+            )
         tries = self._tries(call)
         failed: ModelError | None = None
         try:
@@ -173,7 +181,7 @@ class SingleModel:
 
     def _tries(self, call: ModelCall) -> Tries:
         seconds = call.timeout if "timeout" in call.model_fields_set else self._timeout
-        return Tries(self._clock() + seconds, clock=self._clock)
+        return Tries(self._clock() + seconds * self._units, each=seconds, clock=self._clock)
 
     def _fitted(self, call: ModelCall) -> ModelCall:
         return call.model_copy(

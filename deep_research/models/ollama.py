@@ -19,6 +19,8 @@ from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, S
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients import (
     LONGEST_CONNECT,
+    LONGEST_SILENCE,
+    UNPACKED,
     PerLoop,
     checked_url,
     deadline,
@@ -26,9 +28,12 @@ from deep_research.models.clients import (
     secret_key,
     tls,
 )
+from deep_research.models.clients_bodies import bounded
 from deep_research.models.clients_errors import Wishes, foreign_errors, malformed, refused
 from deep_research.models.clients_wire import (
+    MOST_BYTES,
     Body,
+    Words,
     drain,
     is_count,
     is_stream,
@@ -79,8 +84,9 @@ class Ollama(ModelProvider):
                 self._opened("/api/chat", request, call.timeout) as body,
             ):
                 if on_text is not None and is_stream(body):
-                    return await self._streamed(body, on_text)
-                reply = self._reply([await whole(body, model=self.name)])
+                    return await self._streamed(body, on_text, call.timeout * LONGEST_SILENCE)
+                answer = record(await whole(body, model=self.name))
+                reply = self._reply(answer, _piece(answer), lines=1)
         except ModelError as error:
             raise self._wishes.learned(error, request) from None
         if on_text is not None and reply.text:
@@ -100,9 +106,13 @@ class Ollama(ModelProvider):
         await self._clients.aclose()
 
     def _client(self) -> httpx.AsyncClient:
-        headers = {"authorization": f"Bearer {self._key.get_secret_value()}"} if self._key else {}
+        key = {"authorization": f"Bearer {self._key.get_secret_value()}"} if self._key else {}
         return httpx.AsyncClient(
-            base_url=self.base_url, headers=headers, verify=tls(), trust_env=not is_loopback(self.base_url)
+            base_url=self.base_url,
+            headers=UNPACKED | key,
+            event_hooks={"response": [bounded(MOST_BYTES)]},
+            verify=tls(),
+            trust_env=not is_loopback(self.base_url),
         )
 
     def _request(self, call: ModelCall) -> dict[str, Any]:
@@ -142,7 +152,9 @@ class Ollama(ModelProvider):
     async def _refused(self, response: httpx.Response) -> ModelError:
         try:
             body = await whole(response, model=self.name)
-        except ModelError:
+        except ModelError as error:
+            if error.data.get("status"):  # it tells of a body that is not to be read
+                return error
             body = None
         if response.status_code == 404 and "model" in text(record(body).get("error")):
             return failure(
@@ -154,19 +166,17 @@ class Ollama(ModelProvider):
             )
         return refused(response.status_code, body, model=self.name, headers=response.headers)
 
-    def _reply(self, lines: list[Any]) -> Reply:
-        """The lines of an answer, of which a plain one has just one."""
-        parts = [record(record(line).get("message")) for line in lines]
-        last = record(lines[-1]) if lines else {}
+    def _reply(self, last: Mapping[str, Any], said: str, *, lines: int) -> Reply:
+        """The last line of an answer, of which a plain one has just one, and all that was said."""
         if error := text(last.get("error")):
             raise refused(200, {"error": error}, model=self.name)
-        if len(lines) == 1 and "message" not in last:
+        if lines == 1 and "message" not in last:
             raise malformed("the answer has no message", model=self.name)
         done = last.get("done") is True
         # Servers that say that they are done and not why are older than the reason.
         stop = _STOPS.get(text(last.get("done_reason")) or "stop", StopReason.END)
         return Reply(
-            text=whole_characters("".join(_piece(part) for part in parts)),
+            text=whole_characters(said),
             stop=stop if done else StopReason.INCOMPLETE,
             usage=TokenUsage(
                 input=number(last.get("prompt_eval_count")),
@@ -176,19 +186,23 @@ class Ollama(ModelProvider):
             model=text(last.get("model")),
         )
 
-    async def _streamed(self, body: Body, on_text: OnText) -> Reply:
-        lines: list[Any] = []
-        async with aclosing(json_lines(body, model=self.name)) as stream:
+    async def _streamed(self, body: Body, on_text: OnText, silence: float) -> Reply:
+        said = Words(self.name)
+        last: Mapping[str, Any] = {}
+        lines = 0
+        async with aclosing(json_lines(body, model=self.name, silence=silence)) as stream:
             async for line in stream:
-                lines.append(line)
-                if record(line).get("error"):
+                last = record(line)
+                lines += 1
+                if last.get("error"):
                     break
-                if piece := _piece(record(record(line).get("message"))):
+                if piece := _piece(last):
+                    said.add(piece)
                     on_text(piece)
-                if record(line).get("done") is True:
+                if last.get("done") is True:
                     await drain(stream)
                     break
-        return self._reply(lines)
+        return self._reply(last, str(said), lines=lines)
 
 
 def ollama_host(host: str) -> str:
@@ -209,5 +223,5 @@ def _host_and_port(place: str) -> tuple[str, str]:
     return name, port
 
 
-def _piece(message: Mapping[str, Any]) -> str:
-    return text(message.get("content"))
+def _piece(line: Mapping[str, Any]) -> str:
+    return text(record(line.get("message")).get("content"))

@@ -18,6 +18,7 @@ from deep_research.models.clients import checked_url, deadline, secret_key
 from deep_research.models.clients_errors import Wishes, malformed, refused
 from deep_research.models.clients_wire import (
     Body,
+    Words,
     drain,
     events,
     is_count,
@@ -132,10 +133,10 @@ class OpenAIResponses(OpenAIService):
             request_id=request_id(body),
         )
 
-    async def _streamed(self, body: Body, on_text: OnText) -> Reply:
-        pieces: list[str] = []
+    async def _streamed(self, body: Body, on_text: OnText, silence: float) -> Reply:
+        pieces = Words(self.name)
         model = ""
-        async with aclosing(events(body, model=self.name)) as stream:
+        async with aclosing(events(body, model=self.name, silence=silence)) as stream:
             async for event in stream:
                 event = record(event)
                 kind, response = text(event.get("type")), record(event.get("response"))
@@ -146,14 +147,14 @@ class OpenAIResponses(OpenAIService):
                 if kind in ("response.completed", "response.incomplete", "response.failed"):
                     reply = self._reply(response, body)
                     await drain(stream)
-                    return reply if reply.text else reply.model_copy(update={"text": "".join(pieces)})
+                    return reply if reply.text else reply.model_copy(update={"text": str(pieces)})
                 if kind.endswith(
                     (".output_text.delta", ".refusal.delta", ".function_call_arguments.delta")
                 ) and (piece := text(event.get("delta"))):
-                    pieces.append(piece)
+                    pieces.add(piece)
                     on_text(piece)
         return Reply(
-            text="".join(pieces),
+            text=str(pieces),
             stop=StopReason.INCOMPLETE,
             usage=TokenUsage(known=False),
             model=model,

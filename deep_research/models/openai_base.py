@@ -21,14 +21,17 @@ from deep_research.models.base import Form, ModelCall, ModelProvider, OnText, Re
 from deep_research.models.clients import (
     CREDENTIAL_HEADERS,
     LONGEST_CONNECT,
+    LONGEST_SILENCE,
+    UNPACKED,
     PerLoop,
     deadline,
     header_names,
     is_loopback,
     tls,
 )
+from deep_research.models.clients_bodies import bounded
 from deep_research.models.clients_errors import Wishes
-from deep_research.models.clients_wire import Body, is_stream, opened, whole
+from deep_research.models.clients_wire import MOST_BYTES, Body, is_stream, opened, whole
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
@@ -75,7 +78,7 @@ class OpenAIService(ModelProvider):
                 self.opened(self._method(self._clients.here()), request, call.timeout) as body,
             ):
                 if on_text is not None and is_stream(body):
-                    return await self._streamed(body, on_text)
+                    return await self._streamed(body, on_text, call.timeout * LONGEST_SILENCE)
                 reply = self._reply(await whole(body, model=self.name), body)
         except ModelError as error:
             raise self._wishes.learned(error, request) from None
@@ -110,11 +113,15 @@ class OpenAIService(ModelProvider):
         """A whole answer read; of ``body`` the head."""
 
     @abstractmethod
-    async def _streamed(self, body: Body, on_text: OnText) -> Reply: ...
+    async def _streamed(self, body: Body, on_text: OnText, silence: float) -> Reply:
+        """A streamed answer read; after so many seconds of ``silence`` it is given up."""
 
     def _client(self) -> openai.AsyncOpenAI:
         own = openai.DefaultAsyncHttpxClient(
-            verify=tls(), follow_redirects=False, trust_env=not is_loopback(self.base_url)
+            verify=tls(),
+            follow_redirects=False,
+            trust_env=not is_loopback(self.base_url),
+            event_hooks={"response": [bounded(MOST_BYTES)]},
         )
         key, hidden = self._key.get_secret_value(), cast("str", openai.Omit())
         return openai.AsyncOpenAI(
@@ -123,7 +130,9 @@ class OpenAIService(ModelProvider):
             max_retries=0,
             http_client=own,
             # Given here, no header of the environment takes its place.
-            default_headers=dict.fromkeys(self._hidden, hidden) | {"Authorization": f"Bearer {key}"},
+            default_headers=dict.fromkeys(self._hidden, hidden)
+            | UNPACKED
+            | {"Authorization": f"Bearer {key}"},
         )
 
 

@@ -19,6 +19,7 @@ from deep_research.models.clients import checked_url, secret_key
 from deep_research.models.clients_errors import Wishes, malformed, refused
 from deep_research.models.clients_wire import (
     Body,
+    Words,
     events,
     is_count,
     number,
@@ -104,15 +105,15 @@ class OpenAIChat(OpenAIService):
         return request
 
     def _reply(self, data: Any, body: Body) -> Reply:
-        heard = _Heard()
+        heard = _Heard(self.name)
         heard.take(self._checked(data, body), "message")
         if not heard.begun:
             raise malformed("the answer has no choice", model=self.name, request_id=request_id(body))
         return heard.reply(request_id(body))
 
-    async def _streamed(self, body: Body, on_text: OnText) -> Reply:
-        heard = _Heard()
-        async with aclosing(events(body, model=self.name)) as stream:
+    async def _streamed(self, body: Body, on_text: OnText, silence: float) -> Reply:
+        heard = _Heard(self.name)
+        async with aclosing(events(body, model=self.name, silence=silence)) as stream:
             async for chunk in stream:
                 for piece in heard.take(self._checked(chunk, body, begun=heard.begun), "delta"):
                     on_text(piece)
@@ -140,10 +141,9 @@ class OpenAIChat(OpenAIService):
 class _Heard:
     """An answer as it comes, whole or in chunks. ``begun``: there was something to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: str) -> None:
         self.begun = False
-        self._words: list[str] = []
-        self._arguments: list[str] = []
+        self._words, self._arguments = Words(model), Words(model)
         self._finish = ""
         self._is_refused = False
         self._usage = TokenUsage(known=False)
@@ -164,14 +164,16 @@ class _Heard:
         self._is_refused = self._is_refused or bool(refusal)
         words = [part for part in (*_texts(said.get("content")), refusal) if part]
         arguments = [part for part in _arguments(said.get("tool_calls")) if part]
-        self._words += words
-        self._arguments += arguments
+        for word in words:
+            self._words.add(word)
+        for argument in arguments:
+            self._arguments.add(argument)
         return words + arguments
 
     def reply(self, request_id: str | None) -> Reply:
         stop = _STOPS.get(self._finish, StopReason.END) if self._finish else StopReason.INCOMPLETE
         return Reply(
-            text=whole_characters("".join(self._arguments or self._words)),
+            text=whole_characters(str(self._arguments or self._words)),
             stop=StopReason.REFUSAL if self._is_refused else stop,
             usage=self._usage,
             model=self._model,

@@ -20,6 +20,7 @@ from deep_research.models.profiles import Profile, profile_of
 from deep_research.models.recording import Recorder
 from deep_research.models.registry import make_model_provider
 from deep_research.models.retry import Book, OnWait, Persistence
+from deep_research.models.wordings import Wordings
 
 log = get_log("models")
 
@@ -44,14 +45,16 @@ def shared() -> Shared:
 @dataclass(slots=True, kw_only=True)
 class ModelPool:
     """Makes language models of names. ``at_once`` and ``per_minute`` limit the requests to each service in this
-    process, a profile those to its model; ``timeout`` in seconds is the deadline of an answer; to ``record``, a file,
-    all requests are written; in ``data_dir`` it is remembered what models can do. Thread-safe."""
+    process, a profile those to its model; ``timeout`` in seconds is what a request may take, ``unit_timeout`` all
+    requests for one answer; to ``record``, a file, all requests are written; in ``data_dir`` it is remembered what models
+    can do. Thread-safe."""
 
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     at_once: int = 16
     per_minute: float | None = None
     record: Path | None = None
     timeout: float = 120.0
+    unit_timeout: float | None = None
     data_dir: Path | None = None
     common: Shared = field(default_factory=shared)
     persistence: Persistence = field(default_factory=Persistence)
@@ -86,11 +89,15 @@ class ModelPool:
         chain: Sequence[Named],
         *,
         book: Book | None = None,
+        wordings: Wordings | None = None,
         on_wait: OnWait | None = None,
         on_fallback: OnFallback | None = None,
     ) -> LanguageModel:
-        """The first of the chain, with the others behind it. ``book`` is where its requests are set down."""
-        models = [self._single(model, book, on_wait) for model in chain]
+        """The first of the chain, with the others behind it. ``book`` is where its requests are set down, ``wordings``
+        what was sent before."""
+        wordings = wordings or self.persistence.wordings
+        persistence = replace(self.persistence, book=book, wordings=wordings, on_wait=on_wait)
+        models = [self._single(model, persistence) for model in chain]
         return models[0] if len(models) == 1 else Chain(models, on_fallback=on_fallback)
 
     async def aclose(self) -> None:
@@ -103,18 +110,16 @@ class ModelPool:
             except Exception as error:  # of someone's own: a connection is no reason to lose a run
                 log.warning("provider_close_failed", provider=provider.name, error=told(error))
 
-    def _single(self, model: Named, book: Book | None, on_wait: OnWait | None) -> SingleModel:
+    def _single(self, model: Named, persistence: Persistence) -> SingleModel:
         provider = self.provider(model)
         profile = self.profile_of(provider)
-        persistence = replace(
-            self.persistence, on_wait=on_wait, gates=self._gates(provider, profile), book=book
-        )
         return SingleModel(
             provider,
             profile,
             abilities=self.common.abilities,
-            persistence=persistence,
+            persistence=replace(persistence, gates=self._gates(provider, profile)),
             timeout=self.timeout,
+            unit_timeout=self.unit_timeout,
             probes=self.probes if provider.probed else None,
         )
 

@@ -10,7 +10,6 @@ import json
 import os
 import tempfile
 import threading
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -23,14 +22,14 @@ from deep_research.models import structured
 from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import Message, ModelCall, ModelProvider
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import Persistence, Tries
+from deep_research.models.retry import UNIT, Persistence, Tries, loop_time
 from deep_research.models.verdicts import Verdict
 from deep_research.state import Record
 
 FILE = "models.json"
 PROBE = "probe"  # the label of its requests
 KEPT = timedelta(days=30)
-SECONDS = 120.0  # servers on this machine load a model when it is first asked
+SECONDS = 120.0  # of a request: servers on this machine load a model when it is first asked
 MOST_OUTPUT = 2_000  # room for the thoughts of a model that reasons
 
 log = get_log("probe")
@@ -82,6 +81,7 @@ class Probes:
         persistence: Persistence,
         *,
         seconds: float = SECONDS,
+        unit_seconds: float | None = None,
     ) -> None:
         """Asks the model, unless it was asked before. Raises `ModelError` when it cannot be reached or refuses to
         work: whatever else is asked of it would end in the same way."""
@@ -91,7 +91,9 @@ class Probes:
                 return
             self._asked.add(provider.identity)
         try:
-            found = await probe(provider, profile, self._abilities, persistence, seconds=seconds)
+            found = await probe(
+                provider, profile, self._abilities, persistence, seconds=seconds, unit_seconds=unit_seconds
+            )
         except BaseException:
             with self._lock:
                 self._asked.discard(provider.identity)
@@ -153,11 +155,13 @@ async def probe(
     persistence: Persistence,
     *,
     seconds: float = SECONDS,
+    unit_seconds: float | None = None,
 ) -> Probed:
     """Asks a model something small, within its profile: a server that is told another window than later would load
-    the model twice. Raises `ModelError` unless it answers, be it badly."""
-    began = time.monotonic()
-    tries = Tries(began + seconds)
+    the model twice. A request has so many ``seconds``, all of them ``unit_seconds``, `UNIT` times as many unless
+    given. Raises `ModelError` unless it answers, be it badly."""
+    began = loop_time()
+    tries = Tries(began + (unit_seconds or seconds * UNIT), each=seconds)
     most = min(MOST_OUTPUT, profile.output)
     call = ModelCall(
         messages=(Message(content="What colour is a clear sky at noon, and what may be seen in it?"),),
@@ -186,6 +190,6 @@ async def probe(
         at=datetime.now(UTC),
         rungs=abilities.known().get(provider.identity, {}),
         usage=tries.usage.known,
-        seconds=round(time.monotonic() - began, 3),
+        seconds=round(loop_time() - began, 3),
         error=error,
     )

@@ -1,14 +1,15 @@
-"""The one place that asks again. A unit of work has so many requests in all, whatever they are used for."""
+"""The one place that asks again. A unit of work has so many requests in all, whatever they are used for, and a time in
+which one of them may hang and another still be answered. In a run no wording is sent to a model more often than that."""
 
 from __future__ import annotations
 
 import asyncio
 import math
 import random
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
@@ -23,10 +24,13 @@ from deep_research.models.characters import whole
 from deep_research.models.pieces import Pieces
 from deep_research.models.verdicts import LONGEST_WAIT, Verdict, failure
 from deep_research.models.verdicts import usage_of as usage_of  # for those who keep books
+from deep_research.models.wordings import MOST_REQUESTS as MOST_REQUESTS
+from deep_research.models.wordings import Wording, Wordings, wording_of
 
-MOST_REQUESTS = 4
 FIRST_WAIT = 0.5  # seconds, doubled each time
 LONGEST_BACKOFF = 8.0
+BACKOFF = 0.25  # of the time that is left at most: who has little of it shall not spend it on waiting
+UNIT = 2.5  # times that a request may take has the unit: one that hung leaves time for another, whole one
 SHORTEST = 0.001  # seconds that a request gets at least: no stack knows what to do with fewer than none
 GRACE = 0.05  # seconds after which a provider that does not keep its deadline is left
 JITTER = 1.0  # seconds at most, so that many runs do not come back at the same moment
@@ -53,16 +57,26 @@ class Book(Protocol):
     def lose(self, reserved: Any) -> None: ...
 
 
+def loop_time() -> float:
+    """Seconds by the clock of the running loop, by which its deadlines are kept."""
+    return asyncio.get_running_loop().time()
+
+
+class _WornError(Exception):
+    """The wording was sent as often as it may be."""
+
+
 @dataclass(slots=True)
 class Tries:
-    """What one unit of work may still ask, until when (by ``clock``), and what it has used. ``partial`` are the answers
-    so far that are not whole, for want of a better one."""
+    """What one unit of work may still ask, until when (by ``clock``), and what it has used. ``each`` is how many seconds
+    one request may take. ``partial`` are the answers so far that are not whole, for want of a better one."""
 
     deadline: float
+    each: float = math.inf
     left: int = MOST_REQUESTS
     requests: int = 0
     usage: TokenUsage = field(default_factory=TokenUsage)
-    clock: Callable[[], float] = time.monotonic
+    clock: Callable[[], float] = loop_time
     partial: list[Reply] = field(default_factory=list)
 
     @property
@@ -76,14 +90,15 @@ def _never(_reply: Reply) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Persistence:
-    """How to ask again. ``gates`` are entered in their order: the model's own, if there is one, then the service's. All
-    of it can be replaced in tests."""
+    """How to ask again. ``gates`` are entered in their order: the model's own, if there is one, then the service's;
+    ``wordings`` are those of the run. All of it can be replaced in tests."""
 
     sleep: Sleep = asyncio.sleep
     chance: Callable[[], float] = random.random
     on_wait: OnWait | None = None
     gates: tuple[Gate, ...] = ()
     book: Book | None = None
+    wordings: Wordings = field(default_factory=lambda: Wordings(math.inf))
 
     async def send(
         self,
@@ -98,15 +113,17 @@ class Persistence:
         unless it is ``usable``; what there was of it is in ``tries.partial``.
 
         Raises `ModelError`, with the usage and number of all requests of the unit. An answer that the wire spoiled is
-        ``transient``: trouble on the way says nothing of the model.
+        ``transient``: trouble on the way says nothing of the model. A wording that was sent too often is not sent, and
+        ``malformed``: no answer to it was of use, and another model may do better.
         """
+        wording = wording_of(provider, call)
 
         async def once() -> Reply:
             if tries.left <= 0 or tries.seconds <= 0:
                 raise _spent(provider, tries)
             if pieces is not None:
                 pieces.void()
-            reply = await self._once(provider, call, tries, pieces)
+            reply = await self._once(provider, call, tries, pieces, wording)
             if reply.stop is StopReason.INCOMPLETE and not usable(reply):
                 if reply.text.strip():
                     tries.partial.append(reply)
@@ -119,8 +136,9 @@ class Persistence:
             return reply
 
         retrying = AsyncRetrying(
-            stop=stop_after_attempt(max(1, tries.left)) | _NoTime(tries),
-            wait=self._wait,
+            stop=stop_after_attempt(max(1, tries.left))
+            | _Over(tries, lambda: self.wordings.is_worn(wording)),
+            wait=partial(self._wait, tries),
             retry=retry_if_exception(_may_help),
             sleep=self.sleep,
             before_sleep=self._told,
@@ -128,27 +146,40 @@ class Persistence:
         )
         try:
             return await retrying(once)
+        except _WornError:
+            failed = with_books(_worn(provider), tries)
         except ModelError as error:
             failed = with_books(error, tries)
-        if failed.verdict == Verdict.MALFORMED:
-            failed.data["verdict"] = Verdict.TRANSIENT.value
+            if failed.verdict == Verdict.MALFORMED:
+                failed.data["verdict"] = Verdict.TRANSIENT.value
         # Raised here, the error drags along no frames of a provider, whose variables may hold keys.
         raise failed
 
     async def _once(
-        self, provider: ModelProvider, call: ModelCall, tries: Tries, pieces: Pieces | None
+        self,
+        provider: ModelProvider,
+        call: ModelCall,
+        tries: Tries,
+        pieces: Pieces | None,
+        wording: Wording,
     ) -> Reply:
         async with AsyncExitStack() as stack:
             began = tries.clock()
-            for gate in self.gates:
-                await stack.enter_async_context(gate.entered())
-            reserved = await self.book.reserve(provider, call) if self.book else None
+            if not self.wordings.take(wording):
+                raise _WornError
+            try:
+                for gate in self.gates:
+                    await stack.enter_async_context(gate.entered())
+                reserved = await self.book.reserve(provider, call) if self.book else None
+            except BaseException:
+                self.wordings.give_back(wording)
+                raise
             tries.deadline += tries.clock() - began  # the queue's time is not the model's
             tries.left -= 1
             tries.requests += 1
             sent = tries.clock()
             try:
-                seconds = max(SHORTEST, tries.seconds)
+                seconds = max(SHORTEST, min(tries.each, tries.seconds))
                 outcome = await _sent(provider, reserved.call if reserved else call, seconds, pieces)
             except BaseException:  # cancelled, most often
                 tries.usage += TokenUsage(known=False)
@@ -167,12 +198,12 @@ class Persistence:
                 gate.pause(asked)
         raise outcome
 
-    def _wait(self, state: RetryCallState) -> float:
+    def _wait(self, tries: Tries, state: RetryCallState) -> float:
         """What the service asks for, else twice as long each time; and a little more by chance."""
         asked = _asked(state.outcome.exception() if state.outcome else None)
         if asked is None:
             backoff = min(LONGEST_BACKOFF, FIRST_WAIT * 2.0 ** (state.attempt_number - 1))
-            return backoff * (1.0 - 0.25 * self.chance())
+            return min(backoff, max(0.0, tries.seconds) * BACKOFF) * (1.0 - 0.25 * self.chance())
         return asked + JITTER * self.chance() * min(1.0, asked)
 
     def _told(self, state: RetryCallState) -> None:
@@ -224,19 +255,26 @@ def _asked(error: BaseException | None) -> float | None:
     return None
 
 
-class _NoTime(stop_base):
-    """Stops where the deadline would pass during the wait: nobody sleeps for nothing."""
+class _Over(stop_base):
+    """Stops where the same may not be asked again, or time would be up after the wait: nobody sleeps for nothing."""
 
-    def __init__(self, tries: Tries) -> None:
+    def __init__(self, tries: Tries, is_worn: Callable[[], bool]) -> None:
         self._tries = tries
+        self._is_worn = is_worn
 
     def __call__(self, retry_state: RetryCallState) -> bool:
-        return retry_state.upcoming_sleep >= self._tries.seconds
+        return retry_state.upcoming_sleep >= self._tries.seconds or self._is_worn()
 
 
 def _spent(provider: ModelProvider, tries: Tries) -> ModelError:
     why = "its time was up" if tries.seconds <= 0 else f"{tries.requests} requests were made"
     return failure(Verdict.TRANSIENT, f"no usable answer before {why}", model=provider.name)
+
+
+def _worn(provider: ModelProvider) -> ModelError:
+    problem = f"the same was asked {MOST_REQUESTS} times in this run"
+    hint = "Another model in the chain, or guidance by a hook, may lead on."
+    return failure(Verdict.MALFORMED, problem, model=provider.name, hint=hint)
 
 
 def with_books(error: ModelError, tries: Tries) -> ModelError:

@@ -27,6 +27,7 @@ from deep_research.errors import (
 from deep_research.logs import told
 from deep_research.models.characters import whole
 from deep_research.models.language import LanguageModel
+from deep_research.phases.asking import Asked, Proposal
 from deep_research.state import (
     PHASE_TO_AGENT,
     AgentRole,
@@ -125,6 +126,7 @@ class Phase(ABC, Generic[_In, _Out]):
     records each when it is finished; run again, it does only what is left."""
 
     phase: ClassVar[DeepResearchPhase]
+    must_propose: ClassVar[bool] = False  # whether an answer without any search is of no use
     answer_type: type[_Out]
 
     def __init__(self, agent: Agent[_In, _Out], *, limits: WorkLimits | None = None) -> None:
@@ -138,6 +140,10 @@ class Phase(ABC, Generic[_In, _Out]):
     @property
     def deterministic(self) -> bool:
         return bool(getattr(self.agent, "deterministic", False))
+
+    @property
+    def _uses_model(self) -> bool:
+        return bool(getattr(self.agent, "uses_model", False))
 
     @abstractmethod
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
@@ -155,13 +161,30 @@ class Phase(ABC, Generic[_In, _Out]):
 
         A mapping is accepted in place of the output and validated.
         """
-        return _checked(await self._called(self.agent, handoff, models), self.answer_type, self.role)
+        answer = _checked(await self._called(self.agent, handoff, models), self.answer_type, self.role)
+        return self._asking(answer, handoff)
+
+    def _asking(self, answer: _Answer, handoff: Handoff) -> _Answer:
+        """The answer with what may be asked of the searches that it proposes. Agents that work by rule make them of the
+        question and of sources alone, and never of what the owner says besides."""
+        if not isinstance(answer, Proposal) or (self.deterministic and not self._uses_model):
+            return answer
+        asked = Asked(handoff.original_query, handoff.system_prompt)
+        changed = answer.with_queries(asked)
+        if self.must_propose and asked.dropped and not asked.kept:
+            raise AgentError(
+                f"Nothing of what the {self.role} would search may be asked: it is addresses and the owner's words.",
+                hint="A page may have ordered it; see docs/search.md.",
+                role=self.role.value,
+            )
+        notes = asked.note(self.role.value)
+        return changed.model_copy(update={"notes": (*changed.notes, *notes)}) if notes else changed
 
     async def _called(
         self, function: Callable[..., Any], handoff: Handoff, models: RunModels | None = None
     ) -> Any:
         try:
-            if getattr(self.agent, "uses_model", False):
+            if self._uses_model:
                 return await self.limits.calls(function, handoff, self._model(models))
             beside = self.beside(models)
             return await self.limits.calls(function, handoff, *beside, timeout=self.limits.operation_timeout)
@@ -202,7 +225,8 @@ class Phase(ABC, Generic[_In, _Out]):
         function = getattr(self.agent, name, None)
         if function is None:
             return None
-        return _checked(await self._called(function, handoff, models), answer_type, self.role)
+        answer = _checked(await self._called(function, handoff, models), answer_type, self.role)
+        return self._asking(answer, handoff)
 
 
 def _checked(answer: Any, wanted: type[_Answer], role: AgentRole) -> _Answer:

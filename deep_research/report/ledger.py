@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from deep_research.state import Citation, Finding, Source
 
 _ID = r"(?:find|src)-[0-9a-f]{12}"
-MARK = re.compile(rf"[ \t]*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
+MARK = re.compile(rf"(?<![ \t])[ \t]*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
 _ENDS = re.compile(rf"[.,;?)]*(?:\s|\Z)|\[{_ID}")
 
 

@@ -1,18 +1,14 @@
-"""From an agent's draft to the finished report: safe Markdown, numbers, references, metadata.
-
-A draft is text from outside: its links and images may not lead anywhere that was not a source of the run, and
-it may bring no HTML.
-"""
+"""From an agent's draft to the finished report: numbers, safe Markdown, references, metadata."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
 from deep_research.evidence.copies import Originals
-from deep_research.report.ledger import MARK, Ledger
+from deep_research.report.ledger import Ledger
+from deep_research.report.markup import address, escaped, linkable, plain, prose, safe
 from deep_research.state import (
     Citation,
     ConfidenceLevel,
@@ -24,30 +20,8 @@ from deep_research.state import (
 
 REFERENCES = "References"
 _MOST_AUTHORS = 3
-_HEADING = re.compile(r"^##+[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
-# Bounded, so that a row of open brackets is not read to its end from each of them.
-_IMAGE = re.compile(r"!\[([^\[\]\n]{0,500})\]\([^)\n]{0,2500}\)")
-_LINK = re.compile(r"(?<![\\!])\[([^\[\]\n]{0,500})\]\(\s{0,8}<?([^)\s>]{0,2000})>?[^)\n]{0,500}\)")
-_AUTOLINK = re.compile(r"<((?:https?|mailto|ftp):[^>\s]*)>", re.IGNORECASE)
-_BARE = re.compile(r"\b(https?|ftp):(//[^\s<>\0]*[^\s<>\0.,;:!?)\]])", re.IGNORECASE)
-_HOST = re.compile(r"\b(www)(?=\.[^\s.])", re.IGNORECASE)  # many renderers make a link of it
-_SUSPECT = ("](", "]:", "![", "<", "://", "\0")  # without any of these there is nothing to break
-# A block of code that every reader of Markdown begins and ends at the same places, if there are no other fences.
-_FENCED = re.compile(r"(?:(?<=\n\n)|\A)```[\w+-]{0,20}\n(?:(?:(?!```|~~~)[^\n])*\n){1,400}```(?=\n\n|\n?\Z)")
-_FENCES = ("```", "~~~")
-_KEPT = re.compile(r"\0(\d+)\0")
-_DEFINITION = re.compile(r"^[ ]{0,3}\[[^\]\n]+\]:.*$", re.MULTILINE)
-# A character after an even number of backslashes is one that Markdown heeds.
-_HEEDED = r"(?<!\\)((?:\\\\)*)"
-_ESCAPED = r"\1\\\2"
-_TAG = re.compile(rf"{_HEEDED}(<)(?=[A-Za-z/!?])")
-_TARGET = re.compile(rf"{_HEEDED}(\])(?=\()")
-_PICTURE = re.compile(rf"{_HEEDED}(!)(?=\[)")
-_LABEL = re.compile(r"\]:")
-_ACTIVE = re.compile(rf"{_HEEDED}([\[\]]|<(?=[A-Za-z/!?]))")
-_LINKABLE = re.compile(r"https?://[^/\\\s<>()\[\]][^\\\s<>()\[\]\0]*\Z", re.IGNORECASE)
+_HEADING = re.compile(r"^##+[ \t]+(.+)$", re.MULTILINE)
 _ID = re.compile(r"(?:find|src|gap|subq)-[0-9a-f]{12}")
-_OPENING = re.compile(r"^(\d{0,9})(?=#{1,6}\s|[-+*]\s|>|(?<=\d)[.)]\s)")
 
 
 def finished(
@@ -59,11 +33,11 @@ def finished(
     partial: bool = False,
 ) -> tuple[str, ReportMetadata, tuple[Citation, ...]]:
     """The report with numbered references, its metadata and its citations. An empty draft stays empty."""
-    body = safe(draft.strip(), {s.url for s in sources if s.url})
     ledger = Ledger(findings, sources)
     body = _ID.sub(
-        "…", ledger.number(body)
-    ).strip()  # an id in the midst of a sentence tells a reader nothing
+        "…", ledger.number(plain(draft))
+    )  # an id in the midst of a sentence tells a reader nothing
+    body = safe(body.strip(), {s.url for s in sources if s.url}).strip()
     cited: dict[int, list[int]] = {}
     for citation in ledger.citations:
         cited.setdefault(citation.number, []).append(citation.start)
@@ -73,7 +47,7 @@ def finished(
     )
     report = f"{body}\n\n## {REFERENCES}\n\n{references}\n" if references else body
     metadata = ReportMetadata(
-        sections=tuple(_HEADING.findall(_FENCED.sub("", report))),
+        sections=tuple(heading.rstrip(" \t#") for heading in _HEADING.findall(prose(report))),
         word_count=len(body.split()),
         citations_count=len(ledger.citations),
         confidence_summary=summary(findings),
@@ -108,10 +82,7 @@ def reference(source: Source, cited: Sequence[int] = (), *, copy_of: int | None 
         authors = escaped(_named(source.metadata.get("author", "")))
         title = f"{authors}: {title}{_stop(title)} {venue}" if authors else f"{title}{_stop(title)} {venue}"
     where = source.url or ""
-    if re.match(r"https?://[^/\\\s<>]", where):
-        place = f"<{where}>" if not re.search(r"[<>\s]", where) else escaped(where)
-    else:
-        place = escaped(where)
+    place = f"<{address(where)}>" if linkable(where) else escaped(where)
     published = f" ({source.published.isoformat()})" if source.published else ""
     leaves = _leaves(source, cited)
     if source.metadata.get("read") == "abstract":
@@ -121,10 +92,12 @@ def reference(source: Source, cited: Sequence[int] = (), *, copy_of: int | None 
     if copy_of is not None:
         leaves += f", the same text as {copy_of}"
     named = f"{title}{published}"
-    return f"{named}{_stop(named)} {place}{leaves}".strip() if place else f"{named}{leaves}."
+    return f"{named}{_stop(named)} {place}{leaves}" if place else f"{named}{leaves}{_stop(named + leaves)}"
 
 
 def _stop(text: str) -> str:
+    if text[-3:].casefold() == "www":
+        return r"\."  # else it would be the beginning of an address
     return "" if text[-1:] in "?!" else "."
 
 
@@ -148,54 +121,3 @@ def summary(findings: Sequence[Finding]) -> ConfidenceSummary:
         medium=sum(x is ConfidenceLevel.MEDIUM for x in levels),
         low=sum(x in (ConfidenceLevel.LOW, ConfidenceLevel.SPECULATION) for x in levels),
     )
-
-
-@lru_cache(maxsize=4096)  # each iteration's report names the sources of all before it
-def escaped(text: str) -> str:
-    """Outside text for use inside Markdown: one line, no links, no HTML, no heading or list of its own."""
-    line = _broken(" ".join(text.replace("\0", "").split()))
-    return _OPENING.sub(r"\1\\", _ACTIVE.sub(_ESCAPED, line))
-
-
-def safe(draft: str, allowed: set[str]) -> str:
-    """The draft without images, HTML, reference definitions, and links to anything but the run's sources.
-
-    Links to sources are set aside first, as are references, and code in blocks, in which Markdown heeds nothing;
-    whatever could make another link is then broken by a backslash. A link is kept as text and address alone: whatever
-    else stands in it may be a link of its own.
-    """
-    draft = draft.replace("\0", "")
-    kept: list[str] = []
-
-    def keep(link: str) -> str:
-        kept.append(link)
-        return f"\0{len(kept) - 1}\0"
-
-    if not any(fence in _FENCED.sub("", draft) for fence in _FENCES):
-        draft = _FENCED.sub(lambda m: keep(m.group(0)), draft)
-    if not any(mark in draft for mark in _SUSPECT):
-        return _HOST.sub(r"\1\\", draft)
-    allowed = {url for url in allowed if _LINKABLE.match(url)}
-
-    def link(match: re.Match[str]) -> str:
-        text, url = match.groups()
-        shown = _TAG.sub(_ESCAPED, _broken(text))
-        return keep(f"[{shown}]({url})") if url in allowed else text
-
-    def restored(match: re.Match[str]) -> str:
-        return _KEPT.sub(restored, kept[int(match.group(1))])
-
-    draft = MARK.sub(lambda m: keep(m.group(0)), draft)
-    draft = _IMAGE.sub(r"\1", _DEFINITION.sub("", draft))
-    draft = _LINK.sub(link, draft)
-    draft = _AUTOLINK.sub(lambda m: keep(m.group(0)) if m.group(1) in allowed else m.group(1), draft)
-    draft = _BARE.sub(lambda m: keep(m.group(0)) if m.group(0) in allowed else m.group(0), draft)
-    draft = _LABEL.sub(r"]\:", _broken(draft))
-    for heeded in (_TARGET, _PICTURE, _TAG):
-        draft = heeded.sub(_ESCAPED, draft)
-    return _KEPT.sub(restored, draft)
-
-
-def _broken(text: str) -> str:
-    """The text without addresses that a renderer would make links of."""
-    return _HOST.sub(r"\1\\", _BARE.sub(r"\1\:\2", text))

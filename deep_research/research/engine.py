@@ -22,7 +22,8 @@ from deep_research.errors import (
     UsageError,
 )
 from deep_research.evidence.plain import clean
-from deep_research.logs import configure, get_log, told
+from deep_research.logs import configure, get_log, masked, told
+from deep_research.models.characters import in_all_texts
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.result import ResearchResult, RunSummary
@@ -37,7 +38,7 @@ from deep_research.state import (
     RunStatus,
     Source,
 )
-from deep_research.state.events import Event, Progress, decode
+from deep_research.state.events import Event, Progress, decode_log
 from deep_research.state.identity import RUN_ID
 from deep_research.state.journal import Clock, readable, utc_now
 from deep_research.state.reducer import fold
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from deep_research.budget.estimate import Estimate
     from deep_research.budget.sharing import SharedBudget
     from deep_research.phases.gathering.reading import Pages
+    from deep_research.sources.documents import Skipped
     from deep_research.supervisor.gates import Gates
 
 _T = TypeVar("_T")
@@ -301,6 +303,14 @@ class DeepResearch:
         finally:
             self._feed.leave(research_id, watcher)
 
+    def skipped(self) -> Sequence[Skipped]:
+        """Every local document that could not be read, and why. What may be readable by now is tried again.
+        Empty without a corpus. Raises `CorpusError`, with ``skipped`` in its data where no document can be read."""
+        return self._background.call(self.askipped())
+
+    async def askipped(self) -> Sequence[Skipped]:
+        return await asyncio.to_thread(self._parts.skipped)
+
     def text(self, source: Source | Citation | Quote | str) -> str:
         """The saved text of a source, a citation, or a content hash. Raises `ContentMissingError`."""
         return self._background.call(self.atext(source))
@@ -443,7 +453,7 @@ class DeepResearch:
             raise SettingsError(
                 "An option holds characters that are not text.", hint="Remove them and ask again."
             ) from None
-        return question, chosen, shared
+        return masked(question), in_all_texts(chosen, masked), shared
 
     async def _prepare(self) -> None:
         """Before every run, off the loop: the store is open, there is something to search, and documents that came
@@ -468,8 +478,7 @@ class DeepResearch:
         return await asyncio.to_thread(self._parts.store.run, research_id)
 
     def _read(self, research_id: str, after: int, limit: int | None) -> Sequence[Event]:
-        rows = self._parts.store.read(research_id, after=after, limit=limit)
-        return [decode(row.type, row.version, row.body) for row in rows]
+        return decode_log(self._parts.store.read(research_id, after=after, limit=limit))
 
     def _handle(self, run_id: str, task: asyncio.Task[ResearchResult]) -> ResearchHandle:
         future: Future[ResearchResult] = Future()

@@ -26,7 +26,7 @@ from deep_research.state import (
     RunStatus,
     SubQueryStatus,
 )
-from deep_research.state.events import Event, PhaseRetried, PhaseStarted, RunCreated, RunResumed, decode
+from deep_research.state.events import Event, PhaseRetried, PhaseStarted, RunCreated, RunResumed, decode_log
 from deep_research.state.journal import Clock
 from deep_research.state.projection import Projection
 from deep_research.state.reducer import Fold, fold
@@ -237,8 +237,7 @@ class Runner:
         return self._journal(lane, state, row.projection, None)
 
     def _folded(self, row: RunRow) -> Fold:
-        rows = self._parts.store.read(row.run_id)
-        return fold(decode(r.type, r.version, r.body) for r in rows)
+        return fold(decode_log(self._parts.store.read(row.run_id)))
 
     def _journal(self, lane: Lane, state: Fold, projection: Projection, new: NewRun | None) -> RunJournal:
         return RunJournal(
@@ -384,8 +383,7 @@ class Runner:
             while True:
                 over = active.over  # asked before reading: what was committed until then is read
                 rows = await asyncio.to_thread(self._parts.store.read, run_id, after=seen, limit=500)
-                for row in rows:
-                    event = decode(row.type, row.version, row.body)
+                for event in decode_log(rows):
                     seen = event.seq
                     await self._call_observer(event)
                 if not rows and over:

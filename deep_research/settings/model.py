@@ -220,8 +220,24 @@ class Settings(BaseModel):
     max_source_bytes: int = Field(
         default=2_000_000, ge=1_000, le=50_000_000, description="Longest text kept of one source, in bytes."
     )
+    max_file_bytes: int = Field(
+        default=10_000_000,
+        ge=10_000,
+        le=50_000_000,
+        description="Largest file of local documents that is read, in bytes.",
+    )
     operation_timeout: float = Field(
-        default=120.0, gt=0, le=3_600, description="Seconds that one search or agent call may take."
+        default=120.0,
+        gt=0,
+        le=3_600,
+        description="Seconds that one search or agent call may take, or one request to a model.",
+    )
+    unit_timeout: float | None = Field(
+        default=None,
+        gt=0,
+        le=36_000,
+        description="Seconds that all requests for one answer of a model may take, with the waits between them; at "
+        "least `operation_timeout`. Unset: 2.5 times that.",
     )
     task_timeout: float = Field(
         default=1_800.0, gt=0, le=86_400, description="Seconds that a whole run may take."
@@ -286,7 +302,10 @@ class Settings(BaseModel):
         default=2, ge=1, le=64, description="Processes that read pages, PDF and office files."
     )
     extraction_timeout: float = Field(
-        default=20.0, gt=0, le=600, description="Seconds that making text of one page or file may take."
+        default=20.0,
+        gt=0,
+        le=600,
+        description="Seconds that making text of one page or file may take, half of them of computing.",
     )
     high_quality: Names = Field(
         default=(), description="Sites, beginnings of addresses and documents whose quality is high."
@@ -336,6 +355,13 @@ class Settings(BaseModel):
                 f"heartbeat must be at most half of lease_ttl ({settings.lease_ttl:g}), got "
                 f"{settings.heartbeat:g}{_from(origins, 'heartbeat', 'lease_ttl')}.",
                 setting="heartbeat",
+            )
+        # Else a request could never take what it may.
+        if settings.unit_timeout is not None and settings.unit_timeout < settings.operation_timeout:
+            raise SettingsError(
+                f"unit_timeout must be at least operation_timeout ({settings.operation_timeout:g}), got "
+                f"{settings.unit_timeout:g}{_from(origins, 'unit_timeout', 'operation_timeout')}.",
+                setting="unit_timeout",
             )
         return settings
 

@@ -1,21 +1,24 @@
 """What can happen in a run: one discriminated union of frozen events.
 
 An event says what was done and carries all that the state needs from it. The journal stamps ``seq``
-(1, 2, 3 … without a gap) and ``at`` when the event is handed in. ``version`` is the version of that event type's shape;
-a reader upgrades older shapes (`UPCASTS`) and refuses newer ones.
+(1, 2, 3 … without a gap) and ``at`` when the event is handed in. ``version`` is the version of that event type's shape,
+nested records included; a reader upgrades older shapes (`UPCASTS`) and refuses newer ones. Every shape that was ever
+written is pinned in ``tests/data/events``: whoever changes one raises the version (``CURRENT`` and the field), adds the
+step from the one before to `UPCASTS`, and pins the new shape beside the old.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, Protocol, cast, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from deep_research.errors import LogDamagedError, StoreVersionError
+from deep_research.logs import holds_secret, masked, masked_value
 from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
 from deep_research.state.records import (
     AgentDecision,
@@ -112,7 +115,9 @@ class SourcesAnalyzed(Event):
     of the sources, ``unknown_ids`` ids that the agent named and was never given;
     ``own_words`` says that the findings are worded by the agent, and not by the sources."""
 
+    CURRENT: ClassVar[int] = 2
     type: Literal["sources.analyzed"] = "sources.analyzed"
+    version: int = 2
     source_ids: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -129,7 +134,9 @@ class EvidenceWeighed(Event):
     known. ``scores`` are those of sources by id, ``completeness`` (0 to 1) is the share of the question that the
     findings answer. ``unknown_ids`` counts ids that the agent named and was never given."""
 
+    CURRENT: ClassVar[int] = 2
     type: Literal["evidence.weighed"] = "evidence.weighed"
+    version: int = 2
     findings: tuple[Finding, ...] = ()
     dropped: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -319,8 +326,17 @@ EVENT_TYPES: dict[str, type[Event]] = {
     cast(str, kind.model_fields["type"].default): kind for kind in get_args(AnyEvent)
 }
 
-# (type, version) -> the same body one version later. Empty until a shape changes.
-UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+def _same(body: dict[str, Any]) -> dict[str, Any]:
+    """Of a version that only adds fields with defaults."""
+    return body
+
+
+# (type, version) -> the same body one version later.
+UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
+    ("sources.analyzed", 1): _same,  # 2: the passage, sentence, section, rank and probability of findings
+    ("evidence.weighed", 1): _same,  # 2: the same
+}
 
 
 class Progress(Record):
@@ -344,6 +360,14 @@ class Written(Progress):
     text: str | None = None
 
 
+def without_secrets(note: Progress) -> Progress:
+    """The note without registered secrets. Of a text that comes in pieces they are looked for in each piece."""
+    changed = {"message": masked(note.message)}
+    if isinstance(note, Written) and note.text:
+        changed["text"] = masked(note.text)
+    return note.model_copy(update=changed)
+
+
 @cache
 def _adapter() -> TypeAdapter[Event]:
     return TypeAdapter(Annotated[AnyEvent, Field(discriminator="type")])
@@ -354,24 +378,37 @@ def encode(event: Event) -> bytes:
     return event.__pydantic_serializer__.to_json(event)
 
 
+def known(kind: str, version: int) -> type[Event]:
+    """The class of a stored event, by its row's own columns. Raises `StoreVersionError` for one of a newer package."""
+    found = EVENT_TYPES.get(kind)
+    if found is None or version > found.CURRENT:
+        raise _newer(f"an event '{kind}' version {version}", kind, version)
+    return found
+
+
+def storable(event: Event) -> tuple[Event, bytes]:
+    """The event without registered secrets, and as it is stored. Raises `LogDamagedError` when what is left
+    cannot be read back."""
+    body = encode(event)
+    if not holds_secret(body):
+        return event, body
+    event = decode(event.name, event.version, json.dumps(masked_value(json.loads(body))).encode())
+    return event, encode(event)
+
+
 def decode(kind: str, version: int, body: bytes) -> Event:
     """The stored event back. ``kind`` and ``version`` are the row's own columns.
 
     Raises `StoreVersionError` for a shape newer than this package, `LogDamagedError` for anything unreadable.
     """
-    known = EVENT_TYPES.get(kind)
-    if known is None or version > known.CURRENT:
-        raise StoreVersionError(
-            f"The log holds an event '{kind}' version {version} that this version does not know.",
-            hint="Upgrade deep-research to read this run.",
-            type=kind,
-            version=version,
-        )
+    current = known(kind, version).CURRENT
     try:
-        if version < known.CURRENT:
-            body = _upcast(kind, version, known.CURRENT, body)
+        if version < current:
+            body = _upcast(kind, version, current, body)
         event = _adapter().validate_json(body)
     except (ValidationError, ValueError, KeyError, TypeError, RecursionError) as error:
+        if isinstance(error, ValidationError) and (unknown := _unknown(error)):
+            raise _newer(f"an event '{kind}' with {unknown}", kind, version) from error
         raise LogDamagedError(
             f"An event '{kind}' of the log cannot be read ({type(error).__name__}).",
             hint="Restore the database from a backup, or delete the run.",
@@ -386,10 +423,51 @@ def decode(kind: str, version: int, body: bytes) -> Event:
     return event
 
 
+class Row(Protocol):
+    """An event as a store keeps it."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def body(self) -> bytes: ...
+
+
+def decode_log(rows: Sequence[Row]) -> list[Event]:
+    """The stored events back, as `decode` does. What a newer package wrote is refused first, wherever it stands: an
+    event before it may look damaged only because this package does not know what may follow what."""
+    for row in rows:
+        known(row.type, row.version)
+    return [decode(row.type, row.version, row.body) for row in rows]
+
+
 def _upcast(kind: str, version: int, current: int, body: bytes) -> bytes:
     data = json.loads(body)
     if not isinstance(data, dict):
         raise TypeError("an event is an object")
     for step in range(version, current):
         data = UPCASTS[kind, step](data)
-    return json.dumps(data).encode()
+    return json.dumps({**data, "version": current}).encode()
+
+
+# What pydantic says of a field, or a member of an enumeration, that only a package newer than this one has.
+_UNKNOWN = {"extra_forbidden": "the field", "enum": "another value of", "literal_error": "another value of"}
+
+
+def _unknown(error: ValidationError) -> str:
+    """The field that a newer package must have written, if that is all there is wrong with an event; else nothing."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    if not all(fault["type"] in _UNKNOWN for fault in faults):
+        return ""
+    place = ".".join(str(part) for part in faults[0]["loc"][1:])  # the first part is the event's type
+    return f"{_UNKNOWN[faults[0]['type']]} '{place}'"
+
+
+def _newer(what: str, kind: str, version: int) -> StoreVersionError:
+    return StoreVersionError(
+        f"The log holds {what} that this version does not know.",
+        hint="Upgrade deep-research to read this run.",
+        type=kind,
+        version=version,
+    )

@@ -114,7 +114,12 @@ class Quote(Record):
 
 
 class Finding(Record):
-    """A statement drawn from sources, with the passages that carry it."""
+    """A statement drawn from sources, with the passages that carry it.
+
+    One that was chosen by rank has its passage as its first quote: ``marked`` are the sentences in it that were chosen,
+    in code points of the text, ``heading`` is the section that it stands in, ``rank`` its place among all that were
+    chosen (0 is the best), ``probability`` (0 to 1) how likely it and those before it hold the answer.
+    """
 
     id: str
     content: str
@@ -125,6 +130,10 @@ class Finding(Record):
     sub_query_id: str | None = None
     relevance: float = 0.0
     iteration: int = 1
+    marked: tuple[Span, ...] = ()
+    heading: str = ""
+    rank: int | None = None
+    probability: float | None = None
 
 
 class Gap(Record):

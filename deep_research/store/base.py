@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from deep_research.errors import AppendRefusedError, DeepResearchError, RunBusyError
+from deep_research.logs import masked
 from deep_research.state.journal import Content, PageHead
 from deep_research.state.phases import RunStatus
 from deep_research.state.projection import Projection
@@ -145,6 +146,11 @@ class NewRun:
     query: str
     user_id: str | None = None
     session_id: str | None = None
+
+    def masked(self) -> NewRun:
+        """Without registered secrets."""
+        user, session = (text and masked(text) for text in (self.user_id, self.session_id))
+        return NewRun(query=masked(self.query), user_id=user, session_id=session)
 
 
 class Outbox(Protocol):

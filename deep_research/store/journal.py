@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Sequence
 
 from deep_research.errors import DeepResearchError, RunStateError
-from deep_research.state.events import Event, Progress, RunParked, encode
+from deep_research.state.events import Event, Progress, RunParked, storable, without_secrets
 from deep_research.state.journal import Clock, Content, readable, utc_now
 from deep_research.state.projection import Projection
 from deep_research.state.reducer import Fold
@@ -78,7 +78,7 @@ class RunJournal:
         self._outbox = outbox
         self._feed = feed
         self._clock = clock
-        self._new_run = new_run
+        self._new_run = new_run and new_run.masked()
         self._last = fold.seq
         self._closed: DeepResearchError | None = None
         self._ending: asyncio.Future[None] | None = None
@@ -117,8 +117,9 @@ class RunJournal:
             if self._ending is not None:
                 await asyncio.wait({self._ending})
             raise self._closed
-        stamped = self._stamp(events)
-        rows = [StoredEvent(e.seq, e.name, e.version, encode(e)) for e in stamped]
+        stored = [storable(event) for event in self._stamp(events)]
+        stamped = [event for event, _ in stored]
+        rows = [StoredEvent(e.seq, e.name, e.version, body) for e, body in stored]
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         expected, self._last = self._last, stamped[-1].seq
         for event in stamped:
@@ -197,7 +198,7 @@ class RunJournal:
         return self._feed.watched(self.lane.run_id)
 
     def progress(self, note: Progress) -> None:
-        self._feed.publish(self.lane.run_id, note)
+        self._feed.publish(self.lane.run_id, without_secrets(note))
 
     async def texts(self, hashes: Sequence[str]) -> list[str]:
         bodies = await asyncio.to_thread(self._store.contents, hashes)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from deep_research.errors import DeepResearchError, RunNotFoundError
+from deep_research.logs import masked
 from deep_research.state.journal import Content, PageHead, missing
 from deep_research.store.base import (
     Append,
@@ -134,7 +135,7 @@ class MemoryStore(Store):
         with self._gate:
             self._get(run_id)
             self._last_control += 1
-            control = Control(self._last_control, run_id, kind, payload)
+            control = Control(self._last_control, run_id, kind, masked(payload))
             self._controls[control.id] = control
             held = self._watches.get(run_id)
         if held is not None:

@@ -8,8 +8,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from deep_research.errors import (
     DeepResearchError,
@@ -19,6 +20,8 @@ from deep_research.errors import (
     StoreFullError,
     StoreLockedError,
     StoreReadOnlyError,
+    StoreVersionError,
+    one_line,
 )
 from deep_research.state.journal import PageHead
 from deep_research.state.phases import AbortReason, DeepResearchPhase, RunStatus
@@ -35,6 +38,7 @@ COLUMNS = (
     " user_id, session_id, owner, fence, lease_until"
 )
 
+_Member = TypeVar("_Member", bound=StrEnum)
 
 REMEMBER_PAGE = (
     "INSERT INTO pages (url, hash, found_at, at, headers) VALUES (?, ?, ?, ?, ?) ON CONFLICT (url) DO UPDATE"
@@ -83,9 +87,9 @@ def row_of(row: tuple[Any, ...]) -> RunRow:
             run_id=row[0],
             query=row[1],
             projection=Projection(
-                status=RunStatus(row[2]),
-                reason=AbortReason(row[3]) if row[3] else None,
-                phase=DeepResearchPhase(row[4]),
+                status=_member(RunStatus, row[2], row[0]),
+                reason=_member(AbortReason, row[3], row[0]) if row[3] else None,
+                phase=_member(DeepResearchPhase, row[4], row[0]),
                 iteration=int(row[5]),
             ),
             last_seq=int(row[6]),
@@ -99,6 +103,19 @@ def row_of(row: tuple[Any, ...]) -> RunRow:
         )
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise damaged(f"the row of run {row[0]!r} cannot be read") from error
+
+
+def _member(kind: type[_Member], value: object, run_id: object) -> _Member:
+    """A word that this package does not know is one of a newer package; anything else is no word."""
+    if not isinstance(value, str):
+        raise TypeError("a word is a text")
+    try:
+        return kind(value)
+    except ValueError:
+        raise StoreVersionError(
+            f"The row of run {run_id!r} says '{one_line(value)[:40]}', which this version does not know.",
+            hint="Upgrade deep-research to read this run.",
+        ) from None
 
 
 def stored_event(run_id: str, seq: object, kind: object, version: object, body: object) -> StoredEvent:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from deep_research.forks import guard
+from deep_research.logs import masked
 from deep_research.state.journal import missing
 from deep_research.store.base import (
     Append,
@@ -110,7 +111,8 @@ class SQLiteStore(Store):
         def work(db: sqlite3.Connection) -> int:
             run_row(db, run_id)
             cursor = db.execute(
-                "INSERT INTO control (run_id, kind, payload) VALUES (?, ?, ?)", (run_id, kind, payload)
+                "INSERT INTO control (run_id, kind, payload) VALUES (?, ?, ?)",
+                (run_id, kind, masked(payload)),
             )
             return int(cursor.lastrowid or 0)
 

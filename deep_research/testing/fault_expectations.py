@@ -29,13 +29,13 @@ _AGAIN = Outcome("ok", 2)
 _REFUSED = Outcome("refusal", 1)
 _OUTAGE = Outcome("transient", 4)
 _FATAL = Outcome("fatal", 1)
-_TIME_UP = Outcome("transient", 1)  # the first request takes all the time that the unit has
+_TIME_UP = Outcome("transient", 3)  # two whole ones and half of one are all the time that the unit has
 _USELESS = Outcome("malformed", 4)
 
 # Each as (once, for ever).
 _PASSING = (_AGAIN, _OUTAGE)
 _HOPELESS = (_FATAL, _FATAL)
-_SLOW = (_TIME_UP, _TIME_UP)
+_SLOW = (_AGAIN, _TIME_UP)
 _UNSEEN = (_OK, _OK)  # of a text nobody can tell; of an object it is nothing that its type forbids
 _ALIKE: dict[str, tuple[Outcome, Outcome]] = {
     **dict.fromkeys(
@@ -64,6 +64,8 @@ def expected(kind: str, way: Way, *, forms: int, says_refusals: bool) -> tuple[O
     service has of its own; ``says_refusals``: it tells a refusal from an answer."""
     if way == "stream" and kind == "sse-cut-clean":
         return _AGAIN, Outcome("cut", 4)
+    if way == "stream" and kind == "sse-hang":
+        return _PASSING  # silence is given up before a request's time is over
     if kind in ("refusal", "content-filter") and not says_refusals:
         return (_AGAIN, _USELESS) if way == "object" else _UNSEEN
     if way != "object":

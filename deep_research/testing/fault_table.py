@@ -7,7 +7,6 @@ client can know that. Besides, the deadline is kept, and nothing is raised but o
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,16 +18,17 @@ from deep_research.models.abilities import Abilities
 from deep_research.models.base import Message, ModelCall, ModelProvider, StopReason, TokenUsage
 from deep_research.models.language import Answer, SingleModel
 from deep_research.models.profiles import Profile
-from deep_research.models.retry import MOST_REQUESTS, Persistence
+from deep_research.models.retry import MOST_REQUESTS, UNIT, Persistence
 from deep_research.models.verdicts import usage_of
 from deep_research.testing.fault_expectations import SLOW_KINDS, WAYS, Outcome, Way, expected
+from deep_research.testing.pace import Pace
 from deep_research.testing.servers import FAULT_KINDS, Fault, ModelServer, Served
 
 LATE = 0.1  # seconds by which a deadline may be missed
-SHORT, LONG = 0.15, 30.0  # deadlines in seconds: where it is what ends the unit, and where it is not
+SHORT, LONG = 0.2, 300.0  # seconds of a request: where it is what ends the unit, and where it is not
 WIDTH = 80
 _ASKED = {"text+stream+object": "all", "text+stream": "texts", "text+object": "plain"}
-_LOOKS = 4  # at a cell that is wrong: the machine may have been busy
+_LOOKS = (1, 1, 1, 4, 16, 64)  # at a cell that is wrong, each with so many deadlines: the machine may be busy
 _STOPS = {StopReason.LENGTH: "short", StopReason.INCOMPLETE: "cut"}
 
 Make = Callable[[str], ModelProvider]  # of the server's address
@@ -110,21 +110,22 @@ def _looked_at(
 ) -> _Seen:
     """What becomes of one call. Looked at again where it is wrong: a machine that stands still until the deadline sends
     nothing, and the server may read it when the next call is looked at. What a provider does wrong it does each time."""
-    seconds = SHORT if kind in SLOW_KINDS else LONG
-    for _ in range(_LOOKS):
+    short = kind in SLOW_KINDS
+    for times in _LOOKS:
+        seconds = SHORT * times if short else LONG
         server.clear()
         server.faults = [
             Fault(
                 kind,
                 times=None if forever else 1,
-                interval=0.02 if kind in SLOW_KINDS else 0.0005,
-                patience=10.0,
+                interval=0.01 if kind in SLOW_KINDS else 0.0005,
+                patience=LONG,
                 size=50_000,
             )
         ]
         seen = runner.run(_asked(provider, way, seconds))
-        if seen.seconds > seconds + LATE:
-            seen.wrong.append(f"took {seen.seconds:.2f} s of {seconds:g}")
+        if seen.seconds > seconds * UNIT + LATE:
+            seen.wrong.append(f"took {seen.seconds:.2f} s of {seconds * UNIT:g}")
         _judge(seen, wanted, server.log)
         if not seen.wrong:
             break
@@ -141,13 +142,12 @@ async def _asked(provider: ModelProvider, way: Way, seconds: float) -> _Seen:
     )
     call = ModelCall(messages=(Message(content="Note it."),), max_output=1_000, timeout=seconds)
     pieces: list[str] = []
-    began = time.monotonic()
     try:
-        answer = await _question(model, way, call, pieces)
+        async with Pace() as pace:
+            answer = await _question(model, way, call, pieces)
     except ModelError as error:
-        took = time.monotonic() - began
         outcome = Outcome(error.verdict, int(error.data["requests"]))
-        seen = _Seen(outcome, usage_of(error), took)
+        seen = _Seen(outcome, usage_of(error), pace.seconds)
         if error.data["maybe_billed"] is seen.usage.known:
             seen.wrong.append("maybe_billed does not fit the usage")
         return seen
@@ -155,8 +155,7 @@ async def _asked(provider: ModelProvider, way: Way, seconds: float) -> _Seen:
         return _Seen(Outcome(type(error).__name__, 0), TokenUsage(), 0.0)
     except Exception as error:
         return _Seen(Outcome(f"{type(error).__name__}!", 0), TokenUsage(), 0.0)
-    took = time.monotonic() - began
-    seen = _Seen(Outcome(_STOPS.get(answer.stop, "ok"), answer.requests), answer.usage, took)
+    seen = _Seen(Outcome(_STOPS.get(answer.stop, "ok"), answer.requests), answer.usage, pace.seconds)
     if way == "stream" and "".join(pieces) != answer.value:
         seen.wrong.append("what was streamed is not the answer")
     return seen

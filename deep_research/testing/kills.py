@@ -123,7 +123,7 @@ def _uneven(request: SearchRequest) -> list[SearchResult]:
 
 
 def _wait_at(gate: int) -> None:
-    with socket.create_connection(("127.0.0.1", gate), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", gate), timeout=300) as connection:
         connection.recv(1)
 
 

@@ -15,7 +15,7 @@ from deep_research.testing.servers import ModelServer, Served
 
 KEY = "sk-canary-Zm9yIHRlc3Rz-0123456789"
 MODEL = "model-1"
-PATIENCE = 20.0  # seconds until a check gives up waiting
+PATIENCE = 240.0  # seconds until a check gives up waiting, also where the machine stands still
 WAYS = (False, True)  # plain and streamed
 CALL = ModelCall(messages=(Message(content="How many ships passed?"),), timeout=PATIENCE)
 

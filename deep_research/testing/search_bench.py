@@ -14,7 +14,7 @@ from deep_research.testing.servers import Asked, Hit, SearchServer, hits
 
 KEY = "canary+Zm9y/IHRlc3Rz%9x&w=3v"
 QUERY = "which ships passed the light"
-PATIENCE = 20.0  # seconds until a check gives up waiting
+PATIENCE = 240.0  # seconds until a check gives up waiting, also where the machine stands still
 
 
 class Ability(StrEnum):

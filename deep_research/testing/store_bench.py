@@ -19,7 +19,7 @@ from deep_research.state.projection import Projection
 from deep_research.store import Control, Lane, NewRun, Owner, Store, StoredEvent, Watch
 from deep_research.store.base import Append
 
-PATIENCE = 20.0  # seconds until a check gives up waiting
+PATIENCE = 240.0  # seconds until a check gives up waiting, also where the machine stands still
 START = 1_800_000_000.0
 RUNNING = Projection(status=RunStatus.RUNNING, phase=DeepResearchPhase.GATHERING)
 Settled = Future[DeepResearchError | None]

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-PATIENCE = 60.0  # seconds until a child that does not end is killed
+PATIENCE = 300.0  # seconds until a child that does not end is killed
 
 
 @dataclass(frozen=True, slots=True)

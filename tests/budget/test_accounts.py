@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from deep_research.budget.accounts import MOST_ITEMS, Accounts
 from deep_research.state import (
     Abort,
@@ -34,6 +36,7 @@ def state(**fields):
     return DeepResearchState(**given | fields)
 
 
+@pytest.mark.timed
 def test_each_cap_stands_beside_what_was_used_of_it():
     options = RunOptions(max_iterations=2, budget=Budget(max_usd=1, max_searches=4, max_seconds=9))
     limits = (Limit(name="max_seconds", message="m", cap=9, used=9.5),)

@@ -245,13 +245,14 @@ def _busily(folder, turn):
         archive.clean()
 
 
+@pytest.mark.timed
 def test_processes_that_share_a_folder_find_whole_records_only(folder):
     context = multiprocessing.get_context("spawn")
     workers = [context.Process(target=_busily, args=(folder, turn)) for turn in range(3)]
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(60)
+        worker.join(300)
     assert [worker.exitcode for worker in workers] == [0, 0, 0]
     archive = Archive(folder, 1, lambda: START)
     assert all(archive.get(entry.content_hash) for entry in archive.list())

@@ -17,6 +17,8 @@ from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Mo
 from deep_research.testing import MemoryJournal
 from deep_research.testing.servers import FAULT_KINDS, Fault, ModelServer
 
+pytestmark = pytest.mark.timed
+
 SLOW = {"hang", "drip-body", "drip-headers", "sse-hang", "sse-slow"}
 QUICK = sorted(set(FAULT_KINDS) - SLOW)
 
@@ -30,7 +32,7 @@ async def spent(server, chance, cap):
     state = DeepResearchState(query="q", options=RunOptions(budget=Budget(max_tokens=cap)))
     journal = MemoryJournal(state)
     pool = ModelPool(
-        timeout=5.0, common=Shared(Gates(), Abilities()), persistence=Persistence(sleep=no_sleep)
+        timeout=300.0, common=Shared(Gates(), Abilities()), persistence=Persistence(sleep=no_sleep)
     )
     provider = OpenAIChat("m", api_key="any", base_url=f"{server.base_url}/v1")
     models = ModelRoles(pool=pool, chain=[provider]).of_run(journal)

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 
 import pytest
 from hypothesis import given
@@ -66,21 +65,21 @@ def test_a_large_call_is_counted_in_a_thread():
     assert where == [False, False, True, True]
 
 
+@pytest.mark.timed
 def test_an_encoding_that_does_not_come_in_time_is_done_without(monkeypatch):
     gate = threading.Event()
 
     def slow(name):
-        gate.wait(10)
+        gate.wait(300)
         return Words()
 
     monkeypatch.setattr("tiktoken.get_encoding", slow)
     encodings = Encodings(seconds=0.05)
-    began = time.monotonic()
     assert asyncio.run(encodings.get("o200k_base")) is None
-    assert time.monotonic() - began < 2
+    encodings._seconds = 3_600.0
     assert asyncio.run(encodings.get("o200k_base")) is None  # nobody waits again
     gate.set()
-    encodings._loading["o200k_base"].join(5)
+    encodings._loading["o200k_base"].join(300)
     assert asyncio.run(encodings.get("o200k_base")) is not None  # it came after all
 
 

@@ -36,6 +36,7 @@ async def settled():
         await asyncio.sleep(0)
 
 
+@pytest.mark.timed
 def test_a_thousand_who_wait_are_served_without_holding_up_the_loop(least):
     async def one(spend, wanted):
         held = await spend.hold(wanted)
@@ -163,6 +164,7 @@ def test_who_waits_for_his_own_run_keeps_no_other_one_waiting():
     asyncio.run(journey())
 
 
+@pytest.mark.timed
 def test_a_loop_that_stands_still_keeps_nobody_waiting_and_joins_again_when_it_runs(monkeypatch):
     monkeypatch.setattr("deep_research.budget.spend.LOOK_AGAIN", 0.01)
     shared = SharedBudget(max_tokens=100)
@@ -178,12 +180,12 @@ def test_a_loop_that_stands_still_keeps_nobody_waiting_and_joins_again_when_it_r
         held = await holds.hold(request(60))
         await asyncio.to_thread(still.run_until_complete, ask())
         late = asyncio.create_task(run_on(shared).hold(request(10)))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(300):
             await late
         holds.settle(held.call_id, 0, 0.0)
 
     asyncio.run(others())  # what it holds at its end is lost with its loop
-    still.run_until_complete(asyncio.wait_for(tasks[0], 30))
+    still.run_until_complete(asyncio.wait_for(tasks[0], 300))
     still.close()
     assert shared.left.max_tokens == 10
 

@@ -118,7 +118,7 @@ class _Open(Gate):
 
 
 def engine(
-    server: ModelServer, *, slow: bool = False, role: str = "", price: Price | None = None, **more: Any
+    server: ModelServer, *, seconds: float = 60.0, role: str = "", price: Price | None = None, **more: Any
 ) -> DeepResearch:
     """A new one, that knows nothing of the model yet and does not sleep. ``price`` is that of the model, ``more`` goes to
     the engine as it is."""
@@ -130,7 +130,7 @@ def engine(
         max_iterations=2,
         max_sub_queries=2,
         reflection="always" if role == "supervisor" else "never",
-        operation_timeout=SHORT if slow else 60.0,
+        operation_timeout=seconds,
         **more,
     )
     pool = research._parts.models.pool
@@ -169,9 +169,11 @@ class _Trial:
             self.wrong.append(otherwise)
 
 
-def tried(server: ModelServer, kind: str, role: str, *, forever: bool, clean: str) -> Cell:
+def tried(
+    server: ModelServer, kind: str, role: str, *, forever: bool, clean: str, seconds: float = SHORT
+) -> Cell:
     """One run with the fault, and its resumption without it where it did not complete. ``clean`` is the report of a
-    run without faults."""
+    run without faults; ``seconds`` an operation may take where the fault is that it takes too long."""
     slow = kind in SLOW_KINDS
     server.clear()
     server.faults = [
@@ -180,12 +182,12 @@ def tried(server: ModelServer, kind: str, role: str, *, forever: bool, clean: st
             match=ROLES[role],
             times=None if forever else 1,
             interval=0.05 if slow else 0.0005,
-            patience=SHORT * 2,
+            patience=seconds * 2,
             size=50_000,
         )
     ]
     trial = _Trial()
-    with engine(server, slow=slow, role=role) as research:
+    with engine(server, seconds=seconds if slow else 60.0, role=role) as research:
         first = research.run(QUESTION)
         log = server.log
         outcome = _judged(trial, first, log, kind, clean)

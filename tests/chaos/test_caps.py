@@ -94,7 +94,7 @@ def test_what_is_read_is_what_the_share_of_the_analysis_allows_and_further_round
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("seeds", [range(start, start + 20) for start in range(0, 200, 20)], ids=str)
 def test_no_bill_of_a_run_passes_its_caps_and_a_report_always_comes(
     seeds: range, server: ModelServer
@@ -110,7 +110,7 @@ def test_no_bill_of_a_run_passes_its_caps_and_a_report_always_comes(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("seeds", [range(start, start + 10) for start in range(1_000, 1_050, 10)], ids=str)
 def test_no_bill_of_runs_on_many_threads_passes_the_budget_that_they_share(
     seeds: range, server: ModelServer

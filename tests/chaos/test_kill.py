@@ -17,6 +17,8 @@ from deep_research.testing.kills import copied, remains, violations
 from deep_research.testing.warm import Exit, WarmParent
 from deep_research.testing.witness import Witness
 
+pytestmark = pytest.mark.timed
+
 RESEARCH = "deep_research.testing.kills:research"
 LONG = {"iterations": 3, "sub_queries": 5, "follow_ups": 5, "sources": 1, "batch_bytes": 900}
 WIDE = {**LONG, "sources": 2, "max_concurrent": 5}
@@ -196,7 +198,7 @@ def races(parent: WarmParent, whole: Undisturbed, folder: Path, rounds: int) -> 
 def race(parent: WarmParent, whole: Undisturbed, place: Place) -> list[str]:
     before, calls = remains(place.database, place.folder / "copy"), len(place.witness.calls())
     with socket.create_server(("127.0.0.1", 0)) as gate:
-        gate.settimeout(20)
+        gate.settimeout(300)
         pids = [
             parent.start(
                 RESEARCH,

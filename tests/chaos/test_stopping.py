@@ -21,7 +21,9 @@ from deep_research.store import Lane, MemoryStore, Owner, SQLiteStore, Store
 from deep_research.store.writer import Writer
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
 
-BOUND = 30.0
+pytestmark = pytest.mark.timed
+
+BOUND = 300.0
 MakeStore = Callable[[], Store]
 
 

@@ -121,12 +121,13 @@ def test_code_that_would_not_be_shown_as_it_is_is_left_out(code):
     assert told(text) == ["Use this command to light the lamp:"]
 
 
+@pytest.mark.timed
 def test_many_items_that_announce_items_take_linear_time():
     def seconds(count):
         text = "- a lamp here:\n" * count
-        started = time.perf_counter()
+        started = time.thread_time()
         told(text)
-        return time.perf_counter() - started
+        return time.thread_time() - started
 
     few = min(seconds(1_000) for _ in range(3))
     assert min(seconds(8_000) for _ in range(3)) < 30 * max(few, 0.001)

@@ -52,8 +52,9 @@ def test_what_tells_something_is_not(sentence):
     assert not is_signpost(sentence)
 
 
+@pytest.mark.timed
 def test_long_sentences_are_looked_at_in_time():
-    began = time.perf_counter()
+    began = time.thread_time()
     for piece in ("for more details ", "refer to the a b c ", "we will also now ", "x" * 9 + " "):
         is_signpost(piece * 4_000)
-    assert time.perf_counter() - began < 3
+    assert time.thread_time() - began < 3

@@ -118,6 +118,7 @@ def test_a_small_budget_loses_neither_the_plan_nor_the_report(tmp_path):
     assert result.status is RunStatus.COMPLETED
 
 
+@pytest.mark.timed
 def test_a_run_that_was_interrupted_has_the_same_shares_when_it_goes_on(tmp_path):
     class Hangs(Asking):
         arrived = threading.Event()
@@ -133,7 +134,7 @@ def test_a_run_that_was_interrupted_has_the_same_shares_when_it_goes_on(tmp_path
     model = Hangs()
     with engine(tmp_path, model, budget=budget) as research:
         handle = research.start(QUESTION)
-        assert model.arrived.wait(30)
+        assert model.arrived.wait(300)
     with engine(tmp_path, model, budget=budget) as research:
         before = fold(research.events(handle.research_id)).snapshot()
         result = research.resume(handle.research_id)
@@ -178,6 +179,7 @@ def test_several_engines_and_a_budget_of_one_run_draw_on_the_same(tmp_path):
     assert whole.spent.searches > result.usage.searches > 0
 
 
+@pytest.mark.timed
 def test_every_verb_that_begins_a_run_takes_a_shared_budget(tmp_path):
     async def streamed(research, shared):
         return [e async for e in research.stream(QUESTION, shared_budget=shared) if isinstance(e, Event)]
@@ -186,12 +188,13 @@ def test_every_verb_that_begins_a_run_takes_a_shared_budget(tmp_path):
     model = Asking()
     with engine(tmp_path, model) as research:
         handle = research.start(QUESTION, shared_budget=shared)
-        assert handle.result(60).status is RunStatus.COMPLETED
+        assert handle.result(300).status is RunStatus.COMPLETED
         asyncio.run(research.arun(QUESTION, shared_budget=shared))
         assert asyncio.run(streamed(research, shared))[-1].name == "run.completed"
     assert not model.calls
 
 
+@pytest.mark.timed
 def test_a_resumed_run_draws_on_the_budget_it_is_given_then(tmp_path):
     class Hangs(Asking):
         arrived = threading.Event()
@@ -205,7 +208,7 @@ def test_a_resumed_run_draws_on_the_budget_it_is_given_then(tmp_path):
     model = Hangs()
     with engine(tmp_path, model) as research:
         handle = research.start(QUESTION)
-        assert model.arrived.wait(30)
+        assert model.arrived.wait(300)
     shared = SharedBudget(max_model_calls=2)
     with engine(tmp_path, model) as research:
         result = research.resume(handle.research_id, shared_budget=shared)

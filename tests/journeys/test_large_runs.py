@@ -15,6 +15,8 @@ from deep_research.testing import ScriptedSearch
 from deep_research.testing.doubles import page
 from deep_research.testing.reading import ReadingModel
 
+pytestmark = pytest.mark.timed
+
 QUESTION = "What is known of the keepers and their lights?"
 PAGES = (
     "Say of every tower that is named who kept its light, and when, and what was seen at night from it. "
@@ -148,7 +150,7 @@ LARGEST = 1_000  # sources: 20 searches of 50
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3_600)
 def test_the_largest_run_there_is_completes_in_little_memory_and_in_time_by_its_sources(tmp_path):
     """20 searches, 50 sources each, 100 KB a source: each run in a process of its own, for its peak of memory."""
     program = Path(__file__).with_name("largest_run.py")

@@ -13,6 +13,8 @@ from deep_research.errors import ConfigurationError
 from deep_research.sources.search import SearchResult
 from deep_research.testing.servers import WebSite, web_reply
 
+pytestmark = pytest.mark.timed
+
 SAMPLE = Path(__file__).resolve().parents[2] / "docs" / "examples" / "corpus"
 KEYS = {
     "TAVILY_API_KEY": "tvly-0123456789abcdef",
@@ -53,7 +55,7 @@ def told(tmp_path_factory):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -180,13 +180,14 @@ class WaitingModel(HastyModel):
         return await super().send(call, on_text)
 
 
+@pytest.mark.timed
 def test_a_long_report_that_was_stopped_has_as_many_sections_as_are_paid_for_by_then(corpus, tmp_path):
     stopped, fields = WaitingModel(), {"store": None, "report_words": 4_000, "max_model_calls": 12}
 
     async def stop():
         async with made(corpus, tmp_path, model=[stopped], **fields) as research:
             run = asyncio.create_task(research.arun(QUESTION))
-            await asyncio.wait_for(stopped.at_a_section.wait(), 60)
+            await asyncio.wait_for(stopped.at_a_section.wait(), 300)
             run.cancel()
             await asyncio.gather(run, return_exceptions=True)
 

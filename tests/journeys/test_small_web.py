@@ -33,7 +33,9 @@ def ask(monkeypatch, tmp_path):
 
 
 def limits(result):
-    return re.findall(r"^- (.*)$", result.report.partition("## Gaps and limits")[2], re.MULTILINE)
+    """As they read: names of hosts are written so that no renderer makes links of them."""
+    told = result.report.partition("## Gaps and limits")[2].replace("\\.", ".")
+    return re.findall(r"^- (.*)$", told, re.MULTILINE)
 
 
 def test_a_story_and_its_copies_leave_room_for_others_and_figures_stand_side_by_side(ask):

@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 from deep_research import DeepResearch
+from deep_research.testing.pace import Pace
 from deep_research.testing.servers import Hit, SearchServer, WebSite, web_reply
+
+pytestmark = pytest.mark.timed
 
 QUESTION = "How tall is the lighthouse of Mole Reef?"
 # A page that takes its reader seconds.
@@ -66,7 +69,7 @@ def children(parent=None):
 
 
 async def until_pages_are_read():
-    for _ in range(500):
+    for _ in range(15_000):
         if children():
             return
         await asyncio.sleep(0.02)
@@ -79,22 +82,29 @@ def test_nothing_is_left_of_a_run_that_is_ended_while_it_reads(research, way):
         run = await research.astart(QUESTION)
         await until_pages_are_read()
         assert len(asyncio.all_tasks()) > 10
-        began = time.monotonic()
+        async with Pace() as pace:
+            if way == "cancel":
+                summary = await research.acancel(run.research_id)
+                assert summary.status == "aborted"
+                assert pace.seconds < 5  # .05 on an idle machine
         if way == "cancel":
-            summary = await research.acancel(run.research_id)
-            assert summary.status == "aborted"
-            assert time.monotonic() - began < 5  # .05 on an idle machine
-            await asyncio.sleep(0.1)
+            for _ in range(3_000):
+                if len(asyncio.all_tasks()) == 1:
+                    break
+                await asyncio.sleep(0.1)
             assert asyncio.all_tasks() == {asyncio.current_task()}
-        await research.aclose()
-        assert time.monotonic() - began < 10
+        async with Pace() as pace:
+            await research.aclose()
+        assert pace.seconds < 10
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     before = {thread.name for thread in threading.enumerate()}, len(os.listdir("/proc/self/fd"))
     asyncio.run(main())
     assert children() == []
     assert {thread.name for thread in threading.enumerate()} <= before[0]
-    until = time.monotonic() + 5  # the site, which is of this process too, has to notice that nobody listens
+    until = (
+        time.monotonic() + 300
+    )  # the site, which is of this process too, has to notice that nobody listens
     while len(os.listdir("/proc/self/fd")) > before[1] + 1 and time.monotonic() < until:
         time.sleep(0.05)
     assert len(os.listdir("/proc/self/fd")) <= before[1] + 1
@@ -103,24 +113,28 @@ def test_nothing_is_left_of_a_run_that_is_ended_while_it_reads(research, way):
 def test_a_process_that_does_not_close_ends_and_leaves_no_other_behind(tmp_path):
     program = """
         import asyncio
+        import sys
         from deep_research.sources.extract import Extractor
 
         async def main():
             extractor = Extractor()
             page = ("<main>" + "<div><p>word <a href=x>link</a></p></div>" * 13_000 + "</main>").encode()
             reading = [asyncio.create_task(extractor.extract(page, media_type="text/html")) for _ in range(4)]
-            await asyncio.sleep(1.0)
+            await asyncio.to_thread(sys.stdin.readline)
 
         asyncio.run(main())
     """
     running = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(program)], stderr=subprocess.PIPE, cwd=tmp_path
+        [sys.executable, "-c", textwrap.dedent(program)],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
     )
     seen = []
     while running.poll() is None and len(seen) < 2:
         seen = children(running.pid)
         time.sleep(0.02)
     assert seen
-    _, said = running.communicate(timeout=10)
+    _, said = running.communicate(timeout=300)
     assert (running.returncode, said) == (0, b"")
     assert not [pid for pid in seen if Path(f"/proc/{pid}").exists()]

@@ -17,8 +17,10 @@ from deep_research.testing.servers import Fault, ModelServer
 from deep_research.testing.servers.http import Ending
 from deep_research.testing.servers.http import Reply as Canned
 
+pytestmark = pytest.mark.timed
+
 MODEL = "model-1"
-CALL = ModelCall(messages=(Message(content="How many ships?"),), timeout=20)
+CALL = ModelCall(messages=(Message(content="How many ships?"),), timeout=120)
 TOOL = Form(
     by="tool", name="ships", json_schema={"type": "object", "properties": {}, "additionalProperties": False}
 )
@@ -155,7 +157,7 @@ def test_an_error_in_place_of_a_message_is_told_by_its_type(server: ModelServer)
 
 @pytest.mark.parametrize("ending", [Ending.CLOSED, Ending.RESET, Ending.HANGING])
 def test_what_breaks_after_the_end_of_an_answer_does_not_matter(server: ModelServer, ending: Ending) -> None:
-    call = CALL.model_copy(update={"timeout": 20.0 if ending is not Ending.HANGING else 0.3})
+    call = CALL.model_copy(update={"timeout": 120.0})
     reply = streamed(
         server, START, TEXT, MORE, END, *[STOP] * (ending is Ending.HANGING), call=call, ending=ending
     )

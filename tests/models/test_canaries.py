@@ -24,6 +24,8 @@ from deep_research.models.retry import Persistence
 from deep_research.testing.fault_table import DATA, Note
 from deep_research.testing.servers import FAULT_KINDS, Fault, ModelServer
 
+pytestmark = pytest.mark.timed
+
 SERVICES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "TAVILY_API_KEY", "GOOGLE_API_KEY", "compatible", "ollama")
 KEYS = {name: f"canary+{name.lower()}/Zq%9x&w=3v" for name in SERVICES}
 LOGGERS = ("httpx", "httpx2", "httpcore", "httpcore2", "anthropic", "openai", "asyncio", "deep_research")

@@ -45,6 +45,7 @@ async def no_sleep(_seconds):
     pass
 
 
+@pytest.mark.timed
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FAULT_KINDS)
 def test_no_key_is_kept_over_all_faults(tmp_path, monkeypatch, caplog, kind):

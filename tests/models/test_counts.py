@@ -16,7 +16,7 @@ def responses(given, out):
 
 
 def anthropic(given, out):
-    heard = anthropic_wire.Heard()
+    heard = anthropic_wire.Heard("anthropic:m")
     usage = {"input_tokens": given, "output_tokens": out}
     heard.take_whole({"content": [], "stop_reason": "end_turn", "usage": usage})
     return heard.usage()
@@ -24,7 +24,7 @@ def anthropic(given, out):
 
 def ollama(given, out):
     line = {"message": {"content": "x"}, "done": True, "prompt_eval_count": given, "eval_count": out}
-    return Ollama("m")._reply([line]).usage
+    return Ollama("m")._reply(line, "x", lines=1).usage
 
 
 SERVICES = [chat, responses, anthropic, ollama]

@@ -11,6 +11,8 @@ from deep_research.testing.fault_table import Cell, Subject, cells, table
 from deep_research.testing.models import ScriptedProvider
 from deep_research.testing.servers import FAULT_KINDS
 
+pytestmark = pytest.mark.timed
+
 SPEC = importlib.util.spec_from_file_location("fault_table", Path(__file__).with_name("fault_table.py"))
 SCRIPT = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(SCRIPT)

@@ -14,7 +14,9 @@ from deep_research.models.verdicts import Verdict
 from deep_research.testing.servers import ModelServer
 from deep_research.testing.servers.http import Reply as Canned
 
-CALL = ModelCall(messages=(Message(content="How many ships?"),), timeout=20)
+pytestmark = pytest.mark.timed
+
+CALL = ModelCall(messages=(Message(content="How many ships?"),), timeout=120)
 
 
 def test_a_stranger_gets_no_header_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ from deep_research.models.openai import OpenAIResponses
 from deep_research.models.openai_chat import OpenAIChat
 from deep_research.testing.model_suite import MODEL, MODEL_CHECKS, Ability, Bench, Check, Subject, checks_for
 
+pytestmark = pytest.mark.timed
+
 SUBJECTS = {
     "anthropic": Subject(
         make=lambda url, key: AnthropicMessages(MODEL, api_key=key, base_url=url),

@@ -57,6 +57,7 @@ def test_a_time_longer_than_a_run_should_wait_parks_at_once(send, time):
     assert time.slept == []
 
 
+@pytest.mark.timed
 def test_nobody_sleeps_past_the_deadline(send, time):
     error, tries = send(ScriptedProvider([status(429, retry_after="20")]), seconds=15)
     assert (error.verdict, tries.requests, time.slept) == ("transient", 1, [])
@@ -123,6 +124,7 @@ def test_a_provider_that_hangs_is_left_at_the_deadline(call):
     assert took < 0.1 + 0.1 + 0.2  # a busy machine may add to it; the fault table is strict
 
 
+@pytest.mark.timed
 def test_the_time_in_the_queue_is_not_the_models(send, time, call):
     gate = Gate(1, clock=time, sleep=time.sleep)
     gate.pause(500)

@@ -66,8 +66,10 @@ def test_a_report_shows_code_as_it_is_and_what_stands_around_it_made_safe():
     draft = "\n\n".join(["# How?", "## Summary", *paragraphs([told])])
     source = Source(id="src-000000000000", title="Manual", sub_query_id="subq-0")
     report, metadata, citations = finished(draft, [told.finding], [source], writer="w")
-    assert 'with open_lamp("http://orrel.example") as lamp:\n    lamp.light(matches[0])  # <b>\n' in report
-    assert "Light \\<b>it\\</b>: [1]" in report
+    assert (
+        'with open_lamp("http://orrel.example") as lamp:\n        lamp.light(matches[0])  # <b>\n' in report
+    )
+    assert "Light &lt;b>it&lt;/b>: [1]" in report
     assert {citation.quote for citation in citations} == {"Light <b>it</b>:", CODE}
     assert metadata.sections == ("Summary", "References")
 

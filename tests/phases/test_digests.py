@@ -258,7 +258,7 @@ def test_markup_in_a_heading_is_shown_and_does_nothing(draft_of):
         for n in range(4)
     ]
     report = draft_of("mist horns", said, sub_query_id="")
-    assert "### \\<b>1 \\[x\\](y)" in report
+    assert "### &lt;b>1 \\[x\\]&#40;y)" in report
 
 
 def test_tables_of_two_sources_of_one_title_stand_under_it_each(draft_of):

@@ -12,11 +12,12 @@ from deep_research.budget.metered import ModelRoles
 from deep_research.errors import ExtractionError, FetchError, SearchError
 from deep_research.evidence.copies import fingerprint
 from deep_research.evidence.quality import QualityLists
+from deep_research.logs import register_secret
 from deep_research.models.pool import ModelPool
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering import GathererOutput, GatheringPhase, SearchGatherer
 from deep_research.phases.gathering.fetching import Fetching
-from deep_research.phases.gathering.reading import Reading
+from deep_research.phases.gathering.reading import KEYED, Reading
 from deep_research.phases.synthesis.phase import synthesizer_input
 from deep_research.sources.extract import Document
 from deep_research.sources.fetch.pages import WebPage
@@ -125,6 +126,30 @@ def test_what_is_to_be_known_of_a_provider_is_said_once_for_all_searches():
     asyncio.run(GatheringPhase(SearchGatherer([provider])).run(journal.state, journal))
     limits = [event.limit for event in journal.recorded if event.name == "limit.reached"]
     assert limits == [Limit(name="sources", message=provider.notes[0])]
+
+
+def test_a_page_whose_address_holds_a_registered_key_is_not_asked_for():
+    key = "sk-0123456789-in-address"
+    register_secret(key)
+    site = Site({at(1): TEXT})
+    journal = gathered(Found(page(key), page(1)), site)
+    assert site.read_at == [at(1)]
+    (limit,) = journal.state.limits
+    assert (limit.message, limit.skipped) == (f"Found but not read: {KEYED}.", (at("***"),))
+
+
+def test_a_page_that_holds_a_registered_key_is_kept_without_it_and_its_places_stay():
+    key = "sk-0123456789-in-page"
+    register_secret(key)
+    text = f"{TEXT} The key is {key}. {TEXT}"
+    journal = Watched(DeepResearchState(query="q", sub_queries=(QUERY,)))
+    reading = Reading(pages=Site({at(1): text}), clock=lambda: MORNING)
+    asyncio.run(GatheringPhase(SearchGatherer([Found(page(1))], reading=reading)).run(journal.state, journal))
+    source = one(journal)
+    kept, body = asyncio.run(journal.texts([source.content_hash, source.snapshot_hash]))
+    assert kept == text.replace(key, "*" * len(key)) == body
+    assert source.content_hash == hashlib.sha256(kept.encode()).hexdigest() == source.snapshot_hash
+    assert source.passages
 
 
 def test_a_page_that_was_found_is_read_and_kept_with_its_snapshot():
@@ -601,32 +626,41 @@ def test_documents_are_asked_for_as_many_results_as_are_wanted_whatever_pages_ne
     assert (local.requests[0].limit, web.requests[0].limit) == (3, 6)
 
 
-def test_pages_that_take_too_long_are_left_and_the_others_kept():
+@pytest.mark.timed
+def test_pages_that_take_too_long_are_left_and_the_others_kept(stretch):
     class Slow(Site):
         async def read(self, url):
             if url == at(1):
                 await asyncio.Event().wait()
             return await super().read(url)
 
-    site = Slow({at(0): TEXT, at(1): TEXT, at(2): TEXT + "Two."})
-    journal = gathered(Found(*map(page, range(3))), site, patience=0.05)
-    assert [s.url for s in journal.state.sources] == [at(0), at(2)]
-    assert journal.state.limits[0].line == (
-        "1 page of example.org was found but not read: there was no time left to read it."
-    )
+    def left(patience):
+        site = Slow({at(0): TEXT, at(1): TEXT, at(2): TEXT + "Two."})
+        journal = gathered(Found(*map(page, range(3))), site, patience=patience)
+        assert [s.url for s in journal.state.sources] == [at(0), at(2)]
+        assert journal.state.limits[0].line == (
+            "1 page of example.org was found but not read: there was no time left to read it."
+        )
+
+    stretch(0.05, left)
 
 
+@pytest.mark.timed
 def test_a_stop_while_pages_are_read_leaves_no_reading_behind():
     class Hanging(Site):
         async def read(self, url):
+            reading.append(url)
             await asyncio.Event().wait()
+
+    reading = []
 
     async def stopped():
         gatherer = SearchGatherer([Found(*map(page, range(3)))], reading=Reading(pages=Hanging({})))
         state = DeepResearchState(query="q", sub_queries=(QUERY,))
         journal = MemoryJournal(state)
         task = asyncio.create_task(GatheringPhase(gatherer).run(journal.state, journal))
-        await asyncio.sleep(0.02)
+        while len(reading) < 3:
+            await asyncio.sleep(0.001)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         await asyncio.sleep(0)

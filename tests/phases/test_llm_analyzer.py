@@ -218,6 +218,7 @@ def test_batches_fit_the_window_and_no_text_is_read_twice(work):
             assert "The sea was heavy" not in call.messages[-1].content
 
 
+@pytest.mark.timed
 def test_batches_are_read_side_by_side(work):
     running = most = 0
     three = asyncio.Event()  # are being read
@@ -229,7 +230,7 @@ def test_batches_are_read_side_by_side(work):
         if running == 3:
             three.set()
         if call.form.name == "Reading":
-            await asyncio.wait_for(three.wait(), 20)
+            await asyncio.wait_for(three.wait(), 300)
         await asyncio.sleep(0)
         running -= 1
         return found(call) if call.form.name == "Reading" else {}

@@ -87,11 +87,9 @@ def test_the_most_important_searches_are_kept_each_once_and_none_that_was_made()
     assert [s.query for s in output.sub_queries] == ["a", "b", "c"]
 
 
-def test_odd_priorities_and_endless_queries_are_put_right():
-    output, _ = planned(plan(("a " * 5_000, -3)))
-    (query,) = output.sub_queries
-    assert query.priority == 1
-    assert len(query.query) <= 400
+def test_odd_priorities_are_put_right():
+    output, _ = planned(plan(("a", -3)))
+    assert output.sub_queries[0].priority == 1
 
 
 def test_a_question_that_does_not_fit_is_shortened_and_that_is_noted():

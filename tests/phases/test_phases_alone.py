@@ -137,6 +137,7 @@ def test_what_an_agent_raises_becomes_an_agent_error_that_names_it():
         run(PlanningPhase(Agent(ZeroDivisionError("by zero"))), DeepResearchState(query="q"))
 
 
+@pytest.mark.timed
 def test_an_agent_that_takes_too_long_is_an_agent_error():
     class Slow:
         deterministic = True

@@ -195,7 +195,7 @@ def test_a_prompt_fits_its_room_and_uses_it(check, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("check", CHECKS)
 @given(st.integers(0, 2**32))
 @settings(max_examples=2_000, **LENIENT)

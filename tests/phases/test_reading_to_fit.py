@@ -309,6 +309,7 @@ def test_another_size_or_question_is_another_choice():
     assert len(model.calls) == 2
 
 
+@pytest.mark.timed
 def test_a_choice_that_takes_too_long_is_given_up():
     async def never(call, wanted):
         await asyncio.Event().wait()

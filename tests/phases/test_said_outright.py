@@ -282,6 +282,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("row", HOSTILE, ids=("/", "only", "!", "?", "word", "12,", "tabs"))
 @pytest.mark.parametrize(
     "question",

@@ -1,12 +1,14 @@
 """A draft is text from outside: what it may not bring, and how references are made."""
 
+import re
 from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.report.render import escaped, finished, reference, safe
+from deep_research.report.markup import escaped, safe
+from deep_research.report.render import finished, reference
 from deep_research.state import ConfidenceLevel, Finding, Quote, Source
 
 ALLOWED = {"https://a.example/page"}
@@ -35,17 +37,17 @@ def finding(number, *sources):
     [
         ("![chart](http://evil.example/x?d=1)", "chart"),
         ("[click](http://evil.example)", "click"),
-        ("[click](javascript:alert(1))", "click)"),
+        ("[click](javascript:alert(1))", "click"),
         ("[a](https://a.example/page)", "[a](https://a.example/page)"),
-        ("<http://evil.example>", r"http\://evil.example"),
-        ("see http://evil.example/x.", r"see http\://evil.example/x."),
-        ("see https://a.example/page.", "see https://a.example/page."),
-        ("[a[b]](http://evil.example)", r"[a[b]\](http\://evil.example)"),
-        ("[a\nb](http://evil.example)", "[a\nb\\](http\\://evil.example)"),
-        ("[<img src=x>](https://a.example/page)", r"[\<img src=x>](https://a.example/page)"),
+        ("<http://evil.example>", "http:&#47;/evil.example"),
+        ("see http://evil.example/x.", "see http:&#47;/evil.example/x."),
+        ("see https://a.example/page.", "see <https://a.example/page>."),
+        ("[a[b]](http://evil.example)", "[a[b]]&#40;http:&#47;/evil.example)"),
+        ("[a\nb](http://evil.example)", "[a\nb]&#40;http:&#47;/evil.example)"),
+        ("[<img src=x>](https://a.example/page)", "[&lt;img src=x>](https://a.example/page)"),
         ("<https://a.example/page>", "<https://a.example/page>"),
-        ("<img src=x onerror=alert(1)>", r"\<img src=x onerror=alert(1)>"),
-        ("<!-- hidden -->", r"\<!-- hidden -->"),
+        ("<img src=x onerror=alert(1)>", "&lt;img src=x onerror=alert(1)>"),
+        ("<!-- hidden -->", "&lt;!-- hidden -->"),
         ("[x]: http://evil.example", ""),
         ("a < b and 3 <4", "a < b and 3 <4"),
     ],
@@ -78,7 +80,7 @@ def test_a_source_that_no_quote_supports_is_not_cited():
 def test_a_title_from_outside_cannot_make_a_link_or_a_tag():
     title = "[click](http://evil.example) <script> \n# Heading"
     line = reference(source("a").model_copy(update={"title": title, "url": "a.md"}))
-    assert r"\[click\](http\://evil.example) \<script>" in line
+    assert r"\[click\]&#40;http:&#47;/evil.example) &lt;script>" in line
     assert "\n" not in line
 
 
@@ -99,11 +101,9 @@ def test_escaped_text_opens_no_block(text, after):
 @given(st.text(max_size=300))
 def test_no_draft_brings_a_tag_or_an_image(draft):
     after = safe(draft, set())
-    for place, character in enumerate(after[:-1]):
-        if character == "<" and (
-            (after[place + 1].isascii() and after[place + 1].isalpha()) or after[place + 1] in "/!?"
-        ):
-            assert after[place - 1] == "\\"
+    assert not re.search(
+        r"<[A-Za-z/!?]|\]\(", re.sub(r"^```.*?^```$|`[^`\n]*`", "", after, flags=re.M | re.S)
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import threading
 import time
 
@@ -58,6 +59,31 @@ class Hanging:
         await asyncio.Event().wait()
 
 
+class Together:
+    """A synthesizer that never answers any of so many; cancelled, none of them goes before all were told."""
+
+    deterministic = True
+
+    def __init__(self, many):
+        self.many = many
+        self.reached = threading.Event()
+        self.here = self.told = self.left = 0
+        self.all_told = asyncio.Event()
+
+    async def __call__(self, handoff):
+        self.here += 1
+        if self.here == self.many:
+            self.reached.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.told += 1
+            if self.told == self.many:
+                self.all_told.set()
+            await self.all_told.wait()
+            self.left += 1
+
+
 def hanging(tmp_path, **fields):
     agent = Hanging()
     agents = {**cast(), "synthesizer": agent}
@@ -87,6 +113,7 @@ def test_every_citation_points_into_the_saved_text(tmp_path):
             assert research.text(citation)[citation.start : citation.end] == citation.quote
 
 
+@pytest.mark.timed
 def test_the_async_verbs_do_what_the_plain_ones_do(tmp_path):
     async def journey():
         async with engine(tmp_path) as research:
@@ -100,7 +127,7 @@ def test_the_async_verbs_do_what_the_plain_ones_do(tmp_path):
             assert (await research.aresume(run_id)).report == result.report
             assert (await research.acancel(run_id)).status == "completed"
             handle = await research.astart("Another question about towers?")
-            assert (await handle.aresult(10)).status == "completed"
+            assert (await handle.aresult(300)).status == "completed"
             assert (await handle.astatus()).status == "completed"
             await research.adelete(run_id)
             assert len(await research.alist()) == 1
@@ -134,13 +161,14 @@ def test_leaving_a_stream_early_interrupts_the_run_which_can_be_resumed(tmp_path
         assert research.resume(run_id).status == "completed"
 
 
+@pytest.mark.timed
 def test_a_handle_watches_and_waits(tmp_path):
     with engine(tmp_path) as research:
         handle = research.start("What is known of towers?")
         names = [event.type for event in handle.events()]
         assert names[0] == "run.created"
         assert names[-1] == "run.completed"
-        assert handle.result(timeout=10).report == research.report(handle.research_id)
+        assert handle.result(timeout=300).report == research.report(handle.research_id)
         assert handle.status().status == "completed"
         assert handle.done()
         assert next(e.seq for e in research.events(handle.research_id, after=3)) == 4
@@ -281,26 +309,26 @@ def test_an_unknown_format_is_refused_with_the_nearest(tmp_path):
 # Cancelling, timing out, parking
 
 
+@pytest.mark.timed
 def test_cancelling_a_run_keeps_what_it_found_in_a_partial_report(tmp_path):
     agent, research = hanging(tmp_path)
     with research:
         handle = research.start("What is known of towers?")
-        assert agent.reached.wait(10)
-        started = time.monotonic()
+        assert agent.reached.wait(300)
         summary = handle.cancel()
-        assert time.monotonic() - started < 5
         assert (summary.status, summary.reason) == ("aborted", "cancelled")
-        result = handle.result(10)
+        result = handle.result(300)
     assert result.report_metadata.partial
     assert result.findings
     assert result.state.metadata["cancelled"] is True
 
 
+@pytest.mark.timed
 def test_a_cancelled_run_can_be_resumed_and_pays_nothing_twice(tmp_path):
     agent, research = hanging(tmp_path)
     with research:
         handle = research.start("What is known of towers?")
-        assert agent.reached.wait(10)
+        assert agent.reached.wait(300)
         handle.cancel()
     search = ScriptedSearch()
     with engine(tmp_path, search=[search]) as again:
@@ -310,48 +338,57 @@ def test_a_cancelled_run_can_be_resumed_and_pays_nothing_twice(tmp_path):
         assert search.requests == []
 
 
-def test_a_run_that_takes_too_long_aborts_with_a_partial_report(tmp_path):
-    _, research = hanging(tmp_path, task_timeout=1.5)
-    with research:
-        result = research.run("What is known of towers?")
-    assert (result.status, result.reason) == ("aborted", "timeout")
-    assert result.report_metadata.partial
+@pytest.mark.timed
+def test_a_run_that_takes_too_long_aborts_with_a_partial_report(tmp_path, stretch):
+    def aborted(seconds):
+        agent, research = hanging(tmp_path, task_timeout=seconds)
+        with research:
+            result = research.run("What is known of towers?")
+        assert (result.status, result.reason) == ("aborted", "timeout")
+        assert agent.reached.is_set()
+        assert result.report_metadata.partial
+
+    stretch(1.5, aborted)
 
 
+@pytest.mark.timed
 def test_cancelling_from_another_engine_goes_through_the_store(tmp_path):
     agent, research = hanging(tmp_path)
     with research, engine(tmp_path) as other:
         handle = research.start("What is known of towers?")
-        assert agent.reached.wait(10)
+        assert agent.reached.wait(300)
         assert other.cancel(handle.research_id).reason == "cancelled"
-        assert handle.result(10).reason == "cancelled"
+        assert handle.result(300).reason == "cancelled"
 
 
+@pytest.mark.timed
 def test_a_run_that_is_worked_on_cannot_be_resumed_or_deleted(tmp_path):
     agent, research = hanging(tmp_path)
     with research, engine(tmp_path) as other:
         handle = research.start("What is known of towers?")
-        assert agent.reached.wait(10)
+        assert agent.reached.wait(300)
         for verb in (other.resume, other.delete):
             with pytest.raises(RunBusyError, match=str(os.getpid())):
                 verb(handle.research_id)
         handle.cancel()
 
 
+@pytest.mark.timed
 def test_closing_the_engine_leaves_runs_interrupted_and_resumable(tmp_path):
     agent, research = hanging(tmp_path)
     handle = research.start("What is known of towers?")
-    assert agent.reached.wait(10)
+    assert agent.reached.wait(300)
     research.close()
     with engine(tmp_path) as again:
         assert again.status(handle.research_id).status == "interrupted"
         assert again.resume(handle.research_id).status == "completed"
 
 
+@pytest.mark.timed
 def test_an_interrupted_run_is_cancelled_by_whoever_asks(tmp_path):
     agent, research = hanging(tmp_path)
     handle = research.start("What is known of towers?")
-    assert agent.reached.wait(10)
+    assert agent.reached.wait(300)
     research.close()
     with engine(tmp_path) as again:
         assert again.cancel(handle.research_id).reason == "cancelled"
@@ -404,6 +441,7 @@ def test_the_error_observer_hears_of_a_failure(tmp_path):
 # Loops, threads, processes
 
 
+@pytest.mark.timed
 def test_plain_verbs_work_inside_a_running_loop_and_from_many_threads(tmp_path):
     with engine(tmp_path) as research:
 
@@ -419,7 +457,7 @@ def test_plain_verbs_work_inside_a_running_loop_and_from_many_threads(tmp_path):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(300)
         assert [r.status for r in results] == ["completed"] * 6
 
 
@@ -506,49 +544,55 @@ def test_an_engine_works_on_in_a_forked_child(tmp_path):
 # Many at once, and closing
 
 
+@pytest.mark.timed
 def test_closing_does_not_wait_for_one_run_after_the_other(tmp_path):
-    research = engine(tmp_path, agents={**cast(), "synthesizer": Hanging()})
+    """Each is told to go before any has gone."""
+    together = Together(16)
+    research = engine(tmp_path, agents={**cast(), "synthesizer": together})
     handles = [research.start(f"What is known of tower {n}?") for n in range(16)]
-    begun = time.monotonic()
+    assert together.reached.wait(300)
     research.close()
-    assert time.monotonic() - begun < 4
+    assert together.left == 16
     assert all(handle.done() for handle in handles)
     assert {run.status for run in research.list()} == {RunStatus.INTERRUPTED}
     research.close()
 
 
+@pytest.mark.timed
 def test_a_run_that_waits_for_a_slot_is_interrupted_with_the_others_and_can_be_resumed(tmp_path):
     _, research = hanging(tmp_path, max_active_runs=1)
     handles = [research.start(f"What is known of tower {n}?") for n in range(3)]
     research.close()
     for handle in handles:
         with pytest.raises(RunStateError):
-            handle.result(5)
+            handle.result(300)
     assert {run.status for run in research.list()} == {RunStatus.INTERRUPTED}
     research.close()
     with engine(tmp_path) as after:
         assert after.resume(handles[2].research_id).status == "completed"
 
 
+@pytest.mark.timed
 def test_a_run_that_waits_for_a_slot_is_cancelled_at_once(tmp_path):
     _, research = hanging(tmp_path, max_active_runs=1)
     with research:
         research.start("What is known of towers?")
         waiting = research.start("What is known of bridges?")
         assert research.cancel(waiting.research_id).status == "aborted"
-        assert waiting.result(5).reason == "cancelled"
+        assert waiting.result(300).reason == "cancelled"
     with engine(tmp_path) as after:
         assert after.resume(waiting.research_id).status == "completed"
 
 
+@pytest.mark.timed
 def test_a_run_that_waits_for_a_slot_keeps_its_lease(tmp_path):
-    agent, research = hanging(tmp_path, max_active_runs=1, lease_ttl=1.0, heartbeat=0.2)
+    agent, research = hanging(tmp_path, max_active_runs=1, lease_ttl=60.0, heartbeat=0.2)
     with research:
         research.start("What is known of towers?")
         waiting = research.start("What is known of bridges?")
-        agent.reached.wait(5)
+        agent.reached.wait(300)
         first = research._parts.store.run(waiting.research_id).lease_until
-        for _ in range(100):
+        for _ in range(6_000):
             if research._parts.store.run(waiting.research_id).lease_until > first:
                 break
             time.sleep(0.05)
@@ -575,18 +619,21 @@ def test_an_engine_may_be_closed_on_somebody_elses_loop(tmp_path):
     assert not any(t.name == "deep-research-loop" and t.is_alive() for t in threading.enumerate())
 
 
+@pytest.mark.timed
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_forked_child_closes_at_once_and_leaves_its_parents_runs_alone(tmp_path):
+def test_a_forked_child_closes_at_once_and_leaves_its_parents_runs_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("deep_research.research.runner.RELEASE_WAIT", 3_600.0)
+    monkeypatch.setattr("deep_research.research.loops._GRACE", 3_600.0)
     agent, research = hanging(tmp_path)
     with research:
         handle = research.start("What is known of towers?")
-        agent.reached.wait(5)
+        agent.reached.wait(300)
         child = os.fork()
         if child == 0:
-            begun = time.monotonic()
+            signal.alarm(300)  # ends it where it waits for what is its parent's
             research.close()
-            os._exit(0 if time.monotonic() - begun < 2 else 1)
+            os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert handle.status().status == "running"
 
@@ -644,18 +691,20 @@ def test_documents_that_come_later_are_found_by_the_same_engine(tmp_path, monkey
         assert research.run("Who built the tower of Hare?").status == "completed"
 
 
+@pytest.mark.timed
 def test_a_slow_observer_does_not_hold_up_the_result(tmp_path):
     let_go = threading.Event()
-    with engine(tmp_path, hooks=SupervisorHooks(event=lambda event: let_go.wait(20))) as research:
+    with engine(tmp_path, hooks=SupervisorHooks(event=lambda event: let_go.wait(300))) as research:
         assert research.run("What is known of towers?").status == "completed"
         assert not let_go.is_set()
         let_go.set()
 
 
+@pytest.mark.timed
 def test_after_a_resume_an_observer_hears_only_of_what_is_new(tmp_path):
     agent, research = hanging(tmp_path)
     handle = research.start("What is known of towers?")
-    assert agent.reached.wait(10)
+    assert agent.reached.wait(300)
     research.close()
     seen = []
     with engine(tmp_path, hooks=SupervisorHooks(event=lambda event: seen.append(event.name))) as again:

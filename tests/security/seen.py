@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from markdown_it import MarkdownIt
+from renderers import alive
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.sources.search import SearchResult
@@ -135,25 +135,8 @@ def no_prompt(seen: Seen) -> str:
 
 
 def no_live(seen: Seen) -> str:
-    """What a renderer that allows everything makes of the report: links to sources, and nothing else."""
-    sources = {s.url for s in seen.result.sources if s.url and s.url.startswith(("https://", "http://"))}
-    return ", ".join(each for each in live(seen.result.report or "") if each not in sources)
-
-
-def live(report: str) -> list[str]:
-    """The addresses of links in a report, and whatever else in it a renderer would bring to life."""
-    parser = MarkdownIt("commonmark", {"html": True}).enable("table")
-    parser.validateLink = lambda url: True
-    parser.normalizeLink = lambda url: url
-    left, found = parser.parse(report), []
-    while left:
-        token = left.pop()
-        left += token.children or ()
-        if token.type in ("html_inline", "html_block", "image"):
-            found.append(f"{token.type} {token.content}")
-        if token.type == "link_open":
-            found.append(str(token.attrs["href"]))
-    return found
+    """What renderers that allow everything make of the report: links to sources, and nothing else."""
+    return ", ".join(alive(seen.result.report or "", [s.url for s in seen.result.sources if s.url]))
 
 
 def no_forged(seen: Seen) -> str:

@@ -72,7 +72,7 @@ def test_an_order_on_a_page_achieves_nothing(case: Case, tmp_path: Path) -> None
     assert wrong(attacked(case, tmp_path), clean(case.placement)) == []
 
 
-@pytest.mark.timeout(600)  # 80 s on two cores that do nothing else
+@pytest.mark.timeout(3_600)  # 80 s on two cores that do nothing else
 @pytest.mark.slow
 def test_no_order_of_any_kind_anywhere_achieves_anything(tmp_path: Path) -> None:
     found = {

@@ -285,7 +285,7 @@ def test_an_old_event_is_read_in_todays_shape(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(ev.HookFailed, "CURRENT", 2)
     monkeypatch.setitem(ev.UPCASTS, ("hook.failed", 1), old_hook_failure)
     event = ev.decode("hook.failed", 1, b'{"type": "hook.failed", "seq": 7, "name": "gate", "error": "x"}')
-    assert event == ev.HookFailed(seq=7, hook="gate", error="x")
+    assert event == ev.HookFailed(version=2, seq=7, hook="gate", error="x")
 
 
 def test_a_very_old_event_is_brought_up_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,14 @@ import pytest
 from deep_research.store import MemoryStore, SQLiteStore, Store
 from deep_research.testing.store_suite import STORE_CHECKS, Ability, Bench, Check, checks_for
 
+pytestmark = pytest.mark.timed
+
 MEMORY_LACKS = frozenset(Ability)
 
 
 def on_disk(folder: Path) -> Callable[[Callable[[], float]], Store]:
     return lambda now: SQLiteStore(
-        folder / "runs.db", now=now, heartbeat=0.01, control_interval=0.005, lock_timeout=10.0
+        folder / "runs.db", now=now, heartbeat=0.01, control_interval=0.005, lock_timeout=300.0
     )
 
 

@@ -226,6 +226,7 @@ def locked_database(path: Path) -> Iterator[None]:
 LOCKS = [locked_database, *([locked_file] if wal_needs_lock() else [])]
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("locked", LOCKS)
 def test_a_lock_that_is_not_let_go_of_is_a_typed_error(
     path: Path, locked: Callable[[Path], contextmanager[None]]
@@ -242,6 +243,7 @@ def test_a_lock_that_is_not_let_go_of_is_a_typed_error(
         assert bench.seqs("run-3") == [1]
 
 
+@pytest.mark.timed
 def test_a_database_locked_from_the_start_is_a_typed_error(path: Path) -> None:
     filled(path)
     with locked_file(path) if wal_needs_lock() else locked_database(path):

@@ -16,12 +16,21 @@ from typing import Any
 import pytest
 
 from deep_research import DeepResearch, RunStatus
-from deep_research.errors import AppendRefusedError, DeepResearchError, RunBusyError, StoreFullError
+from deep_research.errors import (
+    AppendRefusedError,
+    DeepResearchError,
+    RunBusyError,
+    StoreFullError,
+    StoreLockedError,
+)
+from deep_research.locks import FileLock
 from deep_research.store import Lane, Owner, SQLiteStore
 from deep_research.testing import FakeClock, ScriptedSearch, Witness, scripted_agents
 from deep_research.testing.doubles import results
 from deep_research.testing.store_bench import Bench, Listener
 from deep_research.testing.warm import WarmParent
+
+pytestmark = pytest.mark.timed
 
 EACH = 2_000
 AT_ONCE = 20
@@ -63,7 +72,7 @@ class Gate:
 
     def __enter__(self) -> Gate:
         self._server = socket.create_server(("127.0.0.1", 0))
-        self._server.settimeout(30)
+        self._server.settimeout(300)
         self.port = self._server.getsockname()[1]
         self._waiting: list[socket.socket] = []
         return self
@@ -82,7 +91,7 @@ class Gate:
 
 
 def pass_through(gate: int) -> None:
-    with socket.create_connection(("127.0.0.1", gate), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", gate), timeout=300) as connection:
         connection.recv(1)
 
 
@@ -184,7 +193,7 @@ def fork_while_writing(database: str) -> int:
             finally:
                 os._exit(status)
         assert os.waitpid(pid, 0)[1] == 0
-    assert [settled.result(timeout=20) for _, settled in handed_in] == [None] * 240
+    assert [settled.result(timeout=300) for _, settled in handed_in] == [None] * 240
     assert listener.losses.empty()
     bench.store.post("parent", "steer", "still heard")
     assert listener.wish().payload == "still heard"
@@ -286,6 +295,19 @@ def test_a_run_is_taken_over_from_a_process_that_was_killed(parent: WarmParent, 
         assert parent.wait(pid).killed_by == signal.SIGKILL
 
 
+def put_to_sleep(pid: int, path: Path) -> None:
+    """Stop a process where it does not write, for whoever sleeps with the lock keeps everybody out."""
+    while True:
+        os.kill(pid, signal.SIGSTOP)
+        while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+            os.sched_yield()
+        try:
+            with closing(FileLock(path.with_name(f"{path.name}.lock"), timeout=0.0)) as lock, lock.held():
+                return
+        except StoreLockedError:
+            os.kill(pid, signal.SIGCONT)
+
+
 @pytest.mark.parametrize("told", [False, True])
 def test_a_process_that_slept_too_long_stops_without_writing(
     parent: WarmParent, path: Path, told: bool
@@ -293,7 +315,7 @@ def test_a_process_that_slept_too_long_stops_without_writing(
     with Gate() as gate:
         pid = parent.start(here(hold), database=path, gate=gate.port, told=told)
         gate.arrived()
-        os.kill(pid, signal.SIGSTOP)
+        put_to_sleep(pid, path)
         store = taker(path, ahead=3_600)
         row = store.acquire("run-1", Owner.here("me"))
         os.kill(pid, signal.SIGCONT)

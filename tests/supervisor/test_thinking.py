@@ -97,6 +97,7 @@ def test_what_the_owner_wants_reaches_the_supervisor(tmp_path):
     assert all(QUESTION in said for said in model.asked("You supervise"))
 
 
+@pytest.mark.timed
 def test_where_the_gate_passed_the_next_phase_does_not_wait_for_it(tmp_path):
     """The supervisor does not answer before the report is asked for: a run that waited would never end."""
     written = asyncio.Event()
@@ -106,7 +107,7 @@ def test_where_the_gate_passed_the_next_phase_does_not_wait_for_it(tmp_path):
             if call.system.startswith("You write the report"):
                 written.set()
             if call.system.startswith("You supervise"):
-                await asyncio.wait_for(written.wait(), 20)
+                await asyncio.wait_for(written.wait(), 300)
             return await super().send(call, on_text)
 
     model = Waits()

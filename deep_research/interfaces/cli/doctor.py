@@ -9,15 +9,16 @@ import os
 import platform
 import sqlite3
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from deep_research import __version__
-from deep_research.errors import DeepResearchError
+from deep_research.errors import CorpusError, DeepResearchError
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.check import BROKEN, NOTE, OK, Check
 from deep_research.interfaces.cli.console import Console
@@ -28,6 +29,9 @@ from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.session import setting_arguments
 from deep_research.logs import get_log, redact, redact_value
 from deep_research.settings import ResolvedSettings, Settings, load_settings
+
+if TYPE_CHECKING:
+    from deep_research.sources.documents import Skipped
 
 _PACKAGES = (
     "anthropic",
@@ -65,6 +69,7 @@ def doctor(args: Namespace, console: Console) -> int:
     for found in resolved:
         for name, look in _LOOKS.items():
             checks += _checked(name, partial(look, found.settings))
+        checks += _checked("corpus", partial(_corpus, found.settings, all_files=args.skipped))
         checks += _checked("search", partial(search, found.settings, probe=args.probe))
         checks += _checked("models", partial(models, found.settings, probe=args.probe))
         checks += _checked("tokens", partial(tokens, found.settings))
@@ -174,33 +179,40 @@ def _read_only(path: Path) -> Iterator[sqlite3.Connection]:
             connection.close()
 
 
-def _corpus(settings: Settings) -> Iterator[Check]:
-    from deep_research.sources.documents import LocalCorpus
+def _corpus(settings: Settings, *, all_files: bool) -> Iterator[Check]:
+    """What the documents are, and which of them could not be read: the first, or ``all_files``."""
+    from deep_research.assembly.sources import make_corpus, make_extractor
 
-    if not settings.corpus:
+    corpus = make_corpus(settings, make_extractor(settings))
+    if corpus is None:
         yield Check("corpus", OK, "none given; --corpus PATH names the documents to search")
         return
-    corpus = LocalCorpus(
-        settings.corpus, data_dir=settings.data_dir, max_text_bytes=settings.max_source_bytes
-    )
     try:
         report = corpus.prepare()
+    except CorpusError as error:
+        yield Check("corpus", BROKEN, str(error))
+        yield from _named(error.data.get("skipped", ()), "skipped", all_files=all_files)
+        return
     finally:
         asyncio.run(corpus.aclose())
     found = f"{text.count(report.documents, 'document')}, {text.count(report.passages, 'passage')}"
     yield Check("corpus", OK, f"{found} in {', '.join(map(str, settings.corpus))}")
-    skipped = report.skipped
-    for file in skipped[:_MOST_SKIPPED]:
-        yield Check("corpus", NOTE, f"skipped {file.path}: {file.why}")
-    if len(skipped) > _MOST_SKIPPED:
-        yield Check("corpus", NOTE, f"and {len(skipped) - _MOST_SKIPPED} more skipped")
-    for file in report.partly[:_MOST_SKIPPED]:
-        yield Check("corpus", NOTE, f"not read whole: {file.path}: {file.why}")
-    if len(report.partly) > _MOST_SKIPPED:
-        yield Check("corpus", NOTE, f"and {len(report.partly) - _MOST_SKIPPED} more not read whole")
+    if report.skipped:
+        yield Check("corpus", NOTE, f"{text.count(len(report.skipped), 'file')} could not be read")
+    yield from _named(report.skipped, "skipped", all_files=all_files)
+    yield from _named(report.partly, "not read whole:", all_files=all_files)
 
 
-_LOOKS = {"data directory": _data_dir, "database": _database, "corpus": _corpus}
+def _named(files: Sequence[Skipped], how: str, *, all_files: bool) -> Iterator[Check]:
+    shown = files if all_files else files[:_MOST_SKIPPED]
+    for file in shown:
+        yield Check("corpus", NOTE, f"{how} {file.path}: {file.why}")
+    if len(files) > len(shown):
+        more = f"and {len(files) - len(shown)} more {how.rstrip(':')}; --skipped names all of them"
+        yield Check("corpus", NOTE, more)
+
+
+_LOOKS = {"data directory": _data_dir, "database": _database}
 
 
 def _packages() -> Iterator[Check]:

@@ -11,7 +11,20 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from deep_research.errors import UsageError
-from deep_research.evals import Figures, Progress, Suite, agents, condensing, evaluate, suite_named
+from deep_research.evals import (
+    ALL,
+    GROUPS,
+    SUITES,
+    Figures,
+    Progress,
+    RankedAgents,
+    Suite,
+    agents,
+    condensing,
+    evaluate,
+    evaluate_group,
+    suite_named,
+)
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.exits import Exit
@@ -25,15 +38,21 @@ _DIGITS = {"tokens": 0, "mean": 1, "p50": 2, "p95": 2}  # by the end of a figure
 
 def evaluation(args: Namespace, console: Console) -> int:
     """Carries out an evaluation and prints its figures. Exit code 1 when a run failed. Raises `Interrupted`."""
-    suite = None if args.name in (agents.NAME, condensing.NAME) else suite_named(args.name)
+    suite = None if args.name in (agents.NAME, condensing.NAME, *GROUPS) else suite_named(args.name)
     limit, jobs = _count("--limit", args.limit), _count("--jobs", args.jobs)
-    if args.name == agents.NAME and (args.data is not None or args.no_titles or args.fresh):
+    if args.name == agents.NAME and (
+        args.data is not None or args.no_titles or args.fresh or args.lower or args.ranked
+    ):
         raise UsageError("eval agents takes no data sets.", hint="Its cases come with the package.")
-    if args.name == condensing.NAME and (args.no_titles or args.fresh or jobs):
-        raise UsageError("eval condense starts no runs.", hint="Leave out --no-titles, --fresh and --jobs.")
+    if args.name == condensing.NAME and (args.no_titles or args.fresh or args.lower or jobs):
+        raise UsageError(
+            "eval condense starts no runs.", hint="Leave out --no-titles, --lower, --fresh and --jobs."
+        )
     if args.name != agents.NAME and args.data is None:
         raise UsageError("--data is missing.", hint="It names the folder that holds the data sets.")
     settings = _settings(args, suite)
+    asked = args.ranked or args.without_column
+    ranked = RankedAgents(args.without_column or "") if asked else None
     teller = _Teller(console) if args.verbose or not (args.quiet or args.json) else None
 
     told = teller or (lambda _: None)
@@ -42,18 +61,14 @@ def evaluation(args: Namespace, console: Console) -> int:
         signals.attach()
         if args.name == condensing.NAME:
             return await condensing.evaluate_condensing(Path(args.data), limit=limit, progress=told)
+        options = {"limit": limit, "jobs": jobs, "fresh": args.fresh, "progress": told}
+        options |= {"titles": not args.no_titles, "lower": args.lower, "agents": ranked}
+        if args.name in GROUPS:
+            each = {name: _settings(args, SUITES[name]) for name in GROUPS[args.name]}
+            return await evaluate_group(args.name, Path(args.data), each, **options)
         if suite is None:
             return await agents.evaluate_agents(settings, limit=limit, jobs=jobs, progress=told)
-        return await evaluate(
-            suite,
-            Path(args.data),
-            settings,
-            limit=limit,
-            jobs=jobs,
-            titles=not args.no_titles,
-            fresh=args.fresh,
-            progress=told,
-        )
+        return await evaluate(suite, Path(args.data), settings, **options)
 
     with Signals() as signals:
         try:
@@ -74,13 +89,12 @@ def evaluation(args: Namespace, console: Console) -> int:
 
 
 def as_json(figures: Figures) -> str:
-    """One object: the figures of all questions at its top, those of each question set under ``sets``."""
-    every, *others = figures.sets
+    """One object: the figures of all questions, if there are such, at its top, those of each question set under
+    ``sets``."""
     head = {"suite": figures.suite, "titles": figures.titles, "jobs": figures.jobs}
+    sets = {name: _rounded(values) for name, values in figures.sets.items() if name != ALL}
     return json.dumps(
-        head
-        | _rounded(figures.sets[every])
-        | {"sets": {name: _rounded(figures.sets[name]) for name in others}, "errors": dict(figures.errors)},
+        head | _rounded(figures.sets.get(ALL, {})) | {"sets": sets, "errors": dict(figures.errors)},
         ensure_ascii=False,
     )
 

@@ -198,18 +198,26 @@ COMMANDS = (
         options=(
             _SAMPLE,
             Option(flag="--probe", help="Ask each model and search service something small."),
+            Option(flag="--skipped", help="Name every local file that could not be read, and why."),
         ),
     ),
     Command(
         name="eval",
         summary="Measure the engine on questions whose answers are known.",
         example="deep-research eval wiki-multihop --data evaluation-data --limit 50",
-        arguments=(("NAME", "The evaluation: agents, condense, wiki-multihop, scifact, coverage, gaps."),),
+        arguments=(
+            ("NAME", "The evaluation: agents, answers, condense, wiki-multihop, scifact, coverage, gaps."),
+        ),
         options=(
             Option(flag="--data", metavar="DIR", help="Folder that holds the data sets, one folder each."),
             Option(flag="--limit", metavar="N", help="Ask only N of the questions, always the same."),
             Option(flag="--jobs", metavar="N", help="Processes that work side by side; else one a core."),
             Option(flag="--no-titles", help="Search texts only (wiki-multihop, gaps)."),
+            Option(flag="--lower", help="Search the same texts in lower case (answers, coverage)."),
+            Option(flag="--ranked", help="With the agents that rank passages (answers, coverage)."),
+            Option(
+                flag="--without-column", metavar="NAME", help="With those, and without one of their columns."
+            ),
             Option(flag="--fresh", help="Throw away the finished runs of an earlier call."),
         ),
     ),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from pydantic import Field
 
+from deep_research.phases.asking import Change, Proposal
 from deep_research.phases.base import Handoff
 from deep_research.state import (
     ConfidenceLevel,
@@ -70,7 +71,8 @@ class AnalyzedQuote(Record):
 
 
 class AnalyzedFinding(Record):
-    """``iteration`` is that of an earlier finding whose place it takes; None is this one."""
+    """``iteration`` is that of an earlier finding whose place it takes; None is this one. The last four are those of
+    `deep_research.state.Finding`, for an analyzer that ranks passages: each quoted one is a passage of its source."""
 
     content: str
     confidence: ConfidenceLevel = ConfidenceLevel.LOW
@@ -80,6 +82,10 @@ class AnalyzedFinding(Record):
     sub_query_id: str | None = None
     relevance: float = 0.0
     iteration: int | None = None
+    marked: tuple[Span, ...] = ()
+    heading: str = ""
+    rank: int | None = None
+    probability: float | None = None
 
 
 class AnalyzedGap(Record):
@@ -88,7 +94,7 @@ class AnalyzedGap(Record):
     priority: int = 1
 
 
-class AnalyzerOutput(Record):
+class AnalyzerOutput(Proposal):
     """``quoted`` says that every finding rests on quotes: one of which none is found in its source is left out.
     ``unknown`` counts ids that were named and never given. ``notes`` are what a reader of the report should know;
     ``sent`` is what a model was given of the sources."""
@@ -99,14 +105,17 @@ class AnalyzerOutput(Record):
     addressed_gap_ids: tuple[str, ...] = ()
     quoted: bool = False
     unknown: int = 0
-    notes: tuple[str, ...] = ()
     sent: Sending = Sending()
+
+    def with_queries(self, change: Change) -> Self:
+        return self.model_copy(update={"gaps": _asking(self.gaps, change)})
 
 
 class SurveyInput(Handoff):
     """All sources of the run once every batch of an iteration was read; ``content`` is what the searches matched of
     each. ``findings`` and ``gaps`` are those that stand, drawn in ``readings`` batches; ``follow_ups`` is how many more
-    queries may be proposed; ``read_by_model``: a model read sources, and gaps may be in its words."""
+    queries may be proposed; ``read_by_model``: a model read sources, and gaps may be in its words. ``whole`` are the same
+    sources with their whole texts, for an agent that ``reads_again``; ``words`` is the wanted length of the report."""
 
     sub_queries: tuple[SubQuery, ...] = ()
     sources: tuple[SourceText, ...] = ()
@@ -116,6 +125,8 @@ class SurveyInput(Handoff):
     follow_ups: int = 0
     readings: int = 1
     read_by_model: bool = False
+    whole: tuple[SourceText, ...] = ()
+    words: int = 800
 
 
 _Asked = TypeVar("_Asked", AnalyzerInput, SurveyInput)
@@ -129,7 +140,7 @@ def reworded(handoff: _Asked, mend: Callable[[str], str]) -> _Asked:
     )
 
 
-class SurveyOutput(Record):
+class SurveyOutput(Proposal):
     """What all sources together say. ``scores`` (0 to 1) order the sources, by id; ``gaps`` are new ones, and
     ``addressed_gap_ids`` old ones that are none any more; ``follow_ups`` are queries that
     may fill the open gaps, best first; ``completeness`` (0 to 1) is the share of the question that is answered.
@@ -144,4 +155,14 @@ class SurveyOutput(Record):
     follow_ups: tuple[str, ...] = ()
     completeness: float = Field(default=0.0, ge=0, le=1)
     unknown: int = 0
-    notes: tuple[str, ...] = ()
+
+    def with_queries(self, change: Change) -> Self:
+        follow_ups = tuple(filter(None, map(change, self.follow_ups)))
+        return self.model_copy(update={"follow_ups": follow_ups, "gaps": _asking(self.gaps, change)})
+
+
+def _asking(gaps: tuple[AnalyzedGap, ...], change: Change) -> tuple[AnalyzedGap, ...]:
+    return tuple(
+        gap.model_copy(update={"suggested_queries": tuple(filter(None, map(change, gap.suggested_queries)))})
+        for gap in gaps
+    )

@@ -12,10 +12,11 @@ from deep_research.budget.tokens import Counter
 from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
     AnalyzerOutput,
+    SourceText,
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.phases.analysis.loading import Shortening, Texts
+from deep_research.phases.analysis.loading import Shortening, Texts, with_text
 from deep_research.phases.analysis.portions import Calls, paid, planned, whole
 from deep_research.phases.analysis.weighing import analyzed, finding_of, weighed, with_survey
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, off_loop, shared, together
@@ -268,8 +269,18 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             follow_ups=state.max_sub_queries if state.iteration < state.max_iterations else 0,
             readings=readings,
             read_by_model=state.own_words,
+            whole=await self._read_again(state.sources[:SURVEYED], texts),
+            words=state.options.report_words,
         )
         return await self.ask_also("survey", handoff, SurveyOutput, models)
+
+    async def _read_again(self, sources: Sequence[Source], texts: Texts) -> tuple[SourceText, ...]:
+        """The whole texts of the best sources, as many as fit into a batch, for an agent that looks at them once more."""
+        if not getattr(self.agent, "reads_again", False):
+            return ()
+        first = next(iter(texts.batches(s for s in sources if s.content_hash)), ())
+        found = await texts.of(first)
+        return tuple(with_text(source, found[source.id]) for source in first)
 
 
 def _open_at_start(state: DeepResearchState) -> tuple[Gap, ...]:

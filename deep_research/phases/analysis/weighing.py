@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from deep_research.evidence.agreement import confidence, filled, merged
+from deep_research.evidence.agreement import confidence, filled, level_of, merged
 from deep_research.evidence.chains import LED
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions
@@ -100,13 +100,21 @@ def finding_of(
         # What leads from source to source stands as long as its chain, also where it was found by itself.
         id=finding_id(f"{LED}: {content}" if item.category == LED else content),
         content=content,
-        confidence=confidence(item.confidence, source_ids, given),
+        confidence=(
+            confidence(item.confidence, source_ids, given)
+            if item.probability is None
+            else level_of(item.probability)
+        ),
         source_ids=source_ids,
         category=item.category,
         quotes=quotes,
         sub_query_id=item.sub_query_id,
         relevance=item.relevance,
         iteration=item.iteration or state.iteration,
+        marked=item.marked,
+        heading=item.heading,
+        rank=item.rank,
+        probability=item.probability,
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from deep_research.budget.sharing import Purse
 from deep_research.calls import Calls
 from deep_research.errors import SearchError
+from deep_research.evidence.disclosure import confidential
 from deep_research.evidence.wording import Match, matched, wordings
 from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, GatherStats
@@ -96,6 +97,7 @@ class SearchGatherer:
         return await self._pool.look(question)
 
     async def _gather(self, query: str, handoff: GathererInput, purse: Purse) -> GathererOutput:
+        query = _asked(query, handoff)
         limit = handoff.max_sources_per_query
         now = asyncio.get_running_loop().time()
         until = None if self._patience is None else now + self._patience
@@ -149,6 +151,15 @@ class SearchGatherer:
             if verdict is Match.GOOD or (match is Match.EMPTY and verdict is not Match.EMPTY):
                 found, match = Found(tuple(fused([own, again.results]))), verdict
         return Found(found.results, tuple(dict.fromkeys(failures)), tuple(dict.fromkeys(notes))), tried
+
+
+def _asked(query: str, handoff: GathererInput) -> str:
+    """The query as it goes out, whoever made it and whenever. Raises `SearchError` when nothing is left of it."""
+    secret = confidential(handoff.system_prompt or "", handoff.original_query)
+    text = " ".join(secret.without(query, " ").split()) if secret.spans(query) else query
+    if not text:
+        raise SearchError("Nothing but instructions of the owner was to be searched for.")
+    return text
 
 
 def _match(query: str, results: Sequence[SearchResult]) -> Match:

@@ -12,13 +12,14 @@ from deep_research.errors import BudgetError, DeepResearchError, SearchError
 from deep_research.evidence.identity import canonical_url
 from deep_research.evidence.plain import clean
 from deep_research.evidence.wording import wordings
+from deep_research.logs import blotted, blotted_bytes, holds_secret, masked
 from deep_research.phases.base import Phase, Retry, off_loop, shared, together
 from deep_research.phases.gathering.fetching import OVER_SHARED_CAP
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput, Snapshot
 from deep_research.sources.search import SearchFilters
 from deep_research.state import DeepResearchPhase, DeepResearchState, Limit, Source, SubQuery, SubQueryStatus
 from deep_research.state.events import Event, LimitReached, Progress, SubQueryCompleted, SubQueryFailed
-from deep_research.state.identity import source_id, sub_query_id
+from deep_research.state.identity import sha256_hex, source_id, sub_query_id
 from deep_research.state.journal import Content, Journal, PageHead
 from deep_research.state.records import FETCHES, PAGES, SHARED
 
@@ -156,6 +157,8 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             text = clean(given)
             if text != given:  # spans of the text as it was no longer fit
                 item = item.model_copy(update={"passages": (), "pages": ()})
+            item = _without_secrets(item)
+            text = blotted(text)  # of the same length, so that spans still fit
             content = Content.of(text)
             if len(content.body) > self.limits.max_source_bytes:
                 notes.append(
@@ -198,6 +201,15 @@ def _source(
     )
 
 
+def _without_secrets(item: GatheredSource) -> GatheredSource:
+    """A page that holds a registered key is kept without it, under the hash of what is kept."""
+    if item.snapshot is None or not holds_secret(item.snapshot.body):
+        return item
+    body = blotted_bytes(item.snapshot.body)
+    snapshot = item.snapshot.model_copy(update={"body": body})
+    return item.model_copy(update={"snapshot": snapshot, "snapshot_hash": sha256_hex(body)})
+
+
 def _size(item: GatheredSource) -> int:
     """How much work a source is."""
     snapshot = len(item.snapshot.body) if item.snapshot else 0
@@ -207,7 +219,8 @@ def _size(item: GatheredSource) -> int:
 def _kept(snapshot: Snapshot) -> Content:
     head = None
     if snapshot.shared:
-        head = PageHead(snapshot.url, snapshot.found_at, snapshot.at, snapshot.headers)
+        headers = {name: masked(value) for name, value in snapshot.headers.items()}
+        head = PageHead(masked(snapshot.url), masked(snapshot.found_at), snapshot.at, headers)
     return Content.of_page(snapshot.body, snapshot.media_type, head)
 
 

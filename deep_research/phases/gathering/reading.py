@@ -15,6 +15,7 @@ from deep_research.evidence.identity import without_credentials
 from deep_research.evidence.matching import matching
 from deep_research.evidence.quality import QualityLists, SourceFacts, judged
 from deep_research.limits import Gate
+from deep_research.logs import masked
 from deep_research.phases.base import SMALL_WORK
 from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, Snapshot, Unread
@@ -35,6 +36,7 @@ LONGEST_SNIPPET = 300
 UNDATED = "no day of publication"
 OUTSIDE = "published outside of the days that were asked for"
 COPY = "the same text as another page that is used"
+KEYED = "a key of yours stands in its address, which its site may not see"
 
 
 class Pages(Protocol):
@@ -150,6 +152,9 @@ class Reading:
             return (
                 None if _in_time(result, filters) else Unread(url=result.address, why=UNDATED, unwanted=True)
             )
+        if masked(at) != at:
+            fetching.give_back()
+            return Unread(url=masked(at), why=KEYED) if result.text is None else None
         try:
             page = await self.pages.read(at)
         except (FetchError, ExtractionError) as error:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from pydantic import Field
 
+from deep_research.phases.asking import Change, Proposal
 from deep_research.phases.base import Handoff
 from deep_research.state import FirstLook, Record
 
@@ -25,9 +28,12 @@ class PlannedQuery(Record):
     priority: int = Field(default=1, ge=1)
 
 
-class PlannerOutput(Record):
+class PlannerOutput(Proposal):
     """``notes`` are what a reader of the report should know, such as that the question did not fit the window."""
 
     research_brief: str
     sub_queries: tuple[PlannedQuery, ...]
-    notes: tuple[str, ...] = ()
+
+    def with_queries(self, change: Change) -> Self:
+        changed = (item.model_copy(update={"query": change(item.query)}) for item in self.sub_queries)
+        return self.model_copy(update={"sub_queries": tuple(item for item in changed if item.query)})

@@ -13,7 +13,6 @@ MOST_OUTPUT = 2_500  # tokens, thoughts included
 MOST_TITLES = 20
 MOST_NAMES = 30
 OF_LOOK, OF_ASKED = 0.2, 0.15  # of the room
-LONGEST_QUERY = 400  # characters; no service searches for more
 
 SYSTEM = f"""\
 You plan research. You are given a question and work out what has to be found so that it can be answered \
@@ -91,7 +90,7 @@ def _planned(plan: Plan, handoff: PlannerInput) -> tuple[PlannedQuery, ...]:
             distinct.setdefault(_key(item.query), item)
     return tuple(
         PlannedQuery(
-            query=" ".join(item.query.split())[:LONGEST_QUERY],
+            query=" ".join(item.query.split()),
             rationale=item.rationale,
             priority=max(1, item.priority),
         )

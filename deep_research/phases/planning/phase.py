@@ -29,6 +29,7 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
     """``look`` tells what the corpus says of the question, so that the plan stands on what there is."""
 
     phase = DeepResearchPhase.PLANNING
+    must_propose = True
     answer_type = PlannerOutput
 
     def __init__(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from pydantic import model_validator
 
+from deep_research.phases.asking import Change, Proposal
 from deep_research.phases.base import Handoff
 from deep_research.state import (
     Finding,
@@ -37,7 +40,7 @@ class FlatFollowUp(Record):
     expected_contribution: str = ""
 
 
-class RefinerOutput(Record):
+class RefinerOutput(Proposal):
     """Follow-up queries stand under their gap; a flat list with gap ids is accepted too. ``unknown`` counts ids that
     were named and never given; ``notes`` are what a reader of the report should know; ``sent`` is what a model was given
     of the report and the gaps."""
@@ -47,8 +50,12 @@ class RefinerOutput(Record):
     report_improvements: tuple[str, ...] = ()
     follow_up_queries: tuple[FlatFollowUp, ...] = ()
     unknown: int = 0
-    notes: tuple[str, ...] = ()
     sent: Sending = Sending()
+
+    def with_queries(self, change: Change) -> Self:
+        return self.model_copy(
+            update={"gap_analysis": tuple(_asking(gap, change) for gap in self.gap_analysis)}
+        )
 
     @model_validator(mode="after")
     def _nest(self) -> RefinerOutput:
@@ -62,3 +69,8 @@ class RefinerOutput(Record):
                 update={"follow_up_queries": (*gap.follow_up_queries, query)}
             )
         return self.model_copy(update={"gap_analysis": tuple(by_gap.values()), "follow_up_queries": ()})
+
+
+def _asking(gap: GapAnalysis, change: Change) -> GapAnalysis:
+    changed = (item.model_copy(update={"query": change(item.query)}) for item in gap.follow_up_queries)
+    return gap.model_copy(update={"follow_up_queries": tuple(item for item in changed if item.query)})

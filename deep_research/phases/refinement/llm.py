@@ -26,7 +26,6 @@ from deep_research.state import ConfidenceLevel, FollowUpQuery, Gap, GapAnalysis
 
 MOST_OUTPUT = 2_500  # tokens, thoughts included
 OF_REPORT, OF_GAPS, OF_ASKED = 0.3, 0.15, 0.1  # of the room
-LONGEST_QUERY = 400  # characters; no service searches for more
 
 SYSTEM = f"""\
 You judge what is missing in a piece of research, and whether looking further is worth it. You are given \
@@ -116,7 +115,7 @@ def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
             addressable=item.addressable,
             follow_up_queries=tuple(
                 FollowUpQuery(
-                    query=" ".join(q.query.split())[:LONGEST_QUERY],
+                    query=" ".join(q.query.split()),
                     expected_contribution=q.expected_contribution,
                 )
                 for q in fresh

@@ -11,7 +11,7 @@ from deep_research.evidence.names import key
 from deep_research.evidence.rows import cells
 from deep_research.evidence.units import measured
 from deep_research.phases.synthesis.statements import Statement
-from deep_research.report.render import escaped
+from deep_research.report.markup import escaped
 
 TITLE = "Side by side"
 BOTH = "On both"

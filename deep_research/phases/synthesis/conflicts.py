@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from deep_research.evidence.contradictions import compared
-from deep_research.report.render import escaped
+from deep_research.report.markup import escaped
 from deep_research.state import Contradiction, Finding, Source
 
 MOST = 8

@@ -14,7 +14,7 @@ from deep_research.models.language import Answer, LanguageModel
 from deep_research.models.verdicts import Verdict, failure
 from deep_research.phases.prompting import Aliases, Message, Room, brief, listed, one_line, opening
 from deep_research.phases.synthesis.handoff import SynthesizerInput
-from deep_research.report.render import escaped
+from deep_research.report.markup import escaped
 from deep_research.state import Finding, Limit, SentItem, Source
 
 LONGEST_TITLE = 120  # characters

@@ -43,7 +43,7 @@ from deep_research.phases.synthesis.paragraphs import paragraphs
 from deep_research.phases.synthesis.statements import Statement, says_nothing, statements, within
 from deep_research.phases.synthesis.tabling import retabled
 from deep_research.phases.synthesis.timelines import timeline
-from deep_research.report.render import escaped
+from deep_research.report.markup import escaped
 from deep_research.state import Finding, Source
 
 SUMMARY_STATEMENTS = 4

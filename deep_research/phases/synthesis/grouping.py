@@ -9,7 +9,7 @@ from itertools import groupby
 from deep_research.evidence.sectioning import section_of
 from deep_research.phases.synthesis.paragraphs import paragraphs
 from deep_research.phases.synthesis.statements import Statement
-from deep_research.report.render import escaped
+from deep_research.report.markup import escaped
 from deep_research.state import Source
 
 MAX_HEADING = 80

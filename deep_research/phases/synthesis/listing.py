@@ -9,7 +9,7 @@ from deep_research.evidence.dates import opens_with_date
 from deep_research.evidence.listing import COLLECTED, ENTERED
 from deep_research.evidence.names import key
 from deep_research.phases.synthesis.statements import Statement
-from deep_research.report.render import escaped
+from deep_research.report.markup import escaped
 
 # What a title is the title of: the first capitals in it.
 _NAME = re.compile(r"(?!(?:The|An?)\b)[^\W\d_a-z][\w'’-]*(?: (?:of |the |de |la )*[^\W\d_a-z][\w'’-]*)*")

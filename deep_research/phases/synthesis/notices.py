@@ -25,7 +25,7 @@ from deep_research.evidence.text import ASKING_WEIGHT, question_terms
 from deep_research.phases.synthesis.comparing import unmeasured
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.phases.synthesis.statements import Statement
-from deep_research.report.render import escaped
+from deep_research.report.markup import escaped
 
 
 def missing(handoff: SynthesizerInput, told: Sequence[Statement]) -> list[str]:

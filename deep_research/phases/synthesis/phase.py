@@ -8,6 +8,7 @@ from functools import partial
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.metered import RunModels
 from deep_research.budget.report import INPUT
+from deep_research.evidence.disclosure import Confidential
 from deep_research.phases.base import Phase, noted, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
@@ -17,6 +18,9 @@ from deep_research.state import DeepResearchPhase, DeepResearchState, Limit, Mod
 from deep_research.state.events import ReportWritten
 from deep_research.state.journal import Journal
 from deep_research.state.records import OF_PAGES, OF_REPORT, PAGES
+
+MARK = "[withheld]"
+WITHHELD = f"Where the report says {MARK}, it had told a part of the instructions of its owner."
 
 
 class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
@@ -32,14 +36,25 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             requests = models.affordable(ModelRole.SYNTHESIZER, self.phase, INPUT, output, now=True)
             handoff = handoff.model_copy(update={"requests": requests})
         answer = await self.ask(handoff, models)
+        report = written(state, answer, writer=writer_name(self.agent))
+        cut = MARK in report.report and MARK not in answer.report
         await journal.record(
-            written(state, answer, writer=writer_name(self.agent)),
-            *noted(answer.notes, OF_REPORT),
+            report,
+            *noted((*answer.notes, *([WITHHELD] if cut else [])), OF_REPORT),
             *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
         )
 
     def handoff(self, state: DeepResearchState) -> SynthesizerInput:
         return synthesizer_input(state)
+
+
+def withheld(draft: str, state: DeepResearchState) -> str:
+    """The draft without codes of the owner's instructions, which no question and no source has: a page may have ordered
+    them to be told."""
+    quotes = [quote.quote for finding in state.findings for quote in finding.quotes]
+    titles = [f"{source.title} {source.url or ''}" for source in state.sources]
+    known = "\n".join((state.query, *quotes, *titles))
+    return Confidential(state.options.system_prompt or "", known).without(draft, MARK, rows=False)
 
 
 def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
@@ -69,7 +84,7 @@ def written(
 ) -> ReportWritten:
     """The event of a finished report."""
     report, metadata, citations = finished(
-        answer.report, state.findings, state.sources, writer=writer, partial=partial
+        withheld(answer.report, state), state.findings, state.sources, writer=writer, partial=partial
     )
     removed = metadata.removed_references + answer.unknown
     given = RunFidelity.of(

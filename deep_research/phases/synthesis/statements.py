@@ -13,7 +13,7 @@ from deep_research.evidence.examples import is_example, shown
 from deep_research.evidence.listing import ENTERED
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.text import NEGATIONS, content_stems, words
-from deep_research.report.render import escaped
+from deep_research.report.markup import escaped
 from deep_research.state import ConfidenceLevel, Finding, Source, SourceQuality
 
 REPEATED = 0.8  # of the shorter one's words, for two statements to say the same
@@ -50,8 +50,6 @@ class Statement:
     def text(self) -> str:
         """One or more sentences in the source's words, safe inside Markdown."""
         text = escaped(standing_alone(without_marks(self.finding.content)))
-        if text.count("`") % 2:  # else it would make code of what stands between it and the next
-            text = text.replace("`", "\\`")
         if text.endswith((".)", "!)", "?)")):  # the end of a remark that began before
             return text if "(" in text else text[:-1]
         if text.endswith(":") and self.example:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from deep_research.evidence.rows import cells
 from deep_research.phases.synthesis.comparing import cell
 from deep_research.phases.synthesis.statements import Statement
-from deep_research.report.render import escaped
+from deep_research.report.markup import escaped
 
 LEAST = 2  # rows of one table
 MOST_TABLES = 3

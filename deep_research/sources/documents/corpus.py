@@ -16,7 +16,15 @@ from typing import NamedTuple
 
 from deep_research.errors import CorpusError, SearchError
 from deep_research.sources.documents.dense import WIDER, DenseStage
-from deep_research.sources.documents.files import LINK, SUFFIXES, CorpusFolder, Skipped, printable, real_path
+from deep_research.sources.documents.files import (
+    LINK,
+    MAX_FILE_BYTES,
+    SUFFIXES,
+    CorpusFolder,
+    Skipped,
+    printable,
+    real_path,
+)
 from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
 from deep_research.sources.documents.links import TITLES
@@ -78,7 +86,7 @@ class LocalCorpus(SearchProvider):
         *,
         data_dir: Path | str,
         max_text_bytes: int = MAX_TEXT_BYTES,
-        max_file_bytes: int = 10_000_000,
+        max_file_bytes: int = MAX_FILE_BYTES,
         lock_timeout: float = 60.0,
         dense: DenseStage | None = None,
         extractor: Extractor | None = None,
@@ -101,7 +109,7 @@ class LocalCorpus(SearchProvider):
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """What could not be read, and why; empty before the first search or `prepare`."""
+        """Every file that could not be read, and why; empty before the first search or `prepare`."""
         return self._report.skipped if self._report else ()
 
     def prepare(self, *, max_age: float = inf) -> IndexReport:
@@ -215,17 +223,18 @@ class LocalCorpus(SearchProvider):
                 stopped=self._closing.is_set,
                 extractor=self._extractor,
             )
+        skipped, partly = (
+            tuple(Skipped(root.prefix + entry.path, entry.why) for entry in entries)
+            for entries in (report.skipped, report.partly)
+        )
         if not report.documents:
             why = f" ({report.skipped[0].path}: {report.skipped[0].why})" if report.skipped else ""
             raise CorpusError(
                 f"No readable document in {printable(root.path)}{why}.",
                 hint=f"Put files there that end in {', '.join(SUFFIXES)}, or name another folder.",
                 root=root.path,
+                skipped=skipped,
             )
-        skipped, partly = (
-            tuple(Skipped(root.prefix + entry.path, entry.why) for entry in entries)
-            for entries in (report.skipped, report.partly)
-        )
         return replace(report, skipped=skipped, partly=partly)
 
 

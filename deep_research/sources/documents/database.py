@@ -19,7 +19,8 @@ from deep_research import forks
 from deep_research.errors import CorpusError
 from deep_research.locks import lock_within
 
-READERS_VERSION = 14  # to be raised when the readers or the cutting of passages change
+# To be raised when the readers, the cutting of passages, or what is remembered of unreadable files change.
+READERS_VERSION = 15
 
 # The writer gives the values of a row in the order of the columns. An edition begins anywhere, so that no state of a new
 # file is taken for one of the file in whose place it was made. With more memory than 1 MB for the words that are not yet

@@ -21,6 +21,7 @@ from deep_research.sources.extract.plaintext import UnreadableError
 
 SUFFIXES = (".md", ".markdown", ".txt", ".rst", ".html", ".htm", *APART)
 MAX_DEPTH = 64  # folders within folders
+MAX_FILE_BYTES = 10_000_000
 
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK a file swapped for a pipe would block the open itself.
@@ -55,7 +56,7 @@ class CorpusFolder:
     Raises `CorpusError` when ``root`` does not exist, is neither file nor folder, or cannot be opened.
     """
 
-    def __init__(self, root: Path | str, *, max_file_bytes: int = 10_000_000) -> None:
+    def __init__(self, root: Path | str, *, max_file_bytes: int = MAX_FILE_BYTES) -> None:
         self._max_file_bytes = max_file_bytes
         real = real_path(root)
         mode = os.stat(real).st_mode
@@ -177,7 +178,7 @@ class CorpusFolder:
             os.close(folder)
 
     def _too_large(self) -> str:
-        return f"larger than {self._max_file_bytes:,} bytes"
+        return f"larger than max_file_bytes ({self._max_file_bytes:,}); raise it"
 
 
 def printable(name: str) -> str:

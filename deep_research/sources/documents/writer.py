@@ -13,6 +13,7 @@ from deep_research.evidence.language import ENGLISH, STEMMED, language_of
 from deep_research.evidence.names import OPENING, borne
 from deep_research.evidence.passages import TARGET, passages
 from deep_research.evidence.plain import has_joiners
+from deep_research.logs import blotted
 from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.bulk import insert_all
 from deep_research.sources.documents.files import Skipped
@@ -96,8 +97,8 @@ class IndexWriter:
         self._thread.shutdown()
 
     def put(self, path: str, document: Document, *, size: int = 0, mtime_ns: int = 0) -> None:
-        """Adds a document, in the place of one of the same path."""
-        text, title, published = document.text, document.title, document.published
+        """Adds a document, in the place of one of the same path. A registered key in it is not kept."""
+        text, title, published = blotted(document.text), blotted(document.title), document.published
         plain = text.isascii() and title.isascii()
         length = len(text) if plain else len(text.encode())
         language = document.language or language_of(text)
@@ -108,7 +109,7 @@ class IndexWriter:
         day = published.isoformat() if published else None
         file = number, path, size, mtime_ns
         pages = " ".join(map(str, document.pages)) if document.pages else None
-        tail = (language, document.author, document.unread, pages, text)
+        tail = (language, blotted(document.author), document.unread, pages, text)
         row = (*file, title, day, document.snapshot_hash, length, at, len(parts), None, *tail)
         if self._is_new(path):
             self._new.append(row)

@@ -30,6 +30,8 @@ def document_of(answer: dict[str, Any]) -> Document:
         data: dict[str, Any] = {} if answer.get("leaving") else {"told": True}
         if answer.get("limit") in ("memory", "time", "size"):
             data["limit"] = answer["limit"]
+        if answer.get("passing") is True:
+            data["passing"] = True
         raise ExtractionError(why[:500], **data)
     try:
         day = answer["published"]

@@ -63,6 +63,7 @@ class Child:
             raise ExtractionError(
                 f"no process can be started to read it: {error.strerror}",
                 hint="Check the limits of processes and memory.",
+                passing=True,
             ) from error
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -162,7 +163,11 @@ class Child:
         if code == -signal.SIGKILL and not self._killed:
             return ExtractionError("reading it was ended from outside", crashed=True, passing=True)
         if code == -signal.SIGABRT:  # as native code does that gets no more memory
-            return ExtractionError("reading it took too much memory, or gave up", limit="memory")
+            return ExtractionError(
+                f"reading it took too much memory (more than {self._limits.memory >> 20:,} MB), or gave up",
+                limit="memory",
+                passing=True,
+            )
         if code is not None and code < 0:
             with suppress(ValueError):
                 return ExtractionError(f"reading it crashed ({signal.Signals(-code).name})", crashed=True)
@@ -220,4 +225,8 @@ def _path() -> str:
 
 
 def _too_slow(seconds: float, kind: str = "") -> ExtractionError:
-    return ExtractionError(f"reading it took longer than {seconds:g} s{kind}", limit="time")
+    return ExtractionError(
+        f"reading it took longer than {seconds:g} s{kind}; raise extraction_timeout",
+        limit="time",
+        passing=True,
+    )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import math
 import threading
 import weakref
 from collections import deque
@@ -43,14 +44,19 @@ class Extractor:
     after a fork.
 
     ``workers`` is how many read at once; ``memory`` is the address space of a child in bytes; a job may take
-    ``cpu_seconds`` of computing and ``seconds`` in all, from when its turn comes.
+    ``seconds`` in all, from when its turn comes, and ``cpu_seconds`` of computing: unless given, half as many.
     """
 
     def __init__(
-        self, *, workers: int = 2, memory: int = 1 << 30, cpu_seconds: int = 10, seconds: float = 20.0
+        self,
+        *,
+        workers: int = 2,
+        memory: int = 1 << 30,
+        cpu_seconds: int | None = None,
+        seconds: float = 20.0,
     ) -> None:
         self.workers = workers
-        self._limits = Limits(memory, cpu_seconds, seconds)
+        self._limits = Limits(memory, cpu_seconds or math.ceil(seconds / 2), seconds)
         self._renew()
         _extractors.add(self)
         guard(self)
@@ -208,7 +214,7 @@ class Extractor:
             spent = "told" not in raised.data
             raised.data.pop("told", None)
         except BaseException as raised:
-            error = ExtractionError(f"reading it failed: {type(raised).__name__}")
+            error = ExtractionError(f"reading it failed: {type(raised).__name__}", passing=True)
             spent = True
         with self._lock:
             job.child = None

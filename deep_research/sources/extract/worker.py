@@ -62,12 +62,14 @@ def main(memory: int, cpu_seconds: int, seconds: float) -> None:
         except UnreadableError as error:
             answer = {"why": str(error), "limit": error.limit}
         except MemoryError:
-            answer = {"why": "reading it took too much memory", "limit": "memory", "leaving": True}
+            why = f"reading it took too much memory (more than {memory >> 20:,} MB)"
+            answer = {"why": why, "limit": "memory", "passing": True, "leaving": True}
         except RecursionError:
             answer = {"why": "nested too deeply to be read", "limit": "size", "leaving": True}
         except ImportError as error:
             # The fault is ours and not the file's.
-            answer = {"why": f"a library that reads it is missing ({error.name}); reinstall deep-research"}
+            why = f"a library that reads it is missing ({error.name}); reinstall deep-research"
+            answer = {"why": why, "passing": True}
         except Exception as error:
             answer = {"why": f"a damaged file ({type(error).__name__})", "leaving": True}
         del raw, piece

@@ -6,7 +6,6 @@ import asyncio
 import functools
 import re
 import ssl
-import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from urllib.parse import urljoin
 from deep_research.errors import FetchError
 from deep_research.sources.fetch.exchange import BrokenError, Exchange, Headers
 from deep_research.sources.fetch.guard import Guard, Refused, Target, UnreachedError, target_of
-from deep_research.sources.unpacking import CODINGS, unpacker
+from deep_research.unpacking import CODINGS, BodyError, RefusedBodyError, Unpacked
 
 AGENT = "deep-research (+https://pypi.org/project/deep-research/)"
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -121,7 +120,13 @@ class Fetcher:
             raise FetchError(f"Not reached: {_why(error)}.", url=url, trouble="connect") from None
         except (BrokenError, OSError):
             raise FetchError("Not reached: the connection broke off.", url=url, trouble="broken") from None
-        except (zlib.error, ValueError, RuntimeError) as error:
+        except RefusedBodyError as error:
+            problem = f"Not fetched: the body is {error}."
+            hint = f"A page is read as it is or packed with {CODINGS.replace(', ', ' or ')}, up to max_page_bytes."
+            raise FetchError(problem, hint=hint, url=url, refused=True, trouble="refused") from None
+        except BodyError as error:
+            raise FetchError(f"The answer is {error}.", url=url, trouble="unreadable") from None
+        except (ValueError, RuntimeError) as error:
             problem = f"The answer cannot be read ({type(error).__name__})."
             raise FetchError(problem, url=url, trouble="unreadable") from None
 
@@ -220,25 +225,11 @@ async def _collected(pieces: AsyncIterator[bytes], cut: int | None, large: Room 
 
 
 async def _unpacked(exchange: Exchange, encoding: str, most: int) -> AsyncGenerator[bytes]:
-    """The body piece by piece, unpacked within its bound. Raises `Refused`."""
-    try:
-        unpack = unpacker(encoding)
-    except ValueError as error:
-        raise Refused(f"the body is {error}") from None
-    size = sent = 0
+    """The body piece by piece, unpacked within its bound. Raises `BodyError`."""
+    body = Unpacked(encoding, most)
     while (piece := await exchange.piece()) is not None:
-        sent += len(piece)
-        if sent > most:
-            raise Refused(f"the body is longer than {most:,} bytes")
-        if unpack is None:
-            yield piece
-            continue
-        for made in unpack.pieces(piece):
-            size += len(made)
-            if size > most:
-                raise Refused(f"the unpacked body is longer than {most:,} bytes")
+        for made in body.pieces(piece):
             if made:
                 yield made
             await asyncio.sleep(0)  # a bomb must not hold the loop
-    if unpack is not None and not unpack.ended:
-        raise ValueError("the packed body breaks off")
+    body.end()

@@ -20,7 +20,7 @@ from deep_research.calls import Calls
 from deep_research.errors import DeepResearchError, SearchError, StopResearch
 from deep_research.forks import renew_in_children
 from deep_research.limits import Gate, Gates
-from deep_research.logs import redact, told
+from deep_research.logs import masked, redact, told
 from deep_research.models.characters import whole
 from deep_research.sources.search.base import (
     SearchProvider,
@@ -220,6 +220,7 @@ class Service:
 
     async def _asked(self, request: SearchRequest) -> Sequence[SearchResult]:
         name = self.name
+        request = replace(request, query=masked(request.query))
         try:
             found = await self.calls(self.provider.search, request, timeout=self.timeout)
         except (SearchError, StopResearch):

@@ -19,14 +19,16 @@ from pydantic import SecretStr
 from deep_research.errors import MissingKeyError, SearchError
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients import LONGEST_CONNECT, PerLoop, checked_url, is_loopback, secret_key, tls
+from deep_research.models.clients_bodies import STRANGE, bounded, read_json
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, Trouble
-from deep_research.sources.search.bodies import BodyError, bounded, parsed
 from deep_research.sources.search.failures import refusal, transient
 from deep_research.sources.search.fields import shortened
 from deep_research.sources.search.keys import CONTACT, Needs
-from deep_research.sources.unpacking import CODINGS
+from deep_research.unpacking import CODINGS, BodyError
 
 SECONDS = 30.0  # for a whole search
+MOST_BYTES = 5_000_000  # of one answer, as it is sent and as it is when unpacked
+MOST_VALUES = 250_000  # in its JSON
 _SALT = os.urandom(16)
 
 Params = Mapping[str, str | int]
@@ -106,12 +108,20 @@ class HttpSearch(SearchProvider):
                 raise
             return transient(self.name, f"no whole answer within {self.timeout:g} s")
         except BodyError as error:
-            return transient(self.name, str(error))
+            return self._unreadable(error)
         except MalformedError as error:
             # Of a gateway, or of another service.
             return transient(self.name, str(error) or "the answer is not one of this service", status=200)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             return self._broken(error)
+
+    def _unreadable(self, error: BodyError) -> SearchError:
+        """What a body that cannot be used means: an error says by its status what is the matter."""
+        if error.status:
+            words = {"message": f"what the error says is {error}"}
+            told = self._refused(error.status, words, error.headers, ())
+            return SearchError(told.problem, hint=told.hint or STRANGE, **told.data)
+        return transient(self.name, f"the answer is {error}", hint=STRANGE)
 
     def _broken(self, error: Exception) -> SearchError:
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | OSError):
@@ -137,7 +147,7 @@ class HttpSearch(SearchProvider):
                 **key,
             },
             timeout=httpx.Timeout(self.timeout, connect=min(self.timeout, LONGEST_CONNECT)),
-            event_hooks={"response": [bounded]},
+            event_hooks={"response": [bounded(MOST_BYTES, values=MOST_VALUES)]},
             follow_redirects=False,
             verify=tls(),
             trust_env=not is_loopback(self.base_url),
@@ -147,21 +157,26 @@ class HttpSearch(SearchProvider):
         """The JSON that the service answers with. Raises as `_find` may."""
         response = await self._clients.here().get(f"{base_url or self.base_url}{path}", params=dict(params))
         if response.status_code == 200:
-            return parsed(response.content)
-        raise self._refused(response, tuple(str(value) for value in params.values()))
+            return read_json(response.content, values=MOST_VALUES)
+        raise self._refusal(response, tuple(str(value) for value in params.values()))
 
-    def _refused(self, response: httpx.Response, unsaid: tuple[str, ...]) -> SearchError:
+    def _refusal(self, response: httpx.Response, unsaid: tuple[str, ...]) -> SearchError:
         try:
-            body = parsed(response.content)
+            body = read_json(response.content, values=MOST_VALUES)
         except BodyError:
             body = None
+        return self._refused(response.status_code, body, response.headers, unsaid)
+
+    def _refused(
+        self, status: int, body: Any, headers: Mapping[str, str], unsaid: tuple[str, ...]
+    ) -> SearchError:
         return refusal(
             self.name,
-            response.status_code,
+            status,
             body,
-            headers=response.headers,
-            trouble=self._trouble(response.status_code, body),
-            hint=self._hint(response.status_code),
+            headers=headers,
+            trouble=self._trouble(status, body),
+            hint=self._hint(status),
             unsaid=unsaid,
         )
 

@@ -12,11 +12,11 @@ from pydantic import SecretStr
 from tavily import AsyncTavilyClient, errors
 
 from deep_research.models.clients import PerLoop
+from deep_research.models.clients_bodies import read_json
 from deep_research.sources.search.base import SearchRequest, SearchResult, SourceType, Trouble
-from deep_research.sources.search.bodies import parsed
 from deep_research.sources.search.fields import address, day, domains, line, only, record, records
 from deep_research.sources.search.keys import TAVILY
-from deep_research.sources.search.service import SECONDS, HttpSearch, MalformedError
+from deep_research.sources.search.service import MOST_VALUES, SECONDS, HttpSearch, MalformedError
 
 KEY_VARIABLE = TAVILY.required[0]
 
@@ -76,8 +76,8 @@ class Tavily(HttpSearch):
         if not seen:
             raise MalformedError
         if seen[0].status_code != 200:
-            raise self._refused(seen[0], (self._query(request),))
-        answer = record(parsed(seen[0].content))
+            raise self._refusal(seen[0], (self._query(request),))
+        answer = record(read_json(seen[0].content, values=MOST_VALUES))
         if not isinstance(answer.get("results"), list):
             raise MalformedError
         return [found for item in records(answer["results"]) if (found := _result(item))]

@@ -11,7 +11,6 @@ import httpx
 from deep_research.errors import SearchError
 from deep_research.models.clients import checked_url
 from deep_research.sources.search.base import SearchRequest, SearchResult, SourceType, Trouble, search_failure
-from deep_research.sources.search.bodies import BodyError
 from deep_research.sources.search.fields import (
     LONGEST_TITLE,
     address,
@@ -26,6 +25,7 @@ from deep_research.sources.search.fields import (
 )
 from deep_research.sources.search.keys import WIKIPEDIA
 from deep_research.sources.search.service import HttpSearch, MalformedError, Params
+from deep_research.unpacking import BodyError
 
 LICENSE = "CC BY-SA 4.0"
 

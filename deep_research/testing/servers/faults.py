@@ -94,7 +94,7 @@ class Fault:
     code: str | None = field(default=None, kw_only=True)
     message: str | None = field(default=None, kw_only=True)
     interval: float = field(default=0.02, kw_only=True)
-    patience: float = field(default=30.0, kw_only=True)
+    patience: float = field(default=300.0, kw_only=True)
     after: int | None = field(default=None, kw_only=True)
     size: int = field(default=2_000_000, kw_only=True)
     billed: bool | None = field(default=None, kw_only=True)

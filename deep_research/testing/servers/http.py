@@ -57,7 +57,7 @@ class Reply:
     pause: float = 0.0
     slow_head: bool = False
     ending: Ending = Ending.KEPT
-    patience: float = 30.0
+    patience: float = 300.0
 
 
 Handler = Callable[[Request], Awaitable[Reply]]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _DEEPEST = 40
+_FORMATS = {"date-time": "2000-01-01T00:00:00Z", "date": "2000-01-01"}
 _HINTS = re.compile(r"\{[^{}]*\}$")
 _HINT = re.compile(r"(\w+): (-?\d+(?:\.\d+)?)(?=[,}])")
 
@@ -47,7 +48,9 @@ def _of_type(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> 
         case "array":
             return [_made(schema.get("items", {}), root, depth + 1) for _ in range(schema.get("minItems", 0))]
         case "string":
-            return _word(schema.get("minLength", 1), schema.get("maxLength"))
+            return _FORMATS.get(schema.get("format", "")) or _word(
+                schema.get("minLength", 1), schema.get("maxLength")
+            )
         case "integer" | "number":
             return _number(schema, kind)
         case "boolean":

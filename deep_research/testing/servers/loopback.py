@@ -9,8 +9,8 @@ from typing import Self
 
 from deep_research.testing.servers.http import Connection, Handler
 
-_SECONDS_TO_START = 10
-_SECONDS_TO_STOP = 10
+_SECONDS_TO_START = 300  # the machine may stand still
+_SECONDS_TO_STOP = 300
 
 
 class LoopbackServer:
@@ -83,6 +83,8 @@ class LoopbackServer:
         self._started.set()
         await self._stopping.wait()
         server.close()
+        for _ in range(3):  # who was let in at the last moment becomes a connection first
+            await asyncio.sleep(0)
         tasks = [connection.task for connection in self._connections]
         for connection in list(self._connections):
             connection.abort()

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from deep_research.sources.fetch.guard import Guard, Resolver, Streams, opened
 
 PUBLIC = "93.184.216.34"
+_SECONDS_TO_START = 300  # or to stop: the machine may stand still
 Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -43,13 +44,13 @@ class WebSite:
 
     def __enter__(self) -> WebSite:
         self._thread.start()
-        if not self._ready.wait(10):
+        if not self._ready.wait(_SECONDS_TO_START):
             raise RuntimeError("The web site did not start.")
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(10)
+        self._thread.join(_SECONDS_TO_START)
 
     @property
     def paths(self) -> list[str]:

@@ -36,6 +36,7 @@ def test_the_text_fits_eighty_columns_and_names_every_setting(plain: Cli, tmp_pa
         assert f"\n{name} " in done.out
 
 
+@pytest.mark.timed
 def test_each_setting_comes_with_its_value_and_origin(
     plain: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -56,10 +57,32 @@ def test_the_corpus_is_counted_and_what_was_skipped_is_said(plain: Cli, tmp_path
     (tmp_path / "docs" / "good.md").write_text("# Good\n\nThe Bell Rock lighthouse.\n", encoding="utf-8")
     (tmp_path / "docs" / "bad.md").write_bytes(b"\x00\x01\x02\xff" * 50)
     done = plain("doctor", "--json", "--corpus", "docs")
-    counted, skipped = found(done, "corpus")
+    counted, many, skipped = found(done, "corpus")
+    assert many["detail"] == "1 file could not be read"
     assert done.code == 0
     assert counted["detail"].startswith("1 document, 1 passage in ")
     assert (skipped["state"], skipped["detail"].partition(":")[0]) == ("note", "skipped bad.md")
+
+
+def test_every_file_that_was_skipped_is_named_when_asked_for(plain: Cli, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for number in range(30):
+        (tmp_path / "docs" / f"bad{number:02}.md").write_bytes(b"\x00\x01\x02\xff" * 50)
+    for code in (1, 0):  # without a document that can be read, and with one
+        few, every = (
+            [
+                check["detail"]
+                for check in found(plain("doctor", "--json", "--corpus", "docs", *more), "corpus")
+            ]
+            for more in ((), ("--skipped",))
+        )
+        assert few[-1] == "and 10 more skipped; --skipped names all of them"
+        assert [line for line in every if "skipped" in line] == [
+            f"skipped bad{number:02}.md: binary data, not text" for number in range(30)
+        ]
+        assert plain("doctor", "--corpus", "docs", "--skipped").code == code
+        assert "bad29.md" in plain("doctor", "--corpus", "docs", "--skipped").out
+        (tmp_path / "docs" / "good.md").write_text("# Good\n\nThe Bell Rock lighthouse.\n", encoding="utf-8")
 
 
 def test_a_database_in_use_is_counted_and_left_as_it_was(plain: Cli, cli: Cli, home: Path) -> None:

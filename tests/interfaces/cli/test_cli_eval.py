@@ -122,6 +122,7 @@ def test_many_question_sets_make_several_tables() -> None:
     assert " ".join(lines).count("1,234") == 8
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_keeps_what_is_done(
     data: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int
@@ -142,7 +143,7 @@ def test_a_signal_keeps_what_is_done(
             while not any(path.stat().st_size for path in (home / "evals").glob("scifact-*.jsonl")):
                 assert process.poll() is None
             os.killpg(process.pid, number)  # as a terminal does: to the workers too
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=300)
         finally:
             process.kill()
     assert (process.returncode, out) == (code, "")

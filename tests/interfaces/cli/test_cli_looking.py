@@ -10,6 +10,8 @@ from cli_double import QUESTION, Done, Double
 from deep_research import StopResearch
 from deep_research.supervisor.hooks import SupervisorHooks
 
+pytestmark = pytest.mark.timed
+
 Cli = Callable[..., Done]
 FIELDS = ["research_id", "query", "status", "reason", "phase", "iteration", "created_at", "updated_at"]
 

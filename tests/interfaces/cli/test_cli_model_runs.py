@@ -82,13 +82,14 @@ def test_a_refused_key_aborts_with_what_to_do(plain: Cli, corpus: str) -> None:
 
 
 def test_the_second_model_is_asked_when_the_first_cannot(
-    plain: Cli, corpus: str, server: ModelServer
+    plain: Cli, corpus: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("deep_research.models.retry.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("deep_research.models.retry.JITTER", 0.01)
     with ModelServer(answer, faults=[Fault("529", times=None)], models=["first"]) as busy:
         first = f"openai-compatible:first@{busy.base_url}/v1"
-        options = ("--set", "operation_timeout=2", "--json")
         done = plain(
-            "run", QUESTION, "--corpus", corpus, "--model", first, "--model", name_of(server), *options
+            "run", QUESTION, "--corpus", corpus, "--model", first, "--model", name_of(server), "--json"
         )
     assert done.json["status"] == "completed"
     assert any("openai-compatible:m was asked" in limit["message"] for limit in done.json["limits"])

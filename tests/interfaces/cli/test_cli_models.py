@@ -83,10 +83,14 @@ def test_the_cap_that_was_reached_is_the_one_to_raise(plain: Cli, server: ModelS
     assert "Ask again with a higher --max-model-calls." in done.err
 
 
-def test_a_completed_run_says_what_its_models_took(plain: Cli, server: ModelServer) -> None:
+def test_a_completed_run_says_what_its_models_took(
+    plain: Cli, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("deep_research.models.retry.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("deep_research.models.retry.JITTER", 0.01)
     server.faults = [Fault("500", times=None)]
     model = f"openai-compatible:m@{server.base_url}/v1"
-    outage = ("--set", "on_outage=extractive", "--set", "reflection=never", "--set", "operation_timeout=1")
+    outage = ("--set", "on_outage=extractive", "--set", "reflection=never")
     done = plain("run", "Who built the Bell Rock?", "--sample", "--model", model, *outage)
     assert done.code == 0
     assert " requests to models, at most " in done.err.splitlines()[-1]

@@ -19,6 +19,8 @@ from deep_research.interfaces.cli.progress import ASCII, Marks, picture
 from deep_research.state import DeepResearchPhase, DeepResearchState, SubQuery, SubQueryStatus
 from deep_research.state.reducer import Fold
 
+pytestmark = pytest.mark.timed
+
 Cli = Callable[..., Done]
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -87,7 +89,7 @@ def on_terminal(*argv: str, columns: int, lines: int = 24, **environment: str) -
             break
         sent += chunk
     os.close(master)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=300)
     return process.returncode, sent.decode(), out.decode()
 
 

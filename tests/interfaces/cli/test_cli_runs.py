@@ -17,6 +17,8 @@ from deep_research.store import MemoryStore
 from deep_research.store.base import Append
 from deep_research.supervisor.hooks import Park, SupervisorHooks
 
+pytestmark = pytest.mark.timed
+
 Cli = Callable[..., Done]
 ID = re.compile(r"deepres-[0-9a-f]{12}")
 

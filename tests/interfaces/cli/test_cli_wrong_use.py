@@ -12,6 +12,8 @@ from cli_double import QUESTION, Done, Double
 from deep_research.interfaces.cli.options import COMMANDS
 from deep_research.store.migrations import APPLICATION_ID
 
+pytestmark = pytest.mark.timed
+
 Cli = Callable[..., Done]
 ABSENT = "deepres-0123456789ab"
 WITH_ID = [command.name for command in COMMANDS if "ID" in dict(command.arguments)]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import sys
+from concurrent.futures import Future
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from deep_research.errors import CorpusError
-from deep_research.sources.documents import LocalCorpus, Skipped
+from deep_research.errors import CorpusError, ExtractionError
+from deep_research.sources.documents import Document, LocalCorpus, Skipped
+from deep_research.sources.extract import Extractor
 from deep_research.sources.search.base import SearchRequest, SearchResult
+from deep_research.state.identity import sha256_hex
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "extract"))
 
@@ -116,16 +121,112 @@ def test_a_changed_pdf_is_read_again(root: Path, corpus: LocalCorpus) -> None:
     assert search(corpus, "cracks").title == "A Survey of Forty Harbour Walls"
 
 
+@pytest.mark.timed
 def test_closing_stops_a_file_that_is_being_read(root: Path, corpus: LocalCorpus) -> None:
     for number in range(200):
         (root / f"{number}.pdf").write_bytes(made.report() + b"%" * number)
 
     async def main() -> None:
         preparing = asyncio.create_task(asyncio.to_thread(corpus.prepare))
-        await asyncio.sleep(0.15)
+        while not corpus._extractor._children and not preparing.done():
+            await asyncio.sleep(0.01)
         await corpus.aclose()
         with pytest.raises(CorpusError, match="closed"):
             await preparing
 
     asyncio.run(main())
     assert not corpus._extractor._children
+
+
+class Reader(Extractor):
+    """An extractor whose answers are given: a document, or an error that is raised."""
+
+    def __init__(self, answers: dict[str, ExtractionError | None]) -> None:
+        super().__init__()
+        self.answers = answers
+        self.asked: list[str] = []
+
+    def submit(self, raw: bytes, *, media_type: str = "", name: str = "", **_: int) -> Future[Document]:
+        self.asked.append(name)
+        future: Future[Document] = Future()
+        error = self.answers[name]
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(Document(title=name, text="walrus", snapshot_hash=sha256_hex(raw)))
+        return future
+
+
+PASSING = {
+    "time": ExtractionError("reading it took longer than 20 s", limit="time", passing=True),
+    "memory": ExtractionError("reading it took too much memory", limit="memory", passing=True),
+    "cancelled": ExtractionError("the extraction was cancelled", passing=True),
+    "library": ExtractionError("a library that reads it is missing", passing=True),
+}
+VERDICTS = {
+    "damaged": ExtractionError("a damaged PDF"),
+    "encrypted": ExtractionError("encrypted; save it without a password"),
+    "empty": ExtractionError("no readable text in it"),
+    "crash": ExtractionError("reading it crashed (SIGSEGV)", crashed=True),
+}
+
+
+def test_what_ran_out_is_tried_again_by_the_next_look_and_a_verdict_is_kept_until_the_file_changes(
+    root: Path, tmp_path: Path
+) -> None:
+    (root / "good.md").write_text("walrus")
+    answers: dict[str, ExtractionError | None] = {
+        f"{name}.pdf": error for name, error in {**PASSING, **VERDICTS}.items()
+    }
+    for name in answers:
+        (root / name).write_bytes(b"%PDF")
+    reader = Reader(answers)
+    corpus = LocalCorpus(root, data_dir=tmp_path / "data", extractor=reader)
+    first = corpus.prepare()
+    assert {file.path for file in first.skipped} == set(answers)
+    for _ in range(3):  # searches of one run ask nobody again
+        asyncio.run(corpus.search(SearchRequest(query="walrus", limit=5)))
+    assert sorted(reader.asked) == sorted(answers)
+
+    reader.asked.clear()
+    answers |= dict.fromkeys(answers)  # by now all of them could be read
+    again = corpus.prepare(max_age=-1)
+    assert sorted(reader.asked) == sorted(f"{name}.pdf" for name in PASSING)
+    assert (again.added, len(again.skipped)) == (len(PASSING), len(VERDICTS))
+
+    for name in VERDICTS:
+        (root / f"{name}.pdf").write_bytes(b"%PDF mended")
+    assert corpus.prepare(max_age=-1).skipped == ()
+    asyncio.run(corpus.aclose())
+
+
+def test_a_larger_limit_of_bytes_makes_a_file_readable_without_a_touch(root: Path, tmp_path: Path) -> None:
+    (root / "good.md").write_text("walrus")
+    (root / "large.md").write_text("walrus " * 10_000)
+    for most, skipped in ((50_000, 1), (100_000, 0), (50_000, 1)):
+        corpus = LocalCorpus(root, data_dir=tmp_path / "data", max_file_bytes=most)
+        found = corpus.prepare().skipped
+        assert found == (Skipped("large.md", "larger than max_file_bytes (50,000); raise it"),)[:skipped]
+        asyncio.run(corpus.aclose())
+
+
+@pytest.mark.timed
+def test_a_child_may_compute_for_half_the_time_that_it_has() -> None:
+    assert Extractor(seconds=20)._limits.cpu_seconds == 10
+    assert Extractor(seconds=0.1)._limits.cpu_seconds == 1
+    assert Extractor(seconds=600)._limits.cpu_seconds == 300
+
+
+def test_an_index_of_before_that_took_time_outs_for_verdicts_is_made_anew(root: Path, tmp_path: Path) -> None:
+    (root / "good.md").write_text("walrus")
+    (root / "slow.pdf").write_bytes(b"%PDF")
+    reader = Reader({"slow.pdf": ExtractionError("damaged")})
+    corpus = LocalCorpus(root, data_dir=tmp_path / "data", extractor=reader)
+    corpus.prepare()
+    asyncio.run(corpus.aclose())
+    (index,) = (tmp_path / "data").rglob("*.db")
+    with closing(sqlite3.connect(index)) as database:
+        database.execute("PRAGMA user_version=14")
+    reader.answers["slow.pdf"] = None
+    assert corpus.prepare().documents == 2
+    asyncio.run(corpus.aclose())

@@ -251,7 +251,7 @@ def test_an_oversize_file_is_reported_and_not_opened(root: Path, opened: OpenedF
     opened.asked.clear()
     found, skipped = look(root, max_file_bytes=1000)
     assert found == ["fits.md"]
-    assert skipped == {"big.md": "larger than 1,000 bytes"}
+    assert skipped == {"big.md": "larger than max_file_bytes (1,000); raise it"}
     assert "big.md" not in opened.asked
 
 
@@ -261,7 +261,7 @@ def test_a_file_that_grows_after_the_look_is_not_read_beyond_the_limit(root: Pat
         (entry,) = folder.walk()
         assert isinstance(entry, Candidate)
         (root / "a.md").write_bytes(b"x" * 100_000)
-        with pytest.raises(UnreadableError, match="larger than 10 bytes"):
+        with pytest.raises(UnreadableError, match=r"larger than max_file_bytes \(10\)"):
             folder.read(entry.names)
 
 

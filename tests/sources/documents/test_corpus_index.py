@@ -27,6 +27,8 @@ from deep_research.sources.documents.terms import (
 )
 from deep_research.state.identity import sha256_hex
 
+pytestmark = pytest.mark.timed
+
 NASTY = [
     *('"', '""', '"""', "'", "''", "`", "*", "**", "a*", "*a", "^a", "a^2", "-a", "+a", "a-b"),
     *("a + b", "(", ")", "()", "(a", "a)", "{", "{a}", "[a]", "a:b", "title:x", "title : x"),
@@ -54,7 +56,7 @@ def plain(text: str, title: str = "Title") -> Document:
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[CorpusIndex]:
-    made = CorpusIndex(tmp_path / "data" / "index.db", lock_timeout=0.2)
+    made = CorpusIndex(tmp_path / "data" / "index.db", lock_timeout=300)
     yield made
     made.close()
 

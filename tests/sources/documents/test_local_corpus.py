@@ -234,6 +234,7 @@ def test_the_corpus_is_that_of_the_first_search_whatever_happens_on_disk(
     assert later.prepare().changed == 1
 
 
+@pytest.mark.timed
 def test_searches_of_many_threads_and_loops_refresh_once(
     root: Path, data: Path, corpora: list[LocalCorpus], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -250,7 +251,7 @@ def test_searches_of_many_threads_and_loops_refresh_once(
         return [[r.address for r in found] for found in await asyncio.gather(*[corpus.search(request)] * 1)]
 
     def work(_: int) -> list[list[str]]:
-        together.wait(timeout=30)
+        together.wait(timeout=300)
         return asyncio.run(several())
 
     with ThreadPoolExecutor(6) as pool:

@@ -149,6 +149,7 @@ def test_signs_by_chance_are_refused_as_ever(extractor: Extractor) -> None:
         extractor.extract_now(bytes(chance.choices(range(1, 256), k=4_000)), name="a.txt")
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "raw",
     [b"x" * 2_000_000 + b"\xe9", b"<" * 2_000_000 + b"\xe9", b"\xe9" * 2_000_000, b"<a \xe9\n" * 400_000],

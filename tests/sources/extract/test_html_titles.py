@@ -11,6 +11,8 @@ from deep_research.sources.extract import pruning, titles
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.reading import read
 
+pytestmark = pytest.mark.timed
+
 PROSE = "The harbour of Mole was dredged to nine metres in the year in which the outer wall was raised. "
 TEXT = "".join(f"<p>{number}. {PROSE}</p>" for number in range(6))
 

@@ -56,6 +56,7 @@ def test_frames_of_quarto_go_too():
     assert readable("::: {.callout-note}\nOil is dear.\n:::\n") == "Oil is dear."
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "line",
     [
@@ -67,9 +68,9 @@ def test_frames_of_quarto_go_too():
 )
 def test_frames_take_linear_time(line):
     def seconds(count):
-        started = time.perf_counter()
+        started = time.thread_time()
         readable(line * count)
-        return time.perf_counter() - started
+        return time.thread_time() - started
 
     few = min(seconds(100) for _ in range(3))
     assert min(seconds(800) for _ in range(3)) < 30 * max(few, 0.001)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,13 +25,14 @@ Make = Callable[..., Extractor]
 Children = Callable[[], list[int]]
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     ("what", "why", "limit"),
     [
         ("crash", "crashed (SIGSEGV)", None),
         ("abort", "too much memory", "memory"),
         pytest.param("leave", "crashed", None, marks=pytest.mark.slow),
-        ("hang", "longer than 2.5 s", "time"),
+        ("hang", "longer than 2.5 s; raise extraction_timeout", "time"),
         ("memory", "too much memory", "memory"),
         pytest.param("garbage", "crashed", None, marks=pytest.mark.slow),
         pytest.param("wrong", "crashed", None, marks=pytest.mark.slow),
@@ -44,18 +46,22 @@ Children = Callable[[], list[int]]
 def test_a_child_that_goes_wrong_is_a_reason_and_the_next_job_is_done(
     naughty: Make, what: str, why: str, limit: str | None
 ) -> None:
-    extractor = naughty(workers=1, seconds=2.5)
+    extractor = naughty(workers=1, seconds=2.5 if what == "hang" else 600, cpu_seconds=10)
     begun = time.monotonic()
     with pytest.raises(ExtractionError) as caught:
         extractor.extract_now(what.encode())
     assert why in str(caught.value)
     assert caught.value.data.get("limit") == limit
-    assert time.monotonic() - begun < 4
+    # What ran out, or is ours to mend, says nothing of the file.
+    assert bool(caught.value.data.get("passing")) == (limit in ("time", "memory") or what == "import")
+    assert time.monotonic() - begun < 300  # what went wrong is noticed, not waited for
+    extractor._limits = replace(extractor._limits, seconds=600.0)
     assert extractor.extract_now(b"echo hello").text == "hello"
 
 
+@pytest.mark.timed
 def test_a_child_that_computes_for_too_long_is_ended_by_its_own_limit(naughty: Make) -> None:
-    extractor = naughty(workers=1, cpu_seconds=1, seconds=15)
+    extractor = naughty(workers=1, cpu_seconds=1, seconds=600)
     with pytest.raises(ExtractionError, match="1 s of computing") as caught:
         extractor.extract_now(b"cpu")
     assert caught.value.data["limit"] == "time"
@@ -67,6 +73,7 @@ def test_what_a_parser_prints_is_no_answer(naughty: Make) -> None:
     assert naughty().extract_now(b"print aloud").text == "aloud"
 
 
+@pytest.mark.timed
 def test_a_child_has_no_network(naughty: Make) -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
@@ -101,6 +108,7 @@ def test_a_child_cannot_raise_its_limits(naughty: Make) -> None:
     assert descriptors <= 64
 
 
+@pytest.mark.timed
 def test_a_child_killed_from_outside_is_told_and_replaced(naughty: Make) -> None:
     extractor = naughty(workers=1)
     extractor.extract_now(b"echo")
@@ -112,7 +120,7 @@ def test_a_child_killed_from_outside_is_told_and_replaced(naughty: Make) -> None
                 os.kill(child.pid, signal.SIGKILL)
         time.sleep(0.05)
     with pytest.raises(ExtractionError, match="from outside"):
-        future.result(5)
+        future.result(300)
     idle = int(extractor.extract_now(b"echo").title)
     os.kill(idle, signal.SIGKILL)
     while _is_running(idle):
@@ -129,23 +137,26 @@ def test_a_child_is_used_again_and_replaced_after_many_jobs(
     assert seen[0] == seen[1] == seen[2] != seen[3] == seen[4] == seen[5] != seen[6]
 
 
+@pytest.mark.timed
 def test_an_idle_child_is_ended(naughty: Make, children: Children, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "_IDLE", 0.05)
     extractor = naughty()
     extractor.extract_now(b"echo")
-    end = time.monotonic() + 30
+    end = time.monotonic() + 300
     while children() and time.monotonic() < end:
         time.sleep(0.02)
     assert children() == []
     assert extractor.extract_now(b"echo again").text == "again"
 
 
+@pytest.mark.timed
 def test_no_more_children_than_workers(naughty: Make) -> None:
     extractor = naughty(workers=2)
     futures = [extractor.submit(b"wait 0.02") for _ in range(20)]
-    assert len({future.result(10).title for future in futures}) <= 2
+    assert len({future.result(300).title for future in futures}) <= 2
 
 
+@pytest.mark.timed
 def test_jobs_are_done_in_the_order_in_which_they_came(naughty: Make) -> None:
     extractor = naughty(workers=1)
     done: list[int] = []
@@ -153,7 +164,7 @@ def test_jobs_are_done_in_the_order_in_which_they_came(naughty: Make) -> None:
     for number, future in enumerate(futures):
         future.add_done_callback(lambda _, number=number: done.append(number))
     for future in futures:
-        future.result(10)
+        future.result(300)
     assert done == sorted(done)
 
 
@@ -166,6 +177,7 @@ async def _cancelled(task: asyncio.Task[object]) -> bool:
     return False
 
 
+@pytest.mark.timed
 def test_a_cancelled_job_that_waits_gives_up_its_place(naughty: Make) -> None:
     async def main() -> None:
         extractor = naughty(workers=1)
@@ -181,20 +193,22 @@ def test_a_cancelled_job_that_waits_gives_up_its_place(naughty: Make) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.timed
 def test_a_cancelled_job_that_runs_ends_its_child_only(naughty: Make) -> None:
     async def main() -> None:
-        extractor = naughty(workers=1)
+        extractor = naughty(workers=1, seconds=600)
         await extractor.extract(b"echo")
         task = asyncio.create_task(extractor.extract(b"hang"))
         await asyncio.sleep(0.05)
         begun = time.monotonic()
         assert await _cancelled(task)
         assert (await extractor.extract(b"echo next")).text == "next"
-        assert time.monotonic() - begun < 10  # the child would hang on
+        assert time.monotonic() - begun < 300  # the child would hang on
 
     asyncio.run(main())
 
 
+@pytest.mark.timed
 def test_two_hundred_jobs_over_two_loops_and_four_threads_get_each_its_own_answer(naughty: Make) -> None:
     extractor = naughty(workers=2)
     wrong: list[str] = []
@@ -220,10 +234,11 @@ def test_two_hundred_jobs_over_two_loops_and_four_threads_get_each_its_own_answe
         work = [threads.submit(loop, range(n * 50, n * 50 + 50)) for n in range(2)]
         work += [threads.submit(plain, range(100 + n * 25, 125 + n * 25)) for n in range(4)]
         for each in work:
-            each.result(30)
+            each.result(300)
     assert wrong == []
 
 
+@pytest.mark.timed
 def test_a_copy_of_this_process_has_children_of_its_own(naughty: Make) -> None:
     extractor = naughty(workers=1)
     ours = extractor.extract_now(b"echo").title
@@ -244,23 +259,24 @@ def test_a_copy_of_this_process_has_children_of_its_own(naughty: Make) -> None:
     os.close(reading)
     assert os.waitpid(copy, 0)[1] == 0
     assert theirs not in ("", ours)
-    assert running.result(5).title == ours
+    assert running.result(300).title == ours
     assert extractor.extract_now(b"echo").title == ours
 
 
+@pytest.mark.timed
 def test_closing_ends_what_runs_and_what_waits_and_a_later_job_starts_anew(
     naughty: Make, children: Children
 ) -> None:
-    extractor = naughty(workers=1)
+    extractor = naughty(workers=1, seconds=600)
     futures = [extractor.submit(b"hang") for _ in range(3)]
     time.sleep(0.1)
     begun = time.monotonic()
     extractor.close()
     for future in futures:
         with pytest.raises(ExtractionError) as caught:
-            future.result(5)
+            future.result(300)
         assert caught.value.data["passing"]
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 300  # they would hang on
     assert children() == []
     assert extractor.extract_now(b"echo again").text == "again"
 
@@ -275,6 +291,7 @@ def test_closing_from_a_loop_does_not_block_it(naughty: Make, children: Children
     asyncio.run(main())
 
 
+@pytest.mark.timed
 def test_everything_ends_with_the_interpreter(tmp_path: Path) -> None:
     code = (
         "from deep_research.sources.extract import Extractor\n"
@@ -285,7 +302,7 @@ def test_everything_ends_with_the_interpreter(tmp_path: Path) -> None:
         [sys.executable, "-W", "error", "-c", code],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=300,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])},
     )
     assert done.returncode == 0
@@ -294,11 +311,12 @@ def test_everything_ends_with_the_interpreter(tmp_path: Path) -> None:
         assert not Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.timed
 def test_a_child_leaves_when_its_parent_is_killed(naughty: Make, tmp_path: Path) -> None:
     code = (
         "from deep_research.sources.extract import Extractor\n"
         "import time; e = Extractor(); e.extract_now(b'hello there', name='a.txt')\n"
-        "print([c.pid for c in e._children][0], flush=True); time.sleep(60)"
+        "print([c.pid for c in e._children][0], flush=True); time.sleep(600)"
     )
     parent = subprocess.Popen(
         [sys.executable, "-c", code],
@@ -310,7 +328,7 @@ def test_a_child_leaves_when_its_parent_is_killed(naughty: Make, tmp_path: Path)
     parent.kill()
     parent.wait()
     parent.stdout.close()
-    end = time.monotonic() + 5
+    end = time.monotonic() + 300
     while _is_running(pid) and time.monotonic() < end:
         time.sleep(0.02)
     assert not _is_running(pid)
@@ -323,6 +341,7 @@ def _is_running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.timed
 def test_a_large_document_is_sent_without_keeping_the_loop_waiting(
     naughty: Make, least: Callable[..., float]
 ) -> None:
@@ -361,6 +380,7 @@ def test_threads_leave_with_their_work(naughty: Make) -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "extractor"]
 
 
+@pytest.mark.timed
 def test_cancelling_at_any_moment_disturbs_no_other_job(naughty: Make) -> None:
     async def main() -> None:
         extractor = naughty(workers=2)

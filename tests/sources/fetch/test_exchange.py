@@ -15,6 +15,8 @@ from deep_research.sources.fetch.guard import Guard, opened
 from deep_research.testing.servers import web_reply
 from deep_research.testing.servers.website import PUBLIC, WebSite
 
+pytestmark = pytest.mark.timed
+
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\ntower"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -135,7 +137,7 @@ def test_a_body_in_single_bytes_lets_others_of_the_loop_work():
 
     async def main():
         with WebSite({"/": CHUNKED + b"1\r\nx\r\n" * 400_000 + b"0\r\n\r\n"}) as web:
-            fetcher = Fetcher(limits=FetchLimits(seconds=20), guard=web.guard())
+            fetcher = Fetcher(limits=FetchLimits(seconds=300), guard=web.guard())
             task = asyncio.create_task(fetcher.fetch("http://site.org/"))
             nonlocal turns
             while not task.done():
@@ -172,7 +174,7 @@ class Secured:
             return await opened("127.0.0.1", port, tls, name)
 
         try:
-            fetcher = Fetcher(limits=FetchLimits(seconds=5), guard=Guard(public, opener=here))
+            fetcher = Fetcher(limits=FetchLimits(seconds=300), guard=Guard(public, opener=here))
             return await fetcher.fetch(url)
         finally:
             server.close()

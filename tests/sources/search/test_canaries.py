@@ -95,6 +95,7 @@ async def searched(provider):
         return error
 
 
+@pytest.mark.timed
 def test_no_key_is_in_any_log_error_traceback_result_or_object_over_all_faults(logs, monkeypatch):
     for name in VARIABLES:
         monkeypatch.setenv(name, KEYS[name])

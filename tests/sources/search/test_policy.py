@@ -186,14 +186,19 @@ def test_a_hook_within_a_provider_may_stop_the_run(service):
         asked(service(Told(StopResearch("enough"))))
 
 
-def test_a_provider_that_hangs_is_left_after_its_time(service):
+@pytest.mark.timed
+def test_a_provider_that_hangs_is_left_after_its_time(service, stretch):
     class Hanging(SearchProvider):
         name = "hanging"
 
         async def search(self, request):
             await asyncio.Event().wait()
 
-    assert failure(service(Hanging(), timeout=0.01)).problem == "hanging did not answer within 0.01 s."
+    def left(seconds):
+        told = failure(service(Hanging(), timeout=seconds)).problem
+        assert told == f"hanging did not answer within {seconds:g} s."
+
+    stretch(0.01, left)
 
 
 def test_filters_hold_whatever_the_service_made_of_them(service):
@@ -216,6 +221,7 @@ def test_two_engines_of_a_process_share_the_gate_and_the_breaker_of_a_service():
     assert one.gate is two.gate
 
 
+@pytest.mark.timed
 def test_engines_with_different_keys_share_neither_gate_nor_breaker(monkeypatch):
     def with_key(key):
         monkeypatch.setenv("TAVILY_API_KEY", key)
@@ -237,6 +243,7 @@ def test_engines_with_different_keys_share_neither_gate_nor_breaker(monkeypatch)
         one.breaker.succeeded()
 
 
+@pytest.mark.timed
 def test_engines_that_ask_different_places_share_nothing(monkeypatch):
     def at(url):
         monkeypatch.setenv("SEARXNG_URL", url)

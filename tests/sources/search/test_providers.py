@@ -13,6 +13,8 @@ from deep_research.sources.search.tavily import Tavily
 from deep_research.sources.search.wikipedia import Wikipedia
 from deep_research.testing.search_suite import SEARCH_CHECKS, Ability, Bench, Check, Subject, checks_for
 
+pytestmark = pytest.mark.timed
+
 OPEN = frozenset({Ability.KEY})
 
 

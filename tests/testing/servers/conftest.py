@@ -44,19 +44,19 @@ class Desk:
     def __init__(self, server: ModelServer, runner: asyncio.Runner) -> None:
         self.server = server
         self._runner = runner
-        limits = {"api_key": "key-1", "max_retries": 0, "timeout": 5.0}
+        limits = {"api_key": "key-1", "max_retries": 0, "timeout": 300.0}
         self.anthropic = anthropic.AsyncAnthropic(base_url=server.base_url, **limits)
         self.openai = openai.AsyncOpenAI(base_url=server.base_url + "/v1", **limits)
-        self.plain = httpx2.AsyncClient(base_url=server.base_url, timeout=5.0)
+        self.plain = httpx2.AsyncClient(base_url=server.base_url, timeout=300.0)
 
-    def run(self, work: Awaitable[Any], seconds: float = 5.0) -> Any:
+    def run(self, work: Awaitable[Any], seconds: float = 300.0) -> Any:
         async def bounded() -> Any:
             async with asyncio.timeout(seconds):
                 return await work
 
         return self._runner.run(bounded())
 
-    def ask(self, wire: str, *, stream: bool = False, seconds: float = 5.0, **request: Any) -> Outcome:
+    def ask(self, wire: str, *, stream: bool = False, seconds: float = 300.0, **request: Any) -> Outcome:
         """One request; nothing is raised."""
         asked = getattr(self, f"_{wire}_{'streamed' if stream else 'plain'}")
         outcome = Outcome()

@@ -12,6 +12,8 @@ from pydantic import BaseModel, Field
 from deep_research.testing.servers import Answer, Fault, ModelServer, Usage
 from deep_research.testing.servers.instances import instance
 
+pytestmark = pytest.mark.timed
+
 WIRES = ["anthropic", "responses", "chat", "ollama"]
 DATA = {"name": "keeper", "ids": ["a", "b"]}
 MESSAGES = [{"role": "user", "content": "hello"}]

@@ -6,6 +6,8 @@ import pytest
 from deep_research.errors import UnknownNameError
 from deep_research.testing.servers import Fault, Usage
 
+pytestmark = pytest.mark.timed
+
 
 def test_an_unknown_kind_is_refused_with_the_nearest():
     with pytest.raises(UnknownNameError, match="Did you mean 'sse-reset'"):

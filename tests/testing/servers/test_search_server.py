@@ -5,6 +5,8 @@ import pytest
 
 from deep_research.testing.servers import Fault, Hit, SearchServer, hits
 
+pytestmark = pytest.mark.timed
+
 GOOD = {
     "tavily": ("POST", "/search", {"query": "x"}),
     "google": ("GET", "/customsearch/v1", {"q": "x", "cx": "e"}),

@@ -12,18 +12,20 @@ import pytest
 
 from deep_research.testing.servers import Answer, Fault, ModelServer, Usage
 
+pytestmark = pytest.mark.timed
+
 ASKED = {"model": "m", "messages": []}
 
 
 def raw(server, data):
     """What comes back first for these bytes."""
     host, port = server.base_url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=5) as client:
+    with socket.create_connection((host, int(port)), timeout=300) as client:
         client.sendall(data)
         return client.recv(65536)
 
 
-def wait_until(holds, seconds=5):
+def wait_until(holds, seconds=300):
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "waited in vain"
@@ -34,17 +36,15 @@ def test_a_server_that_is_stopped_leaves_no_thread_and_no_port_even_with_a_clien
     before = threading.active_count()
     with ModelServer(faults=[Fault("hang")]) as server:
         host, port = server.base_url.removeprefix("http://").split(":")
-        client = socket.create_connection((host, int(port)), timeout=5)
+        client = socket.create_connection((host, int(port)), timeout=300)
         body = json.dumps(ASKED).encode()
         head = b"POST /v1/chat/completions HTTP/1.1\r\ncontent-length: %d\r\n\r\n" % len(body)
         client.sendall(head + body)
         wait_until(lambda: server.log and server.log[0].fault)
-        started = time.monotonic()
-    assert time.monotonic() - started < 2
     assert threading.active_count() == before
     client.close()
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection((host, int(port)), timeout=5)
+        socket.create_connection((host, int(port)), timeout=300)
 
 
 def test_stopping_twice_is_no_error():
@@ -56,18 +56,28 @@ def test_stopping_twice_is_no_error():
 def test_a_client_that_goes_away_ends_a_hang():
     with ModelServer(faults=[Fault("hang")]) as server:
         with pytest.raises(httpx2.ReadTimeout):
-            httpx2.post(server.base_url + "/api/chat", json=ASKED, timeout=0.05, trust_env=False)
+            httpx2.post(
+                server.base_url + "/api/chat",
+                json=ASKED,
+                timeout=httpx2.Timeout(300, read=0.05),
+                trust_env=False,
+            )
         wait_until(lambda: server.connections == 0)
 
 
 def test_two_hundred_requests_at_once_are_all_answered_over_shared_connections():
+    here, enough = [], asyncio.Event()
+
     async def answer(served):
-        await asyncio.sleep(0.1)
+        here.append(served)
+        if len(here) > 100:
+            enough.set()
+        await asyncio.wait_for(enough.wait(), 300)
         return served.text
 
     async def ask_all(server):
         async with httpx2.AsyncClient(
-            base_url=server.base_url, timeout=20, limits=httpx2.Limits(max_connections=200)
+            base_url=server.base_url, timeout=300, limits=httpx2.Limits(max_connections=200)
         ) as client:
             requests = [
                 {"model": "m", "messages": [{"role": "user", "content": f"no. {n}"}]} for n in range(200)

@@ -6,6 +6,8 @@ import pytest
 
 from deep_research.testing.servers import Fault
 
+pytestmark = pytest.mark.timed
+
 WIRES = ["anthropic", "responses", "chat", "ollama"]
 DATA = {"name": "x" * 80, "ids": ["a1", "a2"]}
 

@@ -9,6 +9,8 @@ import pytest
 from deep_research.errors import UnknownNameError
 from deep_research.testing.servers import ABILITIES, ModelServer, Usage
 
+pytestmark = pytest.mark.timed
+
 WIRES = ["anthropic", "responses", "chat", "ollama"]
 DATA = {"name": "keeper", "ids": ["a", "b"]}
 MESSAGES = [{"role": "user", "content": "hello"}]

@@ -1,0 +1,255 @@
+"""Outside text inside Markdown, so that no renderer makes more of it than text and links to sources.
+
+Renderers differ in what they escape, where code begins and which addresses become links without being asked. What is
+used here holds in all of them: an entity for ``<`` and inside ``//`` is text, a backslash before a brace or a dot is
+heeded, and code is kept only in the forms that all read alike. Every function takes time linear in its text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Set
+from functools import lru_cache
+from html import unescape
+from urllib.parse import quote
+
+# What ends a line for some programs alone, and what some renderers remove or use as marks of their own.
+_BREAK = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
+
+_FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]{0,20})[^`~]*")
+_FENCES = ("```", "~~~")
+# What acts in code where a renderer knows no fences: HTML, links, images.
+_ACTS = re.compile(r"<[A-Za-z/!?]|\]\(|!\[")
+_OPEN_LABEL = re.compile(r"^[^\w\n[]*+(?:\d+[.)][^\w\n[]*+)*+\[", re.MULTILINE)  # also of an item or a quote
+_BLOCK = re.compile(r"^```[^\n]*\n.*?^```$", re.MULTILINE | re.DOTALL)
+# Code inside a line: no other backticks near, no bar that could end a cell of a table, nothing that could end a deletion.
+_CODE = re.compile(r"(?<![\\`])(`{1,2})(?!`)((?:[^`|~\n]|~(?!~))++)\1(?!`)")
+
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+# What may be an entity in an address, where some ask for no semicolon.
+_REFERENCE = re.compile(r"&(?=#)|&([A-Za-z])(?=[A-Za-z0-9]*+(?!=))")
+# Bounded, so that a row of open brackets is not read to its end from each of them.
+_IMAGE = re.compile(r"!\[([^\[\]\n]{0,500}+)\]\([^)\n]{0,2500}+\)")
+_REST = r"(?:[^\s()<>\0]|\([^\s()<>\0]{0,200}+\)){0,2000}+"  # of an address, with its own brackets
+_LINK = re.compile(rf"(?<![\\!])\[([^\[\]\n]{{0,500}}+)\]\(\s{{0,8}}<?({_REST})>?[^)\n]{{0,500}}+\)")
+_AUTOLINK = re.compile(r"(?<!\\)<((?:https?|mailto|ftp):[^<>\s]*+)>", re.IGNORECASE)
+_BARE = re.compile(rf"(?<![\w\\])https?://{_REST}", re.IGNORECASE)
+_DEFINITION = re.compile(r"^[ ]{0,3}\[[^\]\n]+\]:.*$", re.MULTILINE)
+_LINKABLE = re.compile(r"https?://[^/\\\s<>()\[\]][^\\\0-\x1f]*\Z", re.IGNORECASE)
+# What stands around an @ that makes it an address: neither a backslash nor an entity helps there.
+_WORD = re.compile(r"[^\s\0`*~\[\](){}<>|\"']+")
+_AT = re.compile(r"[^@]@+[^@]")
+_END = ".,;:!?_\\"
+
+# A character after an even number of backslashes is one that Markdown heeds.
+_HEEDED = r"(?<!\\)((?:\\\\)*)"
+_TAG = re.compile(r"<(?![\s\d=<-])")
+_MAIL = re.compile(r"<[^ >]*+")
+_BRACE = re.compile(rf"{_HEEDED}((?:(?<=[^a-zA-Z0-9}}])|\A)\{{)")
+_TARGET = re.compile(r"\]\(")
+_BACKTICK = re.compile(rf"{_HEEDED}\\?`")  # some take an escaped one for the beginning of code
+_BEFORE_KEPT = re.compile(r"(?:!|(?<!\\)\\++)(?=\0)")
+_LABEL = re.compile(r"\]:")
+_WWW = re.compile(r"(www)(?=\.)", re.IGNORECASE)
+_SLASHES = re.compile(r"(?<!/)/(/++)(?=\S)")
+_TILDES = re.compile(r"~(?=~~)")
+# Some renderers guess that a name with such an end is that of a host; the first few are ends of files, too.
+_FILE_END = r"(?:md|py|rs|sh|pl)"
+_HOST_END = (
+    r"(?:biz|com|edu|gov|net|org|pro|web|xxx|aero|asia|coop|info|museum|name|shop|рф|xn--[a-z0-9-]+|a[cdefgilmnoqrstuwxz]"
+    r"|b[abdefghijmnorstvwyz]|c[acdfghiklmnoruvwxyz]|d[ejkmoz]|e[cegrstu]|f[ijkmor]|g[abdefghilmnpqrstuwy]|h[kmnrtu]"
+    r"|i[delmnoqrst]|j[emop]|k[eghimnprwyz]|l[abcikrstuvy]|m[acdeghklmnopqrstuvwxyz]|n[acefgilopruz]|om"
+    r"|p[aefghklmnrstwy]|qa|r[eosuw]|s[abcdeghijklmnortuvxyz]|t[cdfghjklmnortvwz]|u[agksyz]|v[aceginu]|w[fs]|y[et]"
+    r"|z[amw])(?![^\W_])"
+)
+_HOST = re.compile(
+    rf"(?<![\w.\\-])[\w-]{{1,200}}\.{_FILE_END}(?![^\W_]|[/:?#@-]|\.\w)|(?<=[^\s\\])(?P<even>(?:\\\\)*)\.(?={_HOST_END})",
+    re.IGNORECASE,
+)
+_BRACKET = re.compile(rf"{_HEEDED}([\[\]])")
+_OPENING = re.compile(r"^(\d{0,9})(?=#{1,6}\s|[-+*]\s|>|(?<=\d)[.)]\s)")
+_KEPT = re.compile(r"\0(\d+)\0")
+
+
+@lru_cache(maxsize=4096)  # each iteration's report names the sources of all before it
+def escaped(text: str) -> str:
+    """Outside text for use inside Markdown: one line, no links, no HTML, no heading or list of its own. What was made
+    safe here `safe` leaves as it is."""
+    kept = _Kept()
+    line = kept.code(" ".join(_CONTROL.sub("", text).split()))
+    line = _BRACKET.sub(r"\1\\\2", _inert(kept.mail(line)))
+    return kept.restored(_OPENING.sub(r"\1\\", line))
+
+
+def safe(draft: str, allowed: Set[str]) -> str:
+    """The draft without images, HTML, reference definitions, attributes, and links to anything but the ``allowed``
+    addresses.
+
+    Code and links to sources are set aside first; whatever could act is then written so that it cannot. Of a link its
+    text and address are kept: whatever else stands in it may be a link of its own.
+    """
+    allowed = {url for url in allowed if _LINKABLE.match(url)}
+    kept = _Kept()
+
+    def link(match: re.Match[str]) -> str:
+        url = _ENTITY.sub(_meant, match[2])
+        return kept(f"[{kept.inert(match[1])}]({address(url, inside='()')})") if url in allowed else match[1]
+
+    def autolink(match: re.Match[str]) -> str:
+        url = match.group(1)
+        return kept(f"<{address(url)}>") if url in allowed else url
+
+    def bare(match: re.Match[str]) -> str:
+        url = match.group().rstrip(_END + "*]")
+        return f"{kept(f'<{address(url)}>')}{match.group()[len(url) :]}" if url in allowed else match.group()
+
+    text = kept.code(kept.blocks(plain(draft)))
+    text = _IMAGE.sub(r"\1", _DEFINITION.sub("", text))
+    text = _BARE.sub(bare, _AUTOLINK.sub(autolink, _LINK.sub(link, text)))
+    return kept.restored(kept.inert(text))
+
+
+def plain(text: str) -> str:
+    """The text with one kind of line end and without control characters."""
+    return _CONTROL.sub("", _BREAK.sub("\n", text))
+
+
+def prose(report: str) -> str:
+    """A report without its blocks of code."""
+    return _BLOCK.sub("", report)
+
+
+def linkable(url: str) -> bool:
+    """Whether an address can be a link of a report."""
+    return _LINKABLE.match(url) is not None
+
+
+def address(url: str, *, inside: str = "") -> str:
+    """An address as it stands in a link: percent-encoded where a renderer could misread it, and where it holds one of
+    ``inside``."""
+    encoded = quote(url, safe="".join(c for c in "!#$%&()+,/:;=?@~" if c not in inside), errors="replace")
+    return _REFERENCE.sub(lambda match: f"&%{ord(match[1]):02X}" if match[1] else "%26", encoded)
+
+
+class _Kept:
+    """What is set aside while the rest is made safe, as marks of which outside text has none."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def __call__(self, text: str) -> str:
+        self._texts.append(text)
+        return f"\0{len(self._texts) - 1}\0"
+
+    def restored(self, text: str) -> str:
+        def of(match: re.Match[str]) -> str:
+            return _KEPT.sub(of, self._texts[int(match.group(1))])
+
+        return _KEPT.sub(of, text)
+
+    def code(self, text: str) -> str:
+        """The text with the code inside its lines set aside."""
+        return _CODE.sub(lambda match: self(f"`{match.group(2)}`"), text)
+
+    def inert(self, text: str) -> str:
+        """Markdown of which nothing acts. An entity is taken for its character, and that is made safe as any other."""
+        return _inert(self.mail(_ENTITY.sub(_meant, text)))
+
+    def mail(self, text: str) -> str:
+        """The text with what looks like an address of mail set aside as code."""
+
+        def shown(match: re.Match[str]) -> str:
+            word = match.group().rstrip(_END)
+            if not _AT.search(word):
+                return match.group()
+            near = text[match.start() - 1 : match.start()], text[match.end() : match.end() + 1]
+            before, after = (" " if beside == "\0" else "" for beside in near)
+            return f"{before}{self(f'`{word}`')}{match.group()[len(word) :] or after}"
+
+        return _WORD.sub(shown, text) if "@" in text else text
+
+    def blocks(self, text: str) -> str:
+        """The text with its blocks of code set aside. One that begins at the margin stands between blank lines; another
+        one stays where it is if nothing in it could act as text, else it goes to the margin."""
+        lines, shown, at = text.split("\n"), list[str](), 0
+        if not any(fence in text for fence in _FENCES):
+            return text
+        while at < len(lines):
+            opening = _FENCE.fullmatch(lines[at])
+            end = _end(lines, at, opening["fence"]) if opening else None
+            if opening is None or end is None:
+                shown.append(lines[at])
+                at += 1
+                continue
+            code = [line.removeprefix(opening["indent"]) for line in lines[at + 1 : end]]
+            fence = f"```{opening['language']}"
+            if opening["indent"] and _stays(lines[at : end + 1], opening["indent"]):
+                shown += [self(f"{opening['indent']}{line}") for line in (fence, *code, "```")]
+            else:
+                before = [""] if shown and shown[-1].strip() else []
+                after = [""] if end + 1 < len(lines) and lines[end + 1].strip() else []
+                shown += [*before, self("\n".join(_armoured(fence, code))), *after]
+            at = end + 1
+        return "\n".join(shown)
+
+
+def _end(lines: list[str], at: int, fence: str) -> int | None:
+    """The line that ends a block, if it has any code and no other fence is within."""
+    for number in range(at + 1, len(lines)):
+        if any(mark in lines[number] for mark in _FENCES):
+            line = lines[number].strip()
+            closes = not line.strip(fence[0]) and len(line) >= len(fence)
+            return number if closes and number > at + 1 else None
+    return None
+
+
+def _stays(lines: list[str], indent: str) -> bool:
+    within = "\n".join(lines[1:-1])
+    return all(line.startswith(indent) for line in lines if line.strip()) and _inert(within) == within
+
+
+def _armoured(fence: str, code: list[str]) -> list[str]:
+    """A block of code. What could act where a renderer knows no fences is also indented, between blank lines: a block of
+    code by another rule, that all know. A second blank line before it ends an item that has no text."""
+    text = "\n".join(code)
+    if _ACTS.search(text) or ("]:" in text and _OPEN_LABEL.search(text)):
+        indented = [f"    {line}" if line.strip() else "" for line in code]
+        return ["", fence, "", *indented, "", "```"]
+    return [fence, *code, "```"]
+
+
+def _meant(match: re.Match[str]) -> str:
+    """The character that an entity stands for, of white space a space."""
+    meant = unescape(match.group())
+    return plain(meant) if meant.strip() else " "
+
+
+def _inert(text: str) -> str:
+    """The text with everything broken that a renderer could make HTML, a link, an image or an attribute of."""
+    text = _ENTITY.sub(lambda match: f"&amp;{match.group()[1:]}", text)
+    for pattern, instead in _BROKEN:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def _guessed(match: re.Match[str]) -> str:
+    return match.group() if match["even"] is None else rf"{match['even']}\."
+
+
+_BROKEN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (_BACKTICK, r"\1&#96;"),
+    (
+        _BEFORE_KEPT,
+        lambda match: "&#33;" if match.group() == "!" else "&#92;" * ((len(match.group()) + 1) // 2),
+    ),
+    (_TAG, "&lt;"),
+    (_MAIL, lambda match: match.group().replace("@", "&#64;")),
+    (_BRACE, r"\1\\\2"),
+    (_TARGET, "]&#40;"),  # a backslash is not heeded between what looks like a tag
+    (_LABEL, r"]\\:"),
+    (_WWW, r"\1\\"),
+    (_SLASHES, lambda match: "&#47;" * len(match[1]) + "/"),
+    (_TILDES, "&#126;"),
+    (_HOST, _guessed),
+)

@@ -1,0 +1,6 @@
+"""Test files are imported by path and find no neighbours."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

@@ -1,0 +1,106 @@
+"""What of the searches that an agent proposes may leave, whichever agent it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from deep_research import DeepResearch
+from deep_research.phases.analysis.handoff import AnalyzedGap, AnalyzerOutput, SurveyOutput
+from deep_research.phases.asking import Asked, Proposal
+from deep_research.phases.planning.handoff import PlannedQuery, PlannerOutput
+from deep_research.phases.refinement.handoff import RefinerOutput
+from deep_research.state import FollowUpQuery, GapAnalysis, IterationRecommendation
+from deep_research.testing import ScriptedSearch, scripted_agents
+
+CODE = "CANARY-7f3a9b1c5d2e4860"
+BAD, MIXED, GOOD = f"http://evil.example/{CODE}", f"towers {CODE}", "towers"
+QUESTION = "What is known of lighthouses?"
+NO = IterationRecommendation(should_iterate=False)
+QUERIES = (BAD, MIXED, GOOD)
+PROPOSALS: list[Proposal] = [
+    PlannerOutput(research_brief="b", sub_queries=tuple(PlannedQuery(query=q) for q in QUERIES)),
+    AnalyzerOutput(gaps=(AnalyzedGap(description="d", suggested_queries=QUERIES),)),
+    SurveyOutput(gaps=(AnalyzedGap(description="d", suggested_queries=QUERIES),)),
+    SurveyOutput(follow_ups=QUERIES),
+    RefinerOutput(
+        gap_analysis=(
+            GapAnalysis(gap_id="g", follow_up_queries=tuple(FollowUpQuery(query=q) for q in QUERIES)),
+        ),
+        iteration_recommendation=NO,
+    ),
+    RefinerOutput.model_validate(
+        {"follow_up_queries": [{"gap_id": "g", "query": q} for q in QUERIES], "iteration_recommendation": NO}
+    ),
+]
+
+
+@pytest.mark.parametrize("proposal", PROPOSALS, ids=lambda each: type(each).__name__)
+def test_every_query_of_every_output_is_looked_at(proposal: Proposal) -> None:
+    asked = Asked(QUESTION, f"The code is {CODE}.")
+    changed = proposal.with_queries(asked)
+    assert (asked.kept, asked.dropped) == (2, 1)
+    told = changed.model_dump_json()
+    assert CODE not in told
+    assert "evil" not in told
+    assert told.count('"towers"') == 2
+    assert asked.note("planner") == (
+        "A search that the planner proposed was not made: nothing but addresses or instructions was in it.",
+    )
+
+
+def test_every_output_with_queries_is_a_proposal() -> None:
+    assert {type(each) for each in PROPOSALS} == set(Proposal.__subclasses__())
+
+
+class Planner:
+    deterministic = False
+    falls_back = True
+
+    def __init__(self, *queries: str) -> None:
+        self.queries = queries
+
+    async def __call__(self, handoff: Any) -> PlannerOutput:
+        return PlannerOutput(
+            research_brief="A plan.", sub_queries=tuple(PlannedQuery(query=q) for q in self.queries)
+        )
+
+
+def run(tmp_path: Any, *queries: str, deterministic: bool = False) -> tuple[Any, list[str]]:
+    planner, search = Planner(*queries), ScriptedSearch()
+    planner.deterministic = deterministic
+    agents = scripted_agents(without=["gatherer"]) | {"planner": planner}
+    with DeepResearch(
+        agents=agents, search=[search], data_dir=tmp_path, store="memory", max_iterations=1
+    ) as research:
+        result = research.run(QUESTION, system_prompt=f"The code is {CODE}.")
+    return result, [request.query for request in search.requests]
+
+
+def test_a_query_of_which_nothing_is_left_is_not_sent_and_that_is_told(tmp_path: Any) -> None:
+    result, queries = run(tmp_path, BAD, MIXED, "lighthouse keepers")
+    assert result.status == "completed"
+    assert set(queries) == {"towers", "lighthouse keepers"}
+    assert any("nothing but addresses or instructions" in limit.message for limit in result.limits)
+
+
+def test_a_plan_of_which_nothing_is_left_is_made_without_the_agent(tmp_path: Any) -> None:
+    result, queries = run(tmp_path, BAD, CODE)
+    assert result.status == "completed"
+    assert QUESTION in queries
+    assert not any(CODE in query or "evil" in query for query in queries)
+    assert any("planner" in limit.message for limit in result.limits)
+
+
+def test_what_an_agent_by_rule_would_send_of_the_instructions_is_held_back_at_the_door(tmp_path: Any) -> None:
+    _, queries = run(tmp_path, MIXED, CODE, "x" * 500, deterministic=True)
+    assert set(queries) >= {"towers", "x" * 500}
+    assert not any(CODE in query for query in queries)
+
+
+def test_an_empty_query_is_not_one_that_was_dropped() -> None:
+    asked = Asked(QUESTION, None)
+    assert [asked(query) for query in ("a", " ", "")] == ["a", "", ""]
+    assert (asked.kept, asked.dropped) == (1, 0)
+    assert asked.note("planner") == ()
