@@ -1,6 +1,18 @@
 """Evaluations: the product is run on questions whose answers are known, and what it finds is measured."""
 
-from deep_research.evals.running import Figures, Progress, evaluate, suite_named
-from deep_research.evals.suites import SUITES, Suite
+from deep_research.evals.folds import RankedAgents
+from deep_research.evals.running import ALL, Figures, Progress, evaluate, evaluate_group, suite_named
+from deep_research.evals.suites import GROUPS, SUITES, Suite
 
-__all__ = ["SUITES", "Figures", "Progress", "Suite", "evaluate", "suite_named"]
+__all__ = [
+    "ALL",
+    "GROUPS",
+    "SUITES",
+    "Figures",
+    "Progress",
+    "RankedAgents",
+    "Suite",
+    "evaluate",
+    "evaluate_group",
+    "suite_named",
+]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from deep_research.errors import SearchError, UsageError
-from deep_research.evals.datasets import TITLE_LENGTH, documents, file_hash
+from deep_research.evals.datasets import TITLE_LENGTH, documents, file_hash, folder_files
 from deep_research.evals.fingerprints import source_hash
 from deep_research.evals.outcomes import unwritable
 from deep_research.locks import FileLock
@@ -32,14 +32,17 @@ KEPT = 3 * 86_400.0  # seconds after its last use that an index is kept
 _T = TypeVar("_T")
 
 
-def build_index(corpus: Path, folder: Path, *, titles: bool = True) -> Path:
+def build_index(corpus: Path, folder: Path, *, titles: bool = True, lower: bool = False) -> Path:
     """The index of a ``corpus.jsonl`` as a file in ``folder``, built unless it is there already.
 
-    Its name comes from what the corpus holds, from ``titles`` and from the code that builds it. Processes that ask
+    Its name comes from what the corpus holds, from ``titles`` and ``lower`` (all in lower case) and from the code that
+    builds it. Processes that ask
     together build it once. Indexes that nobody asked for lately are removed. Raises `UsageError` for a damaged
     line, for a corpus without documents and for a folder that cannot be written, `CorpusError`, `StoreLockedError`.
     """
-    key = sha256_hex(f"{file_hash(corpus)} {titles} {source_hash('evidence', 'sources')}".encode())[:32]
+    key = sha256_hex(f"{file_hash(corpus)} {titles} {lower} {source_hash('evidence', 'sources')}".encode())[
+        :32
+    ]
     path, ready, building = (folder / f"{key}.{suffix}" for suffix in ("db", "ready", "building"))
     lock = FileLock(building, timeout=LOCK_TIMEOUT)
     try:
@@ -47,7 +50,7 @@ def build_index(corpus: Path, folder: Path, *, titles: bool = True) -> Path:
         with lock.held():
             building.touch()
             if not (ready.exists() and path.exists()):
-                _build(corpus, path, titles=titles)
+                _build(corpus, path, titles=titles, lower=lower)
             ready.touch()
         _prune(folder, keep=key)
     except OSError as error:
@@ -119,16 +122,38 @@ class JsonlCorpus(SearchProvider):
                 self._seconds += time.perf_counter() - started
 
 
-def _build(corpus: Path, path: Path, *, titles: bool) -> None:
+def lowered(corpus: Path, folder: Path) -> Path:
+    """A copy of a folder of text files in ``folder``, all in lower case. Raises `UsageError`."""
+    copy_of = folder / f"lower-{sha256_hex(str(corpus.resolve()).encode())[:16]}"
+    try:
+        for path in folder_files(corpus):
+            target = copy_of / path.relative_to(corpus)
+            text = path.read_text(encoding="utf-8").lower()
+            if not (target.exists() and target.read_text(encoding="utf-8") == text):
+                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    return copy_of
+
+
+def _build(corpus: Path, path: Path, *, titles: bool, lower: bool) -> None:
     index = CorpusIndex(path, lock_timeout=LOCK_TIMEOUT)
     try:
         index.delete()  # what an interrupted build has left
         for batch in _batches(documents(corpus)):
-            index.add(batch if titles else [(at, replace(one, title="")) for at, one in batch])
+            index.add([(at, _changed(one, titles=titles, lower=lower)) for at, one in batch])
         if not path.exists():
             raise UsageError(f"{corpus} has no document.", hint="Get the file anew.")
     finally:
         index.close()
+
+
+def _changed(document: Document, *, titles: bool, lower: bool) -> Document:
+    title, text = document.title if titles else "", document.text
+    return (
+        replace(document, title=title.lower(), text=text.lower()) if lower else replace(document, title=title)
+    )
 
 
 def _batches(every: Iterable[tuple[str, Document]]) -> Iterator[list[tuple[str, Document]]]:

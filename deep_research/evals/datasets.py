@@ -30,39 +30,49 @@ class Nugget:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """One question with what is known to be right. ``gold`` are groups of ids: each group is one piece of evidence,
-    and any of its ids shows it. ``dataset`` names the set it comes from, "" where there is only one."""
+    and any of its ids shows it. ``dataset`` names the set it comes from, "" where there is only one. ``answers`` are
+    short answers that are accepted; the question is asked of the corpus ``without`` some documents."""
 
     id: str
     text: str
     dataset: str = ""
-    gold: tuple[frozenset[str], ...]
+    gold: tuple[frozenset[str], ...] = ()
     nuggets: tuple[Nugget, ...] = ()
+    answers: tuple[str, ...] = ()
+    without: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """The two files of a data set."""
+    """The corpus of a data set, a file or a folder of documents, and its file of questions."""
 
     corpus: Path
     questions: Path
 
     @property
     def fingerprint(self) -> str:
-        """sha256 (hex) of what both files hold."""
-        return sha256_hex(f"{file_hash(self.corpus)} {file_hash(self.questions)}".encode())
+        """sha256 (hex) of what both hold."""
+        files = [self.corpus] if self.corpus.is_file() else folder_files(self.corpus)
+        hashes = " ".join(f"{path.name} {file_hash(path)}" for path in [*files, self.questions])
+        return sha256_hex(hashes.encode())
 
 
-def find_dataset(data: Path, folder: str, kind: str) -> Dataset:
-    """The files in ``data/folder``. The questions are in ``{kind}-dev.jsonl``, or else in the only file named
-    ``{kind}*.jsonl``.
+def folder_files(folder: Path) -> list[Path]:
+    """The files of a folder of documents, in the order of their paths."""
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def find_dataset(data: Path, folder: str, kind: str, corpus_name: str = CORPUS) -> Dataset:
+    """The corpus and the questions in ``data/folder``. The questions are in ``{kind}-dev.jsonl``, or else in the only
+    file named ``{kind}*.jsonl``.
 
     Raises `UsageError` for a folder or file that is missing, and for several of which none is the ``-dev`` one.
     """
     home = data / folder
     if not home.is_dir():
         raise UsageError(f"There is no folder {home}.", hint="--data names the folder that holds it.")
-    corpus = home / CORPUS
-    if not corpus.is_file():
+    corpus = home / corpus_name
+    if not corpus.exists():
         raise UsageError(f"There is no file {corpus}.", hint="Each data set has a corpus of that name.")
     found = sorted(path for path in home.glob(f"{kind}*.jsonl") if path.is_file())
     preferred = [path for path in found if path.stem.endswith("-dev")] or found
@@ -77,6 +87,25 @@ def find_dataset(data: Path, folder: str, kind: str) -> Dataset:
 def documents(corpus: Path) -> Iterator[tuple[str, Document]]:
     """The documents of a corpus by id. The text is ``text``, or ``sentences`` joined. Raises `UsageError`."""
     return read_records(corpus, _document)
+
+
+def corpus_texts(corpus: Path) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Title and text of each document by id, or, of a folder of Markdown or text, by the path in it.
+
+    Raises `UsageError`.
+    """
+    if corpus.is_file():
+        for name, document in documents(corpus):
+            yield name, (document.title, document.text)
+        return
+    for path in folder_files(corpus):
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path} cannot be read: {error}.") from error
+        first, _, rest = text.partition("\n")
+        titled = first.startswith("# ")
+        yield path.relative_to(corpus).as_posix(), (first[2:].strip(), rest) if titled else (path.stem, text)
 
 
 def read_records(path: Path, read: Callable[[Mapping[str, Any]], _T]) -> Iterator[_T]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import ceil, log2
 
 Groups = Sequence[AbstractSet[str]]
@@ -55,6 +55,15 @@ def auroc(positives: Sequence[float], negatives: Sequence[float]) -> float:
     ordered = sorted(negatives)
     above = sum(bisect_left(ordered, score) + bisect_right(ordered, score) for score in positives)
     return above / (2 * len(positives) * len(negatives))
+
+
+def calibration_error(bins: int, told: Sequence[tuple[float, bool]]) -> float:
+    """The mean distance between what was told (0 to 1) and the share that was true, over bins of equal count."""
+    ordered = sorted(told)
+    cuts = [round(len(ordered) * n / bins) for n in range(bins + 1)]
+    parts = [ordered[low:high] for low, high in pairwise(cuts) if high > low]
+    gaps = (len(part) * abs(mean(p for p, _ in part) - mean(true for _, true in part)) for part in parts)
+    return sum(gaps) / len(ordered) if ordered else 0.0
 
 
 def percentile(share: float, values: Iterable[float]) -> float:

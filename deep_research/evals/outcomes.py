@@ -12,6 +12,8 @@ from typing import Any
 from deep_research.errors import UsageError
 from deep_research.locks import lock_within
 
+BARE = " without"  # at the end of a task's id: it is the question of the other one without evidence
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
@@ -27,10 +29,10 @@ class Outcome:
     """What came of a task. Documents are named by their ids in the corpus.
 
     ``sources`` are in the order in which the product ranks them; ``first_stage`` is that of one plain search, ten at
-    most; ``cited`` are those that the report cites. ``report`` is kept only where it is looked at. ``status`` and
-    ``reason`` are those of the run. ``seconds`` is the wall time of the run, ``searching`` the sum of the seconds
-    that its calls to the corpus took. With ``error`` the run or one of its searches failed, and nothing else
-    is told.
+    most; ``cited`` are those that the report cites. ``report`` is kept only where it is looked at. ``probability``
+    (0 to 1) is what the run says of its answer. ``status`` and ``reason`` are those of the run. ``seconds`` is the wall
+    time of the run, ``searching`` the sum of the seconds that its calls to the corpus took. With ``error`` the run or
+    one of its searches failed, and nothing else is told.
     """
 
     id: str
@@ -39,6 +41,7 @@ class Outcome:
     cited: tuple[str, ...] = ()
     report: str = ""
     completeness: float = 0.0
+    probability: float = 0.0
     status: str = ""
     reason: str = ""
     searches: int = 0

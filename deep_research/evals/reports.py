@@ -66,6 +66,11 @@ def body_sentences(report: str, words: int = WORDS) -> list[str]:
     return [text[span.start : span.end] for span in sentences(text)]
 
 
+def report_body(report: str) -> str:
+    """A report without its headings, its references, the numbers of references, and what it says of its own gaps."""
+    return _NUMBERS.sub("", "\n".join(_body(report.splitlines()))).strip()
+
+
 def _body(lines: Iterable[str]) -> Iterator[str]:
     kept = True
     for line in lines:

@@ -7,15 +7,18 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from deep_research.errors import UnknownNameError, UsageError
 from deep_research.evals import metrics
-from deep_research.evals.corpora import build_index
+from deep_research.evals.corpora import build_index, lowered
 from deep_research.evals.datasets import Question, find_dataset, read_records
 from deep_research.evals.fingerprints import settings_hash, source_hash
+from deep_research.evals.folds import RankedAgents
 from deep_research.evals.outcomes import Outcome, OutcomeFile
-from deep_research.evals.suites import SUITES, Answered, Measure, Suite
+from deep_research.evals.suites import GROUPS, SUITES, Answered, Measure, Suite
 from deep_research.evals.workers import Setup, carry_out
+from deep_research.evidence.columns import COLUMNS
 from deep_research.settings import Settings
 from deep_research.state.identity import sha256_hex
 
@@ -47,7 +50,7 @@ class Progress:
 def suite_named(name: str) -> Suite:
     """Raises `UnknownNameError`."""
     if name not in SUITES:
-        raise UnknownNameError.of("evaluation", name, ["agents", "condense", *SUITES])
+        raise UnknownNameError.of("evaluation", name, ["agents", "condense", *GROUPS, *SUITES])
     return SUITES[name]
 
 
@@ -59,6 +62,8 @@ async def evaluate(
     limit: int | None = None,
     jobs: int | None = None,
     titles: bool = True,
+    lower: bool = False,
+    agents: RankedAgents | None = None,
     fresh: bool = False,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Figures:
@@ -66,7 +71,8 @@ async def evaluate(
 
     ``data`` is the folder of the data sets. ``limit`` takes so many questions, a sample that is always the same and
     that a larger one contains. ``jobs`` counts processes, by default the cores. Finished runs are kept in the data
-    directory of ``settings`` for the same data, settings and code; ``fresh`` throws them away.
+    directory of ``settings`` for the same data, settings and code; ``fresh`` throws them away. ``lower`` searches the
+    same texts in lower case; ``agents`` work in place of the product's.
 
     Raises `UsageError` for data that is missing or damaged, `CorpusError`, `WorkError`.
     """
@@ -74,16 +80,25 @@ async def evaluate(
         raise UsageError(
             f"{suite.name} is not run without titles.", hint="--no-titles is for wiki-multihop and gaps."
         )
+    if (lower or agents) and not suite.report:
+        raise UsageError(
+            f"{suite.name} is not run in lower case, or with agents that rank.",
+            hint="--lower, --ranked and --without-column are for answers and coverage.",
+        )
+    if agents and agents.without_column and agents.without_column not in COLUMNS:
+        raise UnknownNameError.of("column", agents.without_column, list(COLUMNS))
     jobs = jobs or os.cpu_count() or 1
-    dataset = find_dataset(data, suite.folder, suite.questions)
+    dataset = find_dataset(data, suite.folder, suite.questions, suite.corpus)
     questions = _sample([q for q in read_records(dataset.questions, suite.read) if q is not None], limit)
     if not questions:
         raise UsageError(f"{dataset.questions} has no question for {suite.name}.")
     home = settings.data_dir / FOLDER
-    index = await asyncio.to_thread(build_index, dataset.corpus, home / "corpora", titles=titles)
+    corpus = await asyncio.to_thread(_searched, dataset.corpus, home / "corpora", titles=titles, lower=lower)
     parts = (
         suite.name,
         str(titles),
+        *(["lower"] if lower else []),
+        *([repr(agents)] if agents else []),
         settings_hash(settings),
         dataset.fingerprint,
         source_hash(),
@@ -108,7 +123,7 @@ async def evaluate(
 
         progress(Progress(done=kept, kept=kept, total=len(tasks)))
         if missing:
-            setup = Setup(suite=suite.name, index=index, titles=titles, settings=settings)
+            setup = Setup(suite=suite.name, corpus=corpus, titles=titles, settings=settings, agents=agents)
             await carry_out(missing, setup, jobs, record)
     finally:
         file.close()
@@ -119,6 +134,27 @@ async def evaluate(
         jobs=jobs,
         sets=await asyncio.to_thread(lambda: _by_set(answered, suite.measuring(dataset))),
         errors={name: outcome.error for name, outcome in sorted(failed.items())},
+    )
+
+
+def _searched(corpus: Path, home: Path, *, titles: bool, lower: bool) -> Path:
+    """The index of a file of documents, or the folder of documents itself, as the workers search it."""
+    if corpus.is_file():
+        return build_index(corpus, home, titles=titles, lower=lower)
+    return lowered(corpus, home) if lower else corpus
+
+
+async def evaluate_group(name: str, data: Path, settings: Mapping[str, Settings], **options: Any) -> Figures:
+    """The suites of ``GROUPS[name]`` one after the other, each a set; ``settings`` are those of each, ``options`` as for
+    `evaluate`. Raises as `evaluate`."""
+    parts = {suite: await evaluate(SUITES[suite], data, settings[suite], **options) for suite in GROUPS[name]}
+    first = next(iter(parts.values()))
+    return Figures(
+        suite=name,
+        titles=first.titles,
+        jobs=first.jobs,
+        sets={suite: figures.sets[ALL] for suite, figures in parts.items()},
+        errors={task: error for figures in parts.values() for task, error in figures.errors.items()},
     )
 
 

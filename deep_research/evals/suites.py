@@ -8,13 +8,23 @@ from types import MappingProxyType
 from typing import Any
 
 from deep_research.evals import metrics
-from deep_research.evals.datasets import Dataset, Nugget, Question, text_of, texts, texts_of
-from deep_research.evals.outcomes import Outcome, Task
+from deep_research.evals.answers import is_yes_or_no, plain_figures, report_figures, source_figures
+from deep_research.evals.datasets import (
+    CORPUS,
+    Dataset,
+    Nugget,
+    Question,
+    corpus_texts,
+    text_of,
+    texts,
+    texts_of,
+)
+from deep_research.evals.outcomes import BARE, Outcome, Task
+from deep_research.evals.plain_search import PlainSearch, windows
 from deep_research.evals.reports import NuggetJudge
 
-Answered = Sequence[
-    tuple[Question, Sequence[Outcome]]
-]  # each question with the outcomes of its tasks, in order
+# Each question with the outcomes of its tasks, in order.
+Answered = Sequence[tuple[Question, Sequence[Outcome]]]
 Measure = Callable[[Answered], dict[str, float]]
 
 # What the runs are set up with, by the names of docs/settings.md; ``--set`` goes before it.
@@ -26,6 +36,8 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "gaps": {**_ITERATED, "max_sources_per_query": 8},
         "scifact": {**_ITERATED, "max_sources_per_query": 10},
         "coverage": {**_ITERATED, "max_sources_per_query": 50, "report_words": 550},
+        "passages": {},
+        "articles": {},
     }
 )
 FIRST_STAGE = 10  # results of the plain search
@@ -34,8 +46,9 @@ FIRST_STAGE = 10  # results of the plain search
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suite:
     """One evaluation. ``read`` makes a question of a record, None of one that is not asked; ``measuring`` gives the
-    function that measures, which may need the corpus. ``untitled`` says whether it can be run without titles,
-    ``first_stage`` and ``report`` what else an outcome is to hold."""
+    function that measures, which may need the corpus: a file of documents, or a folder of them where its name does not
+    end in ``.jsonl``. ``untitled`` says whether it can be run without titles, ``first_stage`` and ``report`` what else an
+    outcome is to hold."""
 
     name: str
     folder: str
@@ -43,6 +56,7 @@ class Suite:
     read: Callable[[Mapping[str, Any]], Question | None]
     tasks: Callable[[Question], tuple[Task, ...]]
     measuring: Callable[[Dataset], Measure]
+    corpus: str = CORPUS
     untitled: bool = False
     first_stage: bool = False
     report: bool = False
@@ -87,17 +101,40 @@ def _topic(record: Mapping[str, Any]) -> Question:
     )
 
 
+def _answerable(record: Mapping[str, Any]) -> Question | None:
+    answers = texts_of(record, "answer")
+    if is_yes_or_no(answers):
+        return None
+    evidence = record.get("evidence") or []
+    return Question(
+        id=text_of(record, "_id"),
+        text=text_of(record, "text"),
+        dataset=text_of(record, "dataset") if "dataset" in record else "",
+        gold=tuple(frozenset(texts(group, "a group of evidence")) for group in evidence),
+        answers=tuple(answers),
+        without=frozenset(texts(record.get("without") or [], "without")),
+    )
+
+
 def _singly(ids: Iterable[str]) -> tuple[frozenset[str], ...]:
     return tuple(frozenset({one}) for one in dict.fromkeys(ids))
 
 
 def _once(question: Question) -> tuple[Task, ...]:
-    return (Task(id=question.id, text=question.text),)
+    return (Task(id=question.id, text=question.text, without=question.without),)
+
+
+def _with_and_without_all(question: Question) -> tuple[Task, ...]:
+    """Over the whole corpus and, where there is an answer, without all that shows it."""
+    if not question.answers:
+        return _once(question)
+    evidence = frozenset[str]().union(*question.gold)
+    return (*_once(question), Task(id=f"{question.id}{BARE}", text=question.text, without=evidence))
 
 
 def _with_and_without(question: Question) -> tuple[Task, ...]:
     """Over the whole corpus, and without what holds the last piece of evidence."""
-    rest = Task(id=f"{question.id} without", text=question.text, without=question.gold[-1])
+    rest = Task(id=f"{question.id}{BARE}", text=question.text, without=question.gold[-1])
     return (*_once(question), rest)
 
 
@@ -158,6 +195,26 @@ def _covered(data: Dataset) -> Measure:
     return measure
 
 
+def _answered_in(data: Dataset) -> Measure:
+    found = dict(corpus_texts(data.corpus))
+    parts = (
+        ((address, title, part) for address, (title, text) in found.items() for part in windows(text))
+        if data.corpus.is_dir()
+        else ((address, title, text) for address, (title, text) in found.items())
+    )
+    plain = PlainSearch(parts)
+    texts = {address: f"{title}\n{text}" for address, (title, text) in found.items()}
+
+    def measure(answered: Answered) -> dict[str, float]:
+        return {
+            **report_figures(answered),
+            **source_figures(answered, texts),
+            **plain_figures(answered, plain),
+        }
+
+    return measure
+
+
 SUITES: Mapping[str, Suite] = MappingProxyType(
     {
         suite.name: suite
@@ -198,6 +255,27 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
                 measuring=_of_ids(_told_apart),
                 untitled=True,
             ),
+            Suite(
+                name="passages",
+                folder="answers/passages",
+                questions="questions",
+                read=_answerable,
+                tasks=_with_and_without_all,
+                measuring=_answered_in,
+                report=True,
+            ),
+            Suite(
+                name="articles",
+                folder="answers",
+                questions="articles-questions",
+                read=_answerable,
+                tasks=_once,
+                measuring=_answered_in,
+                corpus="articles",
+                report=True,
+            ),
         )
     }
 )
+# Evaluations of several suites, whose figures are told side by side.
+GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType({"answers": ("passages", "articles")})

@@ -17,6 +17,7 @@ from typing import Any
 
 from deep_research.errors import WorkError
 from deep_research.evals.corpora import JsonlCorpus
+from deep_research.evals.folds import RankedAgents
 from deep_research.evals.outcomes import Outcome, Task
 from deep_research.evals.suites import FIRST_STAGE, SUITES, Suite
 from deep_research.logs import told
@@ -30,12 +31,14 @@ _HELD = {signal.SIGINT, signal.SIGTERM}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What a worker process needs to know."""
+    """What a worker process needs to know. ``corpus`` is an index, or a folder of documents; ``agents`` take the place of
+    the product's."""
 
     suite: str
-    index: Path
+    corpus: Path
     titles: bool
     settings: Settings
+    agents: RankedAgents | None = None
 
 
 async def carry_out(
@@ -85,32 +88,36 @@ async def carry_out(
 
 
 class _Worker:
-    """What one process holds: the open index, and how its runs are set up."""
+    """What one process holds: the open index, if there is one, and how its runs are set up."""
 
     def __init__(self, setup: Setup) -> None:
-        self._corpus = JsonlCorpus(setup.index, titles=setup.titles)
+        self._folder = setup.corpus
+        self._index = None if setup.corpus.is_dir() else JsonlCorpus(setup.corpus, titles=setup.titles)
         self._suite = SUITES[setup.suite]
+        self._agents = setup.agents
         # Every setting is given, so that nothing is read from the environment or a file again.
         given = setup.settings.model_dump(exclude={"search", "corpus", "store"})
         self._settings = {name: UNSET if value is None else value for name, value in given.items()}
 
     async def perform(self, task: Task) -> Outcome:
-        corpus = self._corpus.excluding(task.without)
-        options: dict[str, Any] = {"search": [corpus], "corpus": [], "store": "memory"}
+        corpus = self._index.excluding(task.without) if self._index else None
+        where: dict[str, Any] = {"search": [corpus], "corpus": []} if corpus else {"corpus": [self._folder]}
+        options: dict[str, Any] = {**where, "store": "memory"}
+        if self._agents is not None:
+            options["agents"] = self._agents.of(task)
         async with DeepResearch(**options, **self._settings) as research:
             started = time.perf_counter()
             result = await research.arun(task.text)
             seconds = time.perf_counter() - started
         if fault := _fault(result):
             return Outcome(id=task.id, error=fault)
-        searching = corpus.seconds
         return _outcome(
             task,
             result,
             self._suite,
             seconds=seconds,
-            searching=searching,
-            first_stage=await _plain_search(corpus, task) if self._suite.first_stage else (),
+            searching=corpus.seconds if corpus else 0.0,
+            first_stage=await _plain_search(corpus, task) if corpus and self._suite.first_stage else (),
         )
 
 
@@ -147,6 +154,12 @@ def _fault(result: ResearchResult) -> str:
     return f"A search failed: {failures[0]}" if failures else ""
 
 
+def _probability(result: ResearchResult) -> float:
+    """What the run says of its answer; of agents that tell none, how complete it holds its findings."""
+    told = [finding.probability for finding in result.findings if finding.probability is not None]
+    return max(told, default=0.0) if told else result.state.completeness * bool(result.findings)
+
+
 async def _plain_search(corpus: JsonlCorpus, task: Task) -> tuple[str, ...]:
     found = await corpus.search(SearchRequest(query=task.text, limit=FIRST_STAGE))
     return tuple(result.address for result in found)
@@ -169,7 +182,8 @@ def _outcome(
         first_stage=first_stage,
         cited=tuple(cited),
         report=(result.report or "") if suite.report else "",
-        completeness=float(getattr(result, "completeness", getattr(result.state, "completeness", 0.0))),
+        completeness=result.state.completeness,
+        probability=_probability(result),
         status=result.status.value,
         reason=result.reason.value if result.reason else "",
         searches=result.usage.searches,

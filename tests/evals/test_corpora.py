@@ -81,9 +81,9 @@ def test_an_index_is_built_once_even_when_several_ask_together(
     built: list[Path] = []
     build = corpora._build
 
-    def counted(corpus: Path, path: Path, *, titles: bool) -> None:
+    def counted(corpus: Path, path: Path, **how: bool) -> None:
         built.append(path)
-        build(corpus, path, titles=titles)
+        build(corpus, path, **how)
 
     monkeypatch.setattr(corpora, "_build", counted)
     source = data / "wiki-multihop" / "corpus.jsonl"

@@ -152,7 +152,9 @@ def test_the_hash_of_the_code_can_be_that_of_some_rooms() -> None:
 
 @pytest.mark.parametrize("suite", ["scifact", "wiki-multihop"])
 def test_a_run_over_an_index_that_has_gone_is_a_failure_of_that_run(tmp_path: Path, suite: str) -> None:
-    setup = Setup(suite=suite, index=tmp_path / "gone.db", titles=True, settings=settings_of(suite, tmp_path))
+    setup = Setup(
+        suite=suite, corpus=tmp_path / "gone.db", titles=True, settings=settings_of(suite, tmp_path)
+    )
     recorded: list[Outcome] = []
     asyncio.run(carry_out([Task(id="a", text="Who?")], setup, 1, recorded.append))
     assert [outcome.id for outcome in recorded] == ["a"]

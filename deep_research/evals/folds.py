@@ -1,0 +1,41 @@
+"""Weights that never saw a question: for each fifth of the development questions those fitted on the other four."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from deep_research.evals.outcomes import BARE, Task
+from deep_research.evidence.ranker import Ranker
+from deep_research.phases.analysis.ranked import RankedAnalyzer
+from deep_research.phases.synthesis.brief import BriefSynthesizer
+from deep_research.state.identity import sha256_hex
+
+FILE = Path(__file__).with_name("folds.json")
+FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RankedAgents:
+    """The agents that rank, each question's with the weights of its fold; ``without_column`` counts for nothing."""
+
+    without_column: str = ""
+
+    def of(self, task: Task) -> dict[str, Any]:
+        ranker = fold_ranker(fold_of(task.id.removesuffix(BARE)))
+        if self.without_column:
+            ranker = replace(ranker, columns={**ranker.columns, self.without_column: 0.0})
+        return {"analyzer": RankedAnalyzer(ranker), "synthesizer": BriefSynthesizer()}
+
+
+def fold_of(question_id: str) -> int:
+    return int(sha256_hex(question_id.encode()), 16) % FOLDS
+
+
+@cache
+def fold_ranker(fold: int) -> Ranker:
+    """The ranker that was fitted without the questions of ``fold``."""
+    return Ranker.of(json.loads(FILE.read_text(encoding="utf-8"))[fold])

@@ -1,0 +1,135 @@
+"""Which candidates a report shows: the best one first, then each next for its score and for what it adds. Pure.
+
+A chosen sentence is shown as a passage: with its neighbours in the section, whole sentences, up to the length wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from deep_research.evidence.candidates import Candidate
+from deep_research.evidence.columns import View, leans
+from deep_research.evidence.passages import BlockKind
+
+SAME = 1.0  # what of its score a candidate loses that repeats one
+ADDED = 3.0  # what it gains that covers all that was not covered
+REPEATED = 0.8  # of the terms of the shorter of two, that they share when one repeats the other
+SCRAP = 4  # words that say nothing by themselves
+SHORT, LONG = 25, 40  # words of a passage
+FLOOR = 2.5  # below the best score nothing is shown to fill
+
+
+@dataclass(slots=True)
+class Passage:
+    """Candidates ``first`` to ``last`` of a document, of which those at ``marked`` were chosen."""
+
+    document: str
+    first: int
+    last: int
+    score: float
+    words: int
+    marked: list[int] = field(default_factory=list)
+
+
+def choose(
+    view: View, scores: Sequence[float], words: int, *, floor: float | None = None, most: int = 60
+) -> list[int]:
+    """Places among the view's candidates, best first, that make up to ``words`` words together."""
+    floor = FLOOR if floor is None else floor
+    candidates = view.candidates
+    sizes = [len(view.text(c).split()) for c in candidates]
+    open_ = {
+        i
+        for i, c in enumerate(candidates)
+        if len(c.own) > 1 and (sizes[i] > SCRAP or c.kind is not BlockKind.PARAGRAPH)
+    }
+    best = max((scores[i] for i in open_), default=0.0)
+    same = dict.fromkeys(open_, 0.0)
+    covered: set[str] = set()
+    chosen: list[int] = []
+    left = words
+
+    def gain(i: int) -> float:
+        c = candidates[i]
+        titled = view.document(c).titled
+        return scores[i] - SAME * same[i] + ADDED * view.coverage((c.own | titled) - covered)
+
+    while open_ and len(chosen) < most:
+        fitting = [i for i in open_ if sizes[i] <= left]
+        if not fitting:
+            break
+        i = max(fitting, key=lambda i: (gain(i), -i))
+        if chosen and scores[i] < best - floor:
+            open_.discard(i)
+            if all(scores[j] < best - floor for j in open_):
+                break
+            continue
+        open_.discard(i)
+        c = candidates[i]
+        if any(_repeats(c, candidates[j]) for j in chosen):
+            continue
+        chosen.append(i)
+        left -= sizes[i]
+        covered |= c.own | view.document(c).titled
+        for j in open_:
+            same[j] = max(same[j], _share(candidates[j], c))
+    return chosen
+
+
+def _share(a: Candidate, b: Candidate) -> float:
+    shorter = min(len(a.own), len(b.own))
+    return len(a.own & b.own) / shorter if shorter > 3 else 0.0
+
+
+def _repeats(a: Candidate, b: Candidate) -> bool:
+    return _share(a, b) >= REPEATED
+
+
+def passages(
+    view: View, scores: Sequence[float], words: int, *, around: int | None = None, floor: float | None = None
+) -> list[Passage]:
+    """The chosen candidates with their neighbours; those of one neighbourhood share a passage."""
+    around = LONG if around is None else around
+    found: list[Passage] = []
+    left = words
+    for i in choose(view, scores, words, floor=floor):
+        c = view.candidates[i]
+        home = next((p for p in found if p.document == c.document and p.first <= c.place <= p.last), None)
+        if home:
+            home.marked.append(c.place)
+            continue
+        passage = _grown(view, c, scores[i], min(around, left), found)
+        if passage.words > left and found:
+            continue
+        found.append(passage)
+        left -= passage.words
+        if left < SHORT // 2:
+            break
+    return found
+
+
+def _grown(view: View, c: Candidate, score: float, most: int, others: Sequence[Passage]) -> Passage:
+    every = view.document(c).candidates
+    if c.kind in (BlockKind.TABLE, BlockKind.CODE):
+        return Passage(c.document, c.place, c.place, score, len(view.text(c).split()), [c.place])
+    size = len(view.text(c).split())
+    first = last = c.place
+    taken = {p for o in others if o.document == c.document for p in range(o.first, o.last + 1)}
+    while size < SHORT:
+        beside = [last + 1, first - 1]
+        if first == c.place and leans(view, c):
+            beside.reverse()
+        fits = [
+            p
+            for p in beside
+            if 0 <= p < len(every)
+            and p not in taken
+            and every[p].heading == c.heading
+            and size + len(view.text(every[p]).split()) <= most
+        ]
+        if not fits:
+            break
+        first, last = min(first, fits[0]), max(last, fits[0])
+        size += len(view.text(every[fits[0]]).split())
+    return Passage(c.document, first, last, score, size, [c.place])

@@ -1,0 +1,72 @@
+"""What is known of each language, from `languages.toml`: its function words, its stems, how its questions open."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+from deep_research.evidence.language import ENGLISH
+from deep_research.evidence.stemming import stemmed
+
+FILE = Path(__file__).with_name("languages.toml")
+WORD = re.compile(r"[^\W_]+(?:_[^\W_]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The table of one language. ``opens`` are patterns of the beginnings of questions by kind of answer; ``cues`` are
+    words that an answer of a kind is apt to hold."""
+
+    stemmer: str
+    function: frozenset[str]
+    leaning: frozenset[str]
+    polar: frozenset[str]
+    opens: Mapping[str, tuple[str, ...]]
+    cues: Mapping[str, frozenset[str]]
+    numerals: frozenset[str]
+
+    def terms(self, text: str) -> list[str]:
+        """The stems of the words of a text that tell something, in their order."""
+        return [self.stem(w) for w in WORD.findall(text.casefold()) if w not in self.function]
+
+    def stem(self, word: str) -> str:
+        return _stem(self.stemmer, word)
+
+
+@lru_cache(maxsize=200_000)
+def _stem(stemmer: str, word: str) -> str:
+    """Of a word in lower case, without accents; identifiers and figures are their own."""
+    if len(word) < 3 or not word.isalpha():
+        return word
+    stem = stemmed(stemmer, word)
+    if stem.isascii():
+        return stem
+    return "".join(c for c in unicodedata.normalize("NFKD", stem) if not unicodedata.combining(c))
+
+
+@cache
+def vocabularies() -> Mapping[str, Vocabulary]:
+    tables = tomllib.loads(FILE.read_text(encoding="utf-8").casefold())  # as texts are compared
+    return {
+        language: Vocabulary(
+            stemmer=table["stemmer"],
+            function=frozenset(table["function"].split()),
+            leaning=frozenset(table["leaning"].split()),
+            polar=frozenset(table["polar"].split()),
+            opens={kind: tuple(openings) for kind, openings in table["opens"].items()},
+            cues={kind: frozenset(words.split()) for kind, words in table["cues"].items()},
+            numerals=frozenset(table["numerals"]["words"].split()),
+        )
+        for language, table in tables.items()
+    }
+
+
+def vocabulary(language: str) -> Vocabulary:
+    """That of a language, or the English one where it has no table."""
+    known = vocabularies()
+    return known.get(language, known[ENGLISH])

@@ -1,0 +1,145 @@
+"""An analyzer without a model: the passages that rank best are the findings.
+
+Every sentence, list item, row and piece of code of the sources is a candidate; a linear ranker scores it by a few
+columns, and a diverse choice takes the best. A batch chooses among its own, the survey among all of the run, so what
+the batches chose stands only until then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from functools import lru_cache
+from math import exp
+
+from deep_research.evidence.candidates import Candidate, Document, Pool, read_document
+from deep_research.evidence.columns import View
+from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.passages import BlockKind
+from deep_research.evidence.question import is_broad
+from deep_research.evidence.ranker import Ranker, default_ranker
+from deep_research.evidence.reading import readable
+from deep_research.evidence.selection import Passage, choose, passages
+from deep_research.evidence.vocabulary import vocabulary
+from deep_research.phases.analysis.extractive import analyze
+from deep_research.phases.analysis.handoff import (
+    AnalyzedFinding,
+    AnalyzedQuote,
+    AnalyzerInput,
+    AnalyzerOutput,
+    SourceText,
+    SurveyInput,
+    SurveyOutput,
+)
+from deep_research.phases.analysis.survey import survey
+from deep_research.state import ConfidenceLevel, Span
+
+BATCH_WORDS = 300  # that a batch chooses, for a report that has to do without the survey
+SIGNAL_WORDS = 150  # of what is chosen, by which the probability is told
+NEAR = 0.1  # the least probability with which anything is told
+KEPT_DOCUMENTS, KEPT_LENGTH = 256, 60_000  # documents that are kept read, and characters of the longest
+
+
+class RankedAnalyzer:
+    """The work runs in a thread; between documents it looks whether it should stop."""
+
+    deterministic = True
+    name = "ranking analyzer"
+    batch_bytes = 8_000_000
+    reads_again = True
+
+    def __init__(self, ranker: Ranker | None = None) -> None:
+        self._ranker = ranker
+
+    async def __call__(self, handoff: AnalyzerInput) -> AnalyzerOutput:
+        stop = threading.Event()
+        try:
+            return await asyncio.to_thread(self._analyze, handoff, stop)
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+
+    async def survey(self, handoff: SurveyInput) -> SurveyOutput:
+        return await asyncio.to_thread(self._survey, handoff)
+
+    def _analyze(self, handoff: AnalyzerInput, stop: threading.Event) -> AnalyzerOutput:
+        if is_broad(handoff.original_query):
+            return analyze(handoff, stop)
+        found = ranked(handoff.original_query, handoff.sources, BATCH_WORDS, self._ranker, stop)
+        return AnalyzerOutput(findings=tuple(found))
+
+    def _survey(self, handoff: SurveyInput) -> SurveyOutput:
+        """What all sources together say: their order and what to ask next, and of all their passages the best."""
+        if is_broad(handoff.original_query):
+            return survey(handoff)
+        old = tuple(f.id for f in handoff.findings if f.rank is not None)
+        output = survey(handoff)
+        order = sorted(handoff.whole, key=lambda s: -output.scores.get(s.id, 0.0))
+        found = ranked(handoff.original_query, order, handoff.words, self._ranker)
+        return output.model_copy(update={"findings": tuple(found), "dropped": old})
+
+
+def ranked(
+    question: str,
+    sources: Sequence[SourceText],
+    words: int,
+    ranker: Ranker | None = None,
+    stop: threading.Event | None = None,
+) -> list[AnalyzedFinding]:
+    """The best passages of the sources, best first, ``words`` words of them; none where nothing is near the question.
+
+    Pure, but that it gives up when ``stop`` is set.
+    """
+    inquiry = read_question(question)
+    ranker = ranker or default_ranker()
+    documents = []
+    for source in sources:
+        if stop is not None and stop.is_set():
+            return []
+        documents.append(_read(source, inquiry.language))
+    view = View(inquiry, Pool(documents))
+    scores = ranker.scores(view)
+    sure = ranker.probability(view, scores, choose(view, scores, SIGNAL_WORDS))
+    if sure < NEAR:
+        return []
+    chosen = passages(view, scores, words, floor=float("inf"))
+    return [_finding(view, passage, rank, sure, chosen[0].score) for rank, passage in enumerate(chosen)]
+
+
+def _finding(view: View, passage: Passage, rank: int, sure: float, best: float) -> AnalyzedFinding:
+    document = view.pool.named[passage.document]
+    candidates = document.candidates[passage.first : passage.last + 1]
+    start, end = candidates[0].start, candidates[-1].end
+    text = document.text[start:end]
+    marked = [document.candidates[place] for place in passage.marked]
+    return AnalyzedFinding(
+        content=_content(document.text, candidates),
+        confidence=ConfidenceLevel.LOW,
+        source_ids=(document.id,),
+        quotes=(AnalyzedQuote(source_id=document.id, quote=text, start=start),),
+        relevance=round(exp(passage.score - best), 6),
+        marked=tuple(Span(start=c.start, end=c.end) for c in marked),
+        heading=candidates[0].heading,
+        rank=rank,
+        probability=round(sure, 4),
+    )
+
+
+def _content(text: str, candidates: Sequence[Candidate]) -> str:
+    """The passage on one line, a row with the headers of its columns, an item after the heading it stands under, which
+    may turn its sense."""
+    told = readable(text, candidates[0].start, candidates[-1].end)
+    section = candidates[0].heading.rpartition(" / ")[2]
+    return f"{section}: {told}" if candidates[0].kind is BlockKind.ITEM and section else told
+
+
+def _read(source: SourceText, language: str) -> Document:
+    read = _kept if len(source.content) <= KEPT_LENGTH else _kept.__wrapped__
+    return read(source.id, source.title, source.content, language)
+
+
+@lru_cache(maxsize=KEPT_DOCUMENTS)
+def _kept(identity: str, title: str, text: str, language: str) -> Document:
+    """A run looks at the same texts again in each round, and runs over one corpus at the same documents."""
+    return read_document(identity, title, text, vocabulary(language))

@@ -1,0 +1,189 @@
+"""From a question and texts to passages: what is asked, what can be quoted, what ranks, what is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deep_research.evidence.candidates import Pool, read_document
+from deep_research.evidence.columns import COLUMNS, View
+from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.passages import BlockKind
+from deep_research.evidence.ranker import default_ranker, signals
+from deep_research.evidence.selection import LONG, choose, passages
+from deep_research.evidence.vocabulary import vocabularies, vocabulary
+
+ROCK = """# The Mole light
+
+The Mole stands off the northern coast. It was built in 1811 by Anna Brook. The tower is 35 metres tall.
+
+## Not allowed
+
+- Lighting fires on the stairs.
+- Keeping goats.
+
+## Figures
+
+Light | Height | Year
+Mole | 35 m | 1811
+Hare | 21 m | 1843
+
+```
+mole --lamp on
+```
+"""
+BROOK = "# Anna Brook\n\nAnna Brook was born in Port Lissel. She studied bridges. She died in 1840."
+TEA = "# Tea\n\nTea is brewed from leaves. Green tea is not fermented. It is drunk hot."
+
+
+def view(question: str, *texts: str) -> View:
+    inquiry = read_question(question)
+    documents = [
+        read_document(f"src-{n}", text.split("\n")[0].strip("# "), text, inquiry.words)
+        for n, text in enumerate(texts)
+    ]
+    return View(inquiry, Pool(documents))
+
+
+def best(question: str, *texts: str) -> str:
+    seen = view(question, *texts)
+    scores = default_ranker().scores(seen)
+    return seen.text(seen.candidates[max(range(len(scores)), key=lambda i: (scores[i], -i))])
+
+
+@pytest.mark.parametrize(
+    ("question", "expects"),
+    [
+        ("How tall is the Mole?", "number"),
+        ("When was it built?", "date"),
+        ("In the year of the flood, who built it?", "person"),
+        ("Where was she born?", "place"),
+        ("Why did the tower fall?", "reason"),
+        ("How do I light the lamp?", "manner"),
+        ("What is a lens?", "definition"),
+        ("Is the tower tall?", "polar"),
+        ("The lamp was lit by whom and in what year?", "date"),
+        ("Lamps and lenses", ""),
+        ("Wann wurde der Turm gebaut?", "date"),
+        ("Wie hoch ist der Turm?", "number"),
+        ("Wie groß ist der Turm?", "number"),
+        ("Qui a construit la tour du phare ?", "person"),
+    ],
+)
+def test_the_longest_opening_tells_the_kind_of_answer(question: str, expects: str) -> None:
+    assert read_question(question).expects == expects
+
+
+def test_a_question_of_several_parts_has_each_with_its_kind() -> None:
+    parts = read_question("Who built the Mole, how much did it cost, and when was it lit?").parts
+    assert [part.expects for part in parts][-1] == "date"
+    assert len(parts) > 1
+    assert len(read_question("How tall is the Mole?").parts) == 1
+
+
+def test_names_figures_and_identifiers_are_told_from_other_words() -> None:
+    inquiry = read_question('Does the Mole light of 1811 use max_file_bytes or "red lamps"?')
+    assert {"mole", "1811", "max_file_bytes", "red", "lamp"} <= inquiry.names
+    assert "light" not in inquiry.names
+
+
+@pytest.mark.parametrize("language", sorted(vocabularies()))
+def test_every_language_has_a_whole_table(language: str) -> None:
+    words = vocabulary(language)
+    assert {"number", "date", "person", "place", "reason", "manner", "definition", "list"} <= set(words.opens)
+    assert {"reason", "definition", "date"} <= set(words.cues)
+    assert not any(opening != opening.casefold() for every in words.opens.values() for opening in every)
+    assert words.function
+    assert words.leaning
+    assert words.numerals
+
+
+def test_candidates_are_sentences_items_rows_and_code_with_where_they_stand() -> None:
+    document = read_document("s", "The Mole light", ROCK, vocabulary("en"))
+    texts = [ROCK[c.start : c.end] for c in document.candidates]
+    assert "It was built in 1811 by Anna Brook." in texts
+    goats = next(c for c in document.candidates if "goats" in ROCK[c.start : c.end])
+    assert (goats.kind, goats.heading) == (BlockKind.ITEM, "The Mole light / Not allowed")
+    assert "allow" in goats.near
+    row = next(c for c in document.candidates if ROCK[c.start : c.end].startswith("Hare"))
+    assert row.kind is BlockKind.TABLE
+    assert "height" in row.near  # of the header, which is no candidate itself
+    assert not any(text.startswith("Light | Height") for text in texts)
+    assert any(c.kind is BlockKind.CODE for c in document.candidates)
+
+
+@given(st.text(alphabet=st.sampled_from("aB.!? |-#\n`1é中"), max_size=400))
+def test_every_candidate_is_a_span_of_its_text_in_order(text: str) -> None:
+    document = read_document("s", "t", text, vocabulary("en"))
+    ends = [0]
+    for place, c in enumerate(document.candidates):
+        assert c.place == place
+        assert ends[-1] <= c.start < c.end <= len(text)
+        ends.append(c.end)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How tall is the Mole?", "35 metres"),
+        ("Who built the Mole?", "Anna Brook"),
+        ("Where was the builder of the Mole born?", "Anna Brook"),
+        ("Is green tea fermented?", "not fermented"),
+    ],
+)
+def test_the_sentence_that_answers_ranks_first_in_lower_case_too(question: str, answer: str) -> None:
+    for texts in ((ROCK, BROOK, TEA), (ROCK.lower(), BROOK.lower(), TEA.lower())):
+        assert answer.lower() in best(question, *texts).lower()
+
+
+def test_every_column_is_a_share_and_none_is_the_same_for_all() -> None:
+    seen = view("How tall is the Mole light, not allowed?", ROCK, BROOK, TEA)
+    for name, column in COLUMNS.items():
+        values = [column(seen, c) for c in seen.candidates]
+        assert all(0 <= value <= 1 for value in values), name
+        assert len(set(values)) > 1, name
+
+
+def test_a_source_is_linked_that_a_sentence_of_another_names() -> None:
+    seen = view("Where was the builder of the Mole born?", ROCK, BROOK, TEA)
+    assert seen.linked[1] > 0
+    assert seen.linked[2] == 0
+
+
+@given(
+    st.lists(st.sampled_from([ROCK, BROOK, TEA, ""]), max_size=4),
+    st.integers(0, 200),
+    st.sampled_from(["How tall is the Mole?", "tea", "", "Who?"]),
+)
+def test_passages_keep_to_their_words_and_never_overlap(
+    texts: Sequence[str], words: int, question: str
+) -> None:
+    seen = view(question, *texts)
+    scores = default_ranker().scores(seen)
+    found = passages(seen, scores, words)
+    places = [(p.document, place) for p in found for place in range(p.first, p.last + 1)]
+    assert len(places) == len(set(places))
+    assert sum(p.words for p in found) <= max(words, LONG)
+    assert all(p.first <= place <= p.last for p in found for place in p.marked)
+    chosen = choose(seen, scores, words)
+    assert len(chosen) == len(set(chosen))
+
+
+def test_the_probability_is_lower_without_the_evidence() -> None:
+    def probability(*texts: str) -> float:
+        seen = view("How tall is the tower of the Mole light?", *texts)
+        scores = default_ranker().scores(seen)
+        chosen = choose(seen, scores, 150)
+        assert signals(seen, scores, chosen).keys() == default_ranker().signals.keys()
+        return default_ranker().probability(seen, scores, chosen)
+
+    assert probability(ROCK, BROOK, TEA) > probability(BROOK, TEA) + 0.1
+
+
+def test_only_so_many_candidates_are_looked_at_closely() -> None:
+    """Counted by candidates that are looked at closely, which are bounded."""
+    seen = view("How tall is the Mole?", *[f"{ROCK}\n\n{'The Mole is old. ' * 2000}"] * 3)
+    assert len(seen.candidates) <= 160

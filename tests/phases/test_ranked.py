@@ -1,0 +1,120 @@
+"""The analyzer that ranks and the brief that is made of what it chose."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from deep_research import DeepResearch, RunStatus
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerOutput, SourceText
+from deep_research.phases.analysis.ranked import RankedAnalyzer, ranked
+from deep_research.phases.synthesis.brief import DEFAULT_WORDS, BriefSynthesizer
+from deep_research.state import ConfidenceLevel
+from deep_research.testing import FakeClock, parking_hooks
+
+PAGES = {
+    "mole.md": "# The Mole light\n\nThe Mole stands off the coast. It was built in 1811 by Anna Brook. The tower is 35"
+    " metres tall.\n\n## Not allowed\n\n- Lighting fires on the stairs.\n- Keeping goats.\n",
+    "hare.md": "# The Hare light\n\nThe Hare is a lower tower. It is 21 metres tall, and stands on a rock.\n",
+    "list.md": "# A list of lights\n\n| Light | Height | Year |\n| --- | --- | --- |\n| Mole | 35 m | 1811 |\n"
+    "| Hare | 21 m | 1843 |\n",
+    "tea.md": "# Tea\n\nTea is brewed from leaves. Green tea is not fermented.\n",
+}
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name, text in PAGES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def engine(corpus: Path, **more: object) -> DeepResearch:
+    agents = {"analyzer": RankedAnalyzer(), "synthesizer": BriefSynthesizer()}
+    return DeepResearch(corpus=corpus, agents=agents, clock=FakeClock(), **{"store": "memory", **more})
+
+
+def test_a_brief_answers_first_and_quotes_to_the_letter(corpus: Path) -> None:
+    with engine(corpus) as research:
+        result = research.run("How tall is the tower of the Mole light?")
+        assert result.status is RunStatus.COMPLETED
+        opening = (result.report or "").split("## ")[1]
+        assert "35" in opening
+        assert result.findings[0].probability is not None
+        assert min(f.rank or 0 for f in result.findings) == 0
+        for finding in result.findings:
+            (quote,) = finding.quotes
+            saved = research.text(quote)
+            assert saved[quote.start : quote.end] == quote.quote
+            assert all(quote.start <= span.start < span.end <= quote.end for span in finding.marked)
+
+
+def test_an_item_keeps_the_heading_that_it_stands_under(corpus: Path) -> None:
+    with engine(corpus) as research:
+        report = research.run("Is keeping goats allowed in the Mole light?").report or ""
+    assert "goats" in report
+    assert "Not allowed" in report
+
+
+def test_nothing_is_told_where_nothing_is_near(corpus: Path) -> None:
+    with engine(corpus) as research:
+        result = research.run("What is the melting point of tungsten carbide?")
+    assert result.status is RunStatus.ABORTED
+    assert result.report is None
+
+
+def test_no_length_asked_for_means_no_filler(corpus: Path) -> None:
+    with engine(corpus) as research:
+        short = research.run("How tall is the tower of the Mole light?")
+        long = research.run("How tall is the tower of the Mole light?", report_words=DEFAULT_WORDS - 1)
+    assert len((short.report or "").split()) < len((long.report or "").split())
+
+
+@pytest.mark.parametrize("phase", ["gathering", "analysis", "synthesis"])
+def test_a_resumed_run_writes_the_same_brief(corpus: Path, phase: str, tmp_path: Path) -> None:
+    question = "How tall is the tower of the Mole light?"
+    with engine(corpus) as research:
+        whole = research.run(question)
+    hooks = parking_hooks("after_phase", phases=(phase,))
+    with engine(corpus, hooks=hooks, store="sqlite", data_dir=tmp_path / "home") as research:
+        parked = research.run(question)
+        assert parked.status is RunStatus.PARKED
+    with engine(corpus, store="sqlite", data_dir=tmp_path / "home") as research:
+        resumed = research.resume(parked.research_id, answer="")
+    assert resumed.report == whole.report
+    assert resumed.findings == whole.findings
+
+
+def test_findings_of_an_analyzer_that_does_not_rank_are_passages_in_their_order(corpus: Path) -> None:
+    class Own:
+        deterministic = True
+
+        async def __call__(self, handoff: object) -> AnalyzerOutput:
+            return AnalyzerOutput(
+                findings=tuple(
+                    AnalyzedFinding(
+                        content=source.content[:60], source_ids=(source.id,), confidence=ConfidenceLevel.LOW
+                    )
+                    for source in handoff.sources  # type: ignore[attr-defined]
+                )
+            )
+
+    with DeepResearch(
+        corpus=corpus, store="memory", agents={"analyzer": Own(), "synthesizer": BriefSynthesizer()}
+    ) as research:
+        result = research.run("How tall is the tower of the Mole light?")
+    assert result.status is RunStatus.COMPLETED
+    assert result.citations == () or all(c.number for c in result.citations)
+    assert "## Answer" in (result.report or "")
+
+
+def test_ranking_stops_between_documents() -> None:
+    stop = threading.Event()
+    stop.set()
+    source = SourceText(id="s", title="Mole", content=PAGES["mole.md"])
+    assert ranked("How tall is the Mole?", [source], 100, stop=stop) == []
+    assert ranked("How tall is the Mole?", [source], 100)
