@@ -10,8 +10,8 @@ from typing import Any
 
 from deep_research.evals.outcomes import BARE, Task
 from deep_research.evidence.ranker import Ranker
-from deep_research.phases.analysis.ranked import RankedAnalyzer
-from deep_research.phases.synthesis.brief import BriefSynthesizer
+from deep_research.phases.analysis import ExtractiveAnalyzer
+from deep_research.phases.synthesis import ExtractiveSynthesizer
 from deep_research.state.identity import sha256_hex
 
 FILE = Path(__file__).with_name("folds.json")
@@ -28,7 +28,7 @@ class RankedAgents:
         ranker = fold_ranker(fold_of(task.id.removesuffix(BARE)))
         if self.without_column:
             ranker = replace(ranker, columns={**ranker.columns, self.without_column: 0.0})
-        return {"analyzer": RankedAnalyzer(ranker), "synthesizer": BriefSynthesizer()}
+        return {"analyzer": ExtractiveAnalyzer(ranker), "synthesizer": ExtractiveSynthesizer()}
 
 
 def fold_of(question_id: str) -> int:

@@ -19,6 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]"
 
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]{0,20})[^`~]*")
 _FENCES = ("```", "~~~")
+_MARK = re.compile(r"\{\{#|\b(?:find|src)-[0-9a-f]{12}\b")  # stands for a file, or looks like a reference
 # What acts in code where a renderer knows no fences: HTML, links, images.
 _ACTS = re.compile(r"<[A-Za-z/!?]|\]\(|!\[")
 _OPEN_LABEL = re.compile(r"^[^\w\n[]*+(?:\d+[.)][^\w\n[]*+)*+\[", re.MULTILINE)  # also of an item or a quote
@@ -80,6 +81,21 @@ def escaped(text: str) -> str:
     line = kept.code(" ".join(_CONTROL.sub("", text).split()))
     line = _BRACKET.sub(r"\1\\\2", _inert(kept.mail(line)))
     return kept.restored(_OPENING.sub(r"\1\\", line))
+
+
+def is_code(text: str) -> bool:
+    """Whether a text is a fenced piece of code, and not words; one that holds what a renderer or a report would take for
+    its own mark is words."""
+    return text.startswith(_FENCES) and not _MARK.search(text)
+
+
+def code_block(text: str) -> str:
+    """A fenced piece of code without the name of its language: a block that all readers of Markdown end at the same
+    place."""
+    _, *lines = map(str.rstrip, text.splitlines())
+    while lines and (not lines[-1] or lines[-1].startswith(_FENCES)):
+        lines.pop()
+    return "\n".join(("```", *lines, "```"))
 
 
 def safe(draft: str, allowed: Set[str]) -> str:

@@ -8,7 +8,6 @@ from deep_research.evidence.contradictions import compared, contradictions
 from deep_research.evidence.copies import fingerprint
 from deep_research.evidence.tables import table
 from deep_research.evidence.units import measured
-from deep_research.phases.synthesis.statements import statements
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 
 
@@ -50,7 +49,6 @@ def test_what_is_said_of_two_things_in_the_same_words_is_not_one_finding():
     said = "{} is easy to install as it needs no other tool or compiler on the machine."
     both = [finding(said.format("Orrel"), "a"), finding(said.format("Penryn"), "b")]
     assert len(merged(both, SOURCES)) == 2
-    assert len(statements(both)) == 2
     assert len(merged([both[0], finding(f"Moreover, {said.format('Orrel')}", "b")], SOURCES)) == 1
 
 

@@ -117,51 +117,6 @@ def test_the_sentence_that_answers_is_the_finding_with_its_exact_place():
         assert MOLE[1][quote.start :].startswith(quote.quote)
 
 
-def test_a_sentence_that_leans_on_the_one_before_takes_it_along():
-    (best, *_) = read("Who built the tower of Mole?", MOLE).findings
-    assert best.content.startswith("The tower was begun in 1809. It was built by Ann Mole.")
-
-
-def test_texts_about_something_else_give_no_finding():
-    assert read("How many whales live in the Baltic Sea?", MOLE).findings == ()
-
-
-def test_the_right_words_about_another_name_are_no_finding():
-    other = ("The tower of Hare", "The tower of Hare is 90 metres tall. It was built by Bob.")
-    output = read("How tall is the tower of Mole?", MOLE, other)
-    assert all(f.source_ids == ("src-0",) for f in output.findings)
-
-
-def test_what_only_widens_a_search_answers_nothing():
-    question = "How many copies of the Book of Mole were sold in Japan in 1998?"
-    text = (
-        "The Bay",
-        "The Book of Mole was written at sea. A few copies were sold in the streets of the town.",
-    )
-    output = read(question, text, queries=[question, "Book of Mole copies sold"])
-    assert output.findings == ()
-
-
-def test_a_follow_up_about_another_name_needs_what_the_question_asks():
-    question = "Where was the director of the film Harbour born?"
-    film = ("Harbour", "Harbour is a film of 1950. The director of the film Harbour was Ann Mole.")
-    other = ("Ann Mole", "Ann Mole kept bees in her garden for forty years. Ann Mole was born in Ghent.")
-    output = read(question, film, other, queries=[question, "Ann Mole born"], iteration=2)
-    said = [f.content for f in output.findings]
-    assert any("Ghent" in text for text in said)
-    assert not any("bees" in text and "born" not in text for text in said)
-
-
-def test_a_gap_of_an_earlier_iteration_is_addressed_by_a_finding_that_covers_it():
-    gap = Gap(id="gap-1", description="Not found: wages", suggested_queries=("keeper wages Mole",))
-    text = (
-        "Wages at Mole",
-        "The keeper of the tower of Mole had wages of 50 pounds.\n\nAnother thing is the sea.",
-    )
-    output = read("What wages had the keeper of Mole?", text, open_gaps=(gap,), iteration=2)
-    assert output.addressed_gap_ids == ("gap-1",)
-
-
 def test_reading_stops_between_documents_when_asked():
     stop = threading.Event()
     stop.set()
@@ -272,7 +227,7 @@ def test_what_only_a_retracted_work_says_stands_apart_and_answers_nothing():
 def test_a_report_that_rests_on_retracted_works_alone_says_so_first():
     withdrawn = finding(1).model_copy(update={"source_ids": ("src-2",)})
     report = written(findings=(withdrawn,), sources=(RETRACTED,))
-    assert report.index("It should not be relied on.") < report.index("## Summary")
+    assert report.index("It should not be relied on.") < report.index("## Answer")
     assert report.count("Statement number 1.") == 1
 
 
@@ -299,11 +254,6 @@ def test_the_refiner_goes_on_only_with_a_query_that_was_not_asked():
     assert [g.addressable for g in output.gap_analysis] == [True, False]
     assert output.gap_analysis[0].follow_up_queries[0].query == "a new one"
     assert output.iteration_recommendation.priority_gaps == ("gap-1",)
-
-
-@pytest.mark.parametrize("question", ["Why?", "How is it?", "???"])
-def test_a_question_that_names_nothing_has_no_answer(question):
-    assert read(question, MOLE).findings == ()
 
 
 def test_markup_and_addresses_around_a_question_are_not_asked_about():
@@ -433,39 +383,15 @@ def body(report):
     return [line for line in text.splitlines() if line and not line.startswith(("#", "*"))]
 
 
+NAMES = (("Ada", "lamp", "first"), ("Bo", "bell", "last"), ("Cy", "tower", "best"))
+
+
 def test_a_report_keeps_its_length_with_all_its_references():
-    texts = (f"Of {a} {n} it is known that {b}{n} was {c}{n} of all" for a, b, c in NAMED for n in range(12))
+    texts = (f"Of {a} {n} it is known that {b}{n} was {c}{n} of all" for a, b, c in NAMES for n in range(12))
     findings = tuple(said(n, text, f"src-{n % 4}", relevance=1.0 - n / 100) for n, text in enumerate(texts))
     report = written(findings=findings, words=120)
     words = " ".join(re.sub(r" \[[^\]]*\]", " []", line) for line in body(report)).split()
     assert 90 < len(words) <= 120
-
-
-def test_a_report_without_what_is_wanted_says_so_before_what_comes_nearest():
-    tall = "How tall is it?"
-    report = written(tall, findings=(said(1, "The tower of Mole stands on a rock."),))
-    assert "## Summary\n\n*No measure was found, as the question asks for." in report
-    assert "No measure" not in written(tall, findings=(said(1, "The tower of Mole is 40 metres tall."),))
-
-
-def test_a_report_without_what_is_wanted_is_short():
-    texts = [f"Of {a} {n} it is known that {b}{n} was {c}{n} of all" for a, b, c in NAMED for n in range(4)]
-    findings = [said(n, text, f"src-{n}", relevance=1.0 - n / 100) for n, text in enumerate(texts)]
-    assert "\n".join(body(written(findings=tuple(findings)))).count("it is known") > 3
-    short = "\n".join(body(written("How tall is it?", findings=tuple(findings))))
-    assert short.count("it is known") == 3
-    findings[-1] = said(99, "The tower of Ada is 40 metres tall and more is known", relevance=0.9)
-    whole = "\n".join(body(written("How tall is it?", findings=tuple(findings))))
-    assert whole.count("it is known") > 3
-
-
-NAMED = (("Ada", "lamp", "first"), ("Bo", "bell", "last"), ("Cy", "tower", "best"))
-
-
-def test_what_only_repeats_adds_its_reference_and_no_sentence():
-    one = said(1, "The old tower of Mole was built by Ann Mole in 1809.", relevance=0.9)
-    other = said(2, "In 1809 the old tower of Mole was built by Ann Mole", "src-2", relevance=0.8)
-    assert body(written(findings=(one, other))) == [f"{one.content} [{one.id}, {other.id}]"]
 
 
 def test_sentences_of_one_source_stand_together_with_one_reference():
@@ -473,7 +399,8 @@ def test_sentences_of_one_source_stand_together_with_one_reference():
         said(1, "The lamp burned oil.", relevance=0.9),
         said(2, "A keeper trimmed wicks.", relevance=0.8),
     )
-    (line,) = body(written(findings=(one, other)))
+    answer = said(3, "The tower stands on Mole.", relevance=1.0)
+    _, line = body(written(findings=(answer, one, other)))
     assert line.startswith("The lamp burned oil. A keeper trimmed wicks. [")
 
 
@@ -497,21 +424,6 @@ def test_the_wanted_length_is_kept_within_a_tenth_when_there_is_enough_to_say():
     for words in (150, 550):
         length = sum(len(line.split()) for line in body(written(findings=findings, words=words)))
         assert 0.9 * words <= length <= 1.1 * words
-
-
-def test_what_belongs_to_a_page_is_not_in_a_report():
-    report = written(findings=(said(1, "The tower is old."), said(2, "Skip to content and edit this page.")))
-    assert "Skip" not in report
-
-
-def test_what_stands_under_a_question_answers_it_without_saying_it_again():
-    text = (
-        "Mole: questions and answers",
-        "# Mole: questions and answers\n\nWho built the tower?\nIt was built by Ann Mole in 1809.\n\n"
-        "What happened in the storm?\nThree keepers vanished. Their coats were found on the rock.",
-    )
-    (best, *_) = read("What happened at Mole in the storm?", text).findings
-    assert best.content == "Three keepers vanished. Their coats were found on the rock."
 
 
 def test_only_a_long_question_is_planned_in_a_thread(monkeypatch):

@@ -6,8 +6,9 @@ has no such sentence: what counts is that its subject is covered from all sides,
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from deep_research.evidence.belonging import belonging
 from deep_research.evidence.covering import Candidate, chosen
@@ -19,6 +20,7 @@ from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
 from deep_research.evidence.reading import readable
 from deep_research.evidence.shortening import breaks_off, marked, shortened, stands_alone, without_byline
+from deep_research.evidence.text import content_words
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
 
@@ -38,10 +40,16 @@ SCALE = 80.0  # from the value of a choice to a relevance
 STEP = 0.00001  # of relevance between one choice and the next, at least
 
 
-def broad_findings(
-    handoff: AnalyzerInput, found: Sequence[Passage], scanner: TermScanner
-) -> list[AnalyzedFinding]:
-    """The findings in the order of what each adds; none when no source speaks of what is asked."""
+def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) -> list[AnalyzedFinding]:
+    """The findings in the order of what each adds; none when no source speaks of what is asked. Pure, but that it gives
+    up when ``stop`` is set."""
+    asked = (handoff.original_query, *(s.query for s in handoff.sub_queries))
+    scanner = TermScanner(word for text in asked for word in content_words(text))
+    found: list[Passage] = []
+    for place, source in enumerate(handoff.sources):
+        if stop is not None and stop.is_set():
+            return []
+        found += scan(source.content, place, scanner)
     earlier = _earlier(handoff)
     texts = [source.content for source in handoff.sources] + earlier
     titles = [source.title for source in handoff.sources] + [""] * len(earlier)

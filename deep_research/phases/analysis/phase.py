@@ -9,6 +9,7 @@ from functools import partial
 from deep_research.budget.allocation import ItemClass
 from deep_research.budget.metered import RunModels, shorter
 from deep_research.budget.tokens import Counter
+from deep_research.evidence.contradictions import contradictions
 from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
     AnalyzerOutput,
@@ -233,6 +234,10 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
                     "dropped": (*event.dropped, *dropped),
                 }
             )
+            if found or dropped:
+                standing = {f.id: f for f in (*state.findings, *event.findings) if f.id not in event.dropped}
+                differ = await off_loop(len(standing), contradictions, standing.values())
+                event = event.model_copy(update={"contradictions": differ})
         await texts.journal.record(event, *notes)
 
     async def _found_together(

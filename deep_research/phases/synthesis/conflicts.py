@@ -14,26 +14,23 @@ MOST = 8
 def conflicts(
     contradictions: Iterable[Contradiction], findings: Iterable[Finding], sources: Iterable[Source]
 ) -> list[str]:
-    """One line for each conflict: both sources with their own words and references."""
+    """One line for each thing that is told differently: all that tell it, with their own words and references."""
     by_id = {f.id: f for f in findings}
     named = {s.id: s for s in sources}
-    lines: dict[str, None] = {}
-    seen: set[tuple[str, ...]] = set()
+    lines: dict[str, dict[str, None]] = {}
     for conflict in contradictions:
-        sides = [by_id[i] for i in conflict.finding_ids if i in by_id]
-        if len(sides) < 2:
+        told = [by_id[i] for i in conflict.finding_ids if i in by_id]
+        if len(told) < 2:
             continue
-        said = compared(sides[0].content, sides[1].content)
-        if said is None or not all(side.source_ids for side in sides):
-            lines[f"- {escaped(conflict.description)} [{', '.join(s.id for s in sides)}]"] = None
+        said = compared(told[0].content, told[1].content)
+        if said is None or not all(side.source_ids for side in told):
+            lines[f"- {escaped(conflict.description)} [{', '.join(s.id for s in told)}]"] = {}
             continue
-        key = (said.about, *sorted((said.one, said.other)))
-        if key not in seen:
-            seen.add(key)
-            one, other = _side(sides[0], said.one, named), _side(sides[1], said.other, named)
-            of = f" for {escaped(said.of)}" if said.of else ""
-            lines[f"- Different {said.about}{of}: {one}; {other}"] = None
-    return ["## Conflicting information", "\n".join(list(lines)[:MOST])] if lines else []
+        of = f" for {escaped(said.of)}" if said.of else ""
+        every = lines.setdefault(f"- Different {said.about}{of}: ", {})
+        every[_side(told[0], said.one, named)] = every[_side(told[1], said.other, named)] = None
+    told_apart = [f"{about}{'; '.join(every)}" for about, every in lines.items()]
+    return ["## Conflicting information", "\n".join(told_apart[:MOST])] if lines else []
 
 
 def _side(finding: Finding, words: str, named: Mapping[str, Source]) -> str:

@@ -1,0 +1,52 @@
+"""The figures that several sources give for one thing, side by side. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from deep_research.evidence.inquiry import Inquiry
+from deep_research.evidence.units import Quantity, measured
+from deep_research.state import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What the finding of a source gives, in its words: ``198.49 feet``."""
+
+    source: str
+    finding: str
+    text: str
+    quantity: Quantity
+
+
+def figures(inquiry: Inquiry, findings: Iterable[Finding], titles: Mapping[str, str]) -> list[Figure]:
+    """Of a question for a number the first figure of each source whose passage, with its heading and title, has the
+    question's names; of one kind, which is that of the best source. None where they agree, or one alone has one."""
+    if inquiry.expects != "number":
+        return []
+    found: dict[str, Figure] = {}
+    for finding in findings:
+        source = finding.source_ids[0] if finding.source_ids else ""
+        told = f"{titles.get(source, '')} {finding.heading} {finding.content}"
+        if source in found or not inquiry.names <= set(inquiry.words.terms(told)):
+            continue
+        kind = next(iter(found.values())).quantity.kind if found else ""
+        said = _marked(finding)
+        for quantity in measured(said):
+            if not kind or quantity.kind == kind:
+                text = said[quantity.start : quantity.end]
+                found[source] = Figure(source, finding.id, text, quantity)
+                break
+    every = list(found.values())
+    agree = all(every[0].quantity.agrees(other.quantity) for other in every)
+    return [] if agree else every
+
+
+def _marked(finding: Finding) -> str:
+    """The sentence for which a passage was chosen; all of what has none."""
+    quote = finding.quotes[0] if finding.quotes else None
+    if quote is None or not finding.marked:
+        return finding.content
+    first = finding.marked[0]
+    return quote.quote[first.start - quote.start : first.end - quote.start]
