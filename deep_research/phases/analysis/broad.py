@@ -14,13 +14,13 @@ from deep_research.evidence.belonging import belonging
 from deep_research.evidence.covering import Candidate, chosen
 from deep_research.evidence.debris import has_address, is_debris
 from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
-from deep_research.evidence.fragments import is_statement
+from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.pairs import pairs, with_pairs
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
 from deep_research.evidence.reading import readable
-from deep_research.evidence.shortening import breaks_off, marked, shortened, stands_alone, without_byline
 from deep_research.evidence.text import content_words
+from deep_research.evidence.vocabulary import WORD, Vocabulary
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
 
@@ -35,7 +35,7 @@ NEAREST = 5
 PER_SOURCE = 6
 ROOM = 2_000  # words of findings: more than most reports hold
 MIN_WORDS, MAX_WORDS = 8, 45
-MAX_CHARACTERS = 1_000
+_ENDS = ".!…\"”'’)"
 SCALE = 80.0  # from the value of a choice to a relevance
 STEP = 0.00001  # of relevance between one choice and the next, at least
 
@@ -59,13 +59,14 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
         return []
     least = NEAR_LATER if handoff.findings else 0.0
     likely = belonging(rank, titles)
+    words = read_question(handoff.original_query).words
     near = by_source((p for p in rank.passages if p.score >= least and likely[p.source] >= BELONGS), SOURCES)
     alone = _wanted(rank)
     together = pairs(handoff.original_query, rank.asked)
     told: list[tuple[int, Span, str]] = []
     candidates: list[Candidate] = []
     for passage in (p for place, group in near.items() if place < len(handoff.sources) for p in group):
-        for span, content in _statements(texts[passage.source], passage):
+        for span, content in _statements(texts[passage.source], passage, words):
             told.append((passage.source, span, content))
             terms = with_pairs(stems_of(content), together.keys())
             candidates.append(Candidate(passage.source, terms, len(content.split()), likely[passage.source]))
@@ -111,21 +112,16 @@ def _speaks(rank: Ranked) -> bool:
     return max(reaches, default=0.0) >= REACH or sum(reaches) >= NEAREST * REACH_OF_ALL
 
 
-def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, str]]:
-    """The sentences of a passage that can stand alone, each with what is told of it."""
-    for sentence in sentences(text, passage.span.start, passage.span.end):
-        if sentence.end - sentence.start > MAX_CHARACTERS:
-            continue
-        span = without_byline(text, sentence)
-        broken = breaks_off(text, span)
-        if not is_statement(text, span, broken=broken):
-            continue
-        content = shortened(readable(text, span.start, span.end))
-        if broken:
-            content = marked(content)
-        fits = MIN_WORDS <= len(content.split()) <= MAX_WORDS
-        if fits and stands_alone(content) and not (is_debris(content) or has_address(content)):
-            yield span, content
+def _statements(text: str, passage: Scored, words: Vocabulary) -> Iterable[tuple[Span, str]]:
+    """The sentences of a passage that can stand alone, each with how it reads."""
+    for span in sentences(text, passage.span.start, passage.span.end):
+        said = text[span.start : span.end]
+        whole = said[-1] in _ENDS and " | " not in said and not said.startswith("#")
+        opening = WORD.search(said)
+        if whole and opening and opening.group().casefold() not in words.leaning and not has_address(said):
+            content = readable(said)
+            if MIN_WORDS <= len(content.split()) <= MAX_WORDS and not is_debris(content):
+                yield span, content
 
 
 def _finding(

@@ -92,12 +92,17 @@ def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
     """The best that fit into ``words``, at least one; where no length was asked for, only those that are not far below
     the best. One that is too long leaves its place to the next."""
     kept: list[Finding] = []
+    asked_for = words != DEFAULT_WORDS
+    heard: set[tuple[str, ...]] = set()
     for finding in findings:
-        if kept and words == DEFAULT_WORDS and finding.rank is not None and finding.relevance < FLOOR:
+        if kept and not asked_for and finding.rank is not None and finding.relevance < FLOOR:
             continue
-        size = len(finding.content.split()) + 1  # its reference
+        size = len(finding.content.split())
+        if finding.rank is not None or finding.source_ids not in heard:
+            size += 1  # its reference
         if not kept or size <= words:
             kept.append(finding)
+            heard.add(finding.source_ids)
             words -= size
     return kept
 
