@@ -11,6 +11,7 @@ from deep_research.testing.servers.http import Connection, Handler
 
 _SECONDS_TO_START = 300  # the machine may stand still
 _SECONDS_TO_STOP = 300
+_LOOK_AGAIN = 0.05  # seconds, for who became a connection meanwhile
 
 
 class LoopbackServer:
@@ -83,10 +84,9 @@ class LoopbackServer:
         self._started.set()
         await self._stopping.wait()
         server.close()
-        for _ in range(3):  # who was let in at the last moment becomes a connection first
-            await asyncio.sleep(0)
-        tasks = [connection.task for connection in self._connections]
-        for connection in list(self._connections):
-            connection.abort()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # who was let in at the last moment becomes a connection first
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for connection in list(self._connections):
+                connection.abort()
+            await asyncio.wait(others, timeout=_LOOK_AGAIN)
         await server.wait_closed()

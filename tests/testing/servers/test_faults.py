@@ -178,7 +178,7 @@ def test_a_good_answer_sent_badly_is_charged_though_the_client_gets_an_error(
 @both_ways
 def test_a_drip_outlives_any_read_timeout_and_is_cut_only_by_a_deadline(desk, stretch, stream):
     def cut(seconds):
-        desk.server.faults = [Fault("drip-body", interval=0.005)]
+        desk.server.faults = [Fault("drip-body", interval=seconds / 8)]
         hasty = desk.anthropic.with_options(timeout=httpx2.Timeout(300, read=seconds))
         work = hasty.messages.create(
             model="m", max_tokens=9, messages=[{"role": "user", "content": "hello"}], stream=stream
