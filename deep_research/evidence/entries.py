@@ -10,6 +10,7 @@ from math import fsum
 
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.names import borne
+from deep_research.evidence.relations import related
 from deep_research.evidence.text import stem, words
 from deep_research.state import Mention
 
@@ -24,13 +25,15 @@ PROMISING = 1.5  # what a name is worth more that a document bears, or that stan
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a question asks for: its words by stem and its names by key, with how telling (0 to 1) each is.
-    ``relations`` are the stems that are no part of a name, ``beside`` the words right before each word."""
+    ``relations`` are the stems that are no part of a name; with ``sides`` the names are compared with each other, so that
+    none of them is looked for where another leads. ``beside`` are the words right before each word."""
 
     words: Mapping[str, float]
     names: Mapping[str, float] = field(default_factory=dict)
     relations: frozenset[str] = frozenset()
     spelled: Mapping[str, str] = field(default_factory=dict)
     beside: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    sides: bool = False
 
     def share(self, present: AbstractSet[str]) -> float:
         """The share of the weight of its words that is present."""
@@ -38,9 +41,8 @@ class Asked:
         return sum(weight for term, weight in self.words.items() if term in present) / whole
 
     def lacking(self, present: AbstractSet[str]) -> dict[str, float]:
-        """Its words that are not present, with their weights. Where it has several names, none of them is looked for
-        where another leads."""
-        wanted = self.relations if len(self.names) > 1 else self.words
+        """Its words that are not present, with their weights."""
+        wanted = self.relations if self.sides else self.words
         return {term: w for term, w in self.words.items() if term in wanted and term not in present}
 
 
@@ -58,11 +60,13 @@ class Item:
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """An item with its stems, the names that it bears and those in its text; ``phrases`` (0 to 1) is how much of the
-    question stands together in it as asked, ``near`` are the names that stand near what is asked."""
+    """An item with its stems, the names that it bears and those in its text; ``ways`` are the words of the question that
+    it has or has others of the same relation for, ``phrases`` (0 to 1) is how much of the question stands together in it
+    as asked, ``near`` are the names that stand near what is asked."""
 
     item: Item
     stems: set[str]
+    ways: set[str]
     bears: Mapping[str, float]
     names: Mapping[str, Mention]
     phrases: float
@@ -73,11 +77,15 @@ def asked(inquiry: Inquiry, rarity: Mapping[str, float], names: Iterable[Mention
     """What is asked. ``rarity`` tells how telling (0 to 1) a word in lower case is."""
     by_key = {mention.name: mention.weight for mention in names}
     inside = {stem(word) for name in by_key for word in name.split()}
+    said = words(inquiry.text.casefold())
+    comparing = inquiry.forms.comparing
+    sides = len(by_key) > 1 and not comparing.isdisjoint(said)
+    silent = inquiry.words.function | comparing if sides else inquiry.words.function
     spelled: dict[str, str] = {}
     order: list[str] = []
-    for word in words(inquiry.text.casefold()):
+    for word in said:
         plain = word.removesuffix("'s").removesuffix("’s")
-        if plain not in inquiry.words.function and word not in inquiry.words.function:
+        if plain not in silent and word not in silent:
             order.append(stem(word))
             spelled.setdefault(order[-1], plain)
     weights = {term: rarity.get(word, UNKNOWN_WORD) for term, word in spelled.items()}
@@ -91,16 +99,19 @@ def asked(inquiry: Inquiry, rarity: Mapping[str, float], names: Iterable[Mention
         frozenset(weights) - inside,
         spelled,
         {key: frozenset(before) for key, before in beside.items()},
+        sides,
     )
 
 
 def entry_of(item: Item, question: Asked) -> Entry:
     tokens = [stem(word) for word in words(item.text)]
+    stems = {*tokens, *(stem(word) for word in words(item.title))}
     mentions = {mention.name: mention for mention in item.mentions}
     near = _near(tokens, question.relations)
     return Entry(
         item,
-        {*tokens, *(stem(word) for word in words(item.title))},
+        stems,
+        {term for term in question.words if not stems.isdisjoint(related(term))},
         borne(item.title, item.text),
         mentions,
         _phrases(tokens, question),

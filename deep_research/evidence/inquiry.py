@@ -19,15 +19,20 @@ _WORDS_OF_A_TOPIC = 12  # a request that asks for nothing short and has more ter
 _BROAD = 40  # distinct terms of a request for a survey of all that it names
 _BARE = 3  # terms up to which a request that asks nothing is only the name of a subject
 _SHORT = 400  # characters of a request whose wording is looked at
-_ANY_ANSWER = frozenset(("", "definition", "list", "manner"))  # kinds of answer that an overview may be worded as
+_ANY_ANSWER = frozenset(
+    ("", "definition", "list", "manner")
+)  # kinds of answer that an overview may be worded as
 
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """How questions of a language are worded: ``breaks`` is where a part ends, ``overview`` are the words that ask for an
+    """How questions of a language are worded: ``breaks`` is where a part ends, ``comparing`` are words that ask something
+    of several things together, ``relations`` rows of words of one relation, ``overview`` the words that ask for an
     overview, ``bidding`` those beside them, ``sides`` what is usually told of a subject."""
 
     breaks: re.Pattern[str]
+    comparing: frozenset[str]
+    relations: tuple[str, ...]
     overview: frozenset[str]
     bidding: frozenset[str]
     sides: tuple[str, ...]
@@ -73,8 +78,7 @@ class Inquiry:
 
     @property
     def forms(self) -> Forms:
-        every = _forms()
-        return every.get(self.language, every[ENGLISH])
+        return forms(self.language)
 
 
 @lru_cache(maxsize=256)
@@ -127,21 +131,27 @@ def _parts(inquiry: Inquiry) -> list[str]:
 
 def _subject(inquiry: Inquiry) -> str:
     """What follows "a short history of", what stands before "timeline", or all of a few words that ask nothing."""
+    form, function = inquiry.forms, inquiry.words.function
     said = inquiry.text[:_SHORT].strip(" .?!").split()
     asks = inquiry.expects not in _ANY_ANSWER or len(inquiry.text) > _SHORT
     if asks or not said:
         return ""
     plain = [word.casefold().strip(".,:") for word in said]
-    forms, function = inquiry.forms, inquiry.words.function
     opening = next(
-        (n for n, word in enumerate(plain) if word not in function | forms.overview | forms.bidding), len(said)
+        (n for n, word in enumerate(plain) if word not in function | form.overview | form.bidding), len(said)
     )
-    if not forms.overview.isdisjoint(plain[:opening]):
+    if not form.overview.isdisjoint(plain[:opening]):
         return " ".join(said[opening:])
-    if plain[-1] in forms.overview:
+    if plain[-1] in form.overview:
         return " ".join(said[:-1])
     bare = not inquiry.expects and "?" not in inquiry.text and len(inquiry.terms) <= _BARE
     return " ".join(said) if bare else ""
+
+
+def forms(language: str) -> Forms:
+    """Those of a language, or the English ones where it has no table."""
+    every = _forms()
+    return every.get(language, every[ENGLISH])
 
 
 @cache
@@ -153,9 +163,9 @@ def _forms() -> Mapping[str, Forms]:
         opening = "|".join(sorted({*asked["opening"].split(), *words.polar}))
         joining = "|".join(asked["joining"].split())
         found[language] = Forms(
-            breaks=re.compile(
-                rf"[?;]+\s*|(?:,?\s+(?:{joining})|[,.!])\s+(?=(?:{opening})\b)", re.IGNORECASE
-            ),
+            breaks=re.compile(rf"[?;]+\s*|(?:,?\s+(?:{joining})|[,.!])\s+(?=(?:{opening})\b)", re.IGNORECASE),
+            comparing=frozenset(asked["comparing"].split()),
+            relations=tuple(asked.get("relations", ())),
             overview=frozenset(asked["overview"].split()),
             bidding=frozenset(asked["bidding"].split()),
             sides=tuple(asked["sides"]),

@@ -82,9 +82,7 @@ def follow(
         scores = _linked(entries, strong, base, direct, question, holders, following, weights)
     scores = _relative(scores)
     strong = _strongest(entries, scores)
-    return Trails(
-        scores, _leads(strong, scores, question), _held(entries, strong, scores, holders, question)
-    )
+    return Trails(scores, _leads(strong, scores, question), _held(entries, strong, scores, holders, question))
 
 
 def _direct(entry: Entry, question: Asked, naming: frozenset[int]) -> float:
@@ -143,7 +141,7 @@ def _linked(
         for source, strength, lacking, names in ways:
             if source is entry:
                 continue
-            got = sum(weight for term, weight in lacking.items() if term in entry.stems)
+            got = sum(weight for term, weight in lacking.items() if term in entry.ways)
             share = got / (sum(lacking.values()) or 1.0)
             for name in names.keys() & entry.bears.keys():
                 mention = source.names[name]
@@ -224,5 +222,4 @@ def _held(
                 firm = entry.bears[name] * mention.weight / sqrt(max(mention.bearers, holders[name]))
                 reach = question.share(source.stems | entry.stems)
                 tie = max(tie, scores[source.item.id] * firm * reach)
-    return question.share(set().union(*(entry.stems for entry in best))) * (0.5 + 0.5 * tie)
-
+    return question.share(set().union(*(entry.ways for entry in best))) * (0.5 + 0.5 * tie)

@@ -35,7 +35,9 @@ def gaps(
     weights = _weights(inquiry, texts)
     together = set[str]().union(*found)
     if len(inquiry.parts) > 1:
-        missing = [p for p in inquiry.parts if max((_share(p, s, weights) for s in found), default=0.0) < COVERED]
+        missing = [
+            p for p in inquiry.parts if max((_share(p, s, weights) for s in found), default=0.0) < COVERED
+        ]
     else:
         missing = [p for p in inquiry.parts if not found or _share(p, together, weights) < COVERED_TOGETHER]
     if missing:
@@ -50,7 +52,7 @@ def _stems(text: str, words: Vocabulary) -> set[str]:
     return set(words.terms(text))
 
 
-def _weights(inquiry: Inquiry, texts: Sequence[AbstractSet[str]]) -> Mapping[str, float]:
+def _weights(inquiry: Inquiry, texts: Sequence[set[str]]) -> Mapping[str, float]:
     """What is asked for, each term by how few of the sources have it."""
     holding = Counter(term for text in texts for term in text.intersection(inquiry.terms))
     return {term: rarity(max(1, len(texts)), holding[term]) for term in inquiry.terms}
@@ -61,7 +63,7 @@ def _share(part: Part, present: AbstractSet[str], weights: Mapping[str, float]) 
 
 
 def _gap(
-    part: Part, names: Sequence[Mention], held: AbstractSet[str], words: Vocabulary, priority: int
+    part: Part, names: Sequence[Mention], held: set[str], words: Vocabulary, priority: int
 ) -> AnalyzedGap:
     """The part, and which of its names nothing that was found has."""
     unknown = [
