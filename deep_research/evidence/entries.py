@@ -77,18 +77,12 @@ def asked(inquiry: Inquiry, rarity: Mapping[str, float], names: Iterable[Mention
     """What is asked. ``rarity`` tells how telling (0 to 1) a word in lower case is."""
     by_key = {mention.name: mention.weight for mention in names}
     inside = {stem(word) for name in by_key for word in name.split()}
-    said = words(inquiry.text.casefold())
+    said = inquiry.telling(inquiry.text.casefold())
     comparing = inquiry.forms.comparing
     sides = len(by_key) > 1 and not comparing.isdisjoint(said)
-    silent = inquiry.words.function | comparing if sides else inquiry.words.function
-    spelled: dict[str, str] = {}
-    order: list[str] = []
-    for word in said:
-        plain = word.removesuffix("'s").removesuffix("’s")
-        if plain not in silent and word not in silent:
-            order.append(stem(word))
-            spelled.setdefault(order[-1], plain)
-    weights = {term: rarity.get(word, UNKNOWN_WORD) for term, word in spelled.items()}
+    order = [stem(word) for word in said if not sides or word not in comparing]
+    spelled = {stem(word): word for word in reversed(said)}
+    weights = {term: rarity.get(spelled[term], UNKNOWN_WORD) for term in order}
     beside: dict[str, set[str]] = {}
     for one, other in pairwise(order):
         if one != other:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from deep_research.evidence.language import ENGLISH, language_of
-from deep_research.evidence.vocabulary import FILE, WORD, Vocabulary, vocabulary
+from deep_research.evidence.text import words as words_of
+from deep_research.evidence.vocabulary import FILE, Vocabulary, vocabulary
 
 # What is written as a name: a capital that opens no sentence, a figure or an identifier in it, an option; what is quoted.
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-zß-ÿ][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|--?\w[\w-]+")
@@ -76,6 +77,11 @@ class Inquiry:
     def words(self) -> Vocabulary:
         return vocabulary(self.language)
 
+    def telling(self, text: str) -> list[str]:
+        """The words of a text that tell something, as it writes them but without possessive endings."""
+        plain = (word.removesuffix("'s").removesuffix("’s") for word in words_of(text))
+        return [word for word in plain if self.words.terms(word)]
+
     @property
     def forms(self) -> Forms:
         return forms(self.language)
@@ -121,7 +127,7 @@ def _parts(inquiry: Inquiry) -> list[str]:
     pieces = [piece for piece in pieces if words.terms(piece)]
     if len(pieces) < 2:
         return [inquiry.text]
-    first = [word for word in WORD.findall(pieces[0]) if words.terms(word)]
+    first = inquiry.telling(pieces[0])
     lost = " ".join([word for word in first if not inquiry.names.isdisjoint(words.terms(word))] or first)
     return [
         pieces[0],

@@ -23,8 +23,8 @@ MORE = "There may be more to find on: "
 def gaps(
     handoff: SurveyInput, inquiry: Inquiry, names: Sequence[Mention], queries: Sequence[str]
 ) -> tuple[AnalyzedGap, ...]:
-    """Parts that no finding covers, or the question that all findings together do not; else, while there are ``queries``
-    that may find more, that they may. Each says which of the ``names`` neither a finding nor a source has."""
+    """Parts that no finding covers, each with those of the ``names`` that neither a finding nor a source has. A question
+    of one part is covered by all findings together, and while there are ``queries`` that may find more, it stays open."""
     words = inquiry.words
     titles = {source.id: source.title for source in handoff.sources}
     texts = [_stems(f"{source.title}\n{source.content}", words) for source in handoff.sources]
@@ -43,7 +43,7 @@ def gaps(
     if missing:
         held = together.union(*texts)
         return tuple(_gap(part, names, held, words, 1 if part is inquiry.parts[0] else 2) for part in missing)
-    if queries:
+    if queries and len(inquiry.parts) == 1:
         return (AnalyzedGap(description=f"{MORE}{inquiry.text}", priority=2),)
     return ()
 
@@ -71,6 +71,7 @@ def _gap(
         for name in (mention.name for mention in names)
         if not held.issuperset(terms := words.terms(name)) and set(terms) <= set(part.terms)
     ]
+    unknown = [n for n in unknown if not any(f" {other} " in f" {n} " for other in unknown if other != n)]
     if not unknown:
         return AnalyzedGap(description=f"{PREFIX}{part.text}", priority=priority)
     end = "" if part.text[-1:] in ".?!" else "."

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from deep_research.evidence.inquiry import Inquiry, read_question
 from deep_research.evidence.names import question_names, spelled
-from deep_research.evidence.vocabulary import WORD
 from deep_research.phases.base import off_loop
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
 from deep_research.state import FirstLook
@@ -46,7 +45,7 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
         planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in named]
     planned = _distinct(planned, inquiry)
     if len(planned) == 1:
-        words = " ".join(dict.fromkeys(_telling(inquiry)))
+        words = " ".join(dict.fromkeys(inquiry.telling(question)))
         planned.append(PlannedQuery(query=words or question, rationale=KEY_WORDS, priority=2))
     planned = planned[: handoff.max_sub_queries]
     return PlannerOutput(research_brief=_brief(inquiry, planned), sub_queries=tuple(planned))
@@ -56,13 +55,8 @@ def _named(inquiry: Inquiry, look: FirstLook) -> list[str]:
     """Each name of the question with what is asked of it. The corpus knows names that spelling does not show."""
     names = [mention.name for mention in question_names(inquiry.text, look)]
     inside = {term for name in names for term in inquiry.words.terms(name)}
-    rest = [word for word in _telling(inquiry) if inside.isdisjoint(inquiry.words.terms(word))]
+    rest = [word for word in inquiry.telling(inquiry.text) if inside.isdisjoint(inquiry.words.terms(word))]
     return [" ".join([name, *dict.fromkeys(rest)]) for name in spelled(inquiry.text, *names)]
-
-
-def _telling(inquiry: Inquiry) -> list[str]:
-    """The words of a question that tell something, in their order."""
-    return [word for word in WORD.findall(inquiry.text) if inquiry.words.terms(word)]
 
 
 def _distinct(planned: Sequence[PlannedQuery], inquiry: Inquiry) -> list[PlannedQuery]:
