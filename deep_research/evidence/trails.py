@@ -9,20 +9,17 @@ queries. The weights were chosen on the development half of a public set of such
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
 from deep_research.evidence.entries import KNOWN_NAME, Asked, Entry, Item, entry_of, leading_names
 from deep_research.evidence.names import spelled
-from deep_research.evidence.text import words
 
 STRONG = 6  # sources from which trails are followed
 ROUNDS = 2
 ANCHOR = 0.7  # of the strength of the best source, for one that a name of the question is the name of
 SURELY = 0.8  # how surely it must be its name
-PHRASE = 0.3  # of what a source says of the question: how much of it stands together as in the question
 NEARLY_ALL = 0.9  # of the question, for one source to answer it alone
 
 
@@ -94,8 +91,7 @@ def _direct(entry: Entry, question: Asked, naming: frozenset[int]) -> float:
         (strength * question.names[name] for name, strength in entry.bears.items() if name in question.names),
         default=0.0,
     )
-    reach = (1.0 - PHRASE) * question.share(entry.stems) + PHRASE * entry.phrases
-    return (reach + first + named + about) / 4
+    return (question.share(entry.stems) + first + named + about) / 4
 
 
 def _relative(scores: Mapping[str, float]) -> dict[str, float]:
@@ -166,16 +162,10 @@ def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) 
     """For the three strongest sources all their names with what they lack, then the best single names."""
     together: list[Lead] = []
     single: dict[str, Lead] = {}
-    small = _small(entry.item.text for entry in strong)
     for entry in strong:
         key = entry.item.id
         lacking = tuple(question.spelled[term] for term in question.lacking(entry.stems))
-        # A single word that these texts write small more often is no name, unless a document bears it.
-        names = {
-            name: promise
-            for name, promise in leading_names(entry, question).items()
-            if name not in small or entry.names[name].bearers
-        }
+        names = leading_names(entry, question)
         if not lacking or not names:
             continue
         written = dict(zip(names, spelled(entry.item.text, *names), strict=True))
@@ -188,16 +178,6 @@ def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) 
                 single[name] = lead
     ranked = sorted(single.values(), key=lambda lead: (-lead.value, lead.names))
     return (*together[:3], *ranked)
-
-
-def _small(texts: Iterable[str]) -> set[str]:
-    """The words that texts write small more often than with a capital."""
-    small: Counter[str] = Counter()
-    for text in texts:
-        for word in words(text):
-            if word.isalpha():
-                small[word.casefold()] += 1 if word.islower() else -1
-    return {word for word, times in small.items() if times > 0}
 
 
 def _held(

@@ -2,7 +2,6 @@
 
 import string
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,18 +66,6 @@ def test_each_name_of_the_question_begins_a_trail_though_another_outshines_it():
     other = Item("o", "Jim Stoat", "Jim Stoat died in 1951.")
     scores = follow(question, [*many, mole, hare, other]).scores
     assert scores["h"] > scores["o"]
-
-
-@pytest.mark.parametrize(("bearers", "followed"), [(0, False), (1, True)])
-def test_a_word_that_the_texts_write_small_is_a_name_only_where_a_document_bears_it(bearers, followed):
-    question = asked(read_question("Where was the director of Dune born?"), RARITY, [mention("dune")])
-    dune = Item(
-        "d", "Dune", "Dune was made by Bob Hare. The time on the road was long. A time of woe.",
-        [mention("bob hare", 0.9, 1), mention("time", 0.9, bearers)], {0: 0},
-    )  # fmt: skip
-    queries = [lead.query for lead in follow(question, [dune]).leads]
-    assert any("Hare" in query for query in queries)
-    assert any("time" in query.casefold().split() for query in queries) is followed
 
 
 NAMES = st.sampled_from(["ann", "bob hare", "dune", "mole", "ghent", "kim"])

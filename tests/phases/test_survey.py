@@ -111,13 +111,13 @@ MOLE = ("Ann Mole was born in Ghent in 1901.", PERSON)
         (
             "Who built the Mole Tower of Harbour?",
             [],
-            ["Not found: Who built the Mole Tower of Harbour? Nothing was found about “Mole Tower”."],
+            ["Not found: Who built the Mole Tower of Harbour?", "Nothing was found about “Mole Tower”."],
         ),
         # names that no source has
         (
             "Who directed Stoat?",
             [DIRECTED],
-            ["Not found: Who directed Stoat? Nothing was found about “Stoat”."],
+            ["Nothing was found about “Stoat”."],
         ),
         # a broad request: what was found of it is enough
         ("Harbour", [DIRECTED], []),

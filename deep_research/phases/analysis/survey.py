@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 from deep_research.evidence.entries import Item, asked
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.names import key, question_names, runs
-from deep_research.evidence.spelling import mended
-from deep_research.evidence.text import StemFinder, question_terms
 from deep_research.evidence.trails import Lead, Trails, follow
 from deep_research.phases.analysis.gaps import gaps
 from deep_research.phases.analysis.handoff import (
@@ -18,7 +15,6 @@ from deep_research.phases.analysis.handoff import (
     SourceText,
     SurveyInput,
     SurveyOutput,
-    reworded,
 )
 from deep_research.state import FirstLook, Gap, Mention, SubQuery
 
@@ -30,17 +26,6 @@ MENTIONS = 16  # of a source whose provider names none
 
 def survey(handoff: SurveyInput) -> SurveyOutput:
     """Pure."""
-    texts = [source.content for source in handoff.sources]
-    mend = partial(
-        mended,
-        known=set().union(*map(StemFinder(question_terms(handoff.original_query)), texts)),
-        texts=texts,
-    )
-    asked_as = mend(handoff.original_query)
-    if asked_as != handoff.original_query:
-        output = survey(reworded(handoff, mend))
-        again = (asked_as, *output.follow_ups)[: handoff.follow_ups]
-        return output.model_copy(update={"follow_ups": again if output.follow_ups else ()})
     inquiry = read_question(handoff.original_query)
     look = handoff.first_look or FirstLook()
     names = question_names(handoff.original_query, look)
