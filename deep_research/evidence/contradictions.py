@@ -32,7 +32,6 @@ _APPROXIMATE = re.compile(
     re.I,
 )
 _DENIED = re.compile(r"(?:\b(?:not|never|no)|n['’]t)\b[^.,;:]*\Z", re.I)
-_BEHIND = re.compile(r"(?: \([^()]{1,30}\))? (?P<word>[a-z]+)")
 _LOOK_BACK = 24  # characters before a value that say whether it is told as such
 # What is measured, and what happened, by the words that say it: the first stands for its row.
 _MEASURES = """
@@ -172,13 +171,6 @@ def _side(text: str) -> Side:
         denied=any(w.casefold() in NEGATIONS for w in every),
         columns=frozenset(stem(w) for label in labels(text) for w in words(label)),
     )
-
-
-def measures_of(side: Side, quantity: Quantity) -> frozenset[str]:
-    """What a value is the measure of: by the word behind it ("208 feet high"), else by all words of its sentence."""
-    behind = _BEHIND.match(side.text, quantity.end)
-    said = _MEASURE.get(behind["word"].casefold()) if behind else None
-    return frozenset([said]) if said else side.measures
 
 
 def _is_told(text: str, quantity: Quantity) -> bool:

@@ -15,8 +15,12 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from deep_research.evidence.passages import sentences
+from deep_research.evidence.text import content_stems
+
 AGAIN = 0.1  # what saying a word again is worth of saying it before
 FIRST = 0.004  # what a source that was not heard yet adds, as a share of all that is wanted
+REACH = 6  # content words of a request from one of a pair to the other
 ASTRAY = 0.0095  # what one takes away that is of another subject
 
 
@@ -89,3 +93,27 @@ def chosen(
                 if other not in done:
                     heapq.heappush(queue, (-value(candidates[other]), other))
     return taken
+
+
+def pairs(request: str, weights: Mapping[str, float]) -> dict[str, float]:
+    """The words that a request uses near each other, for a sentence that has both speaks of the same thing sooner than
+    two with one each: pairs of stems, joined by a space in the order of the alphabet, as shares of one."""
+    found: dict[str, float] = defaultdict(float)
+    for span in sentences(request):
+        stems = content_stems(request[span.start : span.end])
+        for place, one in enumerate(stems):
+            for other in stems[place + 1 : place + 1 + REACH]:
+                if one != other:
+                    found[joined(one, other)] += math.sqrt(weights.get(one, 0.0) * weights.get(other, 0.0))
+    total = math.fsum(found.values()) or 1.0
+    return {pair: weight / total for pair, weight in found.items()}
+
+
+def joined(one: str, other: str) -> str:
+    return f"{one} {other}" if one < other else f"{other} {one}"
+
+
+def with_pairs(terms: AbstractSet[str], wanted: AbstractSet[str]) -> set[str]:
+    """The terms, and the wanted pairs of which both are among them."""
+    held = {pair for pair in wanted if all(term in terms for term in pair.split(" "))}
+    return held | terms

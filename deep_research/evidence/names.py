@@ -1,4 +1,4 @@
-"""Names: what a document is called, and what a text names. Pure.
+"""Names: what a document is called, what a text names, and what a question does. Pure.
 
 A name is compared by its *key*: its words in lower case without accents, marks and possessive endings.
 """
@@ -6,14 +6,18 @@ A name is compared by its *key*: its words in lower case without accents, marks 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import dropwhile
 
 from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, WORD, folded
+from deep_research.state import FirstLook, Mention
 
 MAX_WORDS = 7  # of a name
 MAX_CHARS = 90
+MAX_NAMES = 4  # of a question
+KNOWN = 0.2  # what being borne by a document adds to a name's weight, when the names are ordered
+UNKNOWN_WORD = 0.5  # how telling a word is of which no corpus knows
 OPENING = 400  # characters of a text in which it says what it is called
 
 _PLAIN_WORD = re.compile(r"[a-z0-9]+")
@@ -33,7 +37,6 @@ _INITIALS = rf"(?:(?:[A-Z]\.{_GAP}){{2,4}}|[A-HJ-UWYZ]\.{_GAP}(?={_NAME}{_GAP}{_
 _RUN = re.compile(
     rf"(?<!\w)(?:{_INITIALS})?{_CAPITAL}(?:{_GAP}(?:{_SMALL}{_GAP}){{0,2}}(?:[^\W_a-zà-ÿ][\w'’&-]*|[A-Z]\.))*"
 )
-_HEADING = re.compile(r"^#[^\n]*", re.MULTILINE)
 _OPENS = re.compile(r"(?:\A|[.!?:;|*#>\n-][\s\"'“‘(*_-]*)\Z")
 _INSIDE = re.compile(rf"\s+{_SMALL}\s+(?:{_SMALL}\s+)?")
 _QUOTED = re.compile(r"[\"“”«»]([^\"“”«»\n]{2,80})[\"“”«»]")
@@ -89,16 +92,6 @@ def _tell(words: list[str]) -> bool:
         if word not in _SMALL_WORDS and not word.isdigit():
             return len(word) > 1 or len(words) > 1
     return False
-
-
-def names_in(title: str, text: str) -> set[str]:
-    """The keys of what a title names: by its capitals, if it has other words without; and what a text has with capitals
-    and nowhere without them, its headings aside."""
-    called = f" {key(title)} "
-    is_sentence = any(word.islower() and word not in STOP_WORDS for word in WORD.findall(title))
-    by_title = {name for _, name in runs(title)} if is_sentence else set()
-    held = {name for _, name in runs(_HEADING.sub("", text)) if f" {name} " in called}
-    return by_title | {name for name in held if not re.search(rf"\b{re.escape(name)}\b", text)}
 
 
 def borne(title: str, text: str) -> dict[str, float]:
@@ -187,6 +180,36 @@ def asked_names(question: str) -> list[str]:
             found.append(_without_opening(key(run)))
         found += [key(part) for part in _INSIDE.split(run) if part[:1].isupper()]
     return [name for name in dict.fromkeys(found) if telling(name)]
+
+
+def question_names(question: str, look: FirstLook) -> tuple[Mention, ...]:
+    """The most telling names of a question, best first: those that documents bear, and those that its spelling shows."""
+    found = {mention.name: mention for mention in look.names}
+    for name in asked_names(question):
+        if name not in found:
+            weight = max((look.words[w] for w in name.split() if w in look.words), default=UNKNOWN_WORD)
+            found[name] = Mention(name=name, weight=weight)
+    ranked = sorted(found.values(), key=lambda m: (-m.weight - KNOWN * (m.bearers > 0), m.name))
+    return tuple(ranked[:MAX_NAMES])
+
+
+def spelled(text: str, *names: str) -> list[str]:
+    """Names as a text writes them; a name itself where it does not stand there."""
+    tokens = WORD.findall(text)
+    keys = [key(token) for token in tokens]
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(keys):
+        places.setdefault(word.partition(" ")[0], []).append(place)
+    return [_written(name, tokens, keys, places.get(name.partition(" ")[0], ())) for name in names]
+
+
+def _written(name: str, tokens: Sequence[str], keys: Sequence[str], places: Iterable[int]) -> str:
+    length = name.count(" ") + 1
+    for start in places:
+        for end in range(start + 1, min(start + length, len(tokens)) + 1):
+            if " ".join(filter(None, keys[start:end])) == name:
+                return _POSSESSIVE.sub("", " ".join(tokens[start:end]))
+    return name
 
 
 def _without_opening(name: str) -> str:

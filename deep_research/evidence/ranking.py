@@ -10,13 +10,23 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from deep_research.evidence.passages import passages
 from deep_research.evidence.plain import has_joiners, unjoined
-from deep_research.evidence.text import rarity, stem, variants, words
+from deep_research.evidence.text import (
+    content_words,
+    coverage,
+    question_terms,
+    rarity,
+    stem,
+    variants,
+    words,
+)
 from deep_research.state import Span
 
 _K1 = 1.2
+MOST = 5  # passages of a text that came without them
 _SCAN = 65_536  # characters per turn: a longer search would hold up the other threads
 
 
@@ -123,3 +133,19 @@ def bm25(passage: Passage, weights: Mapping[str, float]) -> float:
 
 def stems_of(text: str) -> set[str]:
     return {stem(w) for w in words(text)}
+
+
+def matching(query: str, text: str, title: str = "", *, most: int = MOST) -> tuple[tuple[Span, ...], float]:
+    """The passages of ``text`` that have most of the query's weight, best first, and the share (0 to 1) of that weight
+    that they and the title have together."""
+    wanted, scanner = _looking_for(query)
+    found = scan(text, 0, scanner)
+    weights = {term: wanted.get(term, 1.0) * weight for term, weight in rarities(found, wanted).items()}
+    best = sorted(found, key=lambda passage: (-bm25(passage, weights), passage.span.start))[:most]
+    present = {term for passage in best for term in passage.terms} | scanner.present(title)
+    return tuple(passage.span for passage in best), coverage(wanted, present)
+
+
+@lru_cache(maxsize=256)  # of one search, all texts are looked through for the same
+def _looking_for(query: str) -> tuple[dict[str, float], TermScanner]:
+    return question_terms(query), TermScanner(content_words(query))

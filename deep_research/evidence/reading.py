@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from deep_research.evidence.fragments import ITEM_MARK, SHORT_CODE
 from deep_research.evidence.rows import clauses
+
+ITEM_MARK = re.compile(r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
 
 
 def readable(text: str, start: int = 0, end: int | None = None) -> str:
@@ -14,7 +15,7 @@ def readable(text: str, start: int = 0, end: int | None = None) -> str:
     end = len(text) if end is None else end
     if told := clauses(text, start, end):
         return ". ".join((*(row.removesuffix(".") for row in told[:-1]), told[-1]))
-    text = ITEM_MARK.sub(_inline, SHORT_CODE.sub(_as_code, text[start:end]))
+    text = ITEM_MARK.sub(_inline, text[start:end])
     return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
 
 
@@ -23,8 +24,3 @@ def _inline(mark: re.Match[str]) -> str:
     before = mark.string[: mark.start()][-1:]
     between = " " if before in ",;:.!?" else "; "
     return f"{between}({mark['number']}) " if mark["number"] else between
-
-
-def _as_code(code: re.Match[str]) -> str:
-    """Lines of code within a sentence."""
-    return "".join(f" `{line}`" for line in code["lines"].splitlines())

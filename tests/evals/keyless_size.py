@@ -1,8 +1,8 @@
 """How large the keyless half is: ``python tests/evals/keyless_size.py`` prints lines, files, patterns and numbers.
 
-Counted are `evidence`, `phases/analysis` and `phases/synthesis` without their `llm.py`. A pattern is a `re.compile` or a text
-of a data file that opens a question; a number is a constant other than 0, 1 and 2 (and their negatives) that is no limit of
-size or time: those are named by what they limit. Weights of the ranker are data that was fitted, and are not counted.
+Counted are `evidence`, `phases/analysis` and `phases/synthesis` without their `llm.py`. A pattern is a `re.compile`, or a
+text of a data file that opens a question; a number is a constant other than 0, 1 and 2 (and their negatives) that is no
+limit of size or time: those are named by what they limit. Weights of the ranker were fitted, and are not counted.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def patterns(tree: ast.AST) -> int:
 
 
 def numbers(tree: ast.AST) -> Iterator[float]:
-    """The constants of a module, but for limits, sizes of caches, and what is under another name a place in a sequence."""
+    """The constants of a module, but for limits, sizes of caches, and places in a sequence."""
     limits: set[int] = set()
     for node in ast.walk(tree):
         named = node.targets if isinstance(node, ast.Assign) else []
@@ -46,7 +46,9 @@ def numbers(tree: ast.AST) -> Iterator[float]:
         if isinstance(node, ast.keyword) and node.arg == "maxsize":
             limits |= {id(inner) for inner in ast.walk(node)}
         if isinstance(node, (ast.Slice, ast.Subscript)):
-            limits |= {id(inner) for inner in ast.walk(node.slice)} if isinstance(node, ast.Subscript) else set()
+            limits |= (
+                {id(inner) for inner in ast.walk(node.slice)} if isinstance(node, ast.Subscript) else set()
+            )
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Constant)

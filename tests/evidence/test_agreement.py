@@ -6,7 +6,6 @@ from deep_research.evidence.agreement import filled, merged
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import compared, contradictions
 from deep_research.evidence.copies import fingerprint
-from deep_research.evidence.tables import table
 from deep_research.evidence.units import measured
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 
@@ -144,17 +143,6 @@ def test_the_place_after_the_hint_is_preferred():
 )
 def test_one_value_in_two_units_is_one_finding(one, other, same):
     assert len(merged([finding(one, "a"), finding(other, "b")], SOURCES)) == (1 if same else 2)
-
-
-def test_a_value_that_is_denied_is_in_no_table_and_in_no_conflict_of_values():
-    said = [
-        "The tower of Mole is 57 m tall.",
-        "The tower of Mole is not 61 m tall.",
-        "The tower of Mole isn't 63 m.",
-    ]
-    findings = [finding(text, source_id) for text, source_id in zip(said, "abc", strict=True)]
-    assert contradictions(findings) == ()
-    assert table("How tall is the tower of Mole?", said, ["One", "Two", "Three"]) is None
 
 
 LONG = "The keepers of the tower of Mole climbed two hundred steps each night with oil for the lamps."

@@ -1,8 +1,8 @@
 """How likely sources belong to a request, among all that were found."""
 
 from deep_research.evidence.belonging import belonging
+from deep_research.evidence.covering import joined, pairs, with_pairs
 from deep_research.evidence.feedback import ranked
-from deep_research.evidence.pairs import joined, pairs, with_pairs
 from deep_research.evidence.ranking import TermScanner, scan
 from deep_research.evidence.text import content_words
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.publishers import DOMAINS, class_of
+from deep_research.evidence.publishers import class_of, table
 from deep_research.evidence.quality import QualityLists, SourceFacts, judged
 from deep_research.state import SourceKind, SourceQuality
 
@@ -124,7 +124,7 @@ def test_the_users_most_specific_pattern_wins_over_all_signals(lists, expected):
         SourceFacts,
         address=st.one_of(
             st.text(),
-            st.sampled_from(sorted(d for _, row in DOMAINS for d in row)).map("https://{}/~x".format),
+            st.sampled_from(sorted(table().domains)).map("https://{}/~x".format),
         ),
         published=st.none() | st.dates(),
         today=st.none() | st.dates(),

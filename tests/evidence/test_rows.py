@@ -8,7 +8,6 @@ from deep_research.evidence.contradictions import compared
 from deep_research.evidence.debris import is_debris
 from deep_research.evidence.reading import readable
 from deep_research.evidence.rows import cells, labels, unlabelled
-from deep_research.evidence.tables import table
 
 FAMILY = (
     "Later engineers\n\nName | Dates | Father\nDavid Alan Stevenson | 1854--1938 | David Stevenson\n"
@@ -130,15 +129,3 @@ def test_what_a_column_measures_tells_its_values_from_others():
 def test_headers_make_a_row_neither_debris_nor_a_denial():
     assert not is_debris(unlabelled("Photo: Mole tower; Last updated: 2019"))
     assert compared("No.: Mole tower; Built: of stone at Hare", "Mole tower: of stone at Hare") is None
-
-
-def test_years_of_a_table_stand_side_by_side():
-    rows = [
-        f"Year: {year}; Distance from tower to sea: {feet:,} feet"
-        for year, feet in ((1870, 1500), (1919, 300), (1970, 120))
-    ]
-    made = table(
-        "How has the distance from the tower to the sea changed over the years?", rows, ["a", "a", "a"]
-    )
-    assert made is not None
-    assert [year for year, _ in made.rows] == ["1870", "1919", "1970"]

@@ -68,7 +68,14 @@ def test_nothing_is_told_where_nothing_is_near(corpus: Path) -> None:
 
 def test_no_length_asked_for_means_no_filler() -> None:
     passages = [
-        Finding(id=f"find-{n:012x}", content=f"Passage {n}.", confidence=ConfidenceLevel.LOW, source_ids=("src-1",), rank=n, relevance=near)
+        Finding(
+            id=f"find-{n:012x}",
+            content=f"Passage {n}.",
+            confidence=ConfidenceLevel.LOW,
+            source_ids=("src-1",),
+            rank=n,
+            relevance=near,
+        )
         for n, near in enumerate((1.0, FLOOR * 1.1, FLOOR * 0.9))
     ]
     assert within(DEFAULT_WORDS, passages) == passages[:2]

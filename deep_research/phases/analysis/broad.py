@@ -11,11 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from deep_research.evidence.belonging import belonging
-from deep_research.evidence.covering import Candidate, chosen
+from deep_research.evidence.covering import Candidate, chosen, pairs, with_pairs
 from deep_research.evidence.debris import has_address, is_debris
 from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
 from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.pairs import pairs, with_pairs
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
 from deep_research.evidence.reading import readable

@@ -17,7 +17,6 @@ from deep_research.evidence.candidates import Candidate, Document, Pool, read_do
 from deep_research.evidence.columns import View
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.passages import BlockKind
-from deep_research.evidence.question import is_broad
 from deep_research.evidence.ranker import Ranker, default_ranker
 from deep_research.evidence.reading import readable
 from deep_research.evidence.selection import Passage, choose, passages
@@ -32,7 +31,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.phases.analysis.survey import survey
+from deep_research.phases.analysis.survey import follow_sources, survey
 from deep_research.state import ConfidenceLevel, Span
 
 BATCH_WORDS = 300  # that a batch chooses, for a report that has to do without the survey
@@ -65,20 +64,25 @@ class ExtractiveAnalyzer:
 
     def _survey(self, handoff: SurveyInput) -> SurveyOutput:
         """What all sources together say: their order and what to ask next, and of all their passages the best."""
-        if is_broad(handoff.original_query):
-            return survey(handoff)
-        old = tuple(f.id for f in handoff.findings if f.rank is not None)
-        output = survey(handoff)
-        order = sorted(handoff.whole, key=lambda s: -output.scores.get(s.id, 0.0))
-        found = ranked(handoff.original_query, order, handoff.words, self._ranker)
-        return output.model_copy(update={"findings": tuple(found), "dropped": old})
+        trails = follow_sources(handoff)
+        if read_question(handoff.original_query).is_broad:
+            return survey(handoff, trails)
+        order = sorted(handoff.whole, key=lambda source: -trails.scores.get(source.id, 0.0))
+        found = tuple(ranked(handoff.original_query, order, handoff.words, self._ranker))
+        return survey(handoff, trails, found).model_copy(
+            update={
+                "findings": found,
+                "dropped": tuple(f.id for f in handoff.findings if f.rank is not None),
+                "completeness": (found[0].probability or 0.0) if found else 0.0,
+            }
+        )
 
 
 def analyze(
     handoff: AnalyzerInput, stop: threading.Event | None = None, ranker: Ranker | None = None
 ) -> AnalyzerOutput:
     """The findings of one batch. Pure, but that it gives up when ``stop`` is set."""
-    if is_broad(handoff.original_query):
+    if read_question(handoff.original_query).is_broad:
         return AnalyzerOutput(findings=tuple(broad_findings(handoff, stop)))
     return AnalyzerOutput(
         findings=tuple(ranked(handoff.original_query, handoff.sources, BATCH_WORDS, ranker, stop))

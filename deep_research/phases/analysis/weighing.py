@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from deep_research.evidence.agreement import confidence, filled, level_of, merged
-from deep_research.evidence.chains import LED
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions
 from deep_research.phases.analysis.handoff import (
@@ -97,8 +96,7 @@ def finding_of(
         if not source_ids:
             return None
     return Finding(
-        # What leads from source to source stands as long as its chain, also where it was found by itself.
-        id=finding_id(f"{LED}: {content}" if item.category == LED else content),
+        id=finding_id(content),
         content=content,
         confidence=(
             confidence(item.confidence, source_ids, given)
@@ -121,11 +119,7 @@ def finding_of(
 def weighed(state: DeepResearchState, *, several: bool) -> EvidenceWeighed:
     """Put the batches together. When there were several, a gap that one of them saw may be filled by another."""
     known = {f.id: f for f in state.findings}
-    led = tuple(f for f in state.findings if f.category == LED)
-    findings = (
-        *merged((f for f in state.findings if f.category != LED), {s.id: s for s in state.sources}),
-        *led,
-    )
+    findings = merged(state.findings, {s.id: s for s in state.sources})
     kept = {f.id for f in findings}
     by_others = filled(state.unresolved_gaps(), [f.content for f in findings]) if several else set()
     gaps: list[Gap] = []

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.evidence.copies import copied, fingerprint
 from deep_research.evidence.identity import without_credentials
-from deep_research.evidence.matching import matching
 from deep_research.evidence.quality import QualityLists, SourceFacts, judged
+from deep_research.evidence.ranking import matching
 from deep_research.limits import Gate
 from deep_research.logs import masked
 from deep_research.phases.base import SMALL_WORK
