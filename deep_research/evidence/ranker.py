@@ -53,31 +53,29 @@ def signals(view: View, scores: Sequence[float], chosen: Sequence[int]) -> dict[
     """What it shows in whether a question is answered; of a view with candidates."""
     order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
     first = view.candidates[order[0]]
-    documents = view.pool.documents
-    titled = view.document(first).titled
-    told: set[str] = set()
-    for i in chosen:
-        told.update(view.candidates[i].own, view.document(view.candidates[i]).titled)
-    known: set[str] = set()
-    for document in documents:
-        known.update(term for term in view.asked if term in document.blocks)
+    told = frozenset[str]().union(*(asked(view, view.candidates[i]) for i in chosen))
     names = {term: view.weights[term] for term in view.inquiry.names}
     mass = sum(names.values())
 
-    def named(terms: set[str] | frozenset[str]) -> float:
+    def named(terms: frozenset[str]) -> float:
         return sum(weight for term, weight in names.items() if term in terms) / mass if mass else 1.0
 
     return {
         "score": scores[order[0]],
         "margin": scores[order[0]] - scores[order[min(5, len(order) - 1)]],
-        "covered": view.coverage(told),
-        "covered_first": view.coverage(first.own),
-        "covered_near": view.coverage(first.own | first.near),
+        "covered": view.share(told),
+        "covered_first": view.cover(first),
+        "covered_near": view.wide(first),
         "names": named(told),
-        "names_first": named(first.own | titled),
-        "known": view.coverage(known),
+        "names_first": named(asked(view, first)),
+        "known": view.share(view.known),
         "kind": COLUMNS["kind"](view, first),
         "proximity": proximity(view, first),
         "linked": view.linked[view.at(first)],
         "length": min(1.0, len(view.asked) / 20),
     }
+
+
+def asked(view: View, c: Candidate) -> frozenset[str]:
+    """What of the question a candidate tells, with the title over it."""
+    return view.asked_in(c) | view.titled(c)
