@@ -114,8 +114,9 @@ def corpus_texts(corpus: Path) -> Iterator[tuple[str, tuple[str, str]]]:
 
 
 def read_records(path: Path, read: Callable[[Mapping[str, Any]], _T]) -> Iterator[_T]:
-    """What ``read`` makes of each line, or of each ``[[question]]`` of a TOML file. Raises `UsageError` that names the line
-    which is no JSON object, or not one as ``read`` needs it (it then raises `KeyError`, `TypeError` or `ValueError`)."""
+    """What ``read`` makes of each line, or of each ``[[question]]`` of a TOML file. Raises `UsageError` that names the
+    line which is no JSON object, or not one as ``read`` needs it (it then raises `KeyError`, `TypeError` or
+    `ValueError`)."""
     try:
         if path.suffix == ".toml":
             for number, record in enumerate(tomllib.loads(path.read_text(encoding="utf-8"))["question"], 1):

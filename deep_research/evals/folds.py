@@ -38,7 +38,7 @@ def fold_of(question_id: str) -> str:
 
 @cache
 def fold_ranker(fold: str) -> Ranker:
-    """The ranker that was fitted without the questions of ``fold``, a fifth or a manual; the shipped one where it has seen
-    nothing of it."""
+    """The ranker that was fitted without the questions of ``fold``, a fifth or a manual; the shipped one where that has
+    seen nothing of it."""
     known = json.loads(FILE.read_text(encoding="utf-8"))
     return Ranker.of(known[fold]) if fold in known else default_ranker()

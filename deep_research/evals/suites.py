@@ -135,9 +135,7 @@ def _singly(ids: Iterable[str]) -> tuple[frozenset[str], ...]:
 
 
 def _once(question: Question) -> tuple[Task, ...]:
-    return (
-        Task(id=question.id, text=question.text, without=question.without, folder=question.folder),
-    )
+    return (Task(id=question.id, text=question.text, without=question.without, folder=question.folder),)
 
 
 def _with_and_without_all(question: Question) -> tuple[Task, ...]:

@@ -17,6 +17,7 @@ from deep_research.evidence.vocabulary import WORD
 
 LONGEST = 1_200  # characters of a candidate; what is longer is no sentence, and is cut
 LABEL = 80  # characters of a line that names what the item below it describes
+ENOUGH_CAPITALS = 0.008  # of the letters of a text
 UNEVEN = 2  # characters by which an underline may be longer or shorter
 # A line of text over a line of marks, which is how plain text writes a heading; not in fenced code.
 _UNDERLINED = re.compile(
@@ -67,7 +68,17 @@ class Document:
     def lowered(self) -> str:
         """The text in lower case with the same offsets."""
         low = self.text.lower()
-        return low if len(low) == len(self.text) else "".join(c if len(c.lower()) > 1 else c.lower() for c in self.text)
+        return (
+            low
+            if len(low) == len(self.text)
+            else "".join(c if len(c.lower()) > 1 else c.lower() for c in self.text)
+        )
+
+    @cached_property
+    def has_capitals(self) -> bool:
+        """Whether names can be told by them."""
+        sample = self.text[:3000]
+        return sum(map(str.isupper, sample)) > ENOUGH_CAPITALS * max(1, len(sample))
 
     @cached_property
     def words(self) -> frozenset[str]:

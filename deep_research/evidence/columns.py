@@ -9,6 +9,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from math import log, sqrt
 
 from deep_research.evidence.candidates import Candidate, Document, Pool
@@ -23,7 +24,6 @@ _YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
 _DIGIT = re.compile(r"\d")
 _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[^\W\d_a-zß-ÿ][^\W\d_]+")
 _BRACKETED = re.compile(r"\s*\([^)]*\)\s*$")
-_ENOUGH_CAPITALS = 0.008  # of the letters of a text, for names to be told by them
 
 Terms = frozenset[str]
 _NONE: Terms = frozenset()
@@ -39,9 +39,19 @@ class Asked:
         stems = {word: stem for word in near if (stem := words.stem(word)) in terms}
         self.titled = terms.intersection(words.terms(document.title))
         self.own = _held(document, stems)
-        self._headings = {part.heading: terms.intersection(words.terms(part.heading)) for part in document.parts}
-        self.headed = {heading: _part_of(words.terms(heading.rpartition(" / ")[2]), terms) for heading in self._headings}
-        self.around = [self._around(document, number, terms, inquiry) for number in range(len(document.parts))]
+        read: dict[str, list[str]] = {}  # the terms of each heading, which many paths share
+        self._headings: dict[str, Terms] = {}
+        self.headed: dict[str, float] = {}
+        for path in dict.fromkeys(part.heading for part in document.parts):
+            steps = path.split(" / ")
+            for step in steps:
+                if step not in read:
+                    read[step] = words.terms(step)
+            self._headings[path] = terms.intersection(chain.from_iterable(read[step] for step in steps))
+            self.headed[path] = _part_of(read[steps[-1]], terms)
+        self.around = [
+            self._around(document, number, terms, inquiry) for number in range(len(document.parts))
+        ]
         self.blocks = [
             around.union(*self.own[part.first : part.last])
             for part, around in zip(document.parts, self.around, strict=True)
@@ -72,18 +82,13 @@ def _held(document: Document, stems: Mapping[str, str]) -> list[Terms]:
     held: list[Terms] = [_NONE] * len(document.candidates)
     if not stems:
         return held
-    # Where a word begins is looked up afterwards: a pattern that begins with letters is searched for several times as fast.
-    pattern = re.compile(rf"(?:{'|'.join(map(re.escape, sorted(stems, key=len, reverse=True)))})(?![^\W_])")
     low = document.lowered
     ends = [c.end for c in document.candidates]
     found: dict[int, set[str]] = {}
-    for match in pattern.finditer(low):
-        start = match.start()
-        if start and low[start - 1].isalnum():
-            continue
-        place = bisect_right(ends, start)
-        if place < len(ends) and document.candidates[place].start <= start:
-            found.setdefault(place, set()).add(stems[match.group()])
+    for match in _any_of(stems).finditer(low):
+        at = _at(document.candidates, ends, match.start())
+        if at is not None and _begins_word(low, match.start()):
+            found.setdefault(at.place, set()).add(stems[match.group()])
     for place, terms in found.items():
         held[place] = frozenset(terms)
     return held
@@ -105,30 +110,19 @@ class View:
         }
         self.mass = sum(self.weights.values()) or 1.0
         self.asked = terms
-        self.known = frozenset(holding)
         self._coverage: dict[Terms, float] = {}
-        self._terms: dict[int, tuple[str, ...]] = {}
+        self._terms: dict[int, Terms] = {}
         self.linked, self.outward, joint = self._links()
         every: list[tuple[float, int, int, Candidate]] = []
         for place, document in enumerate(pool.documents):
             for c in document.candidates:
-                worth = (
-                    self.cover(c)
-                    + 0.5 * self.wide(c)
-                    + 0.4 * joint.get(id(c), 0.0)
-                    + 0.2 / (1 + place)
-                )
+                worth = self.cover(c) + 0.5 * self.wide(c) + 0.4 * joint.get(id(c), 0.0) + 0.2 / (1 + place)
                 every.append((-worth, place, c.start, c))
         every.sort(key=lambda one: one[:3])
         self.candidates = [c for *_, c in every[: KEPT_OF_TOPICS if inquiry.is_topic else KEPT]]
-        self.capitals = [_has_capitals(document.text) for document in pool.documents]
-
-    def coverage(self, terms: Iterable[str]) -> float:
-        """The share (0 to 1) of the weight of what is asked."""
-        return sum(self.weights[term] for term in self.asked.intersection(terms)) / self.mass
 
     def share(self, terms: Terms) -> float:
-        """`coverage` of asked terms, remembered."""
+        """The share (0 to 1) of the weight of what is asked that some of its terms have."""
         known = self._coverage.get(terms)
         if known is None:
             known = self._coverage[terms] = sum(self.weights[term] for term in terms) / self.mass
@@ -152,6 +146,10 @@ class View:
     def titled(self, c: Candidate) -> Terms:
         return self._asked[self.at(c)].titled
 
+    def tells(self, c: Candidate) -> Terms:
+        """What of the question a candidate tells, with the title over it."""
+        return self.asked_in(c) | self.titled(c)
+
     def cover(self, c: Candidate) -> float:
         return self.share(self.asked_in(c))
 
@@ -168,11 +166,11 @@ class View:
     def text(self, c: Candidate) -> str:
         return self.document(c).text[c.start : c.end]
 
-    def terms(self, c: Candidate) -> tuple[str, ...]:
-        """All its terms, in their order."""
+    def terms(self, c: Candidate) -> Terms:
+        """All its terms."""
         known = self._terms.get(id(c))
         if known is None:
-            known = self._terms[id(c)] = tuple(self.inquiry.words.terms(self.text(c)))
+            known = self._terms[id(c)] = frozenset(self.inquiry.words.terms(self.text(c)))
         return known
 
     def _links(self) -> tuple[list[float], dict[int, float], dict[int, float]]:
@@ -185,7 +183,9 @@ class View:
             document, asked = self.pool.documents[place], self._asked[place]
             about = self.share(asked.titled)
             best = sorted(bridges, key=lambda c: (-self.wide(c), self.at(c), c.start))[:BRIDGES]
-            further = sorted(document.candidates, key=lambda c: (-self.share(asked.own[c.place]), c.start))[:FURTHER]
+            further = sorted(document.candidates, key=lambda c: (-self.share(asked.own[c.place]), c.start))[
+                :FURTHER
+            ]
             for bridge in best:
                 first = self.asked_in(bridge) | self.titled(bridge)
                 alone = self.share(first)
@@ -206,12 +206,12 @@ def _naming(pool: Pool) -> Mapping[int, list[Candidate]]:
             places.setdefault(title, []).append(place)
     if not places:
         return {}
-    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(places, key=len, reverse=True)))})\b")
+    pattern = _any_of(places)
     found: dict[int, list[Candidate]] = {}
     for other, document in enumerate(pool.documents):
-        ends = [c.end for c in document.candidates]
-        for match in pattern.finditer(document.lowered):
-            if match.group() == titles[other]:
+        low, ends = document.lowered, [c.end for c in document.candidates]
+        for match in pattern.finditer(low):
+            if match.group() == titles[other] or not _begins_word(low, match.start()):
                 continue
             at = _at(document.candidates, ends, match.start())
             for place in places[match.group()] if at is not None else ():
@@ -221,14 +221,20 @@ def _naming(pool: Pool) -> Mapping[int, list[Candidate]]:
     return found
 
 
+def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
+    """Any of some texts where it ends a word. Where one begins is for `_begins_word`: a pattern that begins with letters
+    is searched several times as fast."""
+    longest_first = sorted(texts, key=len, reverse=True)
+    return re.compile(rf"(?:{'|'.join(map(re.escape, longest_first))})(?![^\W_])")
+
+
+def _begins_word(text: str, start: int) -> bool:
+    return start == 0 or not text[start - 1].isalnum()
+
+
 def _at(candidates: list[Candidate], ends: list[int], offset: int) -> Candidate | None:
     place = bisect_right(ends, offset)
     return candidates[place] if place < len(candidates) and candidates[place].start <= offset else None
-
-
-def _has_capitals(text: str) -> bool:
-    sample = text[:3000]
-    return sum(c.isupper() for c in sample) > _ENOUGH_CAPITALS * max(1, len(sample))
 
 
 def fits(view: View, c: Candidate) -> float:
@@ -245,7 +251,7 @@ def fits(view: View, c: Candidate) -> float:
     if kind == "date":
         return 1.0 if _YEAR.search(text) else 0.6 * bool(words.cues["date"] & low)
     if kind in ("person", "place", "list"):
-        return min(1.0, len(_NAMED.findall(fresh)) / 2) if view.capitals[view.at(c)] else 0.5
+        return min(1.0, len(_NAMED.findall(fresh)) / 2) if view.document(c).has_capitals else 0.5
     if kind == "definition":
         head = {words.stem(w.casefold()) for w in spoken[:7]}
         early = {w.casefold() for w in spoken[:12]}
@@ -256,22 +262,7 @@ def fits(view: View, c: Candidate) -> float:
 
 
 def _density(view: View, c: Candidate) -> float:
-    return min(1.0, view.cover(c) * view.mass / sqrt(len(set(view.terms(c))) + 4) / 4)
-
-
-def proximity(view: View, c: Candidate) -> float:
-    """The share of the question's neighbouring terms that stand close together here."""
-    pairs = [(a, b) for a, b in zip(view.inquiry.terms, view.inquiry.terms[1:], strict=False) if a != b]
-    at: dict[str, list[int]] = {}
-    for place, term in enumerate(view.terms(c)):
-        if term in view.asked:
-            at.setdefault(term, []).append(place)
-    near = (
-        view.weights[a] + view.weights[b]
-        for a, b in pairs
-        if a in at and b in at and min(abs(x - y) for x in at[a] for y in at[b]) <= 3
-    )
-    return min(1.0, sum(near) / (2 * view.mass))
+    return min(1.0, view.cover(c) * view.mass / sqrt(len(view.terms(c)) + 4) / 4)
 
 
 def _leads(view: View, c: Candidate) -> float:  # noqa: ARG001 - a column is a function of both

@@ -1,5 +1,5 @@
-"""Fits the weights of `deep_research.evidence.ranker`: ``python tests/evals/fit_ranker.py DIR MANUALS``, each as ``--data``
-of `eval answers` and of `eval manuals`.
+"""Fits the weights of `deep_research.evidence.ranker`: ``python tests/evals/fit_ranker.py DIR MANUALS``, which are
+``--data`` of `eval answers` and of `eval manuals`.
 
 Each question is researched once, and of the last look at all its sources the candidates are kept with their columns. A
 candidate is good that holds an accepted answer. The ranker's weights make the good ones likely among the candidates of
@@ -36,10 +36,11 @@ from deep_research.evidence.candidates import Pool, read_document
 from deep_research.evidence.columns import COLUMNS, View
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.ranker import FILE, Ranker, signals
-from deep_research.evidence.selection import choose
+from deep_research.evidence.selection import choose, passages
 
-COLUMNS_L2, SIGNALS_L2 = 2.0, 0.5
+COLUMNS_L2 = SIGNALS_L2 = 2.0
 SIGNAL_WORDS = 150  # of what is chosen, by which the probability is told
+REPORT_WORDS = 300  # of the report that it is told of
 SURVEYED = 40  # sources of a run
 Job = tuple[Path, Path, str, str, tuple[str, ...], frozenset[str], bool]
 
@@ -103,15 +104,16 @@ def fitted_columns(groups: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, flo
 
 
 def told(run: Run, columns: dict[str, float]) -> tuple[dict[str, float], float] | None:
-    """The signals of a run, and whether what would be shown holds its answer; None without candidates."""
+    """The signals of a run, and whether a report of its passages holds its answer; None without candidates."""
     view = view_of(run)
-    ranker = Ranker(columns, {}, 0.0)
-    scores = ranker.scores(view)
+    scores = Ranker(columns, {}, 0.0).scores(view)
     chosen = choose(view, scores, SIGNAL_WORDS)
     if not chosen:
         return None
-    held = bool(run.answers) and holds(" ".join(view.text(view.candidates[i]) for i in chosen), run.answers)
-    return signals(view, scores, chosen), float(held)
+    shown = passages(view, scores, REPORT_WORDS, floor=float("inf"))
+    quotes = (view.pool.named[p.document].candidates[p.first : p.last + 1] for p in shown)
+    report = " ".join(view.text(c) for quote in quotes for c in quote)
+    return signals(view, scores, chosen), float(bool(run.answers) and holds(report, run.answers))
 
 
 def fitted_signals(rows: list[tuple[dict[str, float], float]]) -> tuple[dict[str, float], float]:
