@@ -74,10 +74,11 @@ def report_figures(answered: Answered) -> dict[str, float]:
     nothing = [outcomes[0] for question, outcomes in answered if not question.answers]
     without = [outcomes[1] for _, outcomes in answered if len(outcomes) > 1]
     figures["refused"] = metrics.mean(_refused(outcome) for _, outcome in known)
-    figures["refused_unanswerable"] = metrics.mean(_refused(outcome) for outcome in (without or nothing))
     told = [outcome.probability for _, outcome in known]
     untrue = [outcome.probability for outcome in (without or nothing)]
-    figures["auroc"] = metrics.auroc(told, untrue)
+    if untrue:
+        figures["refused_unanswerable"] = metrics.mean(_refused(outcome) for outcome in (without or nothing))
+        figures["auroc"] = metrics.auroc(told, untrue)
     figures["calibration"] = metrics.calibration_error(
         BINS, [*zip(told, (one["report"] for one in held), strict=True), *((p, False) for p in untrue)]
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,8 @@ class Nugget:
 class Question:
     """One question with what is known to be right. ``gold`` are groups of ids: each group is one piece of evidence,
     and any of its ids shows it. ``dataset`` names the set it comes from, "" where there is only one. ``answers`` are
-    short answers that are accepted; the question is asked of the corpus ``without`` some documents."""
+    short answers that are accepted; the question is asked of the corpus ``without`` some documents, or of one ``folder``
+    of it."""
 
     id: str
     text: str
@@ -40,6 +42,7 @@ class Question:
     nuggets: tuple[Nugget, ...] = ()
     answers: tuple[str, ...] = ()
     without: frozenset[str] = frozenset()
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +67,7 @@ def folder_files(folder: Path) -> list[Path]:
 
 def find_dataset(data: Path, folder: str, kind: str, corpus_name: str = CORPUS) -> Dataset:
     """The corpus and the questions in ``data/folder``. The questions are in ``{kind}-dev.jsonl``, or else in the only
-    file named ``{kind}*.jsonl``.
+    file named ``{kind}*.jsonl`` or ``{kind}*.toml``.
 
     Raises `UsageError` for a folder or file that is missing, and for several of which none is the ``-dev`` one.
     """
@@ -74,7 +77,9 @@ def find_dataset(data: Path, folder: str, kind: str, corpus_name: str = CORPUS) 
     corpus = home / corpus_name
     if not corpus.exists():
         raise UsageError(f"There is no file {corpus}.", hint="Each data set has a corpus of that name.")
-    found = sorted(path for path in home.glob(f"{kind}*.jsonl") if path.is_file())
+    found = sorted(
+        path for path in home.glob(f"{kind}*") if path.is_file() and path.suffix in (".jsonl", ".toml")
+    )
     preferred = [path for path in found if path.stem.endswith("-dev")] or found
     if not preferred:
         raise UsageError(f"There is no file {home / kind}*.jsonl.", hint="It holds the questions.")
@@ -109,15 +114,22 @@ def corpus_texts(corpus: Path) -> Iterator[tuple[str, tuple[str, str]]]:
 
 
 def read_records(path: Path, read: Callable[[Mapping[str, Any]], _T]) -> Iterator[_T]:
-    """What ``read`` makes of each line. Raises `UsageError` that names the line which is no JSON object, or not one
-    as ``read`` needs it (it then raises `KeyError`, `TypeError` or `ValueError`)."""
+    """What ``read`` makes of each line, or of each ``[[question]]`` of a TOML file. Raises `UsageError` that names the
+    line which is no JSON object, or not one as ``read`` needs it (it then raises `KeyError`, `TypeError` or
+    `ValueError`)."""
     try:
+        if path.suffix == ".toml":
+            for number, record in enumerate(tomllib.loads(path.read_text(encoding="utf-8"))["question"], 1):
+                yield _parsed(path, number, json.dumps(record).encode(), read)
+            return
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     yield _parsed(path, number, line, read)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError) as error:
+        raise UsageError(f"{path} holds no table of questions: {error}.") from error
 
 
 def file_hash(path: Path) -> str:

@@ -17,11 +17,12 @@ BARE = " without"  # at the end of a task's id: it is the question of the other 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """One run: a question, researched over the corpus ``without`` some of its documents."""
+    """One run: a question, researched over the corpus ``without`` some of its documents, or over one ``folder`` of it."""
 
     id: str
     text: str
     without: frozenset[str] = frozenset()
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,8 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "coverage": {**_ITERATED, "max_sources_per_query": 50, "report_words": 550},
         "passages": {},
         "articles": {},
+        "manuals": {},
+        "foreign": {},
     }
 )
 FIRST_STAGE = 10  # results of the plain search
@@ -116,12 +118,24 @@ def _answerable(record: Mapping[str, Any]) -> Question | None:
     )
 
 
+def _of_folder(record: Mapping[str, Any]) -> Question:
+    """Of a question file over several folders, which are told apart in the figures."""
+    text, folder = text_of(record, "text"), text_of(record, "manual")
+    return Question(
+        id=f"{folder}: {text}",
+        text=text,
+        dataset=folder,
+        answers=tuple(texts_of(record, "answer")),
+        folder=folder,
+    )
+
+
 def _singly(ids: Iterable[str]) -> tuple[frozenset[str], ...]:
     return tuple(frozenset({one}) for one in dict.fromkeys(ids))
 
 
 def _once(question: Question) -> tuple[Task, ...]:
-    return (Task(id=question.id, text=question.text, without=question.without),)
+    return (Task(id=question.id, text=question.text, without=question.without, folder=question.folder),)
 
 
 def _with_and_without_all(question: Question) -> tuple[Task, ...]:
@@ -215,6 +229,20 @@ def _answered_in(data: Dataset) -> Measure:
     return measure
 
 
+def _over_folders(name: str) -> Suite:
+    """Questions over folders of documents, as the product's own local corpus reads them."""
+    return Suite(
+        name=name,
+        folder=name,
+        questions="questions",
+        read=_of_folder,
+        tasks=_once,
+        measuring=_of_ids(report_figures),
+        corpus="",
+        report=True,
+    )
+
+
 SUITES: Mapping[str, Suite] = MappingProxyType(
     {
         suite.name: suite
@@ -274,6 +302,8 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
                 corpus="articles",
                 report=True,
             ),
+            _over_folders("manuals"),
+            _over_folders("foreign"),
         )
     }
 )

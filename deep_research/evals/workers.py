@@ -101,7 +101,9 @@ class _Worker:
 
     async def perform(self, task: Task) -> Outcome:
         corpus = self._index.excluding(task.without) if self._index else None
-        where: dict[str, Any] = {"search": [corpus], "corpus": []} if corpus else {"corpus": [self._folder]}
+        where: dict[str, Any] = (
+            {"search": [corpus], "corpus": []} if corpus else {"corpus": [self._folder / task.folder]}
+        )
         options: dict[str, Any] = {**where, "store": "memory"}
         if self._agents is not None:
             options["agents"] = self._agents.of(task)

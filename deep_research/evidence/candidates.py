@@ -1,27 +1,36 @@
 """What can be quoted of the sources: sentences, list items, rows of tables and pieces of code, each with where it stands.
 
-Pure. A source is read once, into candidates with their stems; offsets are code points of its saved text.
+Pure. A source is cut once, whatever is asked; only what a question needs of its words is read for a question. Offsets are
+code points of the saved text.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from math import log
+from functools import cached_property
 
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.rows import headers
-from deep_research.evidence.vocabulary import Vocabulary
+from deep_research.evidence.vocabulary import WORD
 
 LONGEST = 1_200  # characters of a candidate; what is longer is no sentence, and is cut
+LABEL = 80  # characters of a line that names what the item below it describes
+ENOUGH_CAPITALS = 0.008  # of the letters of a text
+UNEVEN = 2  # characters by which an underline may be longer or shorter
+# A line of text over a line of marks, which is how plain text writes a heading; not in fenced code.
+_UNDERLINED = re.compile(
+    r"^[ \t]*```.*?^[ \t]*```|^(?P<text>\S[^\n]{0,120})\n(?P<marks>={3,}|~{3,}|-{3,}|\^{3,}|\"{3,}|'{3,}|\+{3,})[ \t]*$",
+    re.MULTILINE | re.DOTALL,
+)
+_UNFINISHED = re.compile(r"[^.!?:;,\s]\s*\Z")
 
 
 @dataclass(slots=True, eq=False)
 class Candidate:
     """``text[start:end]`` of the document named ``document``, whose candidates it is the ``place``-th of. ``block`` and
-    ``order`` (in its block) count from 0. ``near`` are the terms of its neighbours in the block, of what leads to it, of
-    its heading and of the title."""
+    ``order`` (in its block) count from 0."""
 
     document: str
     place: int
@@ -31,71 +40,116 @@ class Candidate:
     end: int
     kind: BlockKind
     heading: str
-    terms: tuple[str, ...]
-    own: frozenset[str]
-    near: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
+class Part:
+    """A block as it was cut: the places of its candidates, ``first`` to before ``last``, the headings over it, and where
+    the header of its table stands. ``announced`` by the candidate before it is an item or a piece of code."""
+
+    first: int
+    last: int
+    heading: str
+    header: tuple[int, int] | None = None
+    announced: bool = False
+
+
+@dataclass
 class Document:
-    """A source as it was read. ``blocks`` counts, for each term, the blocks that have it."""
+    """A source as it was cut."""
 
     id: str
     title: str
     text: str
-    titled: frozenset[str] = frozenset()
     candidates: list[Candidate] = field(default_factory=list)
-    blocks: Counter[str] = field(default_factory=Counter)
-    count: int = 0
+    parts: list[Part] = field(default_factory=list)
+
+    @cached_property
+    def lowered(self) -> str:
+        """The text in lower case with the same offsets."""
+        low = self.text.lower()
+        return (
+            low
+            if len(low) == len(self.text)
+            else "".join(c if len(c.lower()) > 1 else c.lower() for c in self.text)
+        )
+
+    @cached_property
+    def has_capitals(self) -> bool:
+        """Whether names can be told by them."""
+        sample = self.text[:3000]
+        return sum(map(str.isupper, sample)) > ENOUGH_CAPITALS * max(1, len(sample))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Its words in lower case."""
+        return frozenset(WORD.findall(self.lowered))
 
 
-def read_document(identity: str, title: str, text: str, words: Vocabulary) -> Document:
+def read_document(identity: str, title: str, text: str) -> Document:
     """A source with its candidates, in their order."""
-    document = Document(identity, title, text, frozenset(words.terms(title)))
+    document = Document(identity, title, text)
     headings: dict[int, str] = {}
-    number = -1
-    for block in blocks(text):
+    for block in _structure(text):
         if block.kind is BlockKind.HEADING:
             headings = {level: one for level, one in headings.items() if level < block.level}
-            headings[block.level] = text[block.start : block.end].strip("# \t")
-            continue
-        number += 1
-        heading = " / ".join(headings[level] for level in sorted(headings))
-        _read_block(document, block, number, heading, words)
-    document.count = number + 1
+            headings[block.level] = text[block.start : block.end].strip("# \t¶")
+        else:
+            _read_block(document, block, " / ".join(headings[level] for level in sorted(headings)))
     return document
 
 
-def _read_block(document: Document, block: Block, number: int, heading: str, words: Vocabulary) -> None:
-    text = document.text
+def _read_block(document: Document, block: Block, heading: str) -> None:
+    text, every = document.text, document.candidates
     spans = [(block.start, block.end)] if block.kind is BlockKind.CODE else list(block.sentences(text))
-    around = frozenset(words.terms(heading)) | document.titled
+    header = None
     if block.kind is BlockKind.TABLE and len(spans) > 1 and headers(text, *spans[1]):
-        (start, end), *spans = spans  # names what stands in the others
-        around |= frozenset(words.terms(text[start:end]))
-    spans = [piece for span in spans for piece in _cut(*span)]
-    terms = [tuple(words.terms(text[start:end])) for start, end in spans]
-    sets = [frozenset(one) for one in terms]
-    if document.candidates and block.kind in (BlockKind.CODE, BlockKind.ITEM):
-        around |= document.candidates[-1].own  # what announces it
-    document.blocks.update(frozenset().union(*sets, around))
-    for order, (start, end) in enumerate(spans):
-        beside = sets[max(0, order - 1) : order] + sets[order + 1 : order + 2]
-        document.candidates.append(
-            Candidate(
-                document.id,
-                len(document.candidates),
-                number,
-                order,
-                start,
-                end,
-                block.kind,
-                heading,
-                terms[order],
-                sets[order],
-                around.union(*beside),
-            )
-        )
+        header, *spans = spans  # names what stands in the others
+    part = Part(len(every), 0, heading, header)
+    if block.kind in (BlockKind.CODE, BlockKind.ITEM) and every:
+        if block.kind is BlockKind.ITEM and spans and (label := _label(document, heading)) is not None:
+            spans[0] = (label, spans[0][1])  # the term with its description
+            part.first = len(every)
+        part.announced = bool(every)
+    number = len(document.parts)
+    for order, (start, end) in enumerate(piece for span in spans for piece in _cut(*span)):
+        every.append(Candidate(document.id, len(every), number, order, start, end, block.kind, heading))
+    part.last = len(every)
+    document.parts.append(part)
+
+
+def _label(document: Document, heading: str) -> int | None:
+    """Where the line begins that names what the next item describes; it is then no candidate of its own."""
+    start = None
+    while document.parts:
+        part = document.parts[-1]
+        c = document.candidates[-1] if part.last - part.first == 1 else None
+        if (
+            c is None
+            or c.kind is not BlockKind.PARAGRAPH
+            or part.heading != heading
+            or c.end - c.start > LABEL
+            or not _UNFINISHED.search(document.text, c.start, c.end)
+        ):
+            break
+        start = c.start
+        document.candidates.pop()
+        document.parts.pop()
+    return start
+
+
+def _structure(text: str) -> Iterator[Block]:
+    """The blocks of a text, whose headings may be underlined."""
+    here = 0
+    levels: dict[str, int] = {}
+    for match in _UNDERLINED.finditer(text):
+        title, marks = match["text"], match["marks"]
+        if title and abs(len(title) - len(marks)) <= UNEVEN and any(map(str.isalnum, title)):
+            yield from blocks(text, here, match.start())
+            level = levels.setdefault(marks[0], len(levels) + 1)
+            yield Block(BlockKind.HEADING, match.start("text"), match.end("text"), level)
+            here = match.end()
+    yield from blocks(text, here)
 
 
 def _cut(start: int, end: int) -> Iterable[tuple[int, int]]:
@@ -104,21 +158,9 @@ def _cut(start: int, end: int) -> Iterable[tuple[int, int]]:
 
 
 class Pool:
-    """The documents of a question together, with the weight of every term: rarer over their blocks is more."""
+    """The documents of a question together, in the order of their rank."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self.documents = documents
         self.named = {document.id: document for document in documents}
-        self._blocks = sum(document.count for document in documents) or 1
-        self._weights: dict[str, float] = {}
-
-    def weight(self, term: str) -> float:
-        known = self._weights.get(term)
-        if known is None:
-            holding = sum(document.blocks[term] for document in self.documents)
-            known = self._weights[term] = log(1 + (self._blocks - holding + 0.5) / (holding + 0.5))
-        return known
-
-    def candidates(self) -> Iterable[Candidate]:
-        for document in self.documents:
-            yield from document.candidates
+        self.places = {document.id: place for place, document in enumerate(documents)}

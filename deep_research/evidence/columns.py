@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
-from math import sqrt
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from math import log, sqrt
 
 from deep_research.evidence.candidates import Candidate, Document, Pool
 from deep_research.evidence.inquiry import Inquiry
@@ -17,15 +19,79 @@ from deep_research.evidence.vocabulary import WORD
 
 KEPT = 160  # candidates that are looked at closely
 KEPT_OF_TOPICS = 320
-BRIDGES, FURTHER = (
-    4,
-    40,
-)  # sentences that lead to a source, and of that source, which are held against each other
+BRIDGES, FURTHER = 4, 40  # sentences that lead to a source, and of that source, held against each other
 _YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
 _DIGIT = re.compile(r"\d")
 _NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[^\W\d_a-zß-ÿ][^\W\d_]+")
 _BRACKETED = re.compile(r"\s*\([^)]*\)\s*$")
-_ENOUGH_CAPITALS = 0.008  # of the letters of a text, for names to be told by them
+
+Terms = frozenset[str]
+_NONE: Terms = frozenset()
+
+
+class Asked:
+    """What of a question stands where in one document: the asked terms of each candidate, and of what surrounds it."""
+
+    def __init__(self, document: Document, terms: Terms, inquiry: Inquiry) -> None:
+        words = inquiry.words
+        openings = {term[:2] for term in terms}
+        near = (word for word in document.words if word[:2] in openings or not word[:2].isascii())
+        stems = {word: stem for word in near if (stem := words.stem(word)) in terms}
+        self.titled = terms.intersection(words.terms(document.title))
+        self.own = _held(document, stems)
+        read: dict[str, list[str]] = {}  # the terms of each heading, which many paths share
+        self._headings: dict[str, Terms] = {}
+        self.headed: dict[str, float] = {}
+        for path in dict.fromkeys(part.heading for part in document.parts):
+            steps = path.split(" / ")
+            for step in steps:
+                if step not in read:
+                    read[step] = words.terms(step)
+            self._headings[path] = terms.intersection(chain.from_iterable(read[step] for step in steps))
+            self.headed[path] = _part_of(read[steps[-1]], terms)
+        self.around = [
+            self._around(document, number, terms, inquiry) for number in range(len(document.parts))
+        ]
+        self.blocks = [
+            around.union(*self.own[part.first : part.last])
+            for part, around in zip(document.parts, self.around, strict=True)
+        ]
+        self.all = frozenset[str]().union(*self.blocks)
+
+    def _around(self, document: Document, number: int, terms: Terms, inquiry: Inquiry) -> Terms:
+        part = document.parts[number]
+        around = self._headings[part.heading] | self.titled
+        if part.header:
+            around |= terms.intersection(inquiry.words.terms(document.text[slice(*part.header)]))
+        return around | self.own[part.first - 1] if part.announced else around
+
+    def near(self, document: Document, c: Candidate) -> Terms:
+        """Of the candidate and its neighbours in the block, of what leads to it, of its heading and of the title."""
+        part = document.parts[c.block]
+        low, high = max(part.first, c.place - 1), min(part.last, c.place + 2)
+        return self.around[c.block].union(*self.own[low:high])
+
+
+def _part_of(terms: Sequence[str], asked: Terms) -> float:
+    """The share (0 to 1) of terms that are asked."""
+    return sum(term in asked for term in terms) / len(terms) if terms else 0.0
+
+
+def _held(document: Document, stems: Mapping[str, str]) -> list[Terms]:
+    """The asked terms of each candidate of a document in which ``stems`` are those of its words that are asked."""
+    held: list[Terms] = [_NONE] * len(document.candidates)
+    if not stems:
+        return held
+    low = document.lowered
+    ends = [c.end for c in document.candidates]
+    found: dict[int, set[str]] = {}
+    for match in _any_of(stems).finditer(low):
+        at = _at(document.candidates, ends, match.start())
+        if at is not None and _begins_word(low, match.start()):
+            found.setdefault(at.place, set()).add(stems[match.group()])
+    for place, terms in found.items():
+        held[place] = frozenset(terms)
+    return held
 
 
 class View:
@@ -33,38 +99,66 @@ class View:
 
     def __init__(self, inquiry: Inquiry, pool: Pool) -> None:
         self.inquiry, self.pool = inquiry, pool
-        self._places = {document.id: place for place, document in enumerate(pool.documents)}
-        self.weights = {term: pool.weight(term) for term in dict.fromkeys(inquiry.terms)}
+        terms = frozenset(inquiry.terms)
+        self._asked = [Asked(document, terms, inquiry) for document in pool.documents]
+        blocks = [block for one in self._asked for block in one.blocks]
+        holding = Counter(term for block in blocks for term in block)
+        # Rarer over the blocks is more.
+        self.weights = {
+            term: log(1 + (max(1, len(blocks)) - holding[term] + 0.5) / (holding[term] + 0.5))
+            for term in dict.fromkeys(inquiry.terms)
+        }
         self.mass = sum(self.weights.values()) or 1.0
-        self.asked = frozenset(self.weights)
-        every = list(pool.candidates())
-        self.cover = {id(c): self.coverage(c.own) for c in every}
-        self.wide = {id(c): self.coverage(c.own | c.near) for c in every}
+        self.asked = terms
+        self._coverage: dict[Terms, float] = {}
+        self._terms: dict[int, Terms] = {}
         self.linked, self.outward, joint = self._links()
-        most = KEPT_OF_TOPICS if inquiry.is_topic else KEPT
-        every.sort(
-            key=lambda c: (
-                -self.cover[id(c)]
-                - 0.5 * self.wide[id(c)]
-                - 0.4 * joint.get(id(c), 0.0)
-                - 0.2 / (1 + self.at(c)),
-                self.at(c),
-                c.start,
-            )
-        )
-        self.candidates = every[:most]
-        self.passages: dict[tuple[str, int], set[str]] = {}
-        for c in self.candidates:
-            self.passages.setdefault((c.document, c.block), set()).update(c.own, c.near)
-        self.capitals = [_has_capitals(document.text) for document in pool.documents]
+        every: list[tuple[float, int, int, Candidate]] = []
+        for place, document in enumerate(pool.documents):
+            for c in document.candidates:
+                worth = self.cover(c) + 0.5 * self.wide(c) + 0.4 * joint.get(id(c), 0.0) + 0.2 / (1 + place)
+                every.append((-worth, place, c.start, c))
+        every.sort(key=lambda one: one[:3])
+        self.candidates = [c for *_, c in every[: KEPT_OF_TOPICS if inquiry.is_topic else KEPT]]
 
-    def coverage(self, terms: Iterable[str]) -> float:
-        """The share (0 to 1) of the weight of what is asked."""
-        return sum(self.weights[term] for term in self.asked.intersection(terms)) / self.mass
+    def share(self, terms: Terms) -> float:
+        """The share (0 to 1) of the weight of what is asked that some of its terms have."""
+        known = self._coverage.get(terms)
+        if known is None:
+            known = self._coverage[terms] = sum(self.weights[term] for term in terms) / self.mass
+        return known
+
+    def asked_in(self, c: Candidate) -> Terms:
+        """The asked terms of a candidate."""
+        return self._asked[self.at(c)].own[c.place]
+
+    def asked_near(self, c: Candidate) -> Terms:
+        return self._asked[self.at(c)].near(self.document(c), c)
+
+    def headed(self, c: Candidate) -> float:
+        """The share of its heading that is asked."""
+        return self._asked[self.at(c)].headed[c.heading]
+
+    def whole(self, c: Candidate) -> float:
+        """What its whole document covers."""
+        return self.share(self._asked[self.at(c)].all)
+
+    def titled(self, c: Candidate) -> Terms:
+        return self._asked[self.at(c)].titled
+
+    def tells(self, c: Candidate) -> Terms:
+        """What of the question a candidate tells, with the title over it."""
+        return self.asked_in(c) | self.titled(c)
+
+    def cover(self, c: Candidate) -> float:
+        return self.share(self.asked_in(c))
+
+    def wide(self, c: Candidate) -> float:
+        return self.share(self.asked_near(c))
 
     def at(self, c: Candidate) -> int:
         """The place of its document, in the order of rank."""
-        return self._places[c.document]
+        return self.pool.places[c.document]
 
     def document(self, c: Candidate) -> Document:
         return self.pool.named[c.document]
@@ -72,47 +166,52 @@ class View:
     def text(self, c: Candidate) -> str:
         return self.document(c).text[c.start : c.end]
 
+    def terms(self, c: Candidate) -> Terms:
+        """All its terms."""
+        known = self._terms.get(id(c))
+        if known is None:
+            known = self._terms[id(c)] = frozenset(self.inquiry.words.terms(self.text(c)))
+        return known
+
     def _links(self) -> tuple[list[float], dict[int, float], dict[int, float]]:
         """Sources that sentences of others name by their titles: how much leads to each source, what such a sentence and
         one of that source cover more than the sentence alone, and what they cover together."""
         linked = [0.0] * len(self.pool.documents)
         outward: dict[int, float] = {}
         together: dict[int, float] = {}
-        titles = [_BRACKETED.sub("", d.title).strip().casefold() for d in self.pool.documents]
-        naming = _naming(titles, self.pool)
-        for place, bridges in naming.items():
-            document = self.pool.documents[place]
-            about = self.coverage(document.titled)
-            best = sorted(bridges, key=lambda c: (-self.wide[id(c)], self.at(c), c.start))[:BRIDGES]
-            further = sorted(document.candidates, key=lambda c: (-self.cover[id(c)], c.start))[:FURTHER]
+        for place, bridges in _naming(self.pool).items():
+            document, asked = self.pool.documents[place], self._asked[place]
+            about = self.share(asked.titled)
+            best = sorted(bridges, key=lambda c: (-self.wide(c), self.at(c), c.start))[:BRIDGES]
+            further = sorted(document.candidates, key=lambda c: (-self.share(asked.own[c.place]), c.start))[
+                :FURTHER
+            ]
             for bridge in best:
-                first = bridge.own | self.document(bridge).titled
-                alone = self.coverage(first)
+                first = self.asked_in(bridge) | self.titled(bridge)
+                alone = self.share(first)
                 linked[place] = max(linked[place], alone * (1 - about))
                 for c in further:
-                    both = self.coverage(first | c.own | document.titled)
+                    both = self.share(first | asked.own[c.place] | asked.titled)
                     together[id(c)] = max(together.get(id(c), 0.0), both)
                     outward[id(bridge)] = max(outward.get(id(bridge), 0.0), both - alone)
         return linked, outward, together
 
 
-def _naming(titles: list[str], pool: Pool) -> Mapping[int, list[Candidate]]:
+def _naming(pool: Pool) -> Mapping[int, list[Candidate]]:
     """For each source the sentences of others that name it by its title. One pattern of all titles reads each text."""
+    titles = [_BRACKETED.sub("", d.title).strip().lower() for d in pool.documents]
     places: dict[str, list[int]] = {}
     for place, title in enumerate(titles):
-        if len(title) >= 4 and pool.documents[place].titled:
+        if len(title) >= 4:
             places.setdefault(title, []).append(place)
     if not places:
         return {}
-    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(places, key=len, reverse=True)))})\b")
+    pattern = _any_of(places)
     found: dict[int, list[Candidate]] = {}
     for other, document in enumerate(pool.documents):
-        low = document.text.lower()
-        if len(low) != len(document.text):
-            continue
-        ends = [c.end for c in document.candidates]
+        low, ends = document.lowered, [c.end for c in document.candidates]
         for match in pattern.finditer(low):
-            if match.group() == titles[other]:
+            if match.group() == titles[other] or not _begins_word(low, match.start()):
                 continue
             at = _at(document.candidates, ends, match.start())
             for place in places[match.group()] if at is not None else ():
@@ -122,14 +221,20 @@ def _naming(titles: list[str], pool: Pool) -> Mapping[int, list[Candidate]]:
     return found
 
 
+def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
+    """Any of some texts where it ends a word. Where one begins is for `_begins_word`: a pattern that begins with letters
+    is searched several times as fast."""
+    longest_first = sorted(texts, key=len, reverse=True)
+    return re.compile(rf"(?:{'|'.join(map(re.escape, longest_first))})(?![^\W_])")
+
+
+def _begins_word(text: str, start: int) -> bool:
+    return start == 0 or not text[start - 1].isalnum()
+
+
 def _at(candidates: list[Candidate], ends: list[int], offset: int) -> Candidate | None:
     place = bisect_right(ends, offset)
     return candidates[place] if place < len(candidates) and candidates[place].start <= offset else None
-
-
-def _has_capitals(text: str) -> bool:
-    sample = text[:3000]
-    return sum(c.isupper() for c in sample) > _ENOUGH_CAPITALS * max(1, len(sample))
 
 
 def fits(view: View, c: Candidate) -> float:
@@ -146,51 +251,37 @@ def fits(view: View, c: Candidate) -> float:
     if kind == "date":
         return 1.0 if _YEAR.search(text) else 0.6 * bool(words.cues["date"] & low)
     if kind in ("person", "place", "list"):
-        return min(1.0, len(_NAMED.findall(fresh)) / 2) if view.capitals[view.at(c)] else 0.5
+        return min(1.0, len(_NAMED.findall(fresh)) / 2) if view.document(c).has_capitals else 0.5
     if kind == "definition":
         head = {words.stem(w.casefold()) for w in spoken[:7]}
         early = {w.casefold() for w in spoken[:12]}
         return float(bool(head & view.asked) and bool(words.cues["definition"] & early))
     if kind == "manner":
         return 1.0 if c.kind is BlockKind.CODE else 0.7 if c.kind is BlockKind.ITEM or "`" in text else 0.0
-    return float(bool(words.cues.get(kind, frozenset()) & low))
+    return float(bool(words.cues.get(kind, _NONE) & low))
 
 
 def _density(view: View, c: Candidate) -> float:
-    return min(1.0, sum(view.weights[t] for t in view.asked & c.own) / sqrt(len(c.own) + 4) / 4)
-
-
-def proximity(view: View, c: Candidate) -> float:
-    """The share of the question's neighbouring terms that stand close together here."""
-    pairs = [(a, b) for a, b in zip(view.inquiry.terms, view.inquiry.terms[1:], strict=False) if a != b]
-    at: dict[str, list[int]] = {}
-    for place, term in enumerate(c.terms):
-        if term in view.asked:
-            at.setdefault(term, []).append(place)
-    near = (
-        view.weights[a] + view.weights[b]
-        for a, b in pairs
-        if a in at and b in at and min(abs(x - y) for x in at[a] for y in at[b]) <= 3
-    )
-    return min(1.0, sum(near) / (2 * view.mass))
+    return min(1.0, view.cover(c) * view.mass / sqrt(len(view.terms(c)) + 4) / 4)
 
 
 def _leads(view: View, c: Candidate) -> float:  # noqa: ARG001 - a column is a function of both
     """Whether it opens its document."""
-    return float(c.block == 0 and c.order == 0)
+    return float(c.place == 0)
 
 
 Column = Callable[[View, Candidate], float]
 COLUMNS: Mapping[str, Column] = {
-    "coverage": lambda v, c: v.cover[id(c)],
-    "near": lambda v, c: v.wide[id(c)],
+    "coverage": View.cover,
+    "near": View.wide,
     "density": _density,
-    "title": lambda v, c: v.coverage(v.document(c).titled),
+    "title": lambda v, c: v.share(v.titled(c)),
     "rank": lambda v, c: max(0.0, 1 - v.at(c) / 10),
     "kind": fits,
     "linked": lambda v, c: v.linked[v.at(c)],
     "lead": _leads,
-    "heading": lambda v, c: v.coverage(v.inquiry.words.terms(c.heading)) if c.heading else 0.0,
+    "heading": View.headed,
+    "document": View.whole,
 }
 
 

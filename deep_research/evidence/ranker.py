@@ -14,7 +14,7 @@ from math import exp
 from pathlib import Path
 from typing import Any
 
-from deep_research.evidence.columns import COLUMNS, View, proximity
+from deep_research.evidence.columns import COLUMNS, View
 
 FILE = Path(__file__).with_name("ranker.json")
 
@@ -50,34 +50,16 @@ def default_ranker() -> Ranker:
 
 
 def signals(view: View, scores: Sequence[float], chosen: Sequence[int]) -> dict[str, float]:
-    """What it shows in whether a question is answered; of a view with candidates."""
-    order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
-    first = view.candidates[order[0]]
-    documents = view.pool.documents
-    titled = view.document(first).titled
-    told: set[str] = set()
-    for i in chosen:
-        told.update(view.candidates[i].own, view.document(view.candidates[i]).titled)
-    known: set[str] = set()
-    for document in documents:
-        known.update(term for term in view.asked if term in document.blocks)
+    """What it shows in whether a question is answered, each 0 to 1; of a view with candidates."""
+    first = view.candidates[max(range(len(scores)), key=lambda i: (scores[i], -i))]
+    tells = frozenset[str]().union(*(view.tells(view.candidates[i]) for i in chosen))
     names = {term: view.weights[term] for term in view.inquiry.names}
-    mass = sum(names.values())
-
-    def named(terms: set[str] | frozenset[str]) -> float:
-        return sum(weight for term, weight in names.items() if term in terms) / mass if mass else 1.0
-
+    named = sum(weight for term, weight in names.items() if term in tells)
     return {
-        "score": scores[order[0]],
-        "margin": scores[order[0]] - scores[order[min(5, len(order) - 1)]],
-        "covered": view.coverage(told),
-        "covered_first": view.coverage(first.own),
-        "covered_near": view.coverage(first.own | first.near),
-        "names": named(told),
-        "names_first": named(first.own | titled),
-        "known": view.coverage(known),
-        "kind": COLUMNS["kind"](view, first),
-        "proximity": proximity(view, first),
+        "covered": view.share(tells),
+        "covered_near": view.wide(first),
+        "names": named / sum(names.values()) if named else float(not names),
+        "titled": view.share(view.titled(first)),
         "linked": view.linked[view.at(first)],
         "length": min(1.0, len(view.asked) / 20),
     }

@@ -14,9 +14,10 @@ from deep_research.evidence.passages import BlockKind
 
 SAME = 1.0  # what of its score a candidate loses that repeats one
 ADDED = 3.0  # what it gains that covers all that was not covered
+DEAR = 0.0125  # what each word costs of what comes after the first
 REPEATED = 0.8  # of the terms of the shorter of two, that they share when one repeats the other
 SCRAP = 4  # words that say nothing by themselves
-SHORT, LONG = 25, 40  # words of a passage
+SHORT, LONG = 15, 40  # words to which a passage grows, and that it has at most
 FLOOR = 2.5  # below the best score nothing is shown to fill
 
 
@@ -42,18 +43,19 @@ def choose(
     open_ = {
         i
         for i, c in enumerate(candidates)
-        if len(c.own) > 1 and (sizes[i] > SCRAP or c.kind is not BlockKind.PARAGRAPH)
+        if len(view.terms(c)) > 1 and (sizes[i] > SCRAP or c.kind is not BlockKind.PARAGRAPH)
     }
     best = max((scores[i] for i in open_), default=0.0)
     same = dict.fromkeys(open_, 0.0)
-    covered: set[str] = set()
+    own = {i: view.terms(candidates[i]) for i in open_}
+    tells = {i: view.tells(candidates[i]) for i in open_}
+    covered = frozenset[str]()
     chosen: list[int] = []
     left = words
 
     def gain(i: int) -> float:
-        c = candidates[i]
-        titled = view.document(c).titled
-        return scores[i] - SAME * same[i] + ADDED * view.coverage((c.own | titled) - covered)
+        cost = DEAR * sizes[i] if chosen else 0.0
+        return scores[i] - SAME * same[i] + ADDED * view.share(tells[i] - covered) - cost
 
     while open_ and len(chosen) < most:
         fitting = [i for i in open_ if sizes[i] <= left]
@@ -66,24 +68,20 @@ def choose(
                 break
             continue
         open_.discard(i)
-        c = candidates[i]
-        if any(_repeats(c, candidates[j]) for j in chosen):
+        if any(_share(own[i], own[j]) >= REPEATED for j in chosen):
             continue
         chosen.append(i)
         left -= sizes[i]
-        covered |= c.own | view.document(c).titled
+        covered |= tells[i]
         for j in open_:
-            same[j] = max(same[j], _share(candidates[j], c))
+            same[j] = max(same[j], _share(own[j], own[i]))
     return chosen
 
 
-def _share(a: Candidate, b: Candidate) -> float:
-    shorter = min(len(a.own), len(b.own))
-    return len(a.own & b.own) / shorter if shorter > 3 else 0.0
-
-
-def _repeats(a: Candidate, b: Candidate) -> bool:
-    return _share(a, b) >= REPEATED
+def _share(a: frozenset[str], b: frozenset[str]) -> float:
+    """Of the terms of the shorter of two."""
+    shorter = min(len(a), len(b))
+    return len(a & b) / shorter if shorter > 3 else 0.0
 
 
 def passages(

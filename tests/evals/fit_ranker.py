@@ -1,11 +1,12 @@
-"""Fits the weights of `deep_research.evidence.ranker`: ``python tests/evals/fit_ranker.py DIR``, DIR as for `eval`.
+"""Fits the weights of `deep_research.evidence.ranker`: ``python tests/evals/fit_ranker.py DIR MANUALS``, which are
+``--data`` of `eval answers` and of `eval manuals`.
 
-Each question of the sets of `eval answers` is researched once, and of the last look at all its sources the candidates
-are kept with their columns. A candidate is good that holds an accepted answer. The ranker's weights make the good ones
-likely among the candidates of their question; the probability's weights tell answered questions from those without
-evidence.
-Written are `ranker.json`, fitted on all questions, and `folds.json`, five sets of weights, each fitted without a fifth of
-the questions: with those `eval answers` answers each question by weights that never saw it.
+Each question is researched once, and of the last look at all its sources the candidates are kept with their columns. A
+candidate is good that holds an accepted answer. The ranker's weights make the good ones likely among the candidates of
+their question; the probability's weights tell answered questions from those without evidence: passages without theirs,
+articles that do not answer, and the questions of a manual over the next one.
+Written are `ranker.json`, fitted on all questions, and `folds.json`, weights that were fitted without a fifth of the
+questions of `eval answers`, and without a manual: with those each question is answered by weights that never saw it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import asyncio
 import json
 import sys
 import tempfile
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,32 +29,35 @@ from deep_research.evals.answers import holds
 from deep_research.evals.corpora import JsonlCorpus, build_index
 from deep_research.evals.datasets import find_dataset, read_records
 from deep_research.evals.folds import FILE as FOLDS_FILE
-from deep_research.evals.folds import FOLDS, fold_of
+from deep_research.evals.folds import fold_of
+from deep_research.evals.outcomes import BARE
 from deep_research.evals.suites import GROUPS, SUITES
 from deep_research.evidence.candidates import Pool, read_document
 from deep_research.evidence.columns import COLUMNS, View
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.ranker import FILE, Ranker, signals
-from deep_research.evidence.selection import choose
+from deep_research.evidence.selection import choose, passages
 
-COLUMNS_L2, SIGNALS_L2 = 2.0, 0.5
+COLUMNS_L2 = SIGNALS_L2 = 2.0
 SIGNAL_WORDS = 150  # of what is chosen, by which the probability is told
+REPORT_WORDS = 300  # of the report that it is told of
 SURVEYED = 40  # sources of a run
+Job = tuple[Path, Path, str, str, tuple[str, ...], frozenset[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     """A question with the id, title and text of each source of its run. Without ``answers`` nothing there answers it."""
 
-    id: str
+    fold: str
     question: str
     answers: tuple[str, ...]
     sources: tuple[tuple[str, str, str], ...]
 
 
-def researched(job: tuple[Path, Path, str, str, tuple[str, ...], frozenset[str], bool]) -> Run:
+def researched(job: Job) -> Run:
     """The sources that a question's run ends with, in their order."""
-    home, path, identity, text, answers, without, bare = job
+    home, path, fold, text, answers, without, bare = job
 
     async def run() -> Run:
         found = JsonlCorpus(path).excluding(without) if path.is_file() else None
@@ -62,14 +67,14 @@ def researched(job: tuple[Path, Path, str, str, tuple[str, ...], frozenset[str],
             sources = [
                 (s.id, s.title, await research.atext(s)) for s in result.sources[:SURVEYED] if s.content_hash
             ]
-        return Run(identity, text, answers if not bare else (), tuple(sources))
+        return Run(fold, text, answers if not bare else (), tuple(sources))
 
     return asyncio.run(run())
 
 
 def view_of(run: Run) -> View:
     inquiry = read_question(run.question)
-    documents = [read_document(*source, inquiry.words) for source in run.sources]
+    documents = [read_document(*source) for source in run.sources]
     return View(inquiry, Pool(documents))
 
 
@@ -99,15 +104,16 @@ def fitted_columns(groups: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, flo
 
 
 def told(run: Run, columns: dict[str, float]) -> tuple[dict[str, float], float] | None:
-    """The signals of a run, and whether what would be shown holds its answer; None without candidates."""
+    """The signals of a run, and whether a report of its passages holds its answer; None without candidates."""
     view = view_of(run)
-    ranker = Ranker(columns, {}, 0.0)
-    scores = ranker.scores(view)
+    scores = Ranker(columns, {}, 0.0).scores(view)
     chosen = choose(view, scores, SIGNAL_WORDS)
     if not chosen:
         return None
-    held = bool(run.answers) and holds(" ".join(view.text(view.candidates[i]) for i in chosen), run.answers)
-    return signals(view, scores, chosen), float(held)
+    shown = passages(view, scores, REPORT_WORDS, floor=float("inf"))
+    quotes = (view.pool.named[p.document].candidates[p.first : p.last + 1] for p in shown)
+    report = " ".join(view.text(c) for quote in quotes for c in quote)
+    return signals(view, scores, chosen), float(bool(run.answers) and holds(report, run.answers))
 
 
 def fitted_signals(rows: list[tuple[dict[str, float], float]]) -> tuple[dict[str, float], float]:
@@ -128,39 +134,55 @@ def fitted_signals(rows: list[tuple[dict[str, float], float]]) -> tuple[dict[str
     )
 
 
-def jobs(data: Path, home: Path) -> list[Any]:
-    made = []
+def jobs(data: Path, home: Path) -> Iterator[Job]:
     for suite in (SUITES[name] for name in GROUPS["answers"]):
         dataset = find_dataset(data, suite.folder, suite.questions, suite.corpus)
         corpus = build_index(dataset.corpus, home) if dataset.corpus.is_file() else dataset.corpus
         for question in read_records(dataset.questions, suite.read):
             for n, task in enumerate(suite.tasks(question) if question else ()):
-                made.append((home, corpus, question.id, task.text, question.answers, task.without, n > 0))
-    return made
+                fold = fold_of(task.id.removesuffix(BARE))
+                yield home, corpus, fold, task.text, question.answers, task.without, n > 0
 
 
-def main(data: Path) -> None:
+def manual_jobs(data: Path, home: Path) -> Iterator[Job]:
+    suite = SUITES["manuals"]
+    dataset = find_dataset(data, suite.folder, suite.questions, suite.corpus)
+    questions = list(read_records(dataset.questions, suite.read))
+    manuals = sorted({question.folder for question in questions})
+    for q in questions:
+        other = manuals[(manuals.index(q.folder) + 1) % len(manuals)]
+        for folder in (q.folder, other):
+            path = dataset.corpus / folder
+            yield home, path, q.folder, q.text, q.answers, frozenset(), folder == other
+
+
+def learned(runs: list[Run], pool: Executor) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The ranker that was fitted on all runs, and those that were fitted without each fold, by its name."""
+    rows = list(pool.map(examples, runs, chunksize=8))
+    names = sorted({run.fold for run in runs})
+
+    def columns(without: str | None) -> dict[str, float]:
+        return fitted_columns([row for run, row in zip(runs, rows, strict=True) if run.fold != without])
+
+    folds = {name: columns(name) for name in names}
+    # Of each run by weights that never saw its question, as the product meets it.
+    shown = list(pool.map(told, runs, [folds[run.fold] for run in runs], chunksize=8))
+
+    def ranker(weights: dict[str, float], without: str | None) -> dict[str, Any]:
+        kept = [one for run, one in zip(runs, shown, strict=True) if one and run.fold != without]
+        told_by, bias = fitted_signals(kept)
+        return {"columns": weights, "signals": told_by, "bias": bias}
+
+    return ranker(columns(None), None), {name: ranker(weights, name) for name, weights in folds.items()}
+
+
+def main(data: Path, manuals: Path) -> None:
     with tempfile.TemporaryDirectory() as home, ProcessPoolExecutor() as pool:
-        runs = list(pool.map(researched, jobs(data, Path(home)), chunksize=8))
-        rows = list(pool.map(examples, runs, chunksize=8))
-
-        def learned(without: int | None) -> dict[str, float]:
-            return fitted_columns(
-                [row for run, row in zip(runs, rows, strict=True) if fold_of(run.id) != without]
-            )
-
-        folds = [learned(fold) for fold in range(FOLDS)]
-        # Of each run by weights that never saw its question, as the product meets it.
-        shown = list(pool.map(told, runs, [folds[fold_of(run.id)] for run in runs], chunksize=8))
-
-    def ranker(columns: dict[str, float], without: int | None) -> dict[str, Any]:
-        kept = [one for run, one in zip(runs, shown, strict=True) if one and fold_of(run.id) != without]
-        weights, bias = fitted_signals(kept)
-        return {"columns": columns, "signals": weights, "bias": bias}
-
-    FOLDS_FILE.write_text(json.dumps([ranker(w, fold) for fold, w in enumerate(folds)], indent=1) + "\n")
-    FILE.write_text(json.dumps(ranker(learned(None), None), indent=1) + "\n")
+        todo = [*jobs(data, Path(home)), *manual_jobs(manuals, Path(home))]
+        shipped, folds = learned(list(pool.map(researched, todo, chunksize=8)), pool)
+    FOLDS_FILE.write_text(json.dumps(folds, indent=1) + "\n")
+    FILE.write_text(json.dumps(shipped, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

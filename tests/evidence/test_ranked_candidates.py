@@ -42,8 +42,7 @@ TEA = "# Tea\n\nTea is brewed from leaves. Green tea is not fermented. It is dru
 def view(question: str, *texts: str) -> View:
     inquiry = read_question(question)
     documents = [
-        read_document(f"src-{n}", text.split("\n")[0].strip("# "), text, inquiry.words)
-        for n, text in enumerate(texts)
+        read_document(f"src-{n}", text.split("\n")[0].strip("# "), text) for n, text in enumerate(texts)
     ]
     return View(inquiry, Pool(documents))
 
@@ -102,22 +101,47 @@ def test_every_language_has_a_whole_table(language: str) -> None:
 
 
 def test_candidates_are_sentences_items_rows_and_code_with_where_they_stand() -> None:
-    document = read_document("s", "The Mole light", ROCK, vocabulary("en"))
+    document = read_document("src-0", "The Mole light", ROCK)
     texts = [ROCK[c.start : c.end] for c in document.candidates]
     assert "It was built in 1811 by Anna Brook." in texts
     goats = next(c for c in document.candidates if "goats" in ROCK[c.start : c.end])
     assert (goats.kind, goats.heading) == (BlockKind.ITEM, "The Mole light / Not allowed")
-    assert "allow" in goats.near
+    assert "allow" in view("Are goats allowed?", ROCK).asked_near(goats)
     row = next(c for c in document.candidates if ROCK[c.start : c.end].startswith("Hare"))
     assert row.kind is BlockKind.TABLE
-    assert "height" in row.near  # of the header, which is no candidate itself
+    # Of the header, which is no candidate itself.
+    assert "height" in view("What height is it?", ROCK).asked_near(row)
     assert not any(text.startswith("Light | Height") for text in texts)
     assert any(c.kind is BlockKind.CODE for c in document.candidates)
 
 
-@given(st.text(alphabet=st.sampled_from("aB.!? |-#\n`1é中"), max_size=400))
+@pytest.mark.parametrize(
+    ("text", "candidates", "headings"),
+    [
+        ("lamp\n\n- Gives light.", ["lamp\n\n- Gives light."], [""]),
+        (
+            "-l\n\n--lamp\n\n- Gives light. It is hot.",
+            ["-l\n\n--lamp\n\n- Gives light.", "It is hot."],
+            ["", ""],
+        ),
+        ("They are:\n\n- Red.", ["They are:", "Red."], ["", ""]),
+        ("The lamp.\n\n- Red.", ["The lamp.", "Red."], ["", ""]),
+        ("Top\n===\n\nOne.\n\nLamp\n~~~~\nGives light.", ["One.", "Gives light."], ["Top", "Top / Lamp"]),
+        ("Long line\n--\nText.", ["Long line\n--\nText."], [""]),
+        ("```\nname\n----\n```\n\nText.", ["```\nname\n----\n```", "Text."], ["", ""]),
+    ],
+)
+def test_a_term_stays_with_its_description_and_a_line_over_marks_is_a_heading(
+    text: str, candidates: list[str], headings: list[str]
+) -> None:
+    document = read_document("s", "t", text)
+    assert [text[c.start : c.end] for c in document.candidates] == candidates
+    assert [c.heading for c in document.candidates] == headings
+
+
+@given(st.text(alphabet=st.sampled_from("aB.!? |-#=~\n`1é中"), max_size=400))
 def test_every_candidate_is_a_span_of_its_text_in_order(text: str) -> None:
-    document = read_document("s", "t", text, vocabulary("en"))
+    document = read_document("s", "t", text)
     ends = [0]
     for place, c in enumerate(document.candidates):
         assert c.place == place

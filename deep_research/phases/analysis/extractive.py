@@ -20,7 +20,6 @@ from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.ranker import Ranker, default_ranker
 from deep_research.evidence.reading import readable
 from deep_research.evidence.selection import Passage, choose, passages
-from deep_research.evidence.vocabulary import vocabulary
 from deep_research.phases.analysis.broad import broad_findings
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -106,7 +105,7 @@ def ranked(
     for source in sources:
         if stop is not None and stop.is_set():
             return []
-        documents.append(_read(source, inquiry.language))
+        documents.append(_read(source))
     view = View(inquiry, Pool(documents))
     scores = ranker.scores(view)
     sure = ranker.probability(view, scores, choose(view, scores, SIGNAL_WORDS))
@@ -143,12 +142,12 @@ def _content(text: str, candidates: Sequence[Candidate]) -> str:
     return f"{section}: {told}" if candidates[0].kind is BlockKind.ITEM and section else told
 
 
-def _read(source: SourceText, language: str) -> Document:
+def _read(source: SourceText) -> Document:
     read = _kept if len(source.content) <= KEPT_LENGTH else _kept.__wrapped__
-    return read(source.id, source.title, source.content, language)
+    return read(source.id, source.title, source.content)
 
 
 @lru_cache(maxsize=KEPT_DOCUMENTS)
-def _kept(identity: str, title: str, text: str, language: str) -> Document:
+def _kept(identity: str, title: str, text: str) -> Document:
     """A run looks at the same texts again in each round, and runs over one corpus at the same documents."""
-    return read_document(identity, title, text, vocabulary(language))
+    return read_document(identity, title, text)
