@@ -73,8 +73,9 @@ class Asked:
 
 
 def _part_of(terms: Sequence[str], asked: Terms) -> float:
-    """The share (0 to 1) of terms that are asked."""
-    return sum(term in asked for term in terms) / len(terms) if terms else 0.0
+    """The share (0 to 1) of the terms of a heading that are asked; its number is none of them."""
+    told = [term in asked for term in terms if term in asked or not term.isdigit()]
+    return sum(told) / len(told) if told else 0.0
 
 
 def _held(document: Document, stems: Mapping[str, str]) -> list[Terms]:

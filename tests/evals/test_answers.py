@@ -22,10 +22,13 @@ from deep_research.evals.answers import (
     report_figures,
 )
 from deep_research.evals.datasets import Question
+from deep_research.evals.folds import fold_ranker
 from deep_research.evals.metrics import calibration_error
 from deep_research.evals.outcomes import Outcome
 from deep_research.evals.plain_search import PlainSearch, windows
 from deep_research.evals.reports import report_body
+from deep_research.evidence.columns import COLUMNS
+from deep_research.evidence.ranker import default_ranker
 from deep_research.interfaces.cli.evaluating import as_json
 from deep_research.settings import Settings, load_settings
 
@@ -185,12 +188,36 @@ def test_figures_of_several_evaluations_have_none_of_all_of_them(answers: Path, 
     assert ALL not in json.loads(as_json(figures))
 
 
-def test_the_questions_over_manuals_can_be_read() -> None:
-    data = tomllib.loads(
-        (Path(__file__).parents[1] / "data" / "manual_questions.toml").read_text(encoding="utf-8")
+def test_each_question_over_manuals_is_asked_of_its_own_folder(tmp_path: Path) -> None:
+    home = tmp_path / "data" / "manuals"
+    for name, (title, text) in {"rock": PAGES["w1"], "smith": PAGES["w3"]}.items():
+        (home / name).mkdir(parents=True)
+        (home / name / "page.md").write_text(f"# {title}\n\n{text}\n", encoding="utf-8")
+    question = (
+        '[[question]]\nmanual = "{}"\ntext = "Who built the Bell Rock?"\nanswer = ["Robert Stevenson"]\n'
     )
+    (home / "questions.toml").write_text(question.format("rock") + question.format("smith"), encoding="utf-8")
+    figures = asyncio.run(
+        evaluate(SUITES["manuals"], tmp_path / "data", settings(tmp_path), jobs=1, agents=RankedAgents())
+    )
+    assert not figures.errors
+    assert list(figures.sets) == [ALL, "rock", "smith"]
+    assert (figures.sets["rock"]["report"], figures.sets["smith"]["report"]) == (1, 0)
+    assert "auroc" not in figures.sets[ALL]  # nothing is asked that has no answer
+
+
+def test_a_question_is_answered_by_weights_that_never_saw_it() -> None:
+    held = {name: fold_ranker(name) for name in ("0", "1", "2", "3", "4", "git", "gimp", "policy", "sqlite")}
+    assert len({tuple(one.columns.values()) for one in held.values()}) == len(held)
+    assert all(one.columns.keys() == COLUMNS.keys() for one in held.values())
+    assert fold_ranker("faq-de") == default_ranker()
+
+
+@pytest.mark.parametrize(("file", "least"), [("manual_questions", 120), ("foreign_questions", 40)])
+def test_the_questions_over_manuals_can_be_read(file: str, least: int) -> None:
+    data = tomllib.loads((Path(__file__).parents[1] / "data" / f"{file}.toml").read_text(encoding="utf-8"))
     questions = data["question"]
-    assert len(questions) >= 120
+    assert len(questions) >= least
     assert {question["manual"] for question in questions} == set(data["manuals"])
     assert len({question["text"] for question in questions}) == len(questions)
     assert all(holds(answer, [answer]) for question in questions for answer in question["answer"])
