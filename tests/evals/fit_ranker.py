@@ -138,8 +138,8 @@ def jobs(data: Path, home: Path) -> Iterator[Job]:
     for suite in (SUITES[name] for name in GROUPS["answers"]):
         dataset = find_dataset(data, suite.folder, suite.questions, suite.corpus)
         corpus = build_index(dataset.corpus, home) if dataset.corpus.is_file() else dataset.corpus
-        for question in read_records(dataset.questions, suite.read):
-            for n, task in enumerate(suite.tasks(question) if question else ()):
+        for question in filter(None, read_records(dataset.questions, suite.read)):
+            for n, task in enumerate(suite.tasks(question)):
                 fold = fold_of(task.id.removesuffix(BARE))
                 yield home, corpus, fold, task.text, question.answers, task.without, n > 0
 
@@ -147,7 +147,7 @@ def jobs(data: Path, home: Path) -> Iterator[Job]:
 def manual_jobs(data: Path, home: Path) -> Iterator[Job]:
     suite = SUITES["manuals"]
     dataset = find_dataset(data, suite.folder, suite.questions, suite.corpus)
-    questions = list(read_records(dataset.questions, suite.read))
+    questions = list(filter(None, read_records(dataset.questions, suite.read)))
     manuals = sorted({question.folder for question in questions})
     for q in questions:
         other = manuals[(manuals.index(q.folder) + 1) % len(manuals)]
