@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from deep_research.evidence.language import ENGLISH, language_of
+from deep_research.evidence.text import unmarked
 from deep_research.evidence.text import words as words_of
 from deep_research.evidence.vocabulary import FILE, Vocabulary, vocabulary
 
@@ -89,7 +90,9 @@ class Inquiry:
 
 @lru_cache(maxsize=256)
 def read_question(text: str, language: str = "") -> Inquiry:
-    """The question ``text``, in a language or the one that its words tell."""
+    """The question ``text``, in a language or the one that its words tell; markup and addresses that came along with it
+    are not asked about."""
+    text = unmarked(text)
     language = language or language_of(text)
     words = vocabulary(language)
     terms = tuple(words.terms(text))

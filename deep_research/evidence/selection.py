@@ -124,6 +124,8 @@ def _grown(view: View, c: Candidate, score: float, most: int, others: Sequence[P
             if 0 <= p < len(every)
             and p not in taken
             and every[p].heading == c.heading
+            and every[p].kind not in (BlockKind.TABLE, BlockKind.CODE)
+            and view.terms(every[p])
             and size + len(view.text(every[p]).split()) <= most
         ]
         if not fits:

@@ -168,15 +168,15 @@ def words(text: str) -> list[str]:
     return WORD.findall(text)
 
 
-def asked_words(question: str) -> list[str]:
-    """The words of a question; markup and addresses that came along with it are not asked about."""
-    return words(_MARKUP.sub(" ", question))
+def unmarked(question: str) -> str:
+    """A question without markup and addresses that came along with it."""
+    return _MARKUP.sub(" ", question)
 
 
 def content_words(text: str) -> list[str]:
     """The words that carry meaning, pieces of one or two small letters aside, as in "re-erected"; all words if none
     does."""
-    every = asked_words(text)
+    every = words(unmarked(text))
     meant = [w for w in every if w.casefold() not in STOP_WORDS]
     return [w for w in meant if len(w) > 2 or not (w.isalpha() and w.islower())] or meant or every
 
@@ -200,7 +200,7 @@ def question_terms(question: str) -> dict[str, float]:
 @lru_cache(maxsize=256)  # of a run's few questions this is asked hundreds of times
 def _question_terms(question: str) -> Mapping[str, float]:
     weights: dict[str, float] = {}
-    first = next(iter(asked_words(question)), "")
+    first = next(iter(words(unmarked(question))), "")
     for word in content_words(question):
         named = is_name_like(word) and (word != first or word[:1].isdigit())
         weight = ASKING_WEIGHT if word.casefold() in ASKING_WORDS else NAME_WEIGHT if named else 1.0

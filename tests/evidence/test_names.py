@@ -8,7 +8,6 @@ from deep_research.evidence.names import (
     asked_names,
     borne,
     key,
-    names_in,
     question_names,
     runs,
     spelled,
@@ -141,19 +140,3 @@ def test_initials_open_a_name_and_the_end_of_a_sentence_does_not():
 )
 def test_a_letter_at_the_end_of_a_sentence_is_no_initial_of_the_next_name(text, names):
     assert [name for _, name in runs(text)] == names
-
-
-def test_a_title_names_what_its_text_has_with_capitals_and_nowhere_without():
-    text = "# Orrel Horn\n\nThe Orrel Horn was heard far out at sea. Keepers built it of brass."
-    assert names_in("Orrel Horn", text) == {"orrel horn"}
-    assert names_in("The Orrel Horn Board", text) == {"orrel horn"}
-    assert (
-        names_in("Brass Horns", "# Brass Horns\n\nThe keepers made Brass Horns, and brass horns of tin.")
-        == set()
-    )
-    assert names_in("Brass Horns", "# Brass Horns\n\nThey are loud.") == set()
-
-
-def test_a_title_with_words_in_small_letters_names_what_has_capitals_in_it():
-    assert names_in("Moving a horn: Cape Orrel, summer 1999", "") == {"cape orrel"}
-    assert names_in("Moving Horns", "") == set()

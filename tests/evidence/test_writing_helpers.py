@@ -2,8 +2,7 @@
 
 import pytest
 
-from deep_research.evidence.contradictions import measures_of, sides
-from deep_research.evidence.debris import is_debris, standing_alone, without_marks
+from deep_research.evidence.debris import is_debris
 
 
 @pytest.mark.parametrize(
@@ -42,22 +41,3 @@ def test_what_belongs_to_the_page_is_told_from_what_it_says(text):
 )
 def test_a_sentence_of_the_text_is_kept(text):
     assert not is_debris(text)
-
-
-def test_marks_and_linking_words_are_left_out():
-    assert without_marks("The tower¶ is old [edit].") == "The tower is old."
-    assert standing_alone("However, the tower fell.") == "The tower fell."
-    assert standing_alone("However tall it is, it fell.") == "However tall it is, it fell."
-
-
-@pytest.mark.parametrize(
-    ("content", "measures"),
-    [
-        ("The tower, called 208 feet high, was carried away on rails.", {"height"}),
-        ("The tower is 208 feet (63 metres) tall and stands far away.", {"height"}),
-        ("The tower stands 2,900 feet away from the sea.", {"distance"}),
-    ],
-)
-def test_a_value_is_the_measure_of_what_the_word_behind_it_says(content, measures):
-    (side,) = sides(content)
-    assert measures_of(side, side.values[0]) == measures

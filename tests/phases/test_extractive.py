@@ -258,36 +258,6 @@ def test_a_broad_request_about_something_else_gives_no_finding():
     assert read(REQUEST, *texts).findings == ()
 
 
-def test_a_byline_and_an_opening_are_left_out_of_what_is_told_and_quotes_stay_exact():
-    ring = TOPIC + TOPIC
-    texts = [
-        (
-            f"Text {n}",
-            f"by J Doe · 2021 · Cited by 16 — In this paper, we ask for a {' and a '.join(ring[n : n + 4])} [3].",
-        )
-        for n in range(0, 48, 4)
-    ]
-    output = read(REQUEST, *texts)
-    assert output.findings
-    for found in output.findings:
-        assert found.content.startswith("We ask for a ")
-        assert "[3]" not in found.content
-        quote = found.quotes[0]
-        text = dict(enumerate(t for _, t in texts))[int(found.source_ids[0].removeprefix("src-"))]
-        assert text[quote.start : quote.start + len(quote.quote)] == quote.quote
-        assert quote.quote.startswith("In this paper, we ask")
-
-
-def test_a_sentence_that_its_text_breaks_off_is_marked():
-    ring = TOPIC + TOPIC
-    texts = [
-        (f"Text {n}", f"Here a {' and a '.join(ring[n : n + 12])} were seen by the") for n in range(0, 48, 4)
-    ]
-    output = read(REQUEST, *texts)
-    assert output.findings
-    assert all(found.content.endswith("were seen …") for found in output.findings)
-
-
 def said(number, content, source="src-1", **fields):
     return finding(number, **fields).model_copy(update={"content": content, "source_ids": (source,)})
 

@@ -11,11 +11,12 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import zip_longest
 from math import exp
 
 from deep_research.evidence.candidates import Candidate, Document, Pool, read_document
 from deep_research.evidence.columns import View
-from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.inquiry import Inquiry, read_question
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.ranker import Ranker, default_ranker
 from deep_research.evidence.reading import readable
@@ -96,26 +97,36 @@ def ranked(
     stop: threading.Event | None = None,
 ) -> list[AnalyzedFinding]:
     """The best passages of the sources, best first, ``words`` words of them; none where nothing is near the question.
+    Each part of the question has its share: the best passage of each comes first.
 
     Pure, but that it gives up when ``stop`` is set.
     """
     inquiry = read_question(question)
-    ranker = ranker or default_ranker()
-    documents = []
+    documents: list[Document] = []
     for source in sources:
         if stop is not None and stop.is_set():
             return []
         documents.append(_read(source))
-    view = View(inquiry, Pool(documents))
+    asked = [read_question(part.text, inquiry.language) for part in inquiry.parts]
+    told = [_told(part, Pool(documents), words // len(asked), ranker or default_ranker()) for part in asked]
+    every = [found for turn in zip_longest(*told) for found in turn if found is not None]
+    fresh = {(found.source_ids, found.quotes): found for found in reversed(every)}
+    kept = [found for found in every if fresh[found.source_ids, found.quotes] is found]
+    return [found.model_copy(update={"rank": rank}) for rank, found in enumerate(kept)]
+
+
+def _told(inquiry: Inquiry, pool: Pool, words: int, ranker: Ranker) -> list[AnalyzedFinding]:
+    """The best passages for a question of one part."""
+    view = View(inquiry, pool)
     scores = ranker.scores(view)
     sure = ranker.probability(view, scores, choose(view, scores, SIGNAL_WORDS))
     if sure < NEAR:
         return []
     chosen = passages(view, scores, words, floor=float("inf"))
-    return [_finding(view, passage, rank, sure, chosen[0].score) for rank, passage in enumerate(chosen)]
+    return [_finding(view, passage, sure, chosen[0].score) for passage in chosen]
 
 
-def _finding(view: View, passage: Passage, rank: int, sure: float, best: float) -> AnalyzedFinding:
+def _finding(view: View, passage: Passage, sure: float, best: float) -> AnalyzedFinding:
     document = view.pool.named[passage.document]
     candidates = document.candidates[passage.first : passage.last + 1]
     start, end = candidates[0].start, candidates[-1].end
@@ -129,7 +140,6 @@ def _finding(view: View, passage: Passage, rank: int, sure: float, best: float) 
         relevance=round(exp(passage.score - best), 6),
         marked=tuple(Span(start=c.start, end=c.end) for c in marked),
         heading=candidates[0].heading,
-        rank=rank,
         probability=round(sure, 4),
     )
 

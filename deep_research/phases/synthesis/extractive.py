@@ -56,11 +56,13 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         blocks.append(f"*{notice}*")
     if kept and not sound:
         blocks.append(f"*{ALL_WITHDRAWN}*")
-    if kept and read_question(handoff.original_query).is_topic:
+    inquiry = read_question(handoff.original_query)
+    if kept and (inquiry.is_topic or inquiry.subject):
         blocks += ["## Overview", *_passages(kept, sources)]
     elif kept:
-        blocks += ["## Answer", *_answer(kept[0]), *_figures(handoff, kept)]
-        blocks += _passages(kept, sources, answer=kept[0])
+        answers = kept[: len(inquiry.parts) if kept[0].rank is not None else 1]
+        blocks += ["## Answer", *_answer(answers), *_figures(handoff, kept)]
+        blocks += _passages(kept, sources, answers)
     blocks += conflicts(handoff.contradictions, handoff.findings, handoff.sources)
     if sound and withdrawn:
         blocks += [f"## {WITHDRAWN}", *_paragraphs(within(handoff.words // 4, withdrawn))]
@@ -107,9 +109,11 @@ def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
     return kept
 
 
-def _answer(best: Finding) -> list[str]:
-    sure = "" if best.probability is None else SURE[level_of(best.probability)]
-    return [_cited([_told(best)], [best.id]), *([f"*{sure}*"] if sure else [])]
+def _answer(best: Sequence[Finding]) -> list[str]:
+    """The best sentence for each part of the question, and how sure the least sure of them is."""
+    doubts = [f.probability for f in best if f.probability is not None]
+    sure = SURE[level_of(min(doubts))] if doubts else ""
+    return [*(_cited([_told(f)], [f.id]) for f in best), *([f"*{sure}*"] if sure else [])]
 
 
 def _told(best: Finding) -> str:
@@ -126,13 +130,13 @@ def _told(best: Finding) -> str:
 
 
 def _passages(
-    findings: Sequence[Finding], sources: Mapping[str, Source], *, answer: Finding | None = None
+    findings: Sequence[Finding], sources: Mapping[str, Source], answers: Sequence[Finding] = ()
 ) -> list[str]:
-    """The findings under what they are about or the title of their source, and their section; the answer's own passage
-    only where it says more than the answer."""
+    """The findings under what they are about or the title of their source, and their section; the passage of an answer
+    only where it says more than that."""
     groups: dict[str, list[Finding]] = {}
     for finding in findings:
-        if finding is not answer or len(finding.content) > 2 * len(_told(finding)):
+        if finding not in answers or len(finding.content) > 2 * len(_told(finding)):
             groups.setdefault(_about(finding, sources), []).append(finding)
     blocks: list[str] = []
     for about, own in groups.items():
