@@ -6,6 +6,7 @@ import re
 
 from deep_research.evidence.rows import clauses
 
+_RULE = re.compile(r"^[ \t]*([-=~^*_#])\1{3,}[ \t]*$", re.MULTILINE)  # what underlines a heading or parts sections
 ITEM_MARK = re.compile(r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
 
 
@@ -15,7 +16,7 @@ def readable(text: str, start: int = 0, end: int | None = None) -> str:
     end = len(text) if end is None else end
     if told := clauses(text, start, end):
         return ". ".join((*(row.removesuffix(".") for row in told[:-1]), told[-1]))
-    text = ITEM_MARK.sub(_inline, text[start:end])
+    text = ITEM_MARK.sub(_inline, _RULE.sub("", text[start:end]))
     return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
 
 

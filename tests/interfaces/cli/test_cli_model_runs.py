@@ -136,4 +136,4 @@ def test_a_report_says_whose_words_it_is_in_when_its_writer_had_no_model(plain: 
             return str(plain("run", QUESTION, *arguments).out)
 
     assert "from statements that one drew from the sources." in run("You write the report")
-    assert "its sentences are taken word for word" in run("You write the report", "You read sources")
+    assert "every sentence is its source's own" in run("You write the report", "You read sources")

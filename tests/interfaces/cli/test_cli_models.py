@@ -78,7 +78,8 @@ def test_a_wrong_address_is_a_matter_of_settings(plain: Cli, server: ModelServer
 
 def test_the_cap_that_was_reached_is_the_one_to_raise(plain: Cli, server: ModelServer) -> None:
     model = f"openai-compatible:m@{server.base_url}/v1"
-    done = plain("run", QUESTION, "--sample", "--model", model, "--max-model-calls", "3")
+    unanswered = "Which lighthouse won the Eurovision Song Contest?"
+    done = plain("run", unanswered, "--sample", "--model", model, "--max-model-calls", "3")
     assert done.code == 3
     assert "Ask again with a higher --max-model-calls." in done.err
 
