@@ -206,7 +206,10 @@ COMMANDS = (
         summary="Measure the engine on questions whose answers are known.",
         example="deep-research eval wiki-multihop --data evaluation-data --limit 50",
         arguments=(
-            ("NAME", "The evaluation: agents, answers, manuals, foreign, condense, wiki-multihop, scifact, coverage, gaps."),
+            (
+                "NAME",
+                "The evaluation: agents, answers, manuals, foreign, condense, wiki-multihop, scifact, coverage, gaps.",
+            ),
         ),
         options=(
             Option(flag="--data", metavar="DIR", help="Folder that holds the data sets, one folder each."),
