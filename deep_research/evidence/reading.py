@@ -6,17 +6,22 @@ import re
 
 from deep_research.evidence.rows import clauses
 
-_RULE = re.compile(r"^[ \t]*([-=~^*_#])\1{3,}[ \t]*$", re.MULTILINE)  # what underlines a heading or parts sections
+_RULE = re.compile(
+    r"^[ \t]*([-=~^*_#])\1{3,}[ \t]*$", re.MULTILINE
+)  # what underlines a heading or parts sections
+# A line of its own before an item that describes it.
+_TERM = re.compile(r"(?:(?<=\n\n)|\A)(?P<term>[^\n]*[^\n:.!?])\n\n- ")
 ITEM_MARK = re.compile(r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
 
 
 def readable(text: str, start: int = 0, end: int | None = None) -> str:
     """The quote ``text[start:end]`` as a sentence: one line, a row of a table with the headers of its columns (with
-    commas, where they are not known)."""
+    commas, where they are not known), a term with a colon."""
     end = len(text) if end is None else end
     if told := clauses(text, start, end):
         return ". ".join((*(row.removesuffix(".") for row in told[:-1]), told[-1]))
-    text = ITEM_MARK.sub(_inline, _RULE.sub("", text[start:end]))
+    text = _TERM.sub(r"\g<term>: ", _RULE.sub("", text[start:end]))
+    text = ITEM_MARK.sub(_inline, text)
     return " ".join(text.replace(" | ", ", ").replace("¶", "").split())
 
 

@@ -75,7 +75,7 @@ def test_a_row_without_known_headers_reads_with_commas(text, quote, reads):
 
 def test_a_quote_alone_reads_as_before():
     assert readable("Mole | 35 m") == "Mole, 35 m"
-    assert readable("A term\n\n- what it\nmeans") == "A term; what it means"
+    assert readable("A term\n\n- what it\nmeans") == "A term: what it means"
 
 
 @pytest.mark.parametrize("line", ["a | b\n", " | \n", "| | |\n"])

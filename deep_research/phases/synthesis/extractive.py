@@ -10,6 +10,7 @@ from itertools import groupby
 from deep_research.evidence.agreement import level_of
 from deep_research.evidence.figures import figures
 from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.reading import readable
 from deep_research.phases.base import off_loop
 from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
@@ -117,16 +118,19 @@ def _answer(best: Sequence[Finding]) -> list[str]:
 
 
 def _told(best: Finding) -> str:
-    """The best sentence of a passage, and the next one where that was chosen too; of a row or of code all of it."""
+    """The best sentence of a passage, and the next one where that was chosen too, an item after the heading it stands
+    under; of a row or of code all of it."""
     quote = best.quotes[0] if best.quotes else None
-    if quote is None or not best.marked or best.content != " ".join(quote.quote.split()):
+    if quote is None or not best.marked or " | " in quote.quote or is_code(quote.quote):
         return _whole(best)
     first, *others = best.marked
     start, end = first.start - quote.start, first.end - quote.start
     after = next((span for span in others if 0 <= span.start - first.end < 3), None)
     if after and len(quote.quote[start : after.end - quote.start].split()) <= ANSWER_WORDS:
         end = after.end - quote.start
-    return quote.quote[start:end]
+    section = best.heading.rpartition(" / ")[2]
+    under = f"{section}: " if section and best.content.startswith(f"{section}: ") else ""
+    return f"{under}{readable(quote.quote, start, end)}"
 
 
 def _passages(
@@ -134,19 +138,18 @@ def _passages(
 ) -> list[str]:
     """The findings under what they are about or the title of their source, and their section; the passage of an answer
     only where it says more than that."""
-    groups: dict[str, list[Finding]] = {}
+    groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         if finding not in answers or len(finding.content) > 2 * len(_told(finding)):
-            groups.setdefault(_about(finding, sources), []).append(finding)
+            section = finding.heading.rpartition(" / ")[2]
+            groups.setdefault((_about(finding, sources), section), []).append(finding)
     blocks: list[str] = []
-    for about, own in groups.items():
-        blocks.append(f"## {escaped(about)}")
-        sections: dict[str, list[Finding]] = {}
-        for finding in own:
-            sections.setdefault(finding.heading.rpartition(" / ")[2], []).append(finding)
-        for section, inside in sections.items():
-            blocks += [f"### {escaped(section)}"] if section and section != about else []
-            blocks += _paragraphs(inside)
+    last = ""
+    for (about, section), inside in groups.items():
+        blocks += [f"## {escaped(about)}"] if about != last else []
+        blocks += [f"### {escaped(section)}"] if section and section != about else []
+        blocks += _paragraphs(inside)
+        last = about
     return blocks
 
 
