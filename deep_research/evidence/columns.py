@@ -35,7 +35,7 @@ class Asked:
     def __init__(self, document: Document, terms: Terms, inquiry: Inquiry) -> None:
         words = inquiry.words
         openings = {term[:2] for term in terms}
-        near = (w for w in document.words if w[:2] in openings or w in words.forms or not w[:2].isascii())
+        near = (word for word in document.words if word[:2] in openings or not word[:2].isascii())
         stems = {word: stem for word in near if (stem := words.stem(word)) in terms}
         self.titled = terms.intersection(words.terms(document.title))
         self.own = _held(document, stems)

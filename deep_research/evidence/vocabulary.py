@@ -20,7 +20,7 @@ WORD = re.compile(r"[^\W_]+(?:_[^\W_]+)*")
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
     """The table of one language. ``opens`` are patterns of the beginnings of questions by kind of answer; ``cues`` are
-    words that an answer of a kind is apt to hold; ``forms`` give irregular forms and near-synonyms one word for all."""
+    words that an answer of a kind is apt to hold."""
 
     stemmer: str
     function: frozenset[str]
@@ -29,14 +29,13 @@ class Vocabulary:
     opens: Mapping[str, tuple[str, ...]]
     cues: Mapping[str, frozenset[str]]
     numerals: frozenset[str]
-    forms: Mapping[str, str]
 
     def terms(self, text: str) -> list[str]:
         """The stems of the words of a text that tell something, in their order."""
         return [self.stem(w) for w in WORD.findall(text.casefold()) if w not in self.function]
 
     def stem(self, word: str) -> str:
-        return _stem(self.stemmer, self.forms.get(word, word))
+        return _stem(self.stemmer, word)
 
 
 @lru_cache(maxsize=200_000)
@@ -62,9 +61,6 @@ def vocabularies() -> Mapping[str, Vocabulary]:
             opens={kind: tuple(openings) for kind, openings in table["opens"].items()},
             cues={kind: frozenset(words.split()) for kind, words in table["cues"].items()},
             numerals=frozenset(table["numerals"]["words"].split()),
-            forms={
-                word: row.split()[0] for row in table.get("forms", {}).get("rows", ()) for word in row.split()
-            },
         )
         for language, table in tables.items()
     }
