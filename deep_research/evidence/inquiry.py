@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import lru_cache
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 
-from deep_research.evidence.language import language_of
-from deep_research.evidence.vocabulary import Vocabulary, vocabulary
+from deep_research.evidence.language import ENGLISH, language_of
+from deep_research.evidence.text import words as words_of
+from deep_research.evidence.vocabulary import FILE, Vocabulary, vocabulary
 
 # What is written as a name: a capital that opens no sentence, a figure or an identifier in it, an option; what is quoted.
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-zß-ÿ][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|--?\w[\w-]+")
 _QUOTED = re.compile(r"[\"“”«»„`]([^\"“”«»„`]{2,80})[\"“”«»„`]")
 _CLAUSE = re.compile(r"[,;:]\s+")
-_PART = re.compile(r"\?\s+|;\s+")
 _WORDS_OF_A_TOPIC = 12  # a request that asks for nothing short and has more terms is one
+_BROAD = 40  # distinct terms of a request for a survey of all that it names
+_BARE = 3  # terms up to which a request that asks nothing is only the name of a subject
+_SHORT = 400  # characters of a request whose wording is looked at
+_ANY_ANSWER = frozenset(
+    ("", "definition", "list", "manner")
+)  # kinds of answer that an overview may be worded as
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """How questions of a language are worded: ``breaks`` is where a part ends, ``comparing`` are words that ask something
+    of several things together, ``relations`` rows of words of one relation, ``overview`` the words that ask for an
+    overview, ``bidding`` those beside them, ``sides`` what is usually told of a subject."""
+
+    breaks: re.Pattern[str]
+    comparing: frozenset[str]
+    relations: tuple[str, ...]
+    overview: frozenset[str]
+    bidding: frozenset[str]
+    sides: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a question: its words, its terms in their order, and the kind of answer it expects, "" for any."""
+    """A part of a question: its words, its terms in their order, and the kind of answer it expects, "" for any. It stands
+    alone: one without a name of the question ends with those of the first part."""
 
     text: str
     terms: tuple[str, ...]
@@ -29,7 +52,8 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Inquiry:
     """A question as it is read. ``names`` are those of its terms that are written as names, figures or identifiers;
-    ``parts`` has the question itself where it has no several."""
+    ``parts`` has the question itself where it has no several; ``subject`` is what an overview is wanted of, "" where
+    something else is asked."""
 
     text: str
     language: str
@@ -37,6 +61,12 @@ class Inquiry:
     names: frozenset[str]
     expects: str
     parts: tuple[Part, ...]
+    subject: str = ""
+
+    @property
+    def is_broad(self) -> bool:
+        """Whether it is too long to be answered by a few passages."""
+        return len(set(self.terms)) >= _BROAD
 
     @property
     def is_topic(self) -> bool:
@@ -46,6 +76,15 @@ class Inquiry:
     @property
     def words(self) -> Vocabulary:
         return vocabulary(self.language)
+
+    def telling(self, text: str) -> list[str]:
+        """The words of a text that tell something, as it writes them but without possessive endings."""
+        plain = (word.removesuffix("'s").removesuffix("’s") for word in words_of(text))
+        return [word for word in plain if self.words.terms(word)]
+
+    @property
+    def forms(self) -> Forms:
+        return forms(self.language)
 
 
 @lru_cache(maxsize=256)
@@ -57,8 +96,9 @@ def read_question(text: str, language: str = "") -> Inquiry:
     named = [match.group() for match in _NAME.finditer(text)]
     named += [match.group(1) for match in _QUOTED.finditer(text)]
     names = frozenset(term for name in named for term in words.terms(name)) & frozenset(terms)
-    parts = tuple(_part(piece, words) for piece in _pieces(text, words))
-    return Inquiry(text, language, terms, names, expected(text, words), parts)
+    inquiry = Inquiry(text, language, terms, names, expected(text, words), ())
+    parts = tuple(Part(p, tuple(words.terms(p)), expected(p, words)) for p in _parts(inquiry))
+    return replace(inquiry, parts=parts, subject=_subject(inquiry))
 
 
 def expected(text: str, words: Vocabulary) -> str:
@@ -79,14 +119,61 @@ def expected(text: str, words: Vocabulary) -> str:
     return ""
 
 
-def _pieces(text: str, words: Vocabulary) -> list[str]:
-    """Sentences of the question, cut again before "and how …", "and when …"."""
-    asking = "|".join(sorted({re.escape(o.split()[0]) for every in words.opens.values() for o in every}))
-    pieces = [p.strip() for p in _PART.split(text) if p.strip()]
-    found = [p for piece in pieces for p in re.split(rf",?\s+\w+\s+(?=(?:{asking})\b)", piece) if p.strip()]
-    kept = [p for p in found if words.terms(p)]
-    return kept if len(kept) > 1 else [text]
+def _parts(inquiry: Inquiry) -> list[str]:
+    """The pieces of a question, each able to stand alone."""
+    words = inquiry.words
+    # In one line, because a long row of spaces would take the pattern quadratic time.
+    pieces = [piece.strip(" ,.") for piece in inquiry.forms.breaks.split(" ".join(inquiry.text.split()))]
+    pieces = [piece for piece in pieces if words.terms(piece)]
+    if len(pieces) < 2:
+        return [inquiry.text]
+    first = inquiry.telling(pieces[0])
+    lost = " ".join([word for word in first if not inquiry.names.isdisjoint(words.terms(word))] or first)
+    return [
+        pieces[0],
+        *(p if not inquiry.names.isdisjoint(words.terms(p)) else f"{p} {lost}" for p in pieces[1:]),
+    ]
 
 
-def _part(text: str, words: Vocabulary) -> Part:
-    return Part(text, tuple(words.terms(text)), expected(text, words))
+def _subject(inquiry: Inquiry) -> str:
+    """What follows "a short history of", what stands before "timeline", or all of a few words that ask nothing."""
+    form, function = inquiry.forms, inquiry.words.function
+    said = inquiry.text[:_SHORT].strip(" .?!").split()
+    asks = inquiry.expects not in _ANY_ANSWER or len(inquiry.text) > _SHORT
+    if asks or not said:
+        return ""
+    plain = [word.casefold().strip(".,:") for word in said]
+    opening = next(
+        (n for n, word in enumerate(plain) if word not in function | form.overview | form.bidding), len(said)
+    )
+    if not form.overview.isdisjoint(plain[:opening]):
+        return " ".join(said[opening:])
+    if plain[-1] in form.overview:
+        return " ".join(said[:-1])
+    bare = not inquiry.expects and "?" not in inquiry.text and len(inquiry.terms) <= _BARE
+    return " ".join(said) if bare else ""
+
+
+def forms(language: str) -> Forms:
+    """Those of a language, or the English ones where it has no table."""
+    every = _forms()
+    return every.get(language, every[ENGLISH])
+
+
+@cache
+def _forms() -> Mapping[str, Forms]:
+    found: dict[str, Forms] = {}
+    for language, table in tomllib.loads(FILE.read_text(encoding="utf-8").casefold()).items():
+        words = vocabulary(language)
+        asked = table["asked"]
+        opening = "|".join(sorted({*asked["opening"].split(), *words.polar}))
+        joining = "|".join(asked["joining"].split())
+        found[language] = Forms(
+            breaks=re.compile(rf"[?;]+\s*|(?:,?\s+(?:{joining})|[,.!])\s+(?=(?:{opening})\b)", re.IGNORECASE),
+            comparing=frozenset(asked["comparing"].split()),
+            relations=tuple(asked.get("relations", ())),
+            overview=frozenset(asked["overview"].split()),
+            bidding=frozenset(asked["bidding"].split()),
+            sides=tuple(asked["sides"]),
+        )
+    return found

@@ -1,4 +1,4 @@
-"""Names: what a document is called, and what a text names. Pure.
+"""Names: what a document is called, what a text names, and what a question does. Pure.
 
 A name is compared by its *key*: its words in lower case without accents, marks and possessive endings.
 """
@@ -6,14 +6,18 @@ A name is compared by its *key*: its words in lower case without accents, marks 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import dropwhile
 
 from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, WORD, folded
+from deep_research.state import FirstLook, Mention
 
 MAX_WORDS = 7  # of a name
 MAX_CHARS = 90
+MAX_NAMES = 4  # of a question
+KNOWN = 0.2  # what being borne by a document adds to a name's weight, when the names are ordered
+UNKNOWN_WORD = 0.5  # how telling a word is of which no corpus knows
 OPENING = 400  # characters of a text in which it says what it is called
 
 _PLAIN_WORD = re.compile(r"[a-z0-9]+")
@@ -187,6 +191,36 @@ def asked_names(question: str) -> list[str]:
             found.append(_without_opening(key(run)))
         found += [key(part) for part in _INSIDE.split(run) if part[:1].isupper()]
     return [name for name in dict.fromkeys(found) if telling(name)]
+
+
+def question_names(question: str, look: FirstLook) -> tuple[Mention, ...]:
+    """The most telling names of a question, best first: those that documents bear, and those that its spelling shows."""
+    found = {mention.name: mention for mention in look.names}
+    for name in asked_names(question):
+        if name not in found:
+            weight = max((look.words[w] for w in name.split() if w in look.words), default=UNKNOWN_WORD)
+            found[name] = Mention(name=name, weight=weight)
+    ranked = sorted(found.values(), key=lambda m: (-m.weight - KNOWN * (m.bearers > 0), m.name))
+    return tuple(ranked[:MAX_NAMES])
+
+
+def spelled(text: str, *names: str) -> list[str]:
+    """Names as a text writes them; a name itself where it does not stand there."""
+    tokens = WORD.findall(text)
+    keys = [key(token) for token in tokens]
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(keys):
+        places.setdefault(word.partition(" ")[0], []).append(place)
+    return [_written(name, tokens, keys, places.get(name.partition(" ")[0], ())) for name in names]
+
+
+def _written(name: str, tokens: Sequence[str], keys: Sequence[str], places: Iterable[int]) -> str:
+    length = name.count(" ") + 1
+    for start in places:
+        for end in range(start + 1, min(start + length, len(tokens)) + 1):
+            if " ".join(filter(None, keys[start:end])) == name:
+                return _POSSESSIVE.sub("", " ".join(tokens[start:end]))
+    return name
 
 
 def _without_opening(name: str) -> str:

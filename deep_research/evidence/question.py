@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
 from itertools import zip_longest
 
 from deep_research.evidence.dates import WHEN
 from deep_research.evidence.doing import HOW_TO, action
-from deep_research.evidence.names import asked_names, key
 from deep_research.evidence.text import (
     STOP_WORDS,
     content_words,
@@ -19,12 +18,8 @@ from deep_research.evidence.text import (
     stem,
     words,
 )
-from deep_research.state import FirstLook, Mention
 
 INTRODUCED = " introduction and overview"  # ends a search for what introduces a thing
-MAX_NAMES = 4
-KNOWN = 0.2  # what being borne by a document adds to a name's weight, when the names are ordered
-UNKNOWN_WORD = 0.5  # how telling a word is of which no corpus knows
 LOOKED_AT = 400  # characters of a question that say its kind
 BROAD = 40  # distinct words of meaning that make a question a broad request: one for a survey of its subject
 ACTION = 1.5  # the weight of what somebody wants to do, against 1 of another word
@@ -345,36 +340,6 @@ def is_own(query: str, question: str) -> bool:
     query = query.removesuffix(INTRODUCED)
     asked, wanted = question_terms(query).keys(), question_terms(question).keys()
     return asked >= wanted if kind_of(question) is QuestionKind.COMPARISON else asked <= wanted
-
-
-def question_names(question: str, look: FirstLook) -> tuple[Mention, ...]:
-    """The most telling names of a question, best first: those that documents bear, and those that its spelling shows."""
-    found = {mention.name: mention for mention in look.names}
-    for name in asked_names(question):
-        if name not in found:
-            weight = max((look.words[w] for w in name.split() if w in look.words), default=UNKNOWN_WORD)
-            found[name] = Mention(name=name, weight=weight)
-    ranked = sorted(found.values(), key=lambda m: (-m.weight - KNOWN * (m.bearers > 0), m.name))
-    return tuple(ranked[:MAX_NAMES])
-
-
-def spelled(text: str, *names: str) -> list[str]:
-    """Names as a text writes them; a name itself where it does not stand there."""
-    tokens = words(text)
-    keys = [key(token) for token in tokens]
-    places: dict[str, list[int]] = {}
-    for place, word in enumerate(keys):
-        places.setdefault(word.partition(" ")[0], []).append(place)
-    return [_written(name, tokens, keys, places.get(name.partition(" ")[0], ())) for name in names]
-
-
-def _written(name: str, tokens: Sequence[str], keys: Sequence[str], places: Iterable[int]) -> str:
-    length = name.count(" ") + 1
-    for start in places:
-        for end in range(start + 1, min(start + length, len(tokens)) + 1):
-            if " ".join(filter(None, keys[start:end])) == name:
-                return _POSSESSIVE.sub("", " ".join(tokens[start:end]))
-    return name
 
 
 def _standing(piece: str, subject: str) -> str:

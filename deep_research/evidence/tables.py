@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from deep_research.evidence.contradictions import APART, Side, measures_of, sides
-from deep_research.evidence.names import asked_names, key
-from deep_research.evidence.question import spelled
+from deep_research.evidence.names import asked_names, key, spelled
 from deep_research.evidence.text import content_stems, stem
 from deep_research.evidence.units import Quantity
 

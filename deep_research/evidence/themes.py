@@ -7,8 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from deep_research.evidence.names import runs
-from deep_research.evidence.question import spelled
+from deep_research.evidence.names import runs, spelled
 from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, WORD, content_stems, stem
 from deep_research.evidence.units import UNIT_WORDS
 

@@ -9,32 +9,18 @@ queries. The weights were chosen on the development half of a public set of such
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
-from deep_research.evidence.entries import (
-    KNOWN_NAME,
-    Asked,
-    Entry,
-    Item,
-    best_names,
-    entry_of,
-    lacking_in,
-    named_by,
-)
-from deep_research.evidence.question import spelled
-from deep_research.evidence.text import ASKING_WORDS, words
+from deep_research.evidence.entries import KNOWN_NAME, Asked, Entry, Item, entry_of, leading_names
+from deep_research.evidence.names import spelled
 
 STRONG = 6  # sources from which trails are followed
 ROUNDS = 2
 ANCHOR = 0.7  # of the strength of the best source, for one that a name of the question is the name of
 SURELY = 0.8  # how surely it must be its name
-PHRASE = 0.3  # of what a source says of the question: how much of it stands together as in the question
 NEARLY_ALL = 0.9  # of the question, for one source to answer it alone
-TRAIL = 3  # sources of one trail: where it begins, and the best two that it leads to
-UNMET = 0.1  # of the weight of what is asked of a name, to count as not found
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +49,11 @@ class Lead:
 @dataclass(frozen=True, slots=True)
 class Trails:
     """``scores`` (0 to 1) by source id; ``leads`` best first; ``held`` (0 to 1) is how far the sources hold what is
-    asked, in one place or in two that belong together; ``unmet`` are the names, or "" for the question itself, whose
-    trail lacks words, with these."""
+    asked, in one place or in two that belong together."""
 
     scores: Mapping[str, float]
     leads: tuple[Lead, ...]
     held: float
-    unmet: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def follow(
@@ -89,19 +73,13 @@ def follow(
             holders[name] = holders.get(name, 0) + 1
     direct = {e.item.id: _direct(e, question, naming) for e in entries}
     scores = dict(direct)
-    partners: dict[str, str] = {}
     for _ in range(ROUNDS):
         base = _relative(scores)
         strong = _strongest(entries, base, _anchors(base, entries, question))
-        scores, partners = _linked(entries, strong, base, direct, question, holders, following, weights)
+        scores = _linked(entries, strong, base, direct, question, holders, following, weights)
     scores = _relative(scores)
     strong = _strongest(entries, scores)
-    return Trails(
-        scores,
-        _leads(strong, scores, question),
-        _held(entries, strong, scores, holders, question),
-        _unmet(entries, scores, partners, question),
-    )
+    return Trails(scores, _leads(strong, scores, question), _held(entries, strong, scores, holders, question))
 
 
 def _direct(entry: Entry, question: Asked, naming: frozenset[int]) -> float:
@@ -113,8 +91,7 @@ def _direct(entry: Entry, question: Asked, naming: frozenset[int]) -> float:
         (strength * question.names[name] for name, strength in entry.bears.items() if name in question.names),
         default=0.0,
     )
-    reach = (1.0 - PHRASE) * question.share(entry.stems) + PHRASE * entry.phrases
-    return (reach + first + named + about) / 4
+    return (question.share(entry.stems) + first + named + about) / 4
 
 
 def _relative(scores: Mapping[str, float]) -> dict[str, float]:
@@ -151,11 +128,10 @@ def _linked(
     holders: Mapping[str, int],
     following: frozenset[int],
     weights: Weights,
-) -> tuple[dict[str, float], dict[str, str]]:
-    """The scores with the links from the strong sources, and for each source the strong one it is linked to."""
-    ways = [(s, base[s.item.id], lacking_in(s, question), dict(named_by(s, question))) for s in strong]
+) -> dict[str, float]:
+    """The scores with the links from the strong sources."""
+    ways = [(s, base[s.item.id], question.lacking(s.stems), leading_names(s, question)) for s in strong]
     scores: dict[str, float] = {}
-    partners: dict[str, str] = {}
     for entry in entries:
         link = shared = 0.0
         for source, strength, lacking, names in ways:
@@ -163,19 +139,14 @@ def _linked(
                 continue
             got = sum(weight for term, weight in lacking.items() if term in entry.ways)
             share = got / (sum(lacking.values()) or 1.0)
-            for name, surely in entry.bears.items():
-                mention = names.get(name)
-                if mention is not None:
-                    value = (
-                        strength * surely * mention.weight * share / sqrt(max(mention.bearers, holders[name]))
-                    )
-                    value *= KNOWN_NAME if name in question.names else 1.0
-                    if value > link:
-                        link, partners[entry.item.id] = value, source.item.id
-            for name in names.keys() & entry.names.keys():
-                if name not in entry.bears:
-                    known = KNOWN_NAME if name in question.names else 1.0
-                    shared = max(shared, strength * names[name].weight * known)
+            for name in names.keys() & entry.bears.keys():
+                mention = source.names[name]
+                bearers = sqrt(max(mention.bearers, holders[name]))
+                value = strength * entry.bears[name] * mention.weight * share / bearers
+                link = max(link, value * (KNOWN_NAME if name in question.names else 1.0))
+            for name in (names.keys() & entry.names.keys()) - entry.bears.keys():
+                known = KNOWN_NAME if name in question.names else 1.0
+                shared = max(shared, strength * source.names[name].weight * known)
         ranks = entry.item.ranks
         followed = max((1.0 / (1 + rank) for place, rank in ranks.items() if place in following), default=0.0)
         scores[entry.item.id] = (
@@ -184,33 +155,22 @@ def _linked(
             + weights.asked * followed
             + weights.shared * shared
         )
-    return scores, partners
+    return scores
 
 
 def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) -> tuple[Lead, ...]:
     """For the three strongest sources all their names with what they lack, then the best single names."""
     together: list[Lead] = []
     single: dict[str, Lead] = {}
-    small = _small(entry.item.text for entry in strong)
     for entry in strong:
         key = entry.item.id
-        lacking = tuple(
-            question.spelled[term]
-            for term in lacking_in(entry, question)
-            if question.spelled[term] not in ASKING_WORDS
-        )
-        # A single word that these texts write small more often is no name, unless a document bears it.
-        names = [
-            (promise, name)
-            for promise, name in best_names(entry, question)
-            if name not in small or entry.names[name].bearers
-        ]
+        lacking = tuple(question.spelled[term] for term in question.lacking(entry.stems))
+        names = leading_names(entry, question)
         if not lacking or not names:
             continue
-        keys = [name for _, name in names]
-        written = dict(zip(keys, spelled(entry.item.text, *keys), strict=True))
+        written = dict(zip(names, spelled(entry.item.text, *names), strict=True))
         together.append(Lead(key, tuple(written.values()), lacking, base[key]))
-        for promise, name in names:
+        for name, promise in names.items():
             if name in question.names or name in entry.bears:
                 continue
             lead = Lead(key, (written[name],), lacking, base[key] * promise)
@@ -218,16 +178,6 @@ def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) 
                 single[name] = lead
     ranked = sorted(single.values(), key=lambda lead: (-lead.value, lead.names))
     return (*together[:3], *ranked)
-
-
-def _small(texts: Iterable[str]) -> set[str]:
-    """The words that texts write small more often than with a capital."""
-    small: Counter[str] = Counter()
-    for text in texts:
-        for word in words(text):
-            if word.isalpha():
-                small[word.casefold()] += 1 if word.islower() else -1
-    return {word for word, times in small.items() if times > 0}
 
 
 def _held(
@@ -245,36 +195,11 @@ def _held(
     first = question.share(best[0].stems)
     tie = first if first >= NEARLY_ALL else 0.0
     for source in strong:
-        names = dict(named_by(source, question))
+        names = leading_names(source, question).keys() - question.names.keys()
         for entry in entries:
-            for name, surely in entry.bears.items():
-                mention = names.get(name)
-                if mention is not None and entry is not source and name not in question.names:
-                    firm = surely * mention.weight / sqrt(max(mention.bearers, holders[name]))
-                    reach = question.share(source.stems | entry.stems)
-                    tie = max(tie, scores[source.item.id] * firm * reach)
+            for name in names & entry.bears.keys() if entry is not source else ():
+                mention = source.names[name]
+                firm = entry.bears[name] * mention.weight / sqrt(max(mention.bearers, holders[name]))
+                reach = question.share(source.stems | entry.stems)
+                tie = max(tie, scores[source.item.id] * firm * reach)
     return question.share(set().union(*(entry.ways for entry in best))) * (0.5 + 0.5 * tie)
-
-
-def _unmet(
-    entries: Sequence[Entry],
-    scores: Mapping[str, float],
-    partners: Mapping[str, str],
-    question: Asked,
-) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Each name that sources bear, or "" for the question itself, with the words that neither its best source nor
-    those linked to that have."""
-    ranked = sorted(entries, key=lambda e: (-scores[e.item.id], e.item.id))
-    anchors = {name: next((e for e in ranked if name in e.bears), None) for name in question.names}
-    roots = {name: entry for name, entry in anchors.items() if entry is not None}
-    if not roots and ranked:
-        roots = {"": ranked[0]}
-    wanted = {term: weight for term, weight in question.words.items() if term in question.relations}
-    unmet: list[tuple[str, tuple[str, ...]]] = []
-    for name, root in roots.items():
-        trail = [root, *(e for e in ranked if partners.get(e.item.id) == root.item.id)][:TRAIL]
-        held = set().union(*(e.ways for e in trail))
-        lacking = {term: weight for term, weight in wanted.items() if term not in held}
-        if lacking and sum(lacking.values()) >= UNMET * sum(wanted.values()):
-            unmet.append((name, tuple(question.spelled[term] for term in lacking)))
-    return tuple(unmet)

@@ -4,8 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.evidence.names import asked_names, borne, key, names_in, runs, telling
-from deep_research.evidence.question import parts
+from deep_research.evidence.names import (
+    asked_names,
+    borne,
+    key,
+    names_in,
+    question_names,
+    runs,
+    spelled,
+    telling,
+)
+from deep_research.state import FirstLook, Mention
 
 
 @pytest.mark.parametrize(
@@ -68,11 +77,27 @@ def test_any_text_can_be_read_for_names(title, text):
     assert all(map(telling, asked_names(text)))
 
 
-def test_white_space_of_a_question_changes_neither_its_names_nor_its_parts():
+def test_white_space_of_a_question_does_not_change_its_names():
     asked = "How tall is the Bell Rock tower, and who built the Old Mole?"
-    spread = asked.replace(" ", "\n  \t")
-    assert asked_names(spread) == asked_names(asked)
-    assert parts(spread) == parts(asked)
+    assert asked_names(asked.replace(" ", "\n  \t")) == asked_names(asked)
+
+
+def test_the_names_of_a_question_are_those_that_documents_bear_and_those_that_spelling_shows():
+    look = FirstLook(names=(Mention(name="night mail", weight=0.9, bearers=1),), words={"mole": 0.8})
+    found = question_names("did the makers of night mail know the Mole or Stoat?", look)
+    assert [mention.name for mention in found] == ["night mail", "mole", "stoat"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "written"),
+    [
+        ("They saw the Bell Rock's lamp.", "bell rock", "Bell Rock"),
+        ("Dalén's lamp", "dalen", "Dalén"),
+        ("No such lamp.", "bell rock", "bell rock"),
+    ],
+)
+def test_a_name_is_spelled_as_a_text_writes_it(text, name, written):
+    assert spelled(text, name) == [written]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +106,7 @@ def test_white_space_of_a_question_changes_neither_its_names_nor_its_parts():
 def test_a_question_is_taken_apart_in_linear_time(before, piece, seconds):
     question = before + piece * (100_000 // len(piece)) + "is the Mole?"
     # Linear: under .5 s; quadratic: a minute and more.
-    assert seconds(3, lambda: (asked_names(question), parts(question), list(runs(question)))) < 3
+    assert seconds(3, lambda: (asked_names(question), list(runs(question)))) < 3
 
 
 def test_a_name_neither_begins_inside_a_word_nor_runs_from_paragraph_to_paragraph():

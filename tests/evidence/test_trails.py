@@ -2,13 +2,11 @@
 
 import string
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deep_research.evidence.entries import Item, asked
-from deep_research.evidence.relations import related
-from deep_research.evidence.text import stem
+from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.trails import follow
 from deep_research.state import Mention
 
@@ -19,21 +17,17 @@ def mention(name, weight=0.9, bearers=1):
     return Mention(name=name, weight=weight, bearers=bearers)
 
 
-def test_a_text_may_say_in_another_word_of_the_same_relation_what_is_asked():
-    assert stem("directed") in related(stem("director"))
-    assert stem("son") in related(stem("father"))
-    assert related(stem("lamp")) == {stem("lamp")}
-
-
 def test_what_a_comparison_asks_of_both_sides_together_is_asked_of_none():
-    question = asked("Which film is older, Dune or Mole?", RARITY, [mention("dune"), mention("mole")])
+    question = asked(
+        read_question("Which film is older, Dune or Mole?"), RARITY, [mention("dune"), mention("mole")]
+    )
     assert "older" not in question.words
     assert question.sides
 
 
 def test_no_side_of_a_comparison_is_looked_for_where_the_other_leads():
     question = asked(
-        "Which film has the director who died first, Dune or Mole?",
+        read_question("Which film has the director who died first, Dune or Mole?"),
         RARITY,
         [mention("dune"), mention("mole")],
     )
@@ -46,7 +40,7 @@ def test_no_side_of_a_comparison_is_looked_for_where_the_other_leads():
 
 
 def test_a_name_that_many_bear_leads_less_far():
-    question = asked("Where was the director of Dune born?", RARITY, [mention("dune")])
+    question = asked(read_question("Where was the director of Dune born?"), RARITY, [mention("dune")])
 
     def linked(bearers):
         dune = Item(
@@ -60,7 +54,7 @@ def test_a_name_that_many_bear_leads_less_far():
 
 def test_each_name_of_the_question_begins_a_trail_though_another_outshines_it():
     question = asked(
-        "Which film has the director who died first, Dune or Mole?",
+        read_question("Which film has the director who died first, Dune or Mole?"),
         RARITY,
         [mention("dune"), mention("mole")],
     )
@@ -72,18 +66,6 @@ def test_each_name_of_the_question_begins_a_trail_though_another_outshines_it():
     other = Item("o", "Jim Stoat", "Jim Stoat died in 1951.")
     scores = follow(question, [*many, mole, hare, other]).scores
     assert scores["h"] > scores["o"]
-
-
-@pytest.mark.parametrize(("bearers", "followed"), [(0, False), (1, True)])
-def test_a_word_that_the_texts_write_small_is_a_name_only_where_a_document_bears_it(bearers, followed):
-    question = asked("Where was the director of Dune born?", RARITY, [mention("dune")])
-    dune = Item(
-        "d", "Dune", "Dune was made by Bob Hare. The time on the road was long. A time of woe.",
-        [mention("bob hare", 0.9, 1), mention("time", 0.9, bearers)], {0: 0},
-    )  # fmt: skip
-    queries = [lead.query for lead in follow(question, [dune]).leads]
-    assert any("Hare" in query for query in queries)
-    assert any("time" in query.casefold().split() for query in queries) is followed
 
 
 NAMES = st.sampled_from(["ann", "bob hare", "dune", "mole", "ghent", "kim"])
@@ -102,7 +84,7 @@ ITEMS = st.lists(
 @settings(max_examples=80)
 @given(st.text(max_size=80), ITEMS, st.lists(st.builds(mention, NAMES, st.floats(0, 1)), max_size=3))
 def test_whatever_was_found_scores_are_shares_and_the_order_of_arrival_does_not_show(text, found, names):
-    question = asked(text, RARITY, names)
+    question = asked(read_question(text), RARITY, names)
     items = [Item(str(n), *parts) for n, parts in enumerate(found)]
     one = follow(question, items, naming=frozenset({1}), following=frozenset({2, 3}))
     other = follow(question, items[::-1], naming=frozenset({1}), following=frozenset({2, 3}))

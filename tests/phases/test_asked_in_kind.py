@@ -5,14 +5,10 @@ import re
 import pytest
 
 from deep_research.evidence.counting import COUNTED, counted
-from deep_research.evidence.entries import asked
 from deep_research.evidence.expecting import asks_for_any_time, expected_answer, fits, tells_who
-from deep_research.evidence.question import compared, is_own
+from deep_research.evidence.question import compared
 from deep_research.evidence.spelling import mended
 from deep_research.evidence.text import asks_effect, stem
-from deep_research.phases.planning import PlannerInput
-from deep_research.phases.planning.extractive import plan
-from deep_research.state import DeepResearchPhase
 
 PERSON = """# Ann Mole and the wreck of the Hester
 
@@ -269,7 +265,6 @@ def test_things_that_are_to_be_listed_are_the_rows_of_their_table(analyzed):
 def test_what_only_asks_need_not_be_said(question, analyzed):
     text = "# Notes\n\nFog horns fail on clear days. They are cheap.\n"
     assert next(f.content for f in analyzed(question, ("Notes", text))).startswith("Fog horns fail")
-    assert not {"true", "trade"} & set(asked(question, {}, ()).relations)
 
 
 def test_a_word_that_joins_two_is_no_slip_of_another():
@@ -354,19 +349,6 @@ def test_what_a_thing_does_says_what_it_is_where_nothing_else_does(analyzed):
     said = ("Setting up", f"{does[1]}\nOrrel is a lamp for harbours and towns.\n")
     best, *_ = analyzed("What is Orrel?", other, said)
     assert best.content == "Orrel is a lamp for harbours and towns."
-
-
-def test_what_a_thing_is_is_searched_by_what_introduces_it_too():
-    handoff = PlannerInput(
-        research_id="deepres-000000000000",
-        iteration=1,
-        original_query="What is Orrel?",
-        current_phase=DeepResearchPhase.PLANNING,
-        max_sub_queries=5,
-    )
-    queries = [item.query for item in plan(handoff).sub_queries]
-    assert "Orrel introduction and overview" in queries
-    assert is_own("Orrel introduction and overview", "What is Orrel?")
 
 
 def test_a_case_may_be_named_before_the_sentence_that_tells_what_follows(analyzed):

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deep_research.evidence.question import kind_of
 from deep_research.phases.analysis import AnalyzerInput, SourceText
 from deep_research.phases.analysis.extractive import analyze
-from deep_research.phases.planning import ExtractivePlanner, PlannerInput
 from deep_research.phases.refinement import ExtractiveRefiner, RefinerInput
 from deep_research.phases.synthesis import SynthesizerInput
 from deep_research.phases.synthesis.extractive import draft
@@ -20,67 +18,14 @@ from deep_research.state import (
     Contradiction,
     DeepResearchPhase,
     Finding,
-    FirstLook,
     Gap,
     Limit,
-    Mention,
     Source,
     SourceQuality,
     SubQuery,
 )
 
 RUN = {"research_id": "deepres-000000000000", "iteration": 1}
-
-
-def planned_for(question, most=5, look=None):
-    handoff = PlannerInput(
-        original_query=question,
-        current_phase=DeepResearchPhase.PLANNING,
-        max_sub_queries=most,
-        first_look=look,
-        **RUN,
-    )
-    return asyncio.run(ExtractivePlanner()(handoff))
-
-
-def plan(question, most=5, look=None):
-    return [p.query for p in planned_for(question, most, look).sub_queries]
-
-
-def brief(question):
-    return planned_for(question).research_brief
-
-
-@pytest.mark.parametrize(
-    ("question", "parts"),
-    [
-        (
-            "Who built the Bell Rock, and how tall is it?",
-            ["Who built the Bell Rock", "how tall is the Bell Rock"],
-        ),
-        ("What is a joule? Where is Ghent?", ["What is a joule", "Where is Ghent"]),
-        (
-            "Who kept Boston Light and what was his pay?",
-            ["Who kept Boston Light", "what was his pay Boston Light"],
-        ),
-    ],
-)
-def test_the_parts_of_a_question_become_sub_queries_that_stand_alone(question, parts):
-    assert plan(question) == [question, *parts]
-
-
-def test_a_question_of_one_part_is_also_searched_by_its_key_words():
-    question = "How tall is the tower of Mole?"
-    assert plan(question) == [question, "Mole tall height high tower"]
-
-
-def test_no_more_is_planned_than_allowed():
-    assert len(plan("Who is A? Who is B? Who is C? Who is D?", most=3)) == 3
-
-
-@given(st.text(min_size=1, max_size=200).filter(str.strip))
-def test_any_question_gives_a_plan(question):
-    assert 1 <= len(plan(question)) <= 5
 
 
 def read(question, *texts, queries=None, **fields):
@@ -321,35 +266,6 @@ def test_the_first_row_of_a_table_and_rules_are_no_findings():
     assert not any("Tower, Height" in c or "--" in c for c in contents)
 
 
-def test_a_comparison_is_searched_by_one_name_at_a_time():
-    planned = plan("Compare the towers of Mole, Hare and Stoat.")
-    assert sorted(planned[1:]) == ["Hare towers", "Mole towers", "Stoat towers"]
-
-
-def test_the_corpus_knows_names_that_spelling_does_not_show():
-    names = tuple(Mention(name=name, weight=0.9, bearers=1) for name in ("an event", "night mail"))
-    question = "did the makers of the film an event also make the film night mail"
-    assert "night mail makers film make" in plan(question, look=FirstLook(names=names))
-
-
-@pytest.mark.parametrize(
-    ("question", "kind"),
-    [
-        ("How tall is the tower of Mole?", "fact"),
-        ("Which is taller, Mole or Hare?", "comparison"),
-        ("Who is the mother of the director of Harbour?", "chain"),
-        ("Why was the tower moved?", "cause"),
-        ("When was the tower built?", "time"),
-        ("How do I light a lamp?", "how-to"),
-        ("List the towers of Mole.", "list"),
-        (" ".join(f"word{n}" for n in range(80)), "survey"),
-    ],
-)
-def test_the_brief_says_what_kind_of_question_it_is(question, kind):
-    assert kind_of(question) == kind
-    assert brief(question).startswith("The question")
-
-
 def test_a_question_of_many_lines_makes_a_short_heading():
     heading = draft(
         SynthesizerInput(
@@ -512,16 +428,3 @@ def test_what_stands_under_a_question_answers_it_without_saying_it_again():
     )
     (best, *_) = read("What happened at Mole in the storm?", text).findings
     assert best.content == "Three keepers vanished. Their coats were found on the rock."
-
-
-def test_only_a_long_question_is_planned_in_a_thread(monkeypatch):
-    threads = []
-
-    def noted(text):
-        threads.append(threading.current_thread())
-        return [text]
-
-    monkeypatch.setattr("deep_research.phases.planning.extractive.parts", noted)
-    plan("How tall is the Bell Rock?")
-    plan("How tall is the Bell Rock? " * 500)
-    assert [thread is threading.current_thread() for thread in threads] == [True, False]

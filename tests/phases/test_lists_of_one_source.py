@@ -15,10 +15,8 @@ from deep_research.evidence.text import StemFinder, content_words, stem, words
 from deep_research.evidence.versions import changes, changes_in, said_of, version
 from deep_research.phases.analysis.handoff import SourceText
 from deep_research.phases.analysis.splitting import Split
-from deep_research.phases.planning.extractive import plan
-from deep_research.phases.planning.handoff import PlannerInput
 from deep_research.phases.synthesis.statements import statements
-from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding
+from deep_research.state import ConfidenceLevel, Finding
 
 SIGNALS = """# The Orrel handbook
 
@@ -281,21 +279,6 @@ def test_a_source_is_split_once_in_an_analysis():
     split = Split()
     assert split(source) is split(source)
     assert [source.content[s.start : s.end] for s in split(source)] == ["A lamp is lit.", "It burns."]
-
-
-def test_a_list_of_what_somebody_did_is_searched_by_the_other_words_for_it():
-    def searched(question):
-        handoff = PlannerInput(
-            research_id="deepres-000000000000",
-            iteration=1,
-            original_query=question,
-            current_phase=DeepResearchPhase.PLANNING,
-            max_sub_queries=5,
-        )
-        return " ".join(item.query for item in plan(handoff).sub_queries).split()
-
-    assert "engineer" in searched("Which lamps did the Moles build?")
-    assert "engineer" not in searched("Which lamps are built?")
 
 
 @pytest.mark.parametrize("text", ["Lamps, lamp's and re-lamp", "d'lamp o'lamps' 'lamp' LAMP_lamp lamp2 lämp"])

@@ -1,12 +1,8 @@
 """A subject that is named in few words: an overview of excerpts, a timeline in order of time."""
 
-import asyncio
-
 import pytest
 
 from deep_research.evidence.question import QuestionKind, is_survey, kind_of, subject, wants_order_of_time
-from deep_research.phases.planning import ExtractivePlanner, PlannerInput
-from deep_research.state import DeepResearchPhase
 
 RUN = {"research_id": "deepres-000000000000", "iteration": 1}
 HARBOUR = (
@@ -77,16 +73,6 @@ def test_a_survey_is_told_by_its_form_and_is_of_what_is_left(request_, of):
 )
 def test_what_asks_or_tells_something_is_no_survey(question):
     assert not is_survey(question)
-
-
-def test_a_survey_is_searched_from_several_sides():
-    handoff = PlannerInput(
-        original_query="lamps", current_phase=DeepResearchPhase.PLANNING, max_sub_queries=5, **RUN
-    )
-    queries = [p.query for p in asyncio.run(ExtractivePlanner()(handoff)).sub_queries]
-    assert queries[0] == "lamps"
-    assert len(queries) == 5
-    assert all(query.startswith("lamps") for query in queries)
 
 
 def test_an_overview_begins_where_documents_and_sections_begin(analyzed):

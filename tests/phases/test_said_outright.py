@@ -149,30 +149,6 @@ def test_what_a_version_changed_is_told_where_that_is_asked():
     assert not is_beside("The lamp was changed in 1900.", "What is a lamp?")
 
 
-def test_what_one_source_says_whole_is_not_said_to_be_in_pieces():
-    from deep_research.evidence.trails import Trails
-    from deep_research.phases.analysis.gaps import gaps
-    from deep_research.phases.analysis.handoff import SourceText, SurveyInput
-    from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding
-
-    question = "How did the distance between the Orrel and the sea change?"
-    finding = Finding(
-        id="find-1",
-        content="Year: 1870; Distance of the Orrel from the sea: 90 feet",
-        confidence=ConfidenceLevel.LOW,
-        source_ids=("src-0",),
-    )
-    handoff = SurveyInput(
-        research_id="deepres-000000000000",
-        iteration=1,
-        original_query=question,
-        current_phase=DeepResearchPhase.ANALYSIS,
-        sources=(SourceText(id="src-0", title="The Orrel", content=finding.content),),
-        findings=(finding,),
-    )
-    assert gaps(handoff, Trails(scores={}, leads=(), held=0.5, unmet=())) == ()
-
-
 def test_a_wish_is_told_with_how_it_is_done(analyzed):
     text = (
         "# Lamps\n\nThe lamp goes out in a storm. You might want to show a custom light when the lamp fails. "

@@ -4,89 +4,47 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from functools import partial
 
-from deep_research.evidence.chains import LED, chain
-from deep_research.evidence.conditions import case_asked
 from deep_research.evidence.entries import Item, asked
-from deep_research.evidence.expecting import asks_for_default, asks_why
-from deep_research.evidence.names import key, runs
-from deep_research.evidence.question import describes_something, is_survey, question_names
-from deep_research.evidence.spelling import mended
-from deep_research.evidence.text import StemFinder, question_terms
+from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.names import key, question_names, runs
 from deep_research.evidence.trails import Lead, Trails, follow
-from deep_research.phases.analysis.chained import chained
 from deep_research.phases.analysis.gaps import gaps
 from deep_research.phases.analysis.handoff import (
     AnalyzedGap,
     SourceText,
     SurveyInput,
     SurveyOutput,
-    reworded,
 )
 from deep_research.state import FirstLook, Gap, Mention, SubQuery
 
 TOGETHER = 2  # follow-ups with all names of a source, in the first round
 LATER = 3  # follow-ups in each later round
+SETTLED = 0.7  # of the question held by sources that belong together, for no search to follow
 MENTIONS = 16  # of a source whose provider names none
 
 
 def survey(handoff: SurveyInput) -> SurveyOutput:
     """Pure."""
-    texts = [source.content for source in handoff.sources]
-    mend = partial(
-        mended,
-        known=set().union(*map(StemFinder(question_terms(handoff.original_query)), texts)),
-        texts=texts,
-    )
-    asked_as = mend(handoff.original_query)
-    if asked_as != handoff.original_query:
-        output = survey(reworded(handoff, mend))
-        again = (asked_as, *output.follow_ups)[: handoff.follow_ups]
-        return output.model_copy(update={"follow_ups": again if output.follow_ups else ()})
+    inquiry = read_question(handoff.original_query)
     look = handoff.first_look or FirstLook()
     names = question_names(handoff.original_query, look)
-    question = asked(handoff.original_query, look.words, names)
-    first = {s.index for s in handoff.sub_queries if s.iteration == 1}
-    items = _items(handoff.sources, handoff.sub_queries)
     trails = follow(
-        question,
-        items,
-        naming=frozenset(first - {0}),
+        asked(inquiry, look.words, names),
+        _items(handoff.sources, handoff.sub_queries),
+        naming=frozenset(s.index for s in handoff.sub_queries if s.iteration == 1 and s.index),
         following=frozenset(s.index for s in handoff.sub_queries if s.iteration > 1),
     )
-    others = [f for f in handoff.findings if f.category != LED]
-    broad = is_survey(handoff.original_query)
-    led = chained(
-        handoff.original_query,
-        question,
-        chain(question, items, trails.scores) if _leads_on(handoff.original_query) else (),
-        {source.id: source for source in handoff.sources},
-        others,
-        next((s.id for s in handoff.sub_queries if s.index == 0), ""),
-    )
+    queries = _follow_ups(trails, handoff)
     # What a broad request asks in full no source has, and searching for its rest brings other subjects.
-    found = () if handoff.findings and broad else gaps(handoff, trails)
+    broad = handoff.findings and (inquiry.is_broad or inquiry.subject)
+    found = () if broad else gaps(handoff, inquiry, names, queries if trails.held < SETTLED else ())
     return SurveyOutput(
-        findings=tuple(led),
-        dropped=tuple(f.id for f in handoff.findings if f.category == LED),  # of earlier chains
         scores={source: round(score, 6) for source, score in trails.scores.items()},
         gaps=found,
         addressed_gap_ids=() if handoff.read_by_model else _addressed(found, handoff.gaps),
-        follow_ups=_follow_ups(trails, handoff) if found else (),
+        follow_ups=queries if found else (),
         completeness=round(min(1.0, trails.held), 4),
-    )
-
-
-def _leads_on(asked_for: str) -> bool:
-    """Whether a thing is asked for that one source may name and another tell of: what the question only describes, and
-    neither what follows from a case, nor why, nor what something is where nobody says it."""
-    return (
-        describes_something(asked_for)
-        and not is_survey(asked_for)
-        and case_asked(asked_for) is None
-        and not asks_why(asked_for)
-        and not asks_for_default(asked_for)
     )
 
 

@@ -1,0 +1,91 @@
+"""What a question asks: its parts, the subject of an overview, how broad it is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from deep_research.evidence.inquiry import forms, read_question
+from deep_research.evidence.relations import related
+from deep_research.evidence.text import stem
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        (
+            "Who built the Bell Rock, and how tall is it?",
+            ["Who built the Bell Rock", "how tall is it Bell Rock"],
+        ),
+        ("What is a joule? Where is Ghent?", ["What is a joule", "Where is Ghent"]),
+        ("The Mole is old. Who built it?", ["The Mole is old", "Who built it Mole"]),
+        (
+            "Who kept Boston Light and what was his pay?",
+            ["Who kept Boston Light", "what was his pay Boston Light"],
+        ),
+        (
+            "who built the bell rock and how tall is it",
+            ["who built the bell rock", "how tall is it built bell rock"],
+        ),
+        (
+            "Wer baute die Mole von Orrel, und wie hoch ist sie?",
+            ["Wer baute die Mole von Orrel", "wie hoch ist sie Mole Orrel"],
+        ),
+        ("Who made the film in which Ann Mole sang?", ["Who made the film in which Ann Mole sang?"]),
+        ("Compare the towers of Mole, Hare and Stoat.", ["Compare the towers of Mole, Hare and Stoat."]),
+    ],
+)
+def test_each_part_of_a_question_stands_alone(question, parts):
+    assert [part.text for part in read_question(question).parts] == parts
+
+
+@pytest.mark.parametrize(
+    ("request_", "subject"),
+    [
+        ("Give me a short overview of lighthouse lamps", "lighthouse lamps"),
+        ("What is the history of lighthouses?", "lighthouses"),
+        ("lighthouse timeline", "lighthouse"),
+        ("lighthouse lamps", "lighthouse lamps"),
+        ("Ein kurzer Überblick über Leuchttürme", "Leuchttürme"),
+        ("Une brève histoire des phares", "phares"),
+        ("When was the history of Rome written?", ""),
+        ("Who built it?", ""),
+        ("Are lamps old", ""),
+        ("The tower of Mole fell into the harbour", ""),
+        ("overview " * 300, ""),
+        ("", ""),
+    ],
+)
+def test_an_overview_is_asked_for_in_words_or_by_a_bare_subject(request_, subject):
+    assert read_question(request_).subject == subject
+
+
+def test_a_request_of_many_different_words_is_broad():
+    assert read_question(" ".join(f"word{n}" for n in range(80))).is_broad
+    assert not read_question("How tall is the tower of Mole?").is_broad
+    assert not read_question("word " * 80).is_broad
+
+
+@given(st.text(max_size=300))
+def test_any_text_can_be_read_as_a_question(text):
+    inquiry = read_question(text)
+    assert inquiry.parts
+    assert inquiry.names <= set(inquiry.terms)
+
+
+@pytest.mark.parametrize("piece", [" ", "and ", "? ", ", who ", "overview "])
+def test_a_question_is_read_in_linear_time(piece, seconds):
+    question = "How tall " + piece * (100_000 // len(piece)) + "is the Mole?"
+    assert seconds(3, lambda: read_question.__wrapped__(question)) < 3
+
+
+def test_every_language_says_how_its_questions_go_on():
+    for language in ("en", "de", "fr"):
+        assert forms(language).breaks
+        assert len(forms(language).sides) == 4
+    assert forms("xx") is forms("en")
+
+
+def test_a_text_may_say_in_another_word_of_the_same_relation_what_is_asked():
+    assert stem("directed") in related(stem("director"))
+    assert stem("son") in related(stem("father"))
+    assert related(stem("lamp")) == {stem("lamp")}
