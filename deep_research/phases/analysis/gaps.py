@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Protocol
 
 from deep_research.evidence.inquiry import Inquiry, Part
-from deep_research.evidence.names import key, spelled
+from deep_research.evidence.names import key, question_names, spelled
 from deep_research.evidence.relations import related
 from deep_research.evidence.text import StemFinder, coverage, rarity, stem
 from deep_research.phases.analysis.handoff import AnalyzedGap, SurveyInput
-from deep_research.state import Mention
+from deep_research.state import FirstLook
 
 COVERED = 0.6  # of what a part asks, for a finding that covers it
 PREFIX = "Not found: "
@@ -18,26 +19,34 @@ NOTHING = "Nothing was found about "
 MORE = "There may be more to find on: "
 
 
+class Drawn(Protocol):
+    """A finding, proposed or standing."""
+
+    @property
+    def content(self) -> str: ...
+    @property
+    def source_ids(self) -> tuple[str, ...]: ...
+
+
 def gaps(
-    handoff: SurveyInput, inquiry: Inquiry, names: Sequence[Mention], queries: Sequence[str]
+    handoff: SurveyInput, findings: Sequence[Drawn], inquiry: Inquiry, queries: Sequence[str]
 ) -> tuple[AnalyzedGap, ...]:
-    """Parts that no finding covers; names that no source has; and while ``queries`` may find more, that they may.
-    ``names`` are those of the question."""
+    """Parts that no finding covers; names that no source has; and while ``queries`` may find more, that they may."""
     missing = [
         AnalyzedGap(description=f"{PREFIX}{part.text}", priority=1 if part is inquiry.parts[0] else 2)
-        for part in _uncovered(handoff, inquiry)
+        for part in _uncovered(handoff, findings, inquiry)
     ]
-    if unknown := _unknown(handoff, inquiry, names):
+    if unknown := _unknown(handoff):
         missing.append(AnalyzedGap(description=f"{NOTHING}{_either(unknown)}.", priority=2))
     if queries and not missing and len(inquiry.parts) == 1:
         missing.append(AnalyzedGap(description=f"{MORE}{inquiry.text}", priority=2))
     return tuple(missing)
 
 
-def _uncovered(handoff: SurveyInput, inquiry: Inquiry) -> list[Part]:
+def _uncovered(handoff: SurveyInput, findings: Sequence[Drawn], inquiry: Inquiry) -> list[Part]:
     """The parts that no finding covers with the titles of its sources; rare words count more. A question of one part may
     be answered by several findings, of which each says a piece: any will do."""
-    if len(inquiry.parts) == 1 and handoff.findings:
+    if len(inquiry.parts) == 1 and findings:
         return []
     asked = [set(map(stem, inquiry.telling(part.text))) for part in inquiry.parts]
     terms = set[str]().union(*asked)
@@ -45,9 +54,7 @@ def _uncovered(handoff: SurveyInput, inquiry: Inquiry) -> list[Part]:
     titles = {source.id: source.title for source in handoff.sources}
     held = Counter(term for s in handoff.sources for term in find(f"{s.title}\n{s.content}"))
     weights = {term: rarity(max(1, len(titles)), held[term]) for term in terms}
-    said = [
-        find("\n".join((f.content, *(titles.get(i, "") for i in f.source_ids)))) for f in handoff.findings
-    ]
+    said = [find("\n".join((f.content, *(titles.get(i, "") for i in f.source_ids)))) for f in findings]
     found = [{term for term in terms if not stems.isdisjoint(related(term))} for stems in said]
     return [
         part
@@ -56,15 +63,16 @@ def _uncovered(handoff: SurveyInput, inquiry: Inquiry) -> list[Part]:
     ]
 
 
-def _unknown(handoff: SurveyInput, inquiry: Inquiry, names: Sequence[Mention]) -> list[str]:
+def _unknown(handoff: SurveyInput) -> list[str]:
     """The names that no source has in its whole text, as the question spells them; of one within another, the shorter."""
+    names = question_names(handoff.original_query, handoff.first_look or FirstLook())
     stems = {mention.name: set(map(stem, mention.name.split())) for mention in names}
     find = StemFinder(set[str]().union(*stems.values()))
     texts = {s.id: f"{s.title}\n{s.content}" for s in (*handoff.sources, *handoff.whole)}
     held = set[str]().union(*map(find, texts.values()))
     unknown = [name for name, terms in stems.items() if not terms <= held]
     short = [n for n in unknown if not any(f" {o} " in f" {n} " for o in unknown if o != n)]
-    return spelled(inquiry.text, *sorted(short, key=key(inquiry.text).find))
+    return spelled(handoff.original_query, *sorted(short, key=key(handoff.original_query).find))
 
 
 def _either(names: Sequence[str]) -> str:

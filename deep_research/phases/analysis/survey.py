@@ -9,7 +9,7 @@ from deep_research.evidence.entries import Item, asked
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.names import key, question_names, runs
 from deep_research.evidence.trails import Lead, Trails, follow
-from deep_research.phases.analysis.gaps import gaps
+from deep_research.phases.analysis.gaps import Drawn, gaps
 from deep_research.phases.analysis.handoff import (
     AnalyzedGap,
     SourceText,
@@ -24,27 +24,37 @@ SETTLED = 0.7  # of the question held by sources that belong together, for no se
 MENTIONS = 16  # of a source whose provider names none
 
 
-def survey(handoff: SurveyInput) -> SurveyOutput:
-    """Pure."""
+def survey(
+    handoff: SurveyInput, trails: Trails | None = None, findings: Sequence[Drawn] | None = None
+) -> SurveyOutput:
+    """What all sources together say. An analyzer that chooses among all of them follows their ``trails`` first, and gives
+    the ``findings`` that it chose in place of those that stand. Pure."""
+    trails = trails or follow_sources(handoff)
+    found = handoff.findings if findings is None else findings
     inquiry = read_question(handoff.original_query)
+    queries = _follow_ups(trails, handoff)
+    # What a broad request asks in full no source has, and searching for its rest brings other subjects.
+    broad = found and (inquiry.is_broad or inquiry.subject)
+    missing = () if broad else gaps(handoff, found, inquiry, queries if trails.held < SETTLED else ())
+    return SurveyOutput(
+        scores={source: round(score, 6) for source, score in trails.scores.items()},
+        gaps=missing,
+        addressed_gap_ids=() if handoff.read_by_model else _addressed(missing, handoff.gaps),
+        follow_ups=queries if missing else (),
+        completeness=round(min(1.0, trails.held), 4),
+    )
+
+
+def follow_sources(handoff: SurveyInput) -> Trails:
+    """How the sources of a run hang together."""
     look = handoff.first_look or FirstLook()
-    names = question_names(handoff.original_query, look)
-    trails = follow(
-        asked(inquiry, look.words, names),
+    return follow(
+        asked(
+            read_question(handoff.original_query), look.words, question_names(handoff.original_query, look)
+        ),
         _items(handoff.sources, handoff.sub_queries),
         naming=frozenset(s.index for s in handoff.sub_queries if s.iteration == 1 and s.index),
         following=frozenset(s.index for s in handoff.sub_queries if s.iteration > 1),
-    )
-    queries = _follow_ups(trails, handoff)
-    # What a broad request asks in full no source has, and searching for its rest brings other subjects.
-    broad = handoff.findings and (inquiry.is_broad or inquiry.subject)
-    found = () if broad else gaps(handoff, inquiry, names, queries if trails.held < SETTLED else ())
-    return SurveyOutput(
-        scores={source: round(score, 6) for source, score in trails.scores.items()},
-        gaps=found,
-        addressed_gap_ids=() if handoff.read_by_model else _addressed(found, handoff.gaps),
-        follow_ups=queries if found else (),
-        completeness=round(min(1.0, trails.held), 4),
     )
 
 
