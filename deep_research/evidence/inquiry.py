@@ -150,7 +150,8 @@ def _subject(inquiry: Inquiry) -> str:
         return " ".join(said[opening:])
     if plain[-1] in form.overview:
         return " ".join(said[:-1])
-    bare = not inquiry.expects and "?" not in inquiry.text and len(inquiry.terms) <= _BARE
+    asks_nothing = not inquiry.expects and plain[0] not in function and inquiry.text.strip()[-1] not in ".?!"
+    bare = asks_nothing and len(inquiry.terms) <= _BARE
     return " ".join(said) if bare else ""
 
 
