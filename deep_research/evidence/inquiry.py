@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from deep_research.evidence.language import ENGLISH, language_of
+from deep_research.evidence.sentences import sentence_spans
 from deep_research.evidence.text import words as words_of
 from deep_research.evidence.vocabulary import FILE, Vocabulary, vocabulary
 
@@ -123,7 +124,9 @@ def _parts(inquiry: Inquiry) -> list[str]:
     """The pieces of a question, each able to stand alone."""
     words = inquiry.words
     # In one line, because a long row of spaces would take the pattern quadratic time.
-    pieces = [piece.strip(" ,.") for piece in inquiry.forms.breaks.split(" ".join(inquiry.text.split()))]
+    line = " ".join(inquiry.text.split())
+    sentences = (line[start:end] for start, end in sentence_spans(line, 0, len(line)))
+    pieces = [p.strip(" ,.") for sentence in sentences for p in inquiry.forms.breaks.split(sentence)]
     pieces = [piece for piece in pieces if words.terms(piece)]
     if len(pieces) < 2:
         return [inquiry.text]

@@ -9,6 +9,7 @@ queries. The weights were chosen on the development half of a public set of such
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -16,19 +17,13 @@ from math import sqrt
 from deep_research.evidence.entries import KNOWN_NAME, Asked, Entry, Item, entry_of, leading_names
 from deep_research.evidence.names import spelled
 
+DIRECT, LINKED, FOLLOWED = 3.0, 4.0, 2.0  # the weights of what a source is worth
 STRONG = 6  # sources from which trails are followed
+TOGETHER = 3  # of them from which all names are looked for at once
 ROUNDS = 2
 ANCHOR = 0.7  # of the strength of the best source, for one that a name of the question is the name of
 SURELY = 0.8  # how surely it must be its name
 NEARLY_ALL = 0.9  # of the question, for one source to answer it alone
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    direct: float = 3.0
-    link: float = 4.0
-    asked: float = 2.0
-    shared: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,36 +57,36 @@ def follow(
     *,
     naming: frozenset[int] = frozenset(),
     following: frozenset[int] = frozenset(),
-    weights: Weights = Weights(),
 ) -> Trails:
     """How the sources hang together. ``naming`` are the places of searches for a name of the question, ``following``
     those of earlier leads."""
     entries = [entry_of(item, question) for item in items]
-    holders: dict[str, int] = {}
-    for entry in entries:
-        for name in entry.bears:
-            holders[name] = holders.get(name, 0) + 1
-    direct = {e.item.id: _direct(e, question, naming) for e in entries}
-    scores = dict(direct)
+    holders = Counter(name for entry in entries for name in entry.bears)
+    alone = {
+        e.item.id: DIRECT * _direct(e, question, naming) + FOLLOWED * _rank(e, following) for e in entries
+    }
+    scores = {e.item.id: _direct(e, question, naming) for e in entries}
     for _ in range(ROUNDS):
         base = _relative(scores)
         strong = _strongest(entries, base, _anchors(base, entries, question))
-        scores = _linked(entries, strong, base, direct, question, holders, following, weights)
+        links = _links(entries, strong, base, question, holders)
+        scores = {key: alone[key] + LINKED * links[key] for key in alone}
     scores = _relative(scores)
     strong = _strongest(entries, scores)
     return Trails(scores, _leads(strong, scores, question), _held(entries, strong, scores, holders, question))
 
 
 def _direct(entry: Entry, question: Asked, naming: frozenset[int]) -> float:
-    """What a source is worth by itself, 0 to 1."""
-    ranks = entry.item.ranks
-    first = 1.0 / (1 + ranks[0]) if 0 in ranks else 0.0
-    named = max((1.0 / (1 + rank) for place, rank in ranks.items() if place in naming), default=0.0)
-    about = max(
-        (strength * question.names[name] for name, strength in entry.bears.items() if name in question.names),
-        default=0.0,
-    )
-    return (question.share(entry.stems) + first + named + about) / 4
+    """What a source is worth by itself, 0 to 1: what it has of the question, its ranks, and whether it is about one of
+    the question's names."""
+    about = (surely * question.names.get(name, 0.0) for name, surely in entry.bears.items())
+    first, named = _rank(entry, frozenset((0,))), _rank(entry, naming)
+    return (question.share(entry.stems) + first + named + max(about, default=0.0)) / 4
+
+
+def _rank(entry: Entry, places: frozenset[int]) -> float:
+    """1 for the first result of one of the searches, less for later ones, 0 where none found it."""
+    return max((1.0 / (1 + rank) for place, rank in entry.item.ranks.items() if place in places), default=0.0)
 
 
 def _relative(scores: Mapping[str, float]) -> dict[str, float]:
@@ -119,47 +114,36 @@ def _strongest(
     return [*ranked, *(anchor for anchor in anchors if anchor not in ranked)]
 
 
-def _linked(
+def _links(
     entries: Sequence[Entry],
     strong: Sequence[Entry],
     base: Mapping[str, float],
-    direct: Mapping[str, float],
     question: Asked,
     holders: Mapping[str, int],
-    following: frozenset[int],
-    weights: Weights,
 ) -> dict[str, float]:
-    """The scores with the links from the strong sources."""
-    ways = [(s, base[s.item.id], question.lacking(s.stems), leading_names(s, question)) for s in strong]
-    scores: dict[str, float] = {}
-    for entry in entries:
-        link = shared = 0.0
-        for source, strength, lacking, names in ways:
-            if source is entry:
-                continue
+    """How firmly each source is tied to a strong one that lacks what it has."""
+    links = dict.fromkeys(base, 0.0)
+    for source in strong:
+        lacking = question.lacking(source.stems)
+        names = leading_names(source, question)
+        for entry in entries:
             got = sum(weight for term, weight in lacking.items() if term in entry.ways)
-            share = got / (sum(lacking.values()) or 1.0)
-            for name in names.keys() & entry.bears.keys():
-                mention = source.names[name]
-                bearers = sqrt(max(mention.bearers, holders[name]))
-                value = strength * entry.bears[name] * mention.weight * share / bearers
-                link = max(link, value * (KNOWN_NAME if name in question.names else 1.0))
-            for name in (names.keys() & entry.names.keys()) - entry.bears.keys():
+            share = base[source.item.id] * got / (sum(lacking.values()) or 1.0)
+            for name in names.keys() & entry.bears.keys() if entry is not source else ():
                 known = KNOWN_NAME if name in question.names else 1.0
-                shared = max(shared, strength * source.names[name].weight * known)
-        ranks = entry.item.ranks
-        followed = max((1.0 / (1 + rank) for place, rank in ranks.items() if place in following), default=0.0)
-        scores[entry.item.id] = (
-            weights.direct * direct[entry.item.id]
-            + weights.link * link
-            + weights.asked * followed
-            + weights.shared * shared
-        )
-    return scores
+                link = share * known * _tie(name, source, entry, holders)
+                links[entry.item.id] = max(links[entry.item.id], link)
+    return links
+
+
+def _tie(name: str, source: Entry, entry: Entry, holders: Mapping[str, int]) -> float:
+    """How firmly a name ties the source that mentions it to one that bears it: less where many bear it."""
+    mention = source.names[name]
+    return entry.bears[name] * mention.weight / sqrt(max(mention.bearers, holders[name]))
 
 
 def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) -> tuple[Lead, ...]:
-    """For the three strongest sources all their names with what they lack, then the best single names."""
+    """For the strongest sources all their names with what they lack, then the best single names."""
     together: list[Lead] = []
     single: dict[str, Lead] = {}
     for entry in strong:
@@ -170,14 +154,12 @@ def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) 
             continue
         written = dict(zip(names, spelled(entry.item.text, *names), strict=True))
         together.append(Lead(key, tuple(written.values()), lacking, base[key]))
-        for name, promise in names.items():
-            if name in question.names or name in entry.bears:
-                continue
-            lead = Lead(key, (written[name],), lacking, base[key] * promise)
+        for name in names.keys() - question.names.keys() - entry.bears.keys():
+            lead = Lead(key, (written[name],), lacking, base[key] * names[name])
             if name not in single or single[name].value < lead.value:
                 single[name] = lead
     ranked = sorted(single.values(), key=lambda lead: (-lead.value, lead.names))
-    return (*together[:3], *ranked)
+    return (*together[:TOGETHER], *ranked)
 
 
 def _held(
@@ -193,13 +175,11 @@ def _held(
     if not best:
         return 0.0
     first = question.share(best[0].stems)
-    tie = first if first >= NEARLY_ALL else 0.0
+    firmest = first if first >= NEARLY_ALL else 0.0
     for source in strong:
         names = leading_names(source, question).keys() - question.names.keys()
         for entry in entries:
             for name in names & entry.bears.keys() if entry is not source else ():
-                mention = source.names[name]
-                firm = entry.bears[name] * mention.weight / sqrt(max(mention.bearers, holders[name]))
-                reach = question.share(source.stems | entry.stems)
-                tie = max(tie, scores[source.item.id] * firm * reach)
-    return question.share(set().union(*(entry.ways for entry in best))) * (0.5 + 0.5 * tie)
+                reach = scores[source.item.id] * question.share(source.stems | entry.stems)
+                firmest = max(firmest, reach * _tie(name, source, entry, holders))
+    return question.share(set().union(*(entry.ways for entry in best))) * (0.5 + 0.5 * firmest)

@@ -17,6 +17,7 @@ from deep_research.evidence.text import stem
             ["Who built the Bell Rock", "how tall is it Bell Rock"],
         ),
         ("What is a joule? Where is Ghent?", ["What is a joule", "Where is Ghent"]),
+        ("What did Dr. Mole write?", ["What did Dr. Mole write?"]),
         ("The Mole is old. Who built it?", ["The Mole is old", "Who built it Mole"]),
         (
             "Who kept Boston Light and what was his pay?",
