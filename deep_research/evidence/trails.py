@@ -19,7 +19,6 @@ from deep_research.evidence.names import spelled
 
 DIRECT, LINKED, FOLLOWED = 3.0, 4.0, 2.0  # the weights of what a source is worth
 STRONG = 6  # sources from which trails are followed
-TOGETHER = 3  # of them from which all names are looked for at once
 ROUNDS = 2
 ANCHOR = 0.7  # of the strength of the best source, for one that a name of the question is the name of
 SURELY = 0.8  # how surely it must be its name
@@ -28,17 +27,16 @@ NEARLY_ALL = 0.9  # of the question, for one source to answer it alone
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A query worth asking: names that a strong source mentions, and the words it lacks."""
+    """A query worth asking: a name that a strong source mentions, and the words it lacks."""
 
-    source: str
-    names: tuple[str, ...]
+    name: str
     lacking: tuple[str, ...]
     value: float
 
     @property
     def query(self) -> str:
         """Each word once."""
-        return " ".join(dict.fromkeys(" ".join((*self.names, *self.lacking)).split()))
+        return " ".join(dict.fromkeys(" ".join((self.name, *self.lacking)).split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,23 +141,17 @@ def _tie(name: str, source: Entry, entry: Entry, holders: Mapping[str, int]) -> 
 
 
 def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) -> tuple[Lead, ...]:
-    """For the strongest sources all their names with what they lack, then the best single names."""
-    together: list[Lead] = []
-    single: dict[str, Lead] = {}
+    """The names that strong sources mention, each with what the best of these sources lacks."""
+    found: dict[str, Lead] = {}
     for entry in strong:
-        key = entry.item.id
-        lacking = tuple(question.spelled[term] for term in question.lacking(entry.stems))
         names = leading_names(entry, question)
-        if not lacking or not names:
-            continue
-        written = dict(zip(names, spelled(entry.item.text, *names), strict=True))
-        together.append(Lead(key, tuple(written.values()), lacking, base[key]))
-        for name in names.keys() - question.names.keys() - entry.bears.keys():
-            lead = Lead(key, (written[name],), lacking, base[key] * names[name])
-            if name not in single or single[name].value < lead.value:
-                single[name] = lead
-    ranked = sorted(single.values(), key=lambda lead: (-lead.value, lead.names))
-    return (*together[:TOGETHER], *ranked)
+        lacking = tuple(question.spelled[term] for term in question.lacking(entry.stems))
+        fresh = [n for n in names if n not in question.names and n not in entry.bears] if lacking else []
+        for name, written in zip(fresh, spelled(entry.item.text, *fresh), strict=True):
+            lead = Lead(written, lacking, base[entry.item.id] * names[name])
+            if name not in found or found[name].value < lead.value:
+                found[name] = lead
+    return tuple(sorted(found.values(), key=lambda lead: (-lead.value, lead.name)))
 
 
 def _held(
