@@ -18,6 +18,7 @@ from deep_research.evidence.entries import KNOWN_NAME, Asked, Entry, Item, entry
 from deep_research.evidence.names import spelled
 
 DIRECT, LINKED, FOLLOWED = 3.0, 4.0, 2.0  # the weights of what a source is worth
+SHARED = 0.125  # of a link, for a name that two sources mention
 STRONG = 6  # sources from which trails are followed
 ROUNDS = 2
 ANCHOR = 0.7  # of the strength of the best source, for one that a name of the question is the name of
@@ -119,19 +120,23 @@ def _links(
     question: Asked,
     holders: Mapping[str, int],
 ) -> dict[str, float]:
-    """How firmly each source is tied to a strong one that lacks what it has."""
-    links = dict.fromkeys(base, 0.0)
+    """How firmly each source is tied to a strong one: by a name that this one mentions and the source bears, where it has
+    what this one lacks; a little by a name that both mention."""
+    linked, shared = dict.fromkeys(base, 0.0), dict.fromkeys(base, 0.0)
     for source in strong:
         lacking = question.lacking(source.stems)
         names = leading_names(source, question)
-        for entry in entries:
+        for entry in (entry for entry in entries if entry is not source):
+            key = entry.item.id
             got = sum(weight for term, weight in lacking.items() if term in entry.ways)
-            share = base[source.item.id] * got / (sum(lacking.values()) or 1.0)
-            for name in names.keys() & entry.bears.keys() if entry is not source else ():
-                known = KNOWN_NAME if name in question.names else 1.0
-                link = share * known * _tie(name, source, entry, holders)
-                links[entry.item.id] = max(links[entry.item.id], link)
-    return links
+            share = got / (sum(lacking.values()) or 1.0)
+            for name in names.keys() & (entry.bears.keys() | entry.names.keys()):
+                worth = base[source.item.id] * (KNOWN_NAME if name in question.names else 1.0)
+                if name in entry.bears:
+                    linked[key] = max(linked[key], worth * share * _tie(name, source, entry, holders))
+                else:
+                    shared[key] = max(shared[key], worth * source.names[name].weight)
+    return {key: linked[key] + SHARED * shared[key] for key in base}
 
 
 def _tie(name: str, source: Entry, entry: Entry, holders: Mapping[str, int]) -> float:
