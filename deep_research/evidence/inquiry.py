@@ -14,7 +14,7 @@ from deep_research.evidence.text import words as words_of
 from deep_research.evidence.vocabulary import FILE, Vocabulary, vocabulary
 
 # What is written as a name: a capital that opens no sentence, a figure or an identifier in it, an option; what is quoted.
-_NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-zß-ÿ][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|--?\w[\w-]+")
+_NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-zß-ÿ][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|(?<!\w)--?\w[\w-]+")
 _QUOTED = re.compile(r"[\"“”«»„`]([^\"“”«»„`]{2,80})[\"“”«»„`]")
 _CLAUSE = re.compile(r"[,;:]\s+")
 _WORDS_OF_A_TOPIC = 12  # a request that asks for nothing short and has more terms is one
