@@ -34,7 +34,10 @@ def survey(
     queries = _follow_ups(trails, handoff)
     # What a broad request asks in full no source has, and searching for its rest brings other subjects.
     broad = found and (inquiry.is_broad or inquiry.subject)
-    missing = () if broad else gaps(handoff, found, inquiry, queries if trails.held < SETTLED else ())
+    # What asks nothing, as a claim does, is told in one place or nowhere: where its names lead, other subjects are.
+    asks = bool(inquiry.expects) or "?" in inquiry.text
+    searching = asks and trails.held < SETTLED
+    missing = () if broad else gaps(handoff, found, inquiry, queries if searching else ())
     return SurveyOutput(
         scores={source: round(score, 6) for source, score in trails.scores.items()},
         gaps=missing,
