@@ -21,8 +21,9 @@ class Figure:
 
 
 def figures(inquiry: Inquiry, findings: Iterable[Finding], titles: Mapping[str, str]) -> list[Figure]:
-    """Of a question that a number answers the first figure of each source whose passage, with its heading and title, has the
-    question's names; of one kind, which is that of the best source. None where they agree, or one alone has one."""
+    """Of a question that a number may answer the first figure of each source whose passage, with its heading and title,
+    has the question's names; of one kind, which is that of the best source. None where they agree, or one alone has
+    one."""
     if inquiry.expects not in ("number", ""):
         return []
     found: dict[str, Figure] = {}

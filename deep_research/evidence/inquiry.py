@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
 from deep_research.evidence.language import ENGLISH, language_of
+from deep_research.evidence.sentences import sentence_spans
 from deep_research.evidence.text import unmarked
 from deep_research.evidence.text import words as words_of
 from deep_research.evidence.vocabulary import FILE, Vocabulary, vocabulary
 
 # What is written as a name: a capital that opens no sentence, a figure or an identifier in it, an option; what is quoted.
-_NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-zß-ÿ][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|--?\w[\w-]+")
+_NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-zß-ÿ][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|(?<!\w)--?\w[\w-]+")
 _QUOTED = re.compile(r"[\"“”«»„`]([^\"“”«»„`]{2,80})[\"“”«»„`]")
 _CLAUSE = re.compile(r"[,;:]\s+")
 _WORDS_OF_A_TOPIC = 12  # a request that asks for nothing short and has more terms is one
@@ -42,10 +43,11 @@ class Forms:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a question: its words, its terms in their order, and the kind of answer it expects, "" for any. It stands
-    alone: one without a name of the question ends with those of the first part."""
+    """A part of a question: its words, the same as a query that stands alone, its terms in their order, and the kind of
+    answer it expects, "" for any. The query of one without a name of the question ends with those of the first part."""
 
     text: str
+    query: str
     terms: tuple[str, ...]
     expects: str
 
@@ -100,8 +102,7 @@ def read_question(text: str, language: str = "") -> Inquiry:
     named += [match.group(1) for match in _QUOTED.finditer(text)]
     names = frozenset(term for name in named for term in words.terms(name)) & frozenset(terms)
     inquiry = Inquiry(text, language, terms, names, expected(text, words), ())
-    parts = tuple(Part(p, tuple(words.terms(p)), expected(p, words)) for p in _parts(inquiry))
-    return replace(inquiry, parts=parts, subject=_subject(inquiry))
+    return replace(inquiry, parts=_parts(inquiry), subject=_subject(inquiry))
 
 
 def expected(text: str, words: Vocabulary) -> str:
@@ -122,20 +123,24 @@ def expected(text: str, words: Vocabulary) -> str:
     return ""
 
 
-def _parts(inquiry: Inquiry) -> list[str]:
-    """The pieces of a question, each able to stand alone."""
+def _parts(inquiry: Inquiry) -> tuple[Part, ...]:
     words = inquiry.words
-    # In one line, because a long row of spaces would take the pattern quadratic time.
-    pieces = [piece.strip(" ,.") for piece in inquiry.forms.breaks.split(" ".join(inquiry.text.split()))]
+    line = " ".join(inquiry.text.split())
+    sentences = (line[start:end] for start, end in sentence_spans(line, 0, len(line)))
+    pieces = [p.strip(" ,.") for sentence in sentences for p in inquiry.forms.breaks.split(sentence)]
     pieces = [piece for piece in pieces if words.terms(piece)]
     if len(pieces) < 2:
-        return [inquiry.text]
+        return (Part(inquiry.text, line, inquiry.terms, inquiry.expects),)
+    names = frozenset(name for name in inquiry.names if not name.isdigit())
     first = inquiry.telling(pieces[0])
-    lost = " ".join([word for word in first if not inquiry.names.isdisjoint(words.terms(word))] or first)
-    return [
-        pieces[0],
-        *(p if not inquiry.names.isdisjoint(words.terms(p)) else f"{p} {lost}" for p in pieces[1:]),
+    lost = " ".join([word for word in first if not names.isdisjoint(words.terms(word))] or first)
+    queries = [
+        p if n == 0 or not names.isdisjoint(words.terms(p)) else f"{p} {lost}" for n, p in enumerate(pieces)
     ]
+    return tuple(
+        Part(piece, query, tuple(words.terms(query)), expected(piece, words))
+        for piece, query in zip(pieces, queries, strict=True)
+    )
 
 
 def _subject(inquiry: Inquiry) -> str:

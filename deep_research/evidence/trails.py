@@ -9,6 +9,7 @@ queries. The weights were chosen on the development half of a public set of such
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -16,6 +17,8 @@ from math import sqrt
 from deep_research.evidence.entries import KNOWN_NAME, Asked, Entry, Item, entry_of, leading_names
 from deep_research.evidence.names import spelled
 
+DIRECT, LINKED, FOLLOWED = 3.0, 4.0, 2.0  # the weights of what a source is worth
+SHARED = 0.125  # of a link, for a name that two sources mention
 STRONG = 6  # sources from which trails are followed
 ROUNDS = 2
 ANCHOR = 0.7  # of the strength of the best source, for one that a name of the question is the name of
@@ -24,26 +27,17 @@ NEARLY_ALL = 0.9  # of the question, for one source to answer it alone
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    direct: float = 3.0
-    link: float = 4.0
-    asked: float = 2.0
-    shared: float = 0.5
-
-
-@dataclass(frozen=True, slots=True)
 class Lead:
-    """A query worth asking: names that a strong source mentions, and the words it lacks."""
+    """A query worth asking: a name that a strong source mentions, and the words it lacks."""
 
-    source: str
-    names: tuple[str, ...]
+    name: str
     lacking: tuple[str, ...]
     value: float
 
     @property
     def query(self) -> str:
         """Each word once."""
-        return " ".join(dict.fromkeys(" ".join((*self.names, *self.lacking)).split()))
+        return " ".join(dict.fromkeys(" ".join((self.name, *self.lacking)).split()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,36 +56,36 @@ def follow(
     *,
     naming: frozenset[int] = frozenset(),
     following: frozenset[int] = frozenset(),
-    weights: Weights = Weights(),
 ) -> Trails:
     """How the sources hang together. ``naming`` are the places of searches for a name of the question, ``following``
     those of earlier leads."""
     entries = [entry_of(item, question) for item in items]
-    holders: dict[str, int] = {}
-    for entry in entries:
-        for name in entry.bears:
-            holders[name] = holders.get(name, 0) + 1
-    direct = {e.item.id: _direct(e, question, naming) for e in entries}
-    scores = dict(direct)
+    holders = Counter(name for entry in entries for name in entry.bears)
+    alone = {
+        e.item.id: DIRECT * _direct(e, question, naming) + FOLLOWED * _rank(e, following) for e in entries
+    }
+    scores = {e.item.id: _direct(e, question, naming) for e in entries}
     for _ in range(ROUNDS):
         base = _relative(scores)
         strong = _strongest(entries, base, _anchors(base, entries, question))
-        scores = _linked(entries, strong, base, direct, question, holders, following, weights)
+        links = _links(entries, strong, base, question, holders)
+        scores = {key: alone[key] + LINKED * links[key] for key in alone}
     scores = _relative(scores)
     strong = _strongest(entries, scores)
     return Trails(scores, _leads(strong, scores, question), _held(entries, strong, scores, holders, question))
 
 
 def _direct(entry: Entry, question: Asked, naming: frozenset[int]) -> float:
-    """What a source is worth by itself, 0 to 1."""
-    ranks = entry.item.ranks
-    first = 1.0 / (1 + ranks[0]) if 0 in ranks else 0.0
-    named = max((1.0 / (1 + rank) for place, rank in ranks.items() if place in naming), default=0.0)
-    about = max(
-        (strength * question.names[name] for name, strength in entry.bears.items() if name in question.names),
-        default=0.0,
-    )
-    return (question.share(entry.stems) + first + named + about) / 4
+    """What a source is worth by itself, 0 to 1: what it has of the question, its ranks, and whether it is about one of
+    the question's names."""
+    about = (surely * question.names.get(name, 0.0) for name, surely in entry.bears.items())
+    first, named = _rank(entry, frozenset((0,))), _rank(entry, naming)
+    return (question.share(entry.stems) + first + named + max(about, default=0.0)) / 4
+
+
+def _rank(entry: Entry, places: frozenset[int]) -> float:
+    """1 for the first result of one of the searches, less for later ones, 0 where none found it."""
+    return max((1.0 / (1 + rank) for place, rank in entry.item.ranks.items() if place in places), default=0.0)
 
 
 def _relative(scores: Mapping[str, float]) -> dict[str, float]:
@@ -119,65 +113,50 @@ def _strongest(
     return [*ranked, *(anchor for anchor in anchors if anchor not in ranked)]
 
 
-def _linked(
+def _links(
     entries: Sequence[Entry],
     strong: Sequence[Entry],
     base: Mapping[str, float],
-    direct: Mapping[str, float],
     question: Asked,
     holders: Mapping[str, int],
-    following: frozenset[int],
-    weights: Weights,
 ) -> dict[str, float]:
-    """The scores with the links from the strong sources."""
-    ways = [(s, base[s.item.id], question.lacking(s.stems), leading_names(s, question)) for s in strong]
-    scores: dict[str, float] = {}
-    for entry in entries:
-        link = shared = 0.0
-        for source, strength, lacking, names in ways:
-            if source is entry:
-                continue
+    """How firmly each source is tied to a strong one: by a name that this one mentions and the source bears, where it has
+    what this one lacks; a little by a name that both mention."""
+    linked, shared = dict.fromkeys(base, 0.0), dict.fromkeys(base, 0.0)
+    for source in strong:
+        lacking = question.lacking(source.stems)
+        names = leading_names(source, question)
+        for entry in (entry for entry in entries if entry is not source):
+            key = entry.item.id
             got = sum(weight for term, weight in lacking.items() if term in entry.ways)
             share = got / (sum(lacking.values()) or 1.0)
-            for name in names.keys() & entry.bears.keys():
-                mention = source.names[name]
-                bearers = sqrt(max(mention.bearers, holders[name]))
-                value = strength * entry.bears[name] * mention.weight * share / bearers
-                link = max(link, value * (KNOWN_NAME if name in question.names else 1.0))
-            for name in (names.keys() & entry.names.keys()) - entry.bears.keys():
-                known = KNOWN_NAME if name in question.names else 1.0
-                shared = max(shared, strength * source.names[name].weight * known)
-        ranks = entry.item.ranks
-        followed = max((1.0 / (1 + rank) for place, rank in ranks.items() if place in following), default=0.0)
-        scores[entry.item.id] = (
-            weights.direct * direct[entry.item.id]
-            + weights.link * link
-            + weights.asked * followed
-            + weights.shared * shared
-        )
-    return scores
+            for name in names.keys() & (entry.bears.keys() | entry.names.keys()):
+                worth = base[source.item.id] * (KNOWN_NAME if name in question.names else 1.0)
+                if name in entry.bears:
+                    linked[key] = max(linked[key], worth * share * _tie(name, source, entry, holders))
+                else:
+                    shared[key] = max(shared[key], worth * source.names[name].weight)
+    return {key: linked[key] + SHARED * shared[key] for key in base}
+
+
+def _tie(name: str, source: Entry, entry: Entry, holders: Mapping[str, int]) -> float:
+    """How firmly a name ties the source that mentions it to one that bears it: less where many bear it."""
+    mention = source.names[name]
+    return entry.bears[name] * mention.weight / sqrt(max(mention.bearers, holders[name]))
 
 
 def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) -> tuple[Lead, ...]:
-    """For the three strongest sources all their names with what they lack, then the best single names."""
-    together: list[Lead] = []
-    single: dict[str, Lead] = {}
+    """The names that strong sources mention, each with what the best of these sources lacks."""
+    found: dict[str, Lead] = {}
     for entry in strong:
-        key = entry.item.id
-        lacking = tuple(question.spelled[term] for term in question.lacking(entry.stems))
         names = leading_names(entry, question)
-        if not lacking or not names:
-            continue
-        written = dict(zip(names, spelled(entry.item.text, *names), strict=True))
-        together.append(Lead(key, tuple(written.values()), lacking, base[key]))
-        for name, promise in names.items():
-            if name in question.names or name in entry.bears:
-                continue
-            lead = Lead(key, (written[name],), lacking, base[key] * promise)
-            if name not in single or single[name].value < lead.value:
-                single[name] = lead
-    ranked = sorted(single.values(), key=lambda lead: (-lead.value, lead.names))
-    return (*together[:3], *ranked)
+        lacking = tuple(question.spelled[term] for term in question.lacking(entry.stems))
+        fresh = [n for n in names if n not in question.names and n not in entry.bears] if lacking else []
+        for name, written in zip(fresh, spelled(entry.item.text, *fresh), strict=True):
+            lead = Lead(written, lacking, base[entry.item.id] * names[name])
+            if name not in found or found[name].value < lead.value:
+                found[name] = lead
+    return tuple(sorted(found.values(), key=lambda lead: (-lead.value, lead.name)))
 
 
 def _held(
@@ -193,13 +172,11 @@ def _held(
     if not best:
         return 0.0
     first = question.share(best[0].stems)
-    tie = first if first >= NEARLY_ALL else 0.0
+    firmest = first if first >= NEARLY_ALL else 0.0
     for source in strong:
         names = leading_names(source, question).keys() - question.names.keys()
         for entry in entries:
             for name in names & entry.bears.keys() if entry is not source else ():
-                mention = source.names[name]
-                firm = entry.bears[name] * mention.weight / sqrt(max(mention.bearers, holders[name]))
-                reach = question.share(source.stems | entry.stems)
-                tie = max(tie, scores[source.item.id] * firm * reach)
-    return question.share(set().union(*(entry.ways for entry in best))) * (0.5 + 0.5 * tie)
+                reach = scores[source.item.id] * question.share(source.stems | entry.stems)
+                firmest = max(firmest, reach * _tie(name, source, entry, holders))
+    return question.share(set().union(*(entry.ways for entry in best))) * (0.5 + 0.5 * firmest)

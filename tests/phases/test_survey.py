@@ -103,7 +103,7 @@ MOLE = ("Ann Mole was born in Ghent in 1901.", PERSON)
         (
             "Who directed Harbour, and what did the film cost?",
             [DIRECTED],
-            ["Not found: what did the film cost Harbour"],
+            ["Not found: what did the film cost"],
         ),
         ("Who directed Harbour, and where was Ann Mole born?", [DIRECTED, MOLE], []),
         # the question as a whole

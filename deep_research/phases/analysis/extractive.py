@@ -107,7 +107,7 @@ def ranked(
         if stop is not None and stop.is_set():
             return []
         documents.append(_read(source))
-    asked = [read_question(part.text, inquiry.language) for part in inquiry.parts]
+    asked = [read_question(part.query, inquiry.language) for part in inquiry.parts]
     told = [_told(part, Pool(documents), words // len(asked), ranker or default_ranker()) for part in asked]
     every = [found for turn in zip_longest(*told) for found in turn if found is not None]
     fresh = {(found.source_ids, found.quotes): found for found in reversed(every)}

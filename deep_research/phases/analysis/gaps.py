@@ -48,7 +48,8 @@ def _uncovered(handoff: SurveyInput, findings: Sequence[Drawn], inquiry: Inquiry
     be answered by several findings, of which each says a piece: any will do."""
     if len(inquiry.parts) == 1 and findings:
         return []
-    asked = [set(map(stem, inquiry.telling(part.text))) for part in inquiry.parts]
+    # In order, so that sums come out the same each time.
+    asked = [list(dict.fromkeys(map(stem, inquiry.telling(part.query)))) for part in inquiry.parts]
     terms = set[str]().union(*asked)
     find = StemFinder(way for term in terms for way in related(term))
     titles = {source.id: source.title for source in handoff.sources}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from deep_research.evidence.entries import Item, asked
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.names import key, question_names, runs
-from deep_research.evidence.trails import Lead, Trails, follow
+from deep_research.evidence.trails import Trails, follow
 from deep_research.phases.analysis.gaps import Drawn, gaps
 from deep_research.phases.analysis.handoff import (
     AnalyzedGap,
@@ -18,8 +18,7 @@ from deep_research.phases.analysis.handoff import (
 )
 from deep_research.state import FirstLook, Gap, Mention, SubQuery
 
-TOGETHER = 2  # follow-ups with all names of a source, in the first round
-LATER = 3  # follow-ups in each later round
+LATER = 3  # follow-ups in each round after the first
 SETTLED = 0.7  # of the question held by sources that belong together, for no search to follow
 MENTIONS = 16  # of a source whose provider names none
 
@@ -35,7 +34,10 @@ def survey(
     queries = _follow_ups(trails, handoff)
     # What a broad request asks in full no source has, and searching for its rest brings other subjects.
     broad = found and (inquiry.is_broad or inquiry.subject)
-    missing = () if broad else gaps(handoff, found, inquiry, queries if trails.held < SETTLED else ())
+    # What asks nothing, as a claim does, is told in one place or nowhere: where its names lead, other subjects are.
+    asks = bool(inquiry.expects) or "?" in inquiry.text
+    searching = asks and trails.held < SETTLED
+    missing = () if broad else gaps(handoff, found, inquiry, queries if searching else ())
     return SurveyOutput(
         scores={source: round(score, 6) for source, score in trails.scores.items()},
         gaps=missing,
@@ -99,16 +101,10 @@ def _mentions(sources: Sequence[SourceText]) -> list[tuple[Mention, ...]]:
 
 
 def _follow_ups(trails: Trails, handoff: SurveyInput) -> tuple[str, ...]:
-    """The best leads as queries: first those with all names of a strong source, then single names; later rounds ask
-    for single names only, and less. Nothing is asked twice."""
+    """The best leads as queries, fewer in later rounds. Nothing is asked twice."""
     known = {key(s.query) for s in handoff.sub_queries}
-    fresh: dict[str, Lead] = {}
+    fresh: dict[str, str] = {}
     for lead in trails.leads:
-        wanted = key(lead.query)
-        if wanted and wanted not in known:
-            fresh.setdefault(wanted, lead)
-    several = [lead.query for lead in fresh.values() if len(lead.names) > 1]
-    single = [lead.query for lead in fresh.values() if len(lead.names) == 1]
-    if handoff.iteration > 1:
-        return tuple(single[: min(LATER, handoff.follow_ups)])
-    return tuple([*several[:TOGETHER], *single][: handoff.follow_ups])
+        fresh.setdefault(key(lead.query), lead.query)
+    queries = [query for wanted, query in fresh.items() if wanted and wanted not in known]
+    return tuple(queries[: min(LATER if handoff.iteration > 1 else handoff.follow_ups, handoff.follow_ups)])

@@ -39,7 +39,7 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
         sides = (f"{inquiry.subject} {side}" for side in inquiry.forms.sides)
         planned += [PlannedQuery(query=query, rationale=SIDE, priority=2) for query in sides]
     else:
-        parts = [part.text for part in inquiry.parts] if len(inquiry.parts) > 1 else []
+        parts = [part.query for part in inquiry.parts] if len(inquiry.parts) > 1 else []
         planned += [PlannedQuery(query=query, rationale=PART, priority=2) for query in parts]
         named = _named(inquiry, handoff.first_look or FirstLook())
         planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in named]
