@@ -1,6 +1,6 @@
 """Evaluations: the product is run on questions whose answers are known, and what it finds is measured."""
 
-from deep_research.evals.folds import RankedAgents
+from deep_research.evals.folds import HeldOutAgents
 from deep_research.evals.running import ALL, Figures, Progress, evaluate, evaluate_group, suite_named
 from deep_research.evals.suites import GROUPS, SUITES, Suite
 
@@ -9,8 +9,8 @@ __all__ = [
     "GROUPS",
     "SUITES",
     "Figures",
+    "HeldOutAgents",
     "Progress",
-    "RankedAgents",
     "Suite",
     "evaluate",
     "evaluate_group",

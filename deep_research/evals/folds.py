@@ -20,8 +20,9 @@ FOLDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class RankedAgents:
-    """The agents that rank, each question's with the weights of its fold; ``without_column`` counts for nothing."""
+class HeldOutAgents:
+    """The agents without a model, each question's with weights that never saw it; ``without_column`` counts for
+    nothing."""
 
     without_column: str = ""
 

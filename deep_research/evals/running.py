@@ -14,7 +14,7 @@ from deep_research.evals import metrics
 from deep_research.evals.corpora import build_index, lowered
 from deep_research.evals.datasets import Question, find_dataset, read_records
 from deep_research.evals.fingerprints import settings_hash, source_hash
-from deep_research.evals.folds import RankedAgents
+from deep_research.evals.folds import HeldOutAgents
 from deep_research.evals.outcomes import Outcome, OutcomeFile
 from deep_research.evals.suites import GROUPS, SUITES, Answered, Measure, Suite
 from deep_research.evals.workers import Setup, carry_out
@@ -63,7 +63,7 @@ async def evaluate(
     jobs: int | None = None,
     titles: bool = True,
     lower: bool = False,
-    agents: RankedAgents | None = None,
+    without_column: str = "",
     fresh: bool = False,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Figures:
@@ -72,7 +72,7 @@ async def evaluate(
     ``data`` is the folder of the data sets. ``limit`` takes so many questions, a sample that is always the same and
     that a larger one contains. ``jobs`` counts processes, by default the cores. Finished runs are kept in the data
     directory of ``settings`` for the same data, settings and code; ``fresh`` throws them away. ``lower`` searches the
-    same texts in lower case; ``agents`` work in place of the product's.
+    same texts in lower case; ``without_column`` is a column of the ranker that counts for nothing.
 
     Raises `UsageError` for data that is missing or damaged, `CorpusError`, `WorkError`.
     """
@@ -80,13 +80,18 @@ async def evaluate(
         raise UsageError(
             f"{suite.name} is not run without titles.", hint="--no-titles is for wiki-multihop and gaps."
         )
-    if (lower or agents) and not suite.report:
+    if lower and not suite.report:
         raise UsageError(
-            f"{suite.name} is not run in lower case, or with agents that rank.",
-            hint="--lower, --ranked and --without-column are for answers and coverage.",
+            f"{suite.name} is not run in lower case.", hint="--lower is for answers and coverage."
         )
-    if agents and agents.without_column and agents.without_column not in COLUMNS:
-        raise UnknownNameError.of("column", agents.without_column, list(COLUMNS))
+    if without_column and not suite.held_out:
+        raise UsageError(
+            f"{suite.name} is not run without a column.",
+            hint="--without-column is for answers, manuals and foreign.",
+        )
+    if without_column and without_column not in COLUMNS:
+        raise UnknownNameError.of("column", without_column, list(COLUMNS))
+    agents = HeldOutAgents(without_column) if suite.held_out else None
     jobs = jobs or os.cpu_count() or 1
     dataset = find_dataset(data, suite.folder, suite.questions, suite.corpus)
     questions = _sample([q for q in read_records(dataset.questions, suite.read) if q is not None], limit)

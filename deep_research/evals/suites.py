@@ -50,7 +50,7 @@ class Suite:
     """One evaluation. ``read`` makes a question of a record, None of one that is not asked; ``measuring`` gives the
     function that measures, which may need the corpus: a file of documents, or a folder of them where its name does not
     end in ``.jsonl``. ``untitled`` says whether it can be run without titles, ``first_stage`` and ``report`` what else an
-    outcome is to hold."""
+    outcome is to hold, ``held_out`` whether each question is answered by weights that never saw it."""
 
     name: str
     folder: str
@@ -62,6 +62,7 @@ class Suite:
     untitled: bool = False
     first_stage: bool = False
     report: bool = False
+    held_out: bool = False
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -240,6 +241,7 @@ def _over_folders(name: str) -> Suite:
         measuring=_of_ids(report_figures),
         corpus="",
         report=True,
+        held_out=True,
     )
 
 
@@ -291,6 +293,7 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
                 tasks=_with_and_without_all,
                 measuring=_answered_in,
                 report=True,
+                held_out=True,
             ),
             Suite(
                 name="articles",
@@ -301,6 +304,7 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
                 measuring=_answered_in,
                 corpus="articles",
                 report=True,
+                held_out=True,
             ),
             _over_folders("manuals"),
             _over_folders("foreign"),

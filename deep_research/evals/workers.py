@@ -17,7 +17,7 @@ from typing import Any
 
 from deep_research.errors import WorkError
 from deep_research.evals.corpora import JsonlCorpus
-from deep_research.evals.folds import RankedAgents
+from deep_research.evals.folds import HeldOutAgents
 from deep_research.evals.outcomes import Outcome, Task
 from deep_research.evals.suites import FIRST_STAGE, SUITES, Suite
 from deep_research.logs import told
@@ -38,7 +38,7 @@ class Setup:
     corpus: Path
     titles: bool
     settings: Settings
-    agents: RankedAgents | None = None
+    agents: HeldOutAgents | None = None
 
 
 async def carry_out(

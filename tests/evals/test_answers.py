@@ -12,7 +12,7 @@ import pytest
 from eval_data import PAGES, write_lines
 
 from deep_research.errors import UnknownNameError, UsageError
-from deep_research.evals import ALL, GROUPS, SUITES, Figures, RankedAgents, evaluate, evaluate_group
+from deep_research.evals import ALL, GROUPS, SUITES, Figures, evaluate, evaluate_group
 from deep_research.evals.answers import (
     first_paragraph,
     first_sentence,
@@ -157,14 +157,14 @@ def settings(tmp_path: Path) -> Settings:
     return load_settings(overrides={"data_dir": tmp_path / "home"}).settings
 
 
-@pytest.mark.parametrize(
-    ("lower", "agents"), [(False, None), (False, RankedAgents()), (True, RankedAgents("kind"))]
-)
+@pytest.mark.parametrize(("lower", "without_column"), [(False, ""), (True, "kind")])
 def test_both_sets_are_researched_and_told_side_by_side(
-    answers: Path, tmp_path: Path, lower: bool, agents: RankedAgents | None
+    answers: Path, tmp_path: Path, lower: bool, without_column: str
 ) -> None:
     each = {name: settings(tmp_path) for name in GROUPS["answers"]}
-    figures = asyncio.run(evaluate_group("answers", answers, each, jobs=1, lower=lower, agents=agents))
+    figures = asyncio.run(
+        evaluate_group("answers", answers, each, jobs=1, lower=lower, without_column=without_column)
+    )
     assert not figures.errors
     assert list(figures.sets) == ["passages", "articles"]
     passages, articles = figures.sets["passages"], figures.sets["articles"]
@@ -179,7 +179,9 @@ def test_what_no_evaluation_can_do_is_refused(answers: Path, tmp_path: Path) -> 
     with pytest.raises(UsageError, match="lower case"):
         asyncio.run(evaluate(SUITES["gaps"], answers, settings(tmp_path), lower=True))
     with pytest.raises(UnknownNameError, match="Did you mean 'rank'"):
-        asyncio.run(evaluate(SUITES["articles"], answers, settings(tmp_path), agents=RankedAgents("rang")))
+        asyncio.run(evaluate(SUITES["articles"], answers, settings(tmp_path), without_column="rang"))
+    with pytest.raises(UsageError, match="without a column"):
+        asyncio.run(evaluate(SUITES["gaps"], answers, settings(tmp_path), without_column="rank"))
 
 
 def test_figures_of_several_evaluations_have_none_of_all_of_them(answers: Path, tmp_path: Path) -> None:
@@ -197,9 +199,7 @@ def test_each_question_over_manuals_is_asked_of_its_own_folder(tmp_path: Path) -
         '[[question]]\nmanual = "{}"\ntext = "Who built the Bell Rock?"\nanswer = ["Robert Stevenson"]\n'
     )
     (home / "questions.toml").write_text(question.format("rock") + question.format("smith"), encoding="utf-8")
-    figures = asyncio.run(
-        evaluate(SUITES["manuals"], tmp_path / "data", settings(tmp_path), jobs=1, agents=RankedAgents())
-    )
+    figures = asyncio.run(evaluate(SUITES["manuals"], tmp_path / "data", settings(tmp_path), jobs=1))
     assert not figures.errors
     assert list(figures.sets) == [ALL, "rock", "smith"]
     assert (figures.sets["rock"]["report"], figures.sets["smith"]["report"]) == (1, 0)

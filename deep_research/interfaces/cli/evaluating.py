@@ -17,7 +17,6 @@ from deep_research.evals import (
     SUITES,
     Figures,
     Progress,
-    RankedAgents,
     Suite,
     agents,
     condensing,
@@ -40,9 +39,7 @@ def evaluation(args: Namespace, console: Console) -> int:
     """Carries out an evaluation and prints its figures. Exit code 1 when a run failed. Raises `Interrupted`."""
     suite = None if args.name in (agents.NAME, condensing.NAME, *GROUPS) else suite_named(args.name)
     limit, jobs = _count("--limit", args.limit), _count("--jobs", args.jobs)
-    if args.name == agents.NAME and (
-        args.data is not None or args.no_titles or args.fresh or args.lower or args.ranked
-    ):
+    if args.name == agents.NAME and (args.data is not None or args.no_titles or args.fresh or args.lower):
         raise UsageError("eval agents takes no data sets.", hint="Its cases come with the package.")
     if args.name == condensing.NAME and (args.no_titles or args.fresh or args.lower or jobs):
         raise UsageError(
@@ -51,8 +48,6 @@ def evaluation(args: Namespace, console: Console) -> int:
     if args.name != agents.NAME and args.data is None:
         raise UsageError("--data is missing.", hint="It names the folder that holds the data sets.")
     settings = _settings(args, suite)
-    asked = args.ranked or args.without_column
-    ranked = RankedAgents(args.without_column or "") if asked else None
     teller = _Teller(console) if args.verbose or not (args.quiet or args.json) else None
 
     told = teller or (lambda _: None)
@@ -62,7 +57,8 @@ def evaluation(args: Namespace, console: Console) -> int:
         if args.name == condensing.NAME:
             return await condensing.evaluate_condensing(Path(args.data), limit=limit, progress=told)
         options = {"limit": limit, "jobs": jobs, "fresh": args.fresh, "progress": told}
-        options |= {"titles": not args.no_titles, "lower": args.lower, "agents": ranked}
+        options |= {"titles": not args.no_titles, "lower": args.lower}
+        options |= {"without_column": args.without_column or ""}
         if args.name in GROUPS:
             each = {name: _settings(args, SUITES[name]) for name in GROUPS[args.name]}
             return await evaluate_group(args.name, Path(args.data), each, **options)

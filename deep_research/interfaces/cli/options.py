@@ -217,9 +217,8 @@ COMMANDS = (
             Option(flag="--jobs", metavar="N", help="Processes that work side by side; else one a core."),
             Option(flag="--no-titles", help="Search texts only (wiki-multihop, gaps)."),
             Option(flag="--lower", help="Search the same texts in lower case (answers, coverage)."),
-            Option(flag="--ranked", help="With the agents that rank passages (answers, coverage)."),
             Option(
-                flag="--without-column", metavar="NAME", help="With those, and without one of their columns."
+                flag="--without-column", metavar="NAME", help="Leave out a column of the ranker (answers)."
             ),
             Option(flag="--fresh", help="Throw away the finished runs of an earlier call."),
         ),
