@@ -11,8 +11,8 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import zip_longest
 from math import exp
+from statistics import fmean
 
 from deep_research.evidence.candidates import Candidate, Document, Pool, read_document
 from deep_research.evidence.columns import View
@@ -35,6 +35,7 @@ from deep_research.phases.analysis.survey import follow_sources, survey
 from deep_research.state import ConfidenceLevel, Span
 
 BATCH_WORDS = 300  # that a batch chooses, for a report that has to do without the survey
+PART_WORDS = 40  # of a part of a question, for the best passage of it alone
 SIGNAL_WORDS = 150  # of what is chosen, by which the probability is told
 NEAR = 0.1  # the least probability with which anything is told
 KEPT_DOCUMENTS, KEPT_LENGTH = 256, 60_000  # documents that are kept read, and characters of the longest
@@ -97,7 +98,7 @@ def ranked(
     stop: threading.Event | None = None,
 ) -> list[AnalyzedFinding]:
     """The best passages of the sources, best first, ``words`` words of them; none where nothing is near the question.
-    Each part of the question has its share: the best passage of each comes first.
+    Of a question of several parts the best passage of each comes first.
 
     Pure, but that it gives up when ``stop`` is set.
     """
@@ -107,26 +108,33 @@ def ranked(
         if stop is not None and stop.is_set():
             return []
         documents.append(_read(source))
-    asked = [read_question(part.query, inquiry.language) for part in inquiry.parts]
-    told = [_told(part, Pool(documents), words // len(asked), ranker or default_ranker()) for part in asked]
-    every = [found for turn in zip_longest(*told) for found in turn if found is not None]
-    fresh = {(found.source_ids, found.quotes): found for found in reversed(every)}
-    kept = [found for found in every if fresh[found.source_ids, found.quotes] is found]
-    return [found.model_copy(update={"rank": rank}) for rank, found in enumerate(kept)]
+    ranker, pool = ranker or default_ranker(), Pool(documents)
+    sure, told = _told(inquiry, pool, words, ranker)
+    if len(inquiry.parts) > 1:
+        parts = [
+            _told(read_question(part.query, inquiry.language), pool, PART_WORDS, ranker)
+            for part in inquiry.parts
+        ]
+        sure = max(sure, fmean(probability for probability, _ in parts))
+        told = [*(found[0] for probability, found in parts if found and probability >= NEAR), *told]
+    if sure < NEAR:
+        return []
+    fresh = {found.quotes: found for found in reversed(told)}
+    kept = [found for found in told if fresh[found.quotes] is found]
+    update = {"probability": round(sure, 4)}
+    return [found.model_copy(update={"rank": rank, **update}) for rank, found in enumerate(kept)]
 
 
-def _told(inquiry: Inquiry, pool: Pool, words: int, ranker: Ranker) -> list[AnalyzedFinding]:
-    """The best passages for a question of one part."""
+def _told(inquiry: Inquiry, pool: Pool, words: int, ranker: Ranker) -> tuple[float, list[AnalyzedFinding]]:
+    """How likely the best candidates hold the answer, and the best passages."""
     view = View(inquiry, pool)
     scores = ranker.scores(view)
     sure = ranker.probability(view, scores, choose(view, scores, SIGNAL_WORDS))
-    if sure < NEAR:
-        return []
-    chosen = passages(view, scores, words, floor=float("inf"))
-    return [_finding(view, passage, sure, chosen[0].score) for passage in chosen]
+    chosen = passages(view, scores, words, floor=float("inf")) if sure else []
+    return sure, [_finding(view, passage, chosen[0].score) for passage in chosen]
 
 
-def _finding(view: View, passage: Passage, sure: float, best: float) -> AnalyzedFinding:
+def _finding(view: View, passage: Passage, best: float) -> AnalyzedFinding:
     document = view.pool.named[passage.document]
     candidates = document.candidates[passage.first : passage.last + 1]
     start, end = candidates[0].start, candidates[-1].end
@@ -140,7 +148,6 @@ def _finding(view: View, passage: Passage, sure: float, best: float) -> Analyzed
         relevance=round(exp(passage.score - best), 6),
         marked=tuple(Span(start=c.start, end=c.end) for c in marked),
         heading=candidates[0].heading,
-        probability=round(sure, 4),
     )
 
 

@@ -25,9 +25,9 @@ MAX_GAP_WORDS = 36
 OTHERS = "Further findings"
 SURE = {
     ConfidenceLevel.HIGH: "",
-    ConfidenceLevel.MEDIUM: "This is probably the answer.",
-    ConfidenceLevel.LOW: "This may be the answer; no source that was found says it for sure.",
-    ConfidenceLevel.SPECULATION: "No source that was found says this outright: it is what comes nearest.",
+    ConfidenceLevel.MEDIUM: "Probably.",
+    ConfidenceLevel.LOW: "Perhaps: no source says it for sure.",
+    ConfidenceLevel.SPECULATION: "Doubtful: this is only what comes nearest.",
 }
 ALL_WITHDRAWN = "All that was found stands in works that were retracted. It should not be relied on."
 WITHDRAWN = "From works that were retracted"
