@@ -68,7 +68,7 @@ def choose(
                 break
             continue
         open_.discard(i)
-        if any(_share(own[i], own[j]) >= REPEATED for j in chosen):
+        if any(_repeats(own[i], own[j]) for j in chosen):
             continue
         chosen.append(i)
         left -= sizes[i]
@@ -76,6 +76,11 @@ def choose(
         for j in open_:
             same[j] = max(same[j], _share(own[j], own[i]))
     return chosen
+
+
+def _repeats(new: frozenset[str], known: frozenset[str]) -> bool:
+    """Whether one says nearly the same as another, and no other figure."""
+    return _share(new, known) >= REPEATED and not any(not term.isalpha() for term in new - known)
 
 
 def _share(a: frozenset[str], b: frozenset[str]) -> float:

@@ -37,7 +37,7 @@ from deep_research.state import ConfidenceLevel, Span
 BATCH_WORDS = 300  # that a batch chooses, for a report that has to do without the survey
 PART_WORDS = 40  # of a part of a question, for the best passage of it alone
 SIGNAL_WORDS = 150  # of what is chosen, by which the probability is told
-NEAR = 0.1  # the least probability with which anything is told
+NEAR = 0.125  # the least probability with which anything is told
 KEPT_DOCUMENTS, KEPT_LENGTH = 256, 60_000  # documents that are kept read, and characters of the longest
 
 
@@ -70,11 +70,13 @@ class ExtractiveAnalyzer:
             return survey(handoff, trails)
         order = sorted(handoff.whole, key=lambda source: -trails.scores.get(source.id, 0.0))
         found = tuple(ranked(handoff.original_query, order, handoff.words, self._ranker))
+        if not found:  # what earlier rounds chose is what comes nearest
+            return survey(handoff, trails)
         return survey(handoff, trails, found).model_copy(
             update={
                 "findings": found,
                 "dropped": tuple(f.id for f in handoff.findings if f.rank is not None),
-                "completeness": (found[0].probability or 0.0) if found else 0.0,
+                "completeness": found[0].probability or 0.0,
             }
         )
 

@@ -62,7 +62,7 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
         blocks += ["## Overview", *_passages(kept, sources)]
     elif kept:
         answers = kept[: len(inquiry.parts) if kept[0].rank is not None else 1]
-        blocks += ["## Answer", *_answer(answers), *_figures(handoff, kept)]
+        blocks += ["## Answer", *_answer(answers), *_figures(handoff, sound or withdrawn)]
         blocks += _passages(kept, sources, answers)
     blocks += conflicts(handoff.contradictions, handoff.findings, handoff.sources)
     if sound and withdrawn:
@@ -158,9 +158,9 @@ def _about(finding: Finding, sources: Mapping[str, Source]) -> str:
     return finding.category or (source.title if source and source.title.strip() else OTHERS)
 
 
-def _figures(handoff: SynthesizerInput, kept: Sequence[Finding]) -> list[str]:
+def _figures(handoff: SynthesizerInput, findings: Sequence[Finding]) -> list[str]:
     titles = {source.id: source.title for source in handoff.sources}
-    told = figures(read_question(handoff.original_query), kept, titles)
+    told = figures(read_question(handoff.original_query), findings, titles)
     rows = [f"| {_cell(titles.get(f.source, ''))} | {_cell(f.text)} [{f.finding}] |" for f in told]
     return (
         ["## Published figures", "\n".join(("| Source | Figure |", "| --- | --- |", *rows))] if rows else []
