@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from deep_research.evidence.contradictions import sides
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.units import Quantity, measured
 from deep_research.state import Finding
@@ -26,6 +27,7 @@ def figures(inquiry: Inquiry, findings: Iterable[Finding], titles: Mapping[str, 
     one."""
     if inquiry.expects not in ("number", ""):
         return []
+    asked = {measure for side in sides(inquiry.text) for measure in side.measures}
     found: dict[str, Figure] = {}
     for finding in findings:
         source = finding.source_ids[0] if finding.source_ids else ""
@@ -33,21 +35,14 @@ def figures(inquiry: Inquiry, findings: Iterable[Finding], titles: Mapping[str, 
         if source in found or not inquiry.names <= set(inquiry.words.terms(told)):
             continue
         kind = next(iter(found.values())).quantity.kind if found else ""
-        said = _marked(finding)
-        for quantity in measured(said):
-            if not kind or quantity.kind == kind:
-                text = said[quantity.start : quantity.end]
+        for side in sides(finding.content):
+            if asked and side.measures and not asked & side.measures:
+                continue  # how far, and not how high
+            quantity = next((q for q in measured(side.text) if not kind or q.kind == kind), None)
+            if quantity is not None:
+                text = side.text[quantity.start : quantity.end]
                 found[source] = Figure(source, finding.id, text, quantity)
                 break
     every = list(found.values())
     agree = all(every[0].quantity.agrees(other.quantity) for other in every)
     return [] if agree else every
-
-
-def _marked(finding: Finding) -> str:
-    """The sentence for which a passage was chosen; all of what has none."""
-    quote = finding.quotes[0] if finding.quotes else None
-    if quote is None or not finding.marked:
-        return finding.content
-    first = finding.marked[0]
-    return quote.quote[first.start - quote.start : first.end - quote.start]

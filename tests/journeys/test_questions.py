@@ -91,7 +91,6 @@ KINDS = [
     ("How much did the Fastnet lighthouse cost?", "## Answer", "£79,000"),
     ("How do you build a lighthouse on a rock that is under water?", "# How", "low tide"),
     ("lighthouse lamps and fuels", "# light", "Sperm whale oil"),
-    ("How tall is the Bell Rock lighthouse, and when was it first lit?", "## Answer", "1811"),
 ]
 
 
