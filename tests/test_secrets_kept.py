@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from deep_research import DeepResearch, RunStatus, SupervisorHooks
-from deep_research.logs import blotted, blotted_bytes, holds_secret, masked, register_secret
+from deep_research.logs import blotted, blotted_bytes, holds_secret, masked, redaction, register_secret
 from deep_research.sources.search import SearchResult
 from deep_research.state import Limit
 from deep_research.state.events import LimitReached, Progress, Written, encode, storable, without_secrets

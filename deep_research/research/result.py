@@ -53,7 +53,8 @@ _SHOWN = frozenset(
 class ResearchResult(Record):
     """A run as it stands at its end. ``report`` is Markdown, None when there was no evidence or no report yet.
 
-    ``completeness`` (0 to 1) is how far what was found holds what is asked.
+    ``completeness`` (0 to 1) is how far what was found holds what is asked; ``probability`` (0 to 1) that the passages
+    which were chosen without a model hold the answer, None where nothing was chosen so.
     ``reason`` and ``message`` say why a run was aborted or what it waits for; ``fidelity`` is how much
     of what was found the agents were given, by item and phase; ``limits`` is what was left out.
     """
@@ -70,6 +71,7 @@ class ResearchResult(Record):
     gaps: tuple[Gap, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
     completeness: float = 0.0
+    probability: float | None = None
     citations: tuple[Citation, ...] = ()
     usage: Usage = Usage()
     fidelity: RunFidelity = RunFidelity()
@@ -95,6 +97,7 @@ class ResearchResult(Record):
             gaps=state.gaps,
             contradictions=state.contradictions,
             completeness=state.completeness,
+            probability=next((f.probability for f in state.findings if f.rank == 0), None),
             citations=state.citations,
             usage=state.usage,
             fidelity=RunFidelity.of(state.sent),

@@ -14,12 +14,10 @@ from deep_research.evidence.belonging import belonging
 from deep_research.evidence.covering import Candidate, chosen, pairs, with_pairs
 from deep_research.evidence.debris import has_address, is_debris
 from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
-from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
 from deep_research.evidence.reading import readable
 from deep_research.evidence.text import content_words
-from deep_research.evidence.vocabulary import WORD, Vocabulary
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
 
@@ -58,14 +56,13 @@ def broad_findings(handoff: AnalyzerInput, stop: threading.Event | None = None) 
         return []
     least = NEAR_LATER if handoff.findings else 0.0
     likely = belonging(rank, titles)
-    words = read_question(handoff.original_query).words
     near = by_source((p for p in rank.passages if p.score >= least and likely[p.source] >= BELONGS), SOURCES)
     alone = _wanted(rank)
     together = pairs(handoff.original_query, rank.asked)
     told: list[tuple[int, Span, str]] = []
     candidates: list[Candidate] = []
     for passage in (p for place, group in near.items() if place < len(handoff.sources) for p in group):
-        for span, content in _statements(texts[passage.source], passage, words):
+        for span, content in _statements(texts[passage.source], passage):
             told.append((passage.source, span, content))
             terms = with_pairs(stems_of(content), together.keys())
             candidates.append(Candidate(passage.source, terms, len(content.split()), likely[passage.source]))
@@ -111,13 +108,12 @@ def _speaks(rank: Ranked) -> bool:
     return max(reaches, default=0.0) >= REACH or sum(reaches) >= NEAREST * REACH_OF_ALL
 
 
-def _statements(text: str, passage: Scored, words: Vocabulary) -> Iterable[tuple[Span, str]]:
-    """The sentences of a passage that can stand alone, each with how it reads."""
+def _statements(text: str, passage: Scored) -> Iterable[tuple[Span, str]]:
+    """The whole sentences of a passage, each with how it reads."""
     for span in sentences(text, passage.span.start, passage.span.end):
         said = text[span.start : span.end]
         whole = said[-1] in _ENDS and " | " not in said and not said.startswith("#")
-        opening = WORD.search(said)
-        if whole and opening and opening.group().casefold() not in words.leaning and not has_address(said):
+        if whole and not has_address(said):
             content = readable(said)
             if MIN_WORDS <= len(content.split()) <= MAX_WORDS and not is_debris(content):
                 yield span, content

@@ -76,7 +76,6 @@ class ExtractiveAnalyzer:
             update={
                 "findings": found,
                 "dropped": tuple(f.id for f in handoff.findings if f.rank is not None),
-                "completeness": found[0].probability or 0.0,
             }
         )
 
