@@ -15,6 +15,7 @@ from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.rows import headers
 from deep_research.evidence.vocabulary import WORD
 
+STEP = " › "  # between the headings that a candidate stands under
 LONGEST = 1_200  # characters of a candidate; what is longer is no sentence, and is cut
 LABEL = 80  # characters of a line that names what the item below it describes
 ENOUGH_CAPITALS = 0.008  # of the letters of a text
@@ -29,13 +30,12 @@ _UNFINISHED = re.compile(r"[^.!?:;,\s]\s*\Z")
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """``text[start:end]`` of the document named ``document``, whose candidates it is the ``place``-th of. ``block`` and
-    ``order`` (in its block) count from 0."""
+    """``text[start:end]`` of the document named ``document``, whose candidates it is the ``place``-th of, in its
+    ``block``-th block; both count from 0."""
 
     document: str
     place: int
     block: int
-    order: int
     start: int
     end: int
     kind: BlockKind
@@ -93,15 +93,15 @@ def read_document(identity: str, title: str, text: str) -> Document:
     for block in _structure(text):
         if block.kind is BlockKind.HEADING:
             headings = {level: one for level, one in headings.items() if level < block.level}
-            headings[block.level] = text[block.start : block.end].strip("# \t¶")
+            headings[block.level] = text[block.start : block.end].strip("# \t¶").replace("›", ">")
         else:
-            _read_block(document, block, " / ".join(headings[level] for level in sorted(headings)))
+            _read_block(document, block, STEP.join(headings[level] for level in sorted(headings)))
     return document
 
 
 def _read_block(document: Document, block: Block, heading: str) -> None:
     text, every = document.text, document.candidates
-    spans = [(block.start, block.end)] if block.kind is BlockKind.CODE else list(block.sentences(text))
+    spans = [_code(text, block)] if block.kind is BlockKind.CODE else list(block.sentences(text))
     header = None
     if block.kind is BlockKind.TABLE and len(spans) > 1 and headers(text, *spans[1]):
         header, *spans = spans  # names what stands in the others
@@ -112,8 +112,8 @@ def _read_block(document: Document, block: Block, heading: str) -> None:
             part.first = len(every)
         part.announced = bool(every)
     number = len(document.parts)
-    for order, (start, end) in enumerate(piece for span in spans for piece in _cut(*span)):
-        every.append(Candidate(document.id, len(every), number, order, start, end, block.kind, heading))
+    for start, end in (piece for span in spans for piece in _cut(*span)):
+        every.append(Candidate(document.id, len(every), number, start, end, block.kind, heading))
     part.last = len(every)
     document.parts.append(part)
 
@@ -150,6 +150,14 @@ def _structure(text: str) -> Iterator[Block]:
             yield Block(BlockKind.HEADING, match.start("text"), match.end("text"), level)
             here = match.end()
     yield from blocks(text, here)
+
+
+def _code(text: str, block: Block) -> tuple[int, int]:
+    """All of a piece of code, or as many of its lines as are not too long."""
+    if block.end - block.start <= LONGEST:
+        return block.start, block.end
+    end = text.rfind("\n", block.start, block.start + LONGEST)
+    return block.start, end if end > block.start else block.start + LONGEST
 
 
 def _cut(start: int, end: int) -> Iterable[tuple[int, int]]:

@@ -10,13 +10,14 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
-from math import log, sqrt
+from math import fsum, log, sqrt
 
-from deep_research.evidence.candidates import Candidate, Document, Pool
+from deep_research.evidence.candidates import STEP, Candidate, Document, Pool
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.vocabulary import WORD
 
+MAX_TITLE = 100  # characters of a title by which other sources name one
 KEPT = 160  # candidates that are looked at closely
 KEPT_OF_TOPICS = 320
 BRIDGES, FURTHER = 4, 40  # sentences that lead to a source, and of that source, held against each other
@@ -43,7 +44,7 @@ class Asked:
         self._headings: dict[str, Terms] = {}
         self.headed: dict[str, float] = {}
         for path in dict.fromkeys(part.heading for part in document.parts):
-            steps = path.split(" / ")
+            steps = path.split(STEP)
             for step in steps:
                 if step not in read:
                     read[step] = words.terms(step)
@@ -126,7 +127,8 @@ class View:
         """The share (0 to 1) of the weight of what is asked that some of its terms have."""
         known = self._coverage.get(terms)
         if known is None:
-            known = self._coverage[terms] = sum(self.weights[term] for term in terms) / self.mass
+            # Exact, so that the order of a set does not matter.
+            known = self._coverage[terms] = fsum(self.weights[term] for term in terms) / self.mass
         return known
 
     def asked_in(self, c: Candidate) -> Terms:
@@ -200,7 +202,7 @@ class View:
 
 def _naming(pool: Pool) -> Mapping[int, list[Candidate]]:
     """For each source the sentences of others that name it by its title. One pattern of all titles reads each text."""
-    titles = [_BRACKETED.sub("", d.title).strip().lower() for d in pool.documents]
+    titles = [_BRACKETED.sub("", d.title[:MAX_TITLE]).strip().lower() for d in pool.documents]
     places: dict[str, list[int]] = {}
     for place, title in enumerate(titles):
         if len(title) >= 4:

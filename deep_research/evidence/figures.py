@@ -23,16 +23,17 @@ class Figure:
 
 def figures(inquiry: Inquiry, findings: Iterable[Finding], titles: Mapping[str, str]) -> list[Figure]:
     """Of a question that a number may answer the first figure of each source whose passage, with its heading and title,
-    has the question's names; of one kind, which is that of the best source. None where they agree, or one alone has
-    one."""
+    has the question's names, or all its terms where it has none; of one kind, which is that of the best source. None
+    where they agree, or one alone has one."""
     if inquiry.expects not in ("number", ""):
         return []
     asked = {measure for side in sides(inquiry.text) for measure in side.measures}
+    wanted = inquiry.names or frozenset(inquiry.terms)
     found: dict[str, Figure] = {}
     for finding in findings:
         source = finding.source_ids[0] if finding.source_ids else ""
         told = f"{titles.get(source, '')} {finding.heading} {finding.content}"
-        if source in found or not inquiry.names <= set(inquiry.words.terms(told)):
+        if source in found or not wanted <= set(inquiry.words.terms(told)):
             continue
         kind = next(iter(found.values())).quantity.kind if found else ""
         for side in sides(finding.content):

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import exp
+from math import exp, fsum
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +54,11 @@ def signals(view: View, scores: Sequence[float], chosen: Sequence[int]) -> dict[
     first = view.candidates[max(range(len(scores)), key=lambda i: (scores[i], -i))]
     tells = frozenset[str]().union(*(view.tells(view.candidates[i]) for i in chosen))
     names = {term: view.weights[term] for term in view.inquiry.names}
-    named = sum(weight for term, weight in names.items() if term in tells)
+    named = fsum(weight for term, weight in names.items() if term in tells)
     return {
         "covered": view.share(tells),
         "covered_near": view.wide(first),
-        "names": named / sum(names.values()) if named else float(not names),
+        "names": named / fsum(names.values()) if named else float(not names),
         "titled": view.share(view.titled(first)),
         "linked": view.linked[view.at(first)],
         "length": min(1.0, len(view.asked) / 20),

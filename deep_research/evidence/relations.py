@@ -11,8 +11,6 @@ from deep_research.evidence.inquiry import forms
 from deep_research.evidence.language import ENGLISH
 from deep_research.evidence.text import stem
 
-IN_OTHER_WORDS = "in other words"  # the category of a finding that says by such a word what is asked
-
 
 @cache
 def _groups() -> dict[str, frozenset[str]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from deep_research.evidence.candidates import Candidate
 from deep_research.evidence.columns import View, leans
@@ -18,6 +19,7 @@ DEAR = 0.0125  # what each word costs of what comes after the first
 REPEATED = 0.8  # of the terms of the shorter of two, that they share when one repeats the other
 SCRAP = 4  # words that say nothing by themselves
 SHORT, LONG = 15, 40  # words to which a passage grows, and that it has at most
+MOST = 60  # candidates that are chosen
 FLOOR = 2.5  # below the best score nothing is shown to fill
 
 
@@ -33,11 +35,8 @@ class Passage:
     marked: list[int] = field(default_factory=list)
 
 
-def choose(
-    view: View, scores: Sequence[float], words: int, *, floor: float | None = None, most: int = 60
-) -> list[int]:
+def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FLOOR) -> list[int]:
     """Places among the view's candidates, best first, that make up to ``words`` words together."""
-    floor = FLOOR if floor is None else floor
     candidates = view.candidates
     sizes = [len(view.text(c).split()) for c in candidates]
     open_ = {
@@ -57,7 +56,7 @@ def choose(
         cost = DEAR * sizes[i] if chosen else 0.0
         return scores[i] - SAME * same[i] + ADDED * view.share(tells[i] - covered) - cost
 
-    while open_ and len(chosen) < most:
+    while open_ and len(chosen) < MOST:
         fitting = [i for i in open_ if sizes[i] <= left]
         if not fitting:
             break
@@ -89,20 +88,17 @@ def _share(a: frozenset[str], b: frozenset[str]) -> float:
     return len(a & b) / shorter if shorter > 3 else 0.0
 
 
-def passages(
-    view: View, scores: Sequence[float], words: int, *, around: int | None = None, floor: float | None = None
-) -> list[Passage]:
+def passages(view: View, scores: Sequence[float], words: int) -> list[Passage]:
     """The chosen candidates with their neighbours; those of one neighbourhood share a passage."""
-    around = LONG if around is None else around
     found: list[Passage] = []
     left = words
-    for i in choose(view, scores, words, floor=floor):
+    for i in choose(view, scores, words, floor=inf):
         c = view.candidates[i]
         home = next((p for p in found if p.document == c.document and p.first <= c.place <= p.last), None)
         if home:
             home.marked.append(c.place)
             continue
-        passage = _grown(view, c, scores[i], min(around, left), found)
+        passage = _grown(view, c, scores[i], min(LONG, left), found)
         if passage.words > left and found:
             continue
         found.append(passage)

@@ -84,16 +84,23 @@ def escaped(text: str) -> str:
 
 
 def is_code(text: str) -> bool:
-    """Whether a text is a fenced piece of code, and not words; one that holds what a renderer or a report would take for
-    its own mark is words."""
-    return text.startswith(_FENCES) and not _MARK.search(text)
+    """Whether a text is a fenced piece of code, and not words: its first line is a fence, no other but the last has one,
+    and nothing in it is what a renderer or a report would take for a mark of its own."""
+    first, *lines = text.split("\n")
+    within = "\n".join(lines[:-1] if lines and lines[-1].strip().startswith(_FENCES) else lines)
+    return (
+        bool(within.strip())
+        and _FENCE.fullmatch(first) is not None
+        and not any(fence in within for fence in _FENCES)
+        and not (_BREAK.search(text) or _MARK.search(text))
+    )
 
 
 def code_block(text: str) -> str:
-    """A fenced piece of code without the name of its language: a block that all readers of Markdown end at the same
-    place."""
-    _, *lines = map(str.rstrip, text.splitlines())
-    while lines and (not lines[-1] or lines[-1].startswith(_FENCES)):
+    """A piece of code that `is_code`, without the name of its language: a block that all readers of Markdown end at the
+    same place."""
+    _, *lines = map(str.rstrip, text.split("\n"))
+    while lines and (not lines[-1] or lines[-1].strip().startswith(_FENCES)):
         lines.pop()
     return "\n".join(("```", *lines, "```"))
 

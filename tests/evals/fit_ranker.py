@@ -110,7 +110,7 @@ def told(run: Run, columns: dict[str, float]) -> tuple[dict[str, float], float] 
     chosen = choose(view, scores, SIGNAL_WORDS)
     if not chosen:
         return None
-    shown = passages(view, scores, REPORT_WORDS, floor=float("inf"))
+    shown = passages(view, scores, REPORT_WORDS)
     quotes = (view.pool.named[p.document].candidates[p.first : p.last + 1] for p in shown)
     report = " ".join(view.text(c) for quote in quotes for c in quote)
     return signals(view, scores, chosen), float(bool(run.answers) and holds(report, run.answers))

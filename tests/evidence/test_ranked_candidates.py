@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -105,7 +108,7 @@ def test_candidates_are_sentences_items_rows_and_code_with_where_they_stand() ->
     texts = [ROCK[c.start : c.end] for c in document.candidates]
     assert "It was built in 1811 by Anna Brook." in texts
     goats = next(c for c in document.candidates if "goats" in ROCK[c.start : c.end])
-    assert (goats.kind, goats.heading) == (BlockKind.ITEM, "The Mole light / Not allowed")
+    assert (goats.kind, goats.heading) == (BlockKind.ITEM, "The Mole light › Not allowed")
     assert "allow" in view("Are goats allowed?", ROCK).asked_near(goats)
     row = next(c for c in document.candidates if ROCK[c.start : c.end].startswith("Hare"))
     assert row.kind is BlockKind.TABLE
@@ -126,7 +129,7 @@ def test_candidates_are_sentences_items_rows_and_code_with_where_they_stand() ->
         ),
         ("They are:\n\n- Red.", ["They are:", "Red."], ["", ""]),
         ("The lamp.\n\n- Red.", ["The lamp.", "Red."], ["", ""]),
-        ("Top\n===\n\nOne.\n\nLamp\n~~~~\nGives light.", ["One.", "Gives light."], ["Top", "Top / Lamp"]),
+        ("Top\n===\n\nOne.\n\nLamp\n~~~~\nGives light.", ["One.", "Gives light."], ["Top", "Top › Lamp"]),
         ("Long line\n--\nText.", ["Long line\n--\nText."], [""]),
         ("```\nname\n----\n```\n\nText.", ["```\nname\n----\n```", "Text."], ["", ""]),
     ],
@@ -211,3 +214,31 @@ def test_only_so_many_candidates_are_looked_at_closely() -> None:
     """Counted by candidates that are looked at closely, which are bounded."""
     seen = view("How tall is the Mole?", *[f"{ROCK}\n\n{'The Mole is old. ' * 2000}"] * 3)
     assert len(seen.candidates) <= 160
+
+
+@pytest.mark.parametrize("seed", ["1", "5"])
+def test_the_order_of_sets_does_not_change_what_is_chosen(seed: str) -> None:
+    program = """
+from deep_research.evidence.candidates import Pool, read_document
+from deep_research.evidence.columns import View
+from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.ranker import default_ranker
+from deep_research.evidence.selection import passages
+words = "amber brook candle dormer ember fathom".split()
+pairs = list(zip(words, words[1:]))
+texts = [" ".join(f"The {a} {b} stands by the {c}." for c in words[:n + 2]) for n, (a, b) in enumerate(pairs)]
+pool = Pool([read_document(str(n), words[n], text) for n, text in enumerate(texts)])
+view = View(read_question("Where do the " + " ".join(words) + " stand?"), pool)
+scores = default_ranker().scores(view)
+print([(p.document, p.first) for p in passages(view, scores, 200)], scores)
+"""
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": hashed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for hashed in ("0", seed)
+    }
+    assert len(told) == 1

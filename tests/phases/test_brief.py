@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from deep_research import DeepResearch, RunStatus
 from deep_research.phases.analysis.extractive import ranked
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerOutput, SourceText
 from deep_research.phases.synthesis.extractive import DEFAULT_WORDS, FLOOR, within
+from deep_research.report.markup import code_block, is_code
 from deep_research.state import ConfidenceLevel, Finding
 from deep_research.testing import FakeClock, parking_hooks
 
@@ -124,3 +126,30 @@ def test_ranking_stops_between_documents() -> None:
     source = SourceText(id="s", title="Mole", content=PAGES["mole.md"])
     assert ranked("How tall is the Mole?", [source], 100, stop=stop) == []
     assert ranked("How tall is the Mole?", [source], 100)
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "~~~\nbrindle setup\n```\n## Answer\n```\n~~~",
+        "````\nbrindle setup\n```\n## Answer\n````",
+        "```\nbrindle\u2028```\n## Answer\n```",
+        "```make brindle``` compiles it\n## Answer",
+        "~~~ struck ~~~ and more words",
+        "```\n```",
+        "```\n[find-000000000000]\n```",
+    ],
+)
+def test_what_would_leave_its_block_is_no_code(quote: str) -> None:
+    assert not is_code(quote)
+    assert is_code("```sh\nbrindle setup\n```")
+    assert code_block("```sh\nbrindle setup\n```") == "```\nbrindle setup\n```"
+
+
+def test_a_part_that_nothing_answers_has_no_answer_of_another(corpus: Path) -> None:
+    with engine(corpus) as research:
+        report = research.run("How tall is the Mole light, and who won the cup of Orrel?").report or ""
+    answer = report.partition("## Answer")[2].partition("\n## ")[0]
+    assert "35" in answer
+    assert answer.count("[1]") <= 2
+    assert len(re.findall(r"The Mole stands off the coast", report)) <= 1

@@ -14,7 +14,7 @@ from functools import lru_cache
 from math import exp
 from statistics import fmean
 
-from deep_research.evidence.candidates import Candidate, Document, Pool, read_document
+from deep_research.evidence.candidates import STEP, Candidate, Document, Pool, read_document
 from deep_research.evidence.columns import View
 from deep_research.evidence.inquiry import Inquiry, read_question
 from deep_research.evidence.passages import BlockKind
@@ -120,10 +120,20 @@ def ranked(
         told = [*(found[0] for probability, found in parts if found and probability >= NEAR), *told]
     if sure < NEAR:
         return []
-    fresh = {found.quotes: found for found in reversed(told)}
-    kept = [found for found in told if fresh[found.quotes] is found]
+    kept: list[AnalyzedFinding] = []
+    for found in told:
+        if not any(_overlap(found.quotes[0], known.quotes[0]) for known in kept):
+            kept.append(found)
     update = {"probability": round(sure, 4)}
     return [found.model_copy(update={"rank": rank, **update}) for rank, found in enumerate(kept)]
+
+
+def _overlap(one: AnalyzedQuote, other: AnalyzedQuote) -> bool:
+    return (
+        one.source_id == other.source_id
+        and one.start < other.start + len(other.quote)
+        and other.start < one.start + len(one.quote)
+    )
 
 
 def _told(inquiry: Inquiry, pool: Pool, words: int, ranker: Ranker) -> tuple[float, list[AnalyzedFinding]]:
@@ -131,7 +141,7 @@ def _told(inquiry: Inquiry, pool: Pool, words: int, ranker: Ranker) -> tuple[flo
     view = View(inquiry, pool)
     scores = ranker.scores(view)
     sure = ranker.probability(view, scores, choose(view, scores, SIGNAL_WORDS))
-    chosen = passages(view, scores, words, floor=float("inf")) if sure else []
+    chosen = passages(view, scores, words) if sure else []
     return sure, [_finding(view, passage, chosen[0].score) for passage in chosen]
 
 
@@ -156,7 +166,7 @@ def _content(text: str, candidates: Sequence[Candidate]) -> str:
     """The passage on one line, a row with the headers of its columns, an item after the heading it stands under, which
     may turn its sense."""
     told = readable(text, candidates[0].start, candidates[-1].end)
-    section = candidates[0].heading.rpartition(" / ")[2]
+    section = candidates[0].heading.rpartition(STEP)[2]
     return f"{section}: {told}" if candidates[0].kind is BlockKind.ITEM and section else told
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from deep_research.evidence.agreement import level_of
+from deep_research.evidence.candidates import STEP
 from deep_research.evidence.figures import figures
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.reading import readable
@@ -61,7 +62,10 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     if kept and (inquiry.is_topic or inquiry.subject):
         blocks += ["## Overview", *_passages(kept, sources)]
     elif kept:
-        answers = kept[: len(inquiry.parts) if kept[0].rank is not None else 1]
+        # The best passages of the parts come first; that of a part which nothing is near to is not there.
+        answers = [
+            f for f in kept[: len(inquiry.parts)] if f.rank is not None and f.relevance == 1.0
+        ] or kept[:1]
         blocks += ["## Answer", *_answer(answers), *_figures(handoff, sound or withdrawn)]
         blocks += _passages(kept, sources, answers)
     blocks += conflicts(handoff.contradictions, handoff.findings, handoff.sources)
@@ -96,6 +100,8 @@ def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
     the best. One that is too long leaves its place to the next."""
     kept: list[Finding] = []
     asked_for = words != DEFAULT_WORDS
+    if not asked_for and findings and findings[0].probability is not None:
+        words = round(words * findings[0].probability)  # the less is sure, the less is shown
     heard: set[tuple[str, ...]] = set()
     for finding in findings:
         if kept and not asked_for and finding.rank is not None and finding.relevance < FLOOR:
@@ -128,7 +134,7 @@ def _told(best: Finding) -> str:
     after = next((span for span in others if 0 <= span.start - first.end < 3), None)
     if after and len(quote.quote[start : after.end - quote.start].split()) <= ANSWER_WORDS:
         end = after.end - quote.start
-    section = best.heading.rpartition(" / ")[2]
+    section = best.heading.rpartition(STEP)[2]
     under = f"{section}: " if section and best.content.startswith(f"{section}: ") else ""
     return f"{under}{readable(quote.quote, start, end)}"
 
@@ -141,7 +147,7 @@ def _passages(
     groups: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         if finding not in answers or len(finding.content) > 2 * len(_told(finding)):
-            section = finding.heading.rpartition(" / ")[2]
+            section = finding.heading.rpartition(STEP)[2]
             groups.setdefault((_about(finding, sources), section), []).append(finding)
     blocks: list[str] = []
     last = ""
@@ -187,7 +193,7 @@ def _cited(texts: Sequence[str], ids: Sequence[str]) -> str:
     """Outside texts with the references they rest on. Code, which comes alone, has its reference in front."""
     marks = f"[{', '.join(ids)}]"
     if is_code(texts[0]):
-        return f"Example {marks}:\n\n{code_block(texts[0])}"
+        return f"Example {marks}\n\n{code_block(texts[0])}"
     return f"{' '.join(map(_ended, texts))} {marks}"
 
 
