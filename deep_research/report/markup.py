@@ -21,7 +21,7 @@ _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?P<language
 _FENCES = ("```", "~~~")
 _MARK = re.compile(r"\{\{#|\b(?:find|src)-[0-9a-f]{12}\b")  # stands for a file, or looks like a reference
 # What acts in code where a renderer knows no fences: HTML, links, images, addresses of mail also over two lines.
-_ACTS = re.compile(r"<[A-Za-z/!?]|\]\(|!\[|<[^<> !]*+@")
+_ACTS = re.compile(r"<[A-Za-z/!?]|\]\(|!\[|<[^<> !@]*+@")
 _OPEN_LABEL = re.compile(r"^[^\w\n[]*+(?:\d+[.)][^\w\n[]*+)*+\[", re.MULTILINE)  # also of an item or a quote
 _BLOCK = re.compile(r"^```[^\n]*\n.*?^```$", re.MULTILINE | re.DOTALL)
 # Code inside a line: no other backticks near, no bar that could end a cell of a table, nothing that could end a deletion.

@@ -29,6 +29,12 @@ def test_each_renderer_brings_to_life_what_is_not_made_safe(renderer):
     assert not list(alive("# x\n\n- *y* `z`\n\n> q\n\n1. <https://ok.example/page>", OK, renderer))
 
 
+@pytest.mark.parametrize("code", ["<-me\n@\nevil.com>", "<5@\n[::1]>", "<a@b.example>"])
+@pytest.mark.parametrize("renderer", RENDERERS)
+def test_an_address_of_mail_in_code_is_no_link_where_fences_are_not_known(renderer, code):
+    assert not list(alive(safe(f"x\n\n```html\nx\n\n{code}\n```\n\ny", OK), OK, renderer))
+
+
 URLS = (
     *OK,
     "https://en.wikipedia.org/wiki/Tower_(Chess)",
