@@ -25,6 +25,9 @@ _UNDERLINED = re.compile(
     r"^[ \t]*```.*?^[ \t]*```|^(?P<text>\S[^\n]{0,120})\n(?P<marks>={3,}|~{3,}|-{3,}|\^{3,}|\"{3,}|'{3,}|\+{3,})[ \t]*$",
     re.MULTILINE | re.DOTALL,
 )
+_MARK = re.compile(
+    r"(?<=[^\W\d_]{3}[.!?])\s+(?=\S)"
+)  # behind a word of three letters: none of "e.g." or "st."
 _UNFINISHED = re.compile(r"[^.!?:;,\s]\s*\Z")
 
 
@@ -102,6 +105,8 @@ def read_document(identity: str, title: str, text: str) -> Document:
 def _read_block(document: Document, block: Block, heading: str) -> None:
     text, every = document.text, document.candidates
     spans = [_code(text, block)] if block.kind is BlockKind.CODE else list(block.sentences(text))
+    if block.kind in (BlockKind.PARAGRAPH, BlockKind.ITEM) and not document.has_capitals:
+        spans = [piece for span in spans for piece in _at_marks(text, *span)]
     header = None
     if block.kind is BlockKind.TABLE and len(spans) > 1 and headers(text, *spans[1]):
         header, *spans = spans  # names what stands in the others
@@ -150,6 +155,14 @@ def _structure(text: str) -> Iterator[Block]:
             yield Block(BlockKind.HEADING, match.start("text"), match.end("text"), level)
             here = match.end()
     yield from blocks(text, here)
+
+
+def _at_marks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The sentences of a text without capitals, which elsewhere tell where one begins."""
+    for match in _MARK.finditer(text, start, end):
+        yield start, match.start()
+        start = match.end()
+    yield start, end
 
 
 def _code(text: str, block: Block) -> tuple[int, int]:

@@ -242,3 +242,15 @@ print([(p.document, p.first) for p in passages(view, scores, 200)], scores)
         for hashed in ("0", seed)
     }
     assert len(told) == 1
+
+
+def test_sentences_of_a_text_without_capitals_are_told_apart() -> None:
+    text = (
+        "the mole stands on a rock. it was lit in 1811, by st. ann, e.g. by her son. ships see it from afar."
+    )
+    document = read_document("a", "mole", text)
+    assert [text[c.start : c.end] for c in document.candidates] == [
+        "the mole stands on a rock.",
+        "it was lit in 1811, by st. ann, e.g. by her son.",
+        "ships see it from afar.",
+    ]
