@@ -114,7 +114,7 @@ class View:
         self.asked = terms
         self._coverage: dict[Terms, float] = {}
         self._terms: dict[int, Terms] = {}
-        self.linked, self.outward, joint = self._links()
+        self.linked, joint = self._links()
         every: list[tuple[float, int, int, Candidate]] = []
         for place, document in enumerate(pool.documents):
             for c in document.candidates:
@@ -176,11 +176,10 @@ class View:
             known = self._terms[id(c)] = frozenset(self.inquiry.words.terms(self.text(c)))
         return known
 
-    def _links(self) -> tuple[list[float], dict[int, float], dict[int, float]]:
-        """Sources that sentences of others name by their titles: how much leads to each source, what such a sentence and
-        one of that source cover more than the sentence alone, and what they cover together."""
+    def _links(self) -> tuple[list[float], dict[int, float]]:
+        """Sources that sentences of others name by their titles: how much leads to each source, and what such
+        a sentence and one of that source cover together."""
         linked = [0.0] * len(self.pool.documents)
-        outward: dict[int, float] = {}
         together: dict[int, float] = {}
         for place, bridges in _naming(self.pool).items():
             document, asked = self.pool.documents[place], self._asked[place]
@@ -191,13 +190,11 @@ class View:
             ]
             for bridge in best:
                 first = self.asked_in(bridge) | self.titled(bridge)
-                alone = self.share(first)
-                linked[place] = max(linked[place], alone * (1 - about))
+                linked[place] = max(linked[place], self.share(first) * (1 - about))
                 for c in further:
                     both = self.share(first | asked.own[c.place] | asked.titled)
                     together[id(c)] = max(together.get(id(c), 0.0), both)
-                    outward[id(bridge)] = max(outward.get(id(bridge), 0.0), both - alone)
-        return linked, outward, together
+        return linked, together
 
 
 def _naming(pool: Pool) -> Mapping[int, list[Candidate]]:

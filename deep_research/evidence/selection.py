@@ -79,7 +79,7 @@ def choose(view: View, scores: Sequence[float], words: int, *, floor: float = FL
 
 def _repeats(new: frozenset[str], known: frozenset[str]) -> bool:
     """Whether one says nearly the same as another, and no other figure."""
-    return _share(new, known) >= REPEATED and not any(not term.isalpha() for term in new - known)
+    return _share(new, known) >= REPEATED and all(term.isalpha() for term in new - known)
 
 
 def _share(a: frozenset[str], b: frozenset[str]) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
 from pathlib import Path
@@ -9,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from deep_research import DeepResearch, RunStatus
-from deep_research.phases.analysis.extractive import ranked
+from deep_research.phases.analysis.extractive import ExtractiveAnalyzer, ranked
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerOutput, SourceText
-from deep_research.phases.synthesis.extractive import DEFAULT_WORDS, FLOOR, within
+from deep_research.phases.synthesis.extractive import DEFAULT_WORDS, LEAST, within
 from deep_research.report.markup import code_block, is_code
 from deep_research.state import ConfidenceLevel, Finding
 from deep_research.testing import FakeClock, parking_hooks
@@ -78,7 +79,7 @@ def test_no_length_asked_for_means_no_filler() -> None:
             rank=n,
             relevance=near,
         )
-        for n, near in enumerate((1.0, FLOOR * 1.1, FLOOR * 0.9))
+        for n, near in enumerate((1.0, LEAST * 1.1, LEAST * 0.9))
     ]
     assert within(DEFAULT_WORDS, passages) == passages[:2]
     assert within(DEFAULT_WORDS - 1, passages) == passages
@@ -153,3 +154,24 @@ def test_a_part_that_nothing_answers_has_no_answer_of_another(corpus: Path) -> N
     assert "35" in answer
     assert answer.count("[1]") <= 2
     assert len(re.findall(r"The Mole stands off the coast", report)) <= 1
+
+
+@pytest.mark.timed
+def test_a_survey_that_nobody_waits_for_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, stopped = threading.Event(), threading.Event()
+
+    def endless(self: object, handoff: object, stop: threading.Event) -> None:
+        begun.set()
+        if stop.wait(300):
+            stopped.set()
+
+    monkeypatch.setattr(ExtractiveAnalyzer, "_survey", endless)
+
+    async def cancelled() -> None:
+        task = asyncio.ensure_future(ExtractiveAnalyzer().survey(None))  # type: ignore[arg-type]
+        await asyncio.to_thread(begun.wait, 300)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(cancelled())
+    assert stopped.wait(300)

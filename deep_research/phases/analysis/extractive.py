@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import exp
 from statistics import fmean
+from typing import TypeVar
 
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool, read_document
 from deep_research.evidence.columns import View
@@ -34,6 +35,7 @@ from deep_research.phases.analysis.handoff import (
 from deep_research.phases.analysis.survey import follow_sources, survey
 from deep_research.state import ConfidenceLevel, Span
 
+T = TypeVar("T")
 BATCH_WORDS = 300  # that a batch chooses, for a report that has to do without the survey
 PART_WORDS = 40  # of a part of a question, for the best passage of it alone
 SIGNAL_WORDS = 150  # of what is chosen, by which the probability is told
@@ -53,23 +55,18 @@ class ExtractiveAnalyzer:
         self._ranker = ranker
 
     async def __call__(self, handoff: AnalyzerInput) -> AnalyzerOutput:
-        stop = threading.Event()
-        try:
-            return await asyncio.to_thread(analyze, handoff, stop, self._ranker)
-        except asyncio.CancelledError:
-            stop.set()
-            raise
+        return await _stoppable(lambda stop: analyze(handoff, stop, self._ranker))
 
     async def survey(self, handoff: SurveyInput) -> SurveyOutput:
-        return await asyncio.to_thread(self._survey, handoff)
+        return await _stoppable(lambda stop: self._survey(handoff, stop))
 
-    def _survey(self, handoff: SurveyInput) -> SurveyOutput:
+    def _survey(self, handoff: SurveyInput, stop: threading.Event) -> SurveyOutput:
         """What all sources together say: their order and what to ask next, and of all their passages the best."""
         trails = follow_sources(handoff)
         if read_question(handoff.original_query).is_broad:
             return survey(handoff, trails)
         order = sorted(handoff.whole, key=lambda source: -trails.scores.get(source.id, 0.0))
-        found = tuple(ranked(handoff.original_query, order, handoff.words, self._ranker))
+        found = tuple(ranked(handoff.original_query, order, handoff.words, self._ranker, stop))
         if not found:  # what earlier rounds chose is what comes nearest
             return survey(handoff, trails)
         return survey(handoff, trails, found).model_copy(
@@ -78,6 +75,16 @@ class ExtractiveAnalyzer:
                 "dropped": tuple(f.id for f in handoff.findings if f.rank is not None),
             }
         )
+
+
+async def _stoppable(work: Callable[[threading.Event], T]) -> T:
+    """What ``work`` answers in a thread; it is told to stop when nobody waits for it any more."""
+    stop = threading.Event()
+    try:
+        return await asyncio.to_thread(work, stop)
+    except asyncio.CancelledError:
+        stop.set()
+        raise
 
 
 def analyze(

@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
+from math import exp
 
 from deep_research.evidence.agreement import level_of
 from deep_research.evidence.candidates import STEP
 from deep_research.evidence.figures import figures
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.reading import readable
+from deep_research.evidence.selection import FLOOR
 from deep_research.phases.base import off_loop
 from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
@@ -19,7 +21,7 @@ from deep_research.report.markup import code_block, escaped, is_code
 from deep_research.state import ConfidenceLevel, Finding, Source, SourceQuality
 
 DEFAULT_WORDS = 800  # the setting's: no length was asked for
-FLOOR = 0.082  # of the best one's relevance, below which nothing is shown where no length was asked for
+LEAST = exp(-FLOOR)  # of the best one's relevance, below which nothing is shown where no length was asked for
 ANSWER_WORDS = 75
 MAX_TITLE = 200  # characters
 MAX_GAP_WORDS = 36
@@ -96,15 +98,15 @@ def _parted(
 
 
 def within(words: int, findings: Sequence[Finding]) -> list[Finding]:
-    """The best that fit into ``words``, at least one; where no length was asked for, only those that are not far below
-    the best. One that is too long leaves its place to the next."""
+    """The best that fit into ``words``, at least one. Where no length was asked for, only those that are not far below
+    the best, and the fewer the less likely they hold the answer. One that is too long leaves its place to the next."""
     kept: list[Finding] = []
     asked_for = words != DEFAULT_WORDS
     if not asked_for and findings and findings[0].probability is not None:
-        words = round(words * findings[0].probability)  # the less is sure, the less is shown
+        words = round(words * findings[0].probability)
     heard: set[tuple[str, ...]] = set()
     for finding in findings:
-        if kept and not asked_for and finding.rank is not None and finding.relevance < FLOOR:
+        if kept and not asked_for and finding.rank is not None and finding.relevance < LEAST:
             continue
         size = len(finding.content.split())
         if finding.rank is not None or finding.source_ids not in heard:
