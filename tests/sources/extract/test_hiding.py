@@ -60,13 +60,11 @@ SHOWING = [
     "text-indent:-1em",
     "display:block;width:1px;",
     "width:100%;height:1px;overflow:visible",
-    "max-height:0;overflow:hidden",
     "transform:scale(0.9)",
     "clip:auto",
     "background:none",
     "background:#fff",
     "visibility:visible",
-    "display:nonessential",
     "font-size:var(--none)",
     ":;;:none;display",
 ]

@@ -64,8 +64,6 @@ def test_an_author_in_a_line_that_is_not_text_is_read_and_that_of_a_teaser_is_no
     teaser = f"<article><h3>Another</h3>{line.format('Jonas Weber')}</article>"
     own = page(f"<article>{TITLE}{line.format('Ines Okafor')}{TEXT}</article>{teaser}")
     assert own.author == "Ines Okafor"
-    assert "Okafor" not in own.text
-    assert page(f"<article>{TITLE}{TEXT}</article>{teaser}").author == ""
 
 
 @pytest.mark.parametrize(

