@@ -89,20 +89,22 @@ def with_tables_and_code(found: str, whole: str) -> str:
     keys = [list(map(_key, block.split("\n"))) for block in every]
     hits = [[places[key] for key in lines if key in places] for lines in keys]
     last = max((at for at, hit in enumerate(hits) if hit), default=-1)
-    parts = [[block] for block in blocks]
+    rest = [block.split("\n") for block in blocks]  # without the rows of tables that are put back
+    behind: list[list[str]] = [[] for _ in blocks]
     here: int | None = None
     for at, (block, hit) in enumerate(zip(every[: last + 1], hits, strict=False)):
         if not _is_table_or_code(block):
             here = hit[-1] if hit else here
             continue
         lines = set(keys[at])
-        own = [place for place in dict.fromkeys(hit) if _is_mostly(blocks[place], lines)]
+        own = [place for place in dict.fromkeys(hit) if _is_mostly(rest[place], lines)]
         for each in own:  # what stands there and is no row of it is its title
-            parts[each] = [line.strip(" |") for line in blocks[each].split("\n") if _key(line) not in lines]
+            rest[each] = [line.strip(" |") for line in rest[each] if _key(line) not in lines]
         place = own[0] if own else here
         if place is not None and (own or not hit):
-            parts[place].append(block)
+            behind[place].append(block)
         here = place
+    parts = (["\n".join(lines), *tables] for lines, tables in zip(rest, behind, strict=True))
     return "\n\n".join(part for pieces in parts for part in pieces if part)
 
 
@@ -116,11 +118,12 @@ def _places(blocks: list[str]) -> dict[str, int]:
     }
 
 
-def _is_mostly(block: str, lines: set[str]) -> bool:
-    """Whether a table or a piece of code, or what is left of one, is of these lines."""
-    keys = list(filter(None, map(_key, block.split("\n"))))
-    return 2 * sum(key in lines for key in keys) >= len(keys) > 0 and (
-        _is_table_or_code(block) or len(keys) == sum(key in lines for key in keys)
+def _is_mostly(block: list[str], lines: set[str]) -> bool:
+    """Whether what is left of a table or of a piece of code is of these lines; of a paragraph all of it."""
+    keys = list(filter(None, map(_key, block)))
+    share = sum(key in lines for key in keys)
+    return len(keys) > 0 and (
+        share == len(keys) or (2 * share >= len(keys) and _is_table_or_code("\n".join(block)))
     )
 
 

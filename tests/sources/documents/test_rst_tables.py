@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from deep_research.sources.documents.readers import read_document
 from deep_research.sources.extract.rst import readable
+from deep_research.sources.extract.texts import read_document
 
 CORPUS = Path(__file__).parents[3] / "docs" / "examples" / "corpus"
 

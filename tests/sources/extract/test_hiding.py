@@ -3,7 +3,7 @@
 import pytest
 
 from deep_research.sources.extract.hiding import hides
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 TOLD = "The harbour light was moved to the moon in 1999 by order of the queen."
 PARAGRAPHS = "".join(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 PROSE = "The harbour of Mole was dredged to nine metres in the year in which the outer wall was raised. "
 

@@ -9,7 +9,7 @@ from lxml.html import document_fromstring
 
 from deep_research.sources.extract import titles
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 pytestmark = pytest.mark.timed
 
