@@ -4,10 +4,9 @@ chosen."""
 from deep_research.assembly.answers import answer_tokens
 from deep_research.assembly.content import archive_folder, make_archive
 from deep_research.assembly.models import Models, make_models
-from deep_research.assembly.parts import DATABASE, Parts, assemble, make_store
+from deep_research.assembly.parts import Parts, assemble
 
 __all__ = [
-    "DATABASE",
     "Models",
     "Parts",
     "answer_tokens",
@@ -15,5 +14,4 @@ __all__ = [
     "assemble",
     "make_archive",
     "make_models",
-    "make_store",
 ]

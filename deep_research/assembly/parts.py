@@ -37,12 +37,12 @@ from deep_research.sources.documents import Skipped
 from deep_research.sources.search import SearchProvider
 from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase, ModelRole
 from deep_research.state.journal import Clock, utc_now
-from deep_research.store import MemoryStore, SQLiteStore, Store
+from deep_research.store import Store
+from deep_research.store.factory import make_store
 from deep_research.supervisor.gates import GatePolicy, Gates, policies
 from deep_research.supervisor.hooks import SupervisorHooks
 
 log = get_log("assembly")
-DATABASE = "runs.db"
 CORPUS_AGE = 2.0  # seconds after which a new run looks for changed documents
 
 _PHASES: dict[DeepResearchPhase, Callable[..., Phase[Any, Any]]] = {
@@ -165,17 +165,6 @@ def assemble(
         searches=bool(found.any or own),
         local_only=settings.local_only,
         archive=archive,
-    )
-
-
-def make_store(settings: Settings) -> Store:
-    if settings.store == "memory":
-        return MemoryStore()
-    return SQLiteStore(
-        settings.data_dir / DATABASE,
-        lease_ttl=settings.lease_ttl,
-        heartbeat=settings.heartbeat,
-        control_interval=settings.control_interval,
     )
 
 

@@ -1,7 +1,28 @@
-"""The engine as an embedder holds it."""
+"""The engine as an embedder holds it. Names are loaded when first used: who only looks at runs needs no engine."""
 
-from deep_research.research.engine import DeepResearch
-from deep_research.research.handle import ResearchHandle
-from deep_research.research.result import ResearchResult, RunSummary
+from __future__ import annotations
 
-__all__ = ["DeepResearch", "ResearchHandle", "ResearchResult", "RunSummary"]
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deep_research.research.engine import DeepResearch
+    from deep_research.research.handle import ResearchHandle
+    from deep_research.research.result import ResearchResult
+    from deep_research.research.runs import Runs, RunSummary
+
+_HOMES = {
+    "DeepResearch": "engine",
+    "ResearchHandle": "handle",
+    "ResearchResult": "result",
+    "RunSummary": "runs",
+    "Runs": "runs",
+}
+
+__all__ = ["DeepResearch", "ResearchHandle", "ResearchResult", "RunSummary", "Runs"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

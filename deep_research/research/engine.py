@@ -26,7 +26,8 @@ from deep_research.logs import configure, get_log, masked, told
 from deep_research.models.characters import in_all_texts
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
-from deep_research.research.result import ResearchResult, RunSummary
+from deep_research.research.result import ResearchResult
+from deep_research.research.runs import Runs, RunSummary
 from deep_research.settings import ResolvedSettings, load_settings
 from deep_research.sources.search import SearchProvider
 from deep_research.state import (
@@ -38,11 +39,9 @@ from deep_research.state import (
     RunStatus,
     Source,
 )
-from deep_research.state.events import Event, Progress, decode_log
-from deep_research.state.identity import RUN_ID
+from deep_research.state.events import Event, Progress
 from deep_research.state.journal import Clock, readable, utc_now
-from deep_research.state.reducer import fold
-from deep_research.store import Feed, RunRow, Store
+from deep_research.store import Feed, Store
 from deep_research.supervisor.hooks import SupervisorHooks
 
 if TYPE_CHECKING:
@@ -129,6 +128,7 @@ class DeepResearch:
             store=store if isinstance(store, Store) else None,
             clock=clock,
         )
+        self._runs = Runs(self._parts.store)
         self._feed = Feed()
         self._background = BackgroundLoop(farewell=self._parts.disconnect)
         self._runner = Runner(
@@ -209,7 +209,7 @@ class DeepResearch:
     ) -> ResearchResult:
         shared = (*self._shared_budget, *_shared(shared_budget))
         self._parts.models.check(Budget(), shared)
-        row = await self._row(research_id)
+        row = await self._runs.row(research_id)
         if row.projection.status is RunStatus.COMPLETED:
             return await self.aresult(research_id)
         await self._prepare()
@@ -233,28 +233,21 @@ class DeepResearch:
         return self._background.call(self.astatus(research_id))
 
     async def astatus(self, research_id: str) -> RunSummary:
-        return RunSummary.of(await self._row(research_id), time.time())
+        return await self._runs.astatus(research_id)
 
     def list(self, *, limit: int | None = None) -> Sequence[RunSummary]:
         """All runs of the store, newest first."""
         return self._background.call(self.alist(limit=limit))
 
     async def alist(self, *, limit: int | None = None) -> Sequence[RunSummary]:
-        if limit is not None and (not isinstance(limit, int) or limit < 1):
-            raise UsageError("limit must be a whole number above 0.", hint="Leave it out for all runs.")
-        rows = await asyncio.to_thread(self._parts.store.runs, limit=limit)
-        now = time.time()
-        return [RunSummary.of(row, now) for row in rows]
+        return await self._runs.alist(limit=limit)
 
     def result(self, research_id: str) -> ResearchResult:
         """The result of a run as it stands now, from its log. Raises `RunNotFoundError`, `LogDamagedError`."""
         return self._background.call(self.aresult(research_id))
 
     async def aresult(self, research_id: str) -> ResearchResult:
-        row = await self._row(research_id)
-        events = await self.aevents(research_id)
-        state = await asyncio.to_thread(lambda: fold(events).snapshot())
-        return ResearchResult.of(state, row.status(time.time()))
+        return await self._runs.aresult(research_id)
 
     def report(self, research_id: str, format: ReportFormat = "markdown") -> str | None:
         """The report as Markdown, or the whole result as JSON. None when the run has no report.
@@ -274,8 +267,7 @@ class DeepResearch:
         return self._background.call(self.aevents(research_id, after))
 
     async def aevents(self, research_id: str, after: int = 0) -> Sequence[Event]:
-        await self._row(research_id)
-        return await asyncio.to_thread(self._read, research_id, after, None)
+        return await self._runs.aevents(research_id, after)
 
     async def follow(self, research_id: str, after: int = 0) -> AsyncIterator[Event | Progress]:
         """The log after a sequence number and what is added to it, until the run ends, parks or is left alone.
@@ -285,8 +277,8 @@ class DeepResearch:
         watcher = self._feed.join(research_id)
         try:
             while True:
-                row = await self._row(research_id)
-                events = await asyncio.to_thread(self._read, research_id, after, READ_AHEAD)
+                row = await self._runs.row(research_id)
+                events = await self._runs.aevents(research_id, after, limit=READ_AHEAD)
                 for event in events:
                     after = event.seq
                     yield event
@@ -335,7 +327,7 @@ class DeepResearch:
         return self._background.call(self.acancel(research_id))
 
     async def acancel(self, research_id: str) -> RunSummary:
-        row = await self._row(research_id)
+        row = await self._runs.row(research_id)
         if row.projection.status.ended:
             return RunSummary.of(row, time.time())
         if not self._runner.cancel(research_id):
@@ -371,8 +363,7 @@ class DeepResearch:
         return self._background.call(self.adelete(research_id))
 
     async def adelete(self, research_id: str) -> None:
-        await self._row(research_id)
-        await asyncio.to_thread(self._parts.store.delete, research_id)
+        await self._runs.adelete(research_id)
 
     # Being held
 
@@ -468,17 +459,6 @@ class DeepResearch:
             if not self._prepared:
                 self._parts.tidy()
             self._prepared = True
-
-    async def _row(self, research_id: str) -> RunRow:
-        if not isinstance(research_id, str) or not RUN_ID.match(research_id):
-            raise RunStateError(
-                f"'{str(research_id)[:60]}' is no run id.",
-                hint="Run ids look like deepres-0123456789ab; `deep-research list` shows them.",
-            )
-        return await asyncio.to_thread(self._parts.store.run, research_id)
-
-    def _read(self, research_id: str, after: int, limit: int | None) -> Sequence[Event]:
-        return decode_log(self._parts.store.read(research_id, after=after, limit=limit))
 
     def _handle(self, run_id: str, task: asyncio.Task[ResearchResult]) -> ResearchHandle:
         future: Future[ResearchResult] = Future()

@@ -7,7 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
 from concurrent.futures import Future
 from typing import Protocol, TypeVar
 
-from deep_research.research.result import ResearchResult, RunSummary
+from deep_research.research.result import ResearchResult
+from deep_research.research.runs import RunSummary
 from deep_research.state.events import Event, Progress
 
 _T = TypeVar("_T")

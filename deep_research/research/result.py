@@ -1,8 +1,7 @@
-"""What a run gives: its result, and the row by which it is listed."""
+"""What a run gives."""
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from pydantic import field_serializer
@@ -14,7 +13,6 @@ from deep_research.state import (
     AgentDecision,
     Citation,
     Contradiction,
-    DeepResearchPhase,
     DeepResearchState,
     Finding,
     Gap,
@@ -25,7 +23,6 @@ from deep_research.state import (
     Source,
     Usage,
 )
-from deep_research.store import RunRow
 
 # What the result shows at its top level is not repeated inside its state when it is written as JSON.
 _SHOWN = frozenset(
@@ -123,29 +120,3 @@ class ResearchResult(Record):
     @field_serializer("state", when_used="json")
     def _state(self, state: DeepResearchState) -> dict[str, Any]:
         return state.model_dump(mode="json", exclude=set(_SHOWN))
-
-
-class RunSummary(Record):
-    """A run as `list` and `status` show it, without reading its log."""
-
-    research_id: str
-    query: str
-    status: RunStatus
-    reason: AbortReason | None = None
-    phase: DeepResearchPhase
-    iteration: int
-    created_at: datetime
-    updated_at: datetime
-
-    @classmethod
-    def of(cls, row: RunRow, now: float) -> RunSummary:
-        return cls(
-            research_id=row.run_id,
-            query=row.query,
-            status=row.status(now),
-            reason=row.projection.reason,
-            phase=row.projection.phase,
-            iteration=row.projection.iteration,
-            created_at=row.created_at,
-            updated_at=row.updated_at,
-        )

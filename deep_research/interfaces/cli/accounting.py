@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from deep_research.budget.accounts import Accounts, CapUse, KeptItem
-from deep_research.budget.fidelity import RunFidelity
-from deep_research.budget.ladder import FidelityBand
 from deep_research.errors import StoreError
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.session import Session
+from deep_research.interfaces.cli.fidelity import fidelity_in_words, share_in_words
+from deep_research.interfaces.cli.session import Look
 from deep_research.research import ResearchResult
 from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, ModelSpend
@@ -20,19 +19,13 @@ _SENT = ("PHASE", "FIDELITY", "TEXTS", "SHORTENED", "LEFT OUT", "TOKENS", "ROOM"
 _KEPT = ("KEPT", "LEVEL", "IN", "ARCHIVED", "TEXT")
 
 
-def show_budget(session: Session, result: ResearchResult) -> None:
-    accounts = Accounts.of(result.state, archive_bytes=_archive_bytes(session.engine.settings.settings))
+def show_budget(session: Look, result: ResearchResult) -> None:
+    accounts = Accounts.of(result.state, archive_bytes=_archive_bytes(session.settings))
     console = session.console
     if session.args.json:
         console.print(accounts.model_dump_json())
     else:
         console.print("\n".join(_lines(accounts, min(text.COLUMNS, console.columns))))
-
-
-def fidelity_line(fidelity: RunFidelity) -> str:
-    """How much of what was found was sent, in a line; "" where it was all, or nearly."""
-    totals = fidelity.content_allocation_metadata
-    return "" if totals.band is FidelityBand.FULL else _fidelity(fidelity)
 
 
 def _archive_bytes(settings: Settings) -> int:
@@ -110,7 +103,7 @@ def _sent(accounts: Accounts, columns: int) -> Iterator[str]:
     if not fidelity.phases:
         yield "No content was sent to a model."
         return
-    yield from text.fold(_fidelity(fidelity), columns)
+    yield from text.fold(fidelity_in_words(fidelity), columns)
     rows: list[tuple[str, ...]] = [_SENT]
     for phase, sent in fidelity.phases.items():
         totals = sent.content_allocation_metadata
@@ -121,7 +114,7 @@ def _sent(accounts: Accounts, columns: int) -> Iterator[str]:
             totals.tokens_used,
             totals.tokens_available,
         )
-        rows.append((phase.value, _share(totals.fidelity), *(f"{number:,}" for number in numbers)))
+        rows.append((phase.value, share_in_words(totals.fidelity), *(f"{number:,}" for number in numbers)))
     yield from text.figures(rows, columns)
     if accounts.least_kept:
         yield ""
@@ -136,26 +129,3 @@ def _kept(item: KeptItem) -> tuple[str, ...]:
         text.short_hash(item.archived) if item.archived else "-",
         text.line(item.title),
     )
-
-
-def _fidelity(fidelity: RunFidelity) -> str:
-    totals = fidelity.content_allocation_metadata
-    texts = {name for phase in fidelity.phases.values() for name in phase.content_fidelity}
-    many = text.count(len(texts), "text")
-    cut, dropped = totals.items_summarized, totals.items_dropped
-    said = f"{cut or dropped:,} of {many} {'was' if (cut or dropped) == 1 else 'were'}"
-    match bool(cut), bool(dropped):
-        case True, True:
-            said += f" shortened, {dropped:,} left out"
-        case True, False:
-            said += " shortened"
-        case False, True:
-            said += " left out"
-        case _:
-            said = f"{many} {'was' if len(texts) == 1 else 'were'} sent whole"
-    return f"Fidelity {_share(totals.fidelity)} ({totals.band}): {said}."
-
-
-def _share(fidelity: float) -> str:
-    """Rounded down, as it is measured: what is Condensed never reads 0.90."""
-    return f"{round(10_000 * fidelity) // 100 / 100:.2f}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.accounting import fidelity_line
+from deep_research.interfaces.cli.fidelity import fidelity_line
+from deep_research.interfaces.cli.files import write_whole
 from deep_research.interfaces.cli.options import BY_NAME
-from deep_research.interfaces.cli.session import Session
-from deep_research.research import ResearchResult
+from deep_research.interfaces.cli.session import Look
+from deep_research.research.result import ResearchResult
 from deep_research.state import Budget, SubQueryStatus
 
 # What to do about an aborted run, and whether the command that takes it up again follows.
@@ -28,7 +29,24 @@ _CAP_FLAGS = {
 _MOST_GAPS = 10
 
 
-def closing(session: Session, result: ResearchResult) -> list[str]:
+def deliver(session: Look, result: ResearchResult) -> None:
+    """The report or the JSON to where it was asked for."""
+    args, console = session.args, session.console
+    if args.out and result.report:
+        write_whole(args.out, result.report)
+    if args.json:
+        console.print(result.model_dump_json())
+    elif result.report and not args.out:
+        console.print(result.report)
+
+
+def conclude(session: Look, result: ResearchResult) -> None:
+    """The closing lines. ``--quiet`` leaves out only those of a completed run: the others are news."""
+    if session.talks or not (session.args.json or result.status == "completed"):
+        session.console.note(*_closing(session, result))
+
+
+def _closing(session: Look, result: ResearchResult) -> list[str]:
     """One line, below it the gaps when there was no evidence, above it what was not sent of what was found. A terminal
     gets it folded, its command on a line of its own."""
     said, command = _words(session, result)
@@ -45,7 +63,7 @@ def closing(session: Session, result: ResearchResult) -> list[str]:
     return [*above, *text.fold(text.line(said), columns), *([command] if command else []), *folded]
 
 
-def _words(session: Session, result: ResearchResult) -> tuple[str, str]:
+def _words(session: Look, result: ResearchResult) -> tuple[str, str]:
     """What is said, and the command to follow it."""
     resume = session.again("resume", result.research_id)
     match result.status:
@@ -74,7 +92,7 @@ def _parked(result: ResearchResult, resume: str) -> tuple[str, str]:
     return f"{said} Answer with:", f"{resume} --answer TEXT"
 
 
-def _completed(session: Session, result: ResearchResult) -> tuple[str, str]:
+def _completed(session: Look, result: ResearchResult) -> tuple[str, str]:
     said = f"Completed: {_counts(result)}.{_spent(result)}"
     said += f" Report in {session.args.out}." if session.args.out else ""
     show = session.again("show", result.research_id)

@@ -1,37 +1,70 @@
-"""The commands that need an engine: which function does which, and how one is carried out."""
+"""The commands that work with runs: which function does which, and how one is carried out."""
 
 from __future__ import annotations
 
 import asyncio
 from argparse import Namespace
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any
 
-from deep_research.interfaces.cli import looking, running
+from deep_research.interfaces.cli import looking
 from deep_research.interfaces.cli.console import Console
-from deep_research.interfaces.cli.session import Interrupted, Session, engine_arguments
+from deep_research.interfaces.cli.files import check_output
+from deep_research.interfaces.cli.session import (
+    Interrupted,
+    Look,
+    Session,
+    engine_arguments,
+    settings_in_force,
+)
 from deep_research.interfaces.cli.signals import Signals
-from deep_research.research import DeepResearch
 
-HANDLERS: dict[str, Callable[[Session], Awaitable[int]]] = {
-    "run": running.run,
-    "resume": running.resume,
+if TYPE_CHECKING:
+    from deep_research.research import DeepResearch
+    from deep_research.settings import Settings
+
+LOOKS: dict[str, Callable[[Look], Awaitable[int]]] = {
     "list": looking.list_runs,
     "status": looking.status,
     "show": looking.show,
     "events": looking.events,
-    "cancel": looking.cancel,
     "delete": looking.delete,
 }
 
 
 def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch] | None) -> int:
-    """Carry out one command with an engine of its own. Raises `Interrupted` after a signal."""
-    running.prepare(args)
+    """Carry out one command: one that only looks with the store alone, the others, and all where an engine is given,
+    with an engine of its own. Raises `Interrupted` after a signal."""
+    check_output(args)
+    looks = args.command in LOOKS and not getattr(args, "follow", False)
+    if looks and make is None:
+        settings = settings_in_force(args)
+        return _carried_out(lambda: _look(args, console, settings))
+    from deep_research.interfaces.cli import running
+    from deep_research.research import DeepResearch
+
+    running.read_question(args)
     engine = (make or DeepResearch)(**engine_arguments(args))
-    session = Session(args=args, console=console, engine=engine)
+    session = Session(
+        args=args, console=console, settings=engine.settings.settings, runs=engine, engine=engine
+    )
+    works = {
+        "run": running.run,
+        "resume": running.resume,
+        "events": looking.follow,
+        "cancel": looking.cancel,
+    }
+    return _carried_out(lambda: _work(session, LOOKS[args.command] if looks else works[args.command]))
+
+
+def _carried_out(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    async def attached() -> int:
+        signals.attach()
+        return await work()
+
     with Signals() as signals:
         try:
-            return asyncio.run(_within(session, signals))
+            return asyncio.run(attached())
         except asyncio.CancelledError:
             interrupted = Interrupted("Interrupted.")
         except Interrupted as error:
@@ -40,7 +73,18 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     raise interrupted
 
 
-async def _within(session: Session, signals: Signals) -> int:
-    signals.attach()
+async def _look(args: Namespace, console: Console, settings: Settings) -> int:
+    from deep_research.research.runs import Runs
+    from deep_research.store.factory import make_store
+
+    store = make_store(settings)
+    look = Look(args=args, console=console, settings=settings, runs=Runs(store))
+    try:
+        return await LOOKS[args.command](look)
+    finally:
+        await asyncio.to_thread(store.close)
+
+
+async def _work(session: Session, handler: Callable[[Session], Awaitable[int]]) -> int:
     async with session.engine:
-        return await HANDLERS[session.args.command](session)
+        return await handler(session)

@@ -137,7 +137,7 @@ def _data_dir(settings: Settings) -> Iterator[Check]:
 
 
 def _database(settings: Settings) -> Iterator[Check]:
-    from deep_research.assembly import DATABASE
+    from deep_research.store.factory import DATABASE
     from deep_research.store.migrations import APPLICATION_ID, MIGRATIONS
 
     if settings.store == "memory":

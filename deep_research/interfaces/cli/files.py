@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from argparse import Namespace
 from pathlib import Path
 
 from deep_research.errors import UsageError
@@ -75,3 +76,11 @@ def _refused(name: str, error: OSError) -> UsageError:
         f"--out {name} cannot be written: {error.strerror or error}.",
         hint="Give the path of a file in a folder that exists and can be written.",
     )
+
+
+def check_output(args: Namespace) -> None:
+    """Looks at ``--out`` before anything is done for it. Raises `UsageError`."""
+    for flag in ("estimate", "budget"):
+        if getattr(args, flag, False) and args.out is not None:
+            raise UsageError(f"--{flag} writes no report.", hint="Leave out --out.")
+    check_target(getattr(args, "out", None))

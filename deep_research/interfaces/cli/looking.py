@@ -7,16 +7,14 @@ from datetime import datetime
 
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.accounting import fidelity_line, show_budget
 from deep_research.interfaces.cli.describe import described
-from deep_research.interfaces.cli.running import conclude, deliver
-from deep_research.interfaces.cli.session import Session
-from deep_research.research import RunSummary
+from deep_research.interfaces.cli.session import Look, Session
+from deep_research.research.runs import RunSummary
 from deep_research.state.events import Event, encode
 
 
-async def list_runs(session: Session) -> int:
-    runs = await session.engine.alist()
+async def list_runs(session: Look) -> int:
+    runs = await session.runs.alist()
     console = session.console
     if session.args.json:
         console.print(json.dumps([run.model_dump(mode="json") for run in runs], ensure_ascii=False))
@@ -29,14 +27,19 @@ async def list_runs(session: Session) -> int:
     return 0
 
 
-async def status(session: Session) -> int:
-    _summary(session, await session.engine.astatus(session.args.id))
+async def status(session: Look) -> int:
+    _summary(session, await session.runs.astatus(session.args.id))
     return 0
 
 
-async def show(session: Session) -> int:
-    result = await session.engine.aresult(session.args.id)
+async def show(session: Look) -> int:
+    from deep_research.interfaces.cli.closing import conclude, deliver
+    from deep_research.interfaces.cli.fidelity import fidelity_line
+
+    result = await session.runs.aresult(session.args.id)
     if session.args.budget:
+        from deep_research.interfaces.cli.accounting import show_budget
+
         show_budget(session, result)
         return 0
     deliver(session, result)
@@ -47,19 +50,21 @@ async def show(session: Session) -> int:
     return 0
 
 
-async def events(session: Session) -> int:
-    args, engine = session.args, session.engine
-    after = _after(args.after)
-    if args.follow:
-        await engine.astatus(args.id)
-        async for event in engine.follow(args.id, after):
-            if isinstance(event, Event):
-                _event(session, event)
-            if session.console.gone:
-                break
-    else:
-        for event in await engine.aevents(args.id, after):
+async def events(session: Look) -> int:
+    for event in await session.runs.aevents(session.args.id, _after(session.args.after)):
+        _event(session, event)
+    return 0
+
+
+async def follow(session: Session) -> int:
+    """The events of a run as they come, until it ends or nobody reads them."""
+    after = _after(session.args.after)
+    await session.engine.astatus(session.args.id)
+    async for event in session.engine.follow(session.args.id, after):
+        if isinstance(event, Event):
             _event(session, event)
+        if session.console.gone:
+            break
     return 0
 
 
@@ -68,14 +73,14 @@ async def cancel(session: Session) -> int:
     return 0
 
 
-async def delete(session: Session) -> int:
+async def delete(session: Look) -> int:
     run_id = session.args.id
-    await session.engine.adelete(run_id)
+    await session.runs.adelete(run_id)
     session.console.print(json.dumps({"deleted": run_id}) if session.args.json else f"Deleted {run_id}.")
     return 0
 
 
-def _summary(session: Session, run: RunSummary) -> None:
+def _summary(session: Look, run: RunSummary) -> None:
     if session.args.json:
         session.console.print(run.model_dump_json())
         return
@@ -90,7 +95,7 @@ def _summary(session: Session, run: RunSummary) -> None:
     session.console.print("\n".join(text.table(rows, session.console.columns)))
 
 
-def _event(session: Session, event: Event) -> None:
+def _event(session: Look, event: Event) -> None:
     if session.args.json:
         session.console.print(encode(event).decode())
     else:

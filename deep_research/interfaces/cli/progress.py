@@ -27,7 +27,7 @@ def watching(session: Session) -> Watching:
     if not session.talks:
         return Watching()
     # Log lines and a picture that is redrawn in place would tear each other apart.
-    plain = session.args.verbose or session.engine.settings.settings.log_level
+    plain = session.args.verbose or session.settings.log_level
     if plain or sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM", "") in ("", "dumb"):
         return Lines(session.console, verbose=session.args.verbose)
     return Live(session.console)

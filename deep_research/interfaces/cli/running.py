@@ -8,10 +8,9 @@ from argparse import Namespace
 from collections.abc import Awaitable, Sequence
 
 from deep_research.errors import UsageError
-from deep_research.interfaces.cli.closing import closing
+from deep_research.interfaces.cli.closing import conclude, deliver
 from deep_research.interfaces.cli.estimating import estimate
 from deep_research.interfaces.cli.exits import of_run
-from deep_research.interfaces.cli.files import check_target, write_whole
 from deep_research.interfaces.cli.progress import Watching, watching
 from deep_research.interfaces.cli.session import Interrupted, Session
 from deep_research.research import DeepResearch, ResearchResult
@@ -21,15 +20,8 @@ _LONGEST_STDIN = 1_000_000  # bytes; more than any question that is accepted
 _PAUSE = 0.05  # seconds
 
 
-def prepare(args: Namespace) -> None:
-    """What is done before an engine is made: look at ``--out``, read the question from stdin.
-
-    Raises `UsageError`.
-    """
-    for flag in ("estimate", "budget"):
-        if getattr(args, flag, False) and args.out is not None:
-            raise UsageError(f"--{flag} writes no report.", hint="Leave out --out.")
-    check_target(getattr(args, "out", None))
+def read_question(args: Namespace) -> None:
+    """The question from stdin, where "-" stands for it. Raises `UsageError`."""
     if getattr(args, "question", None) == "-":
         args.question = _from_stdin()
 
@@ -78,23 +70,6 @@ async def _follow(
             watch.show(event)
         if not done:
             await asyncio.wait({task}, timeout=_PAUSE)
-
-
-def deliver(session: Session, result: ResearchResult) -> None:
-    """The report or the JSON to where it was asked for."""
-    args, console = session.args, session.console
-    if args.out and result.report:
-        write_whole(args.out, result.report)
-    if args.json:
-        console.print(result.model_dump_json())
-    elif result.report and not args.out:
-        console.print(result.report)
-
-
-def conclude(session: Session, result: ResearchResult) -> None:
-    """The closing lines. ``--quiet`` leaves out only those of a completed run: the others are news."""
-    if session.talks or not (session.args.json or result.status == "completed"):
-        session.console.note(*closing(session, result))
 
 
 def _interrupted(session: Session, run_id: str) -> Interrupted:

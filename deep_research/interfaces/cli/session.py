@@ -5,24 +5,27 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli.console import CommandError, Console
 from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.options import BY_NAME, COMMON, PROGRAM
-from deep_research.research import DeepResearch
-from deep_research.settings import Settings, setting_from_text
-from deep_research.sources.documents.sample import sample_corpus
+from deep_research.logs import configure
+from deep_research.settings import Settings, load_settings, setting_from_text
+
+if TYPE_CHECKING:
+    from deep_research.research import DeepResearch, Runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
-    """One command: its arguments, its streams, its engine."""
+class Look:
+    """A command that looks at runs: its arguments, its streams, the settings in force, the runs."""
 
     args: Namespace
     console: Console
-    engine: DeepResearch
+    settings: Settings
+    runs: Runs | DeepResearch
 
     @property
     def talks(self) -> bool:
@@ -31,9 +34,14 @@ class Session:
 
     def again(self, verb: str, run_id: str) -> str:
         """The command that does something with a run of this session, "" when the run was kept in memory only."""
-        if self.engine.settings.settings.store == "memory":
-            return ""
-        return command_line(self.args, verb, run_id)
+        return "" if self.settings.store == "memory" else command_line(self.args, verb, run_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session(Look):
+    """A command that works with an engine."""
+
+    engine: DeepResearch
 
 
 class Interrupted(CommandError):  # noqa: N818 - as KeyboardInterrupt
@@ -78,7 +86,11 @@ def setting_arguments(args: Namespace) -> dict[str, Any]:
         if option.dest not in Settings.model_fields or option.dest == "corpus" or said in (None, False, []):
             continue
         given[option.dest] = said if option.repeats or said is True else _value(option.dest, said)
-    corpus = [*args.corpus, *([sample_corpus()] if getattr(args, "sample", False) else [])]
+    corpus = [*args.corpus]
+    if getattr(args, "sample", False):
+        from deep_research.sources.documents.sample import sample_corpus
+
+        corpus.append(sample_corpus())
     return given | ({"corpus": corpus} if corpus else {})
 
 
@@ -95,3 +107,13 @@ def _pair(pair: str) -> tuple[str, Any]:
 def _value(name: str, text: str) -> Any:
     """Texts are taken as they stand; numbers are read."""
     return text if name in ("system_prompt", "data_dir", "preset") else setting_from_text(name, text)
+
+
+def settings_in_force(args: Namespace) -> Settings:
+    """The settings of a command that needs no engine. Raises `SettingsError`, `ConfigurationError`."""
+    given = setting_arguments(args)
+    preset = given.pop("preset", None)
+    settings = load_settings(overrides=given, config=args.config, preset=preset).settings
+    if settings.log_level:
+        configure(settings.log_level, settings.log_format)
+    return settings
