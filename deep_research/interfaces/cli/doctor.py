@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 _PACKAGES = (
     "anthropic",
     "httpx",
+    "liteparse",
     "lxml-html-clean",
     "openai",
     "platformdirs",
     "protego",
     "pydantic",
-    "pypdfium2",
     "pystemmer",
     "python-docx",
     "structlog",
@@ -75,6 +75,7 @@ def doctor(args: Namespace, console: Console) -> int:
         checks += _checked("tokens", partial(tokens, found.settings))
         checks += _checked("archive", partial(archive, found.settings))
     checks += _checked("packages", _packages)
+    checks += _checked("readers", _readers)
     lines = [line for found in resolved for line in _setting_lines(found)]
     broken = any(check.state == BROKEN for check in checks)
     if args.json:
@@ -221,6 +222,15 @@ def _packages() -> Iterator[Check]:
     yield Check("packages", OK, ", ".join(f"{name} {number}" for name, number in versions.items() if number))
     if missing:
         yield Check("packages", BROKEN, f"not installed: {', '.join(missing)}; reinstall deep-research")
+
+
+def _readers() -> Iterator[Check]:
+    from deep_research.sources.extract.pdf import NO_READER
+
+    try:
+        import liteparse.parser  # noqa: F401
+    except (ImportError, OSError):
+        yield Check("readers", NOTE, NO_READER)
 
 
 def _version(name: str) -> str | None:

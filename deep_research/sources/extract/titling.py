@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from deep_research.sources.extract.paragraphs import is_row, joined
-from deep_research.sources.extract.typeset import Line, usual_size
+if TYPE_CHECKING:
+    from deep_research.sources.extract.pdf_blocks import Paragraph
 
 _NAMELESS = r"^\(?(?:anonymous|unspecified|none)\)?$"
 _NOT_A_TITLE = re.compile(
@@ -30,9 +30,8 @@ _NOT_AN_AUTHOR = re.compile(
 _LOGIN = re.compile(r"[^\W\d_]+\d{2,}")
 _LEAST, _MOST = 4, 300  # characters of a title
 _LONGEST_LINE = 150
-_TOP = 8  # lines of a page, among which its title stands
-_LARGER = 1.15  # times the size of the text
-_STEP = 1.8  # times its size, from one line of a title to the next
+_TOP = 8  # paragraphs of a page, among which its title stands
+_COLUMNS = re.compile(r"\S\s{3,}\S")
 
 
 def sane_title(said: str) -> str:
@@ -48,43 +47,15 @@ def sane_author(said: str) -> str:
     return "" if is_login or _NOT_AN_AUTHOR.search(said) else said
 
 
-def title_of(pages: Sequence[Sequence[Line]], usual: float, sizes_tell: bool, text: str) -> str:
-    """The title on the first page of a ``text`` that is mostly set in the ``usual`` size: what stands there in the
-    largest type, else the first line, if that may be one. Behind a cover that cannot be read it is only what stands in
-    larger type than all of the text: other pages begin with a heading too, or in the midst of the text."""
-    told = [[line for line in page if line.text.strip()] for page in pages]
-    if told and told[0]:
-        return sane_title(_said(_largest(told[0], usual))) or _first(told[0], text)
-    title = _largest(next(filter(None, told), []), usual) if sizes_tell else []
-    as_large = sum(line.size >= title[0].size for page in told for line in page) if title else 0
-    return sane_title(_said(title)) if as_large == len(title) else ""
+def title_of(paragraphs: Sequence[Paragraph], drawn: Sequence[str]) -> str:
+    """The title on the first page of a text: the first of its highest headings, if it stands near the top, else the
+    first line that is ``drawn`` there, if that may be one. What comes back there is a heading of its parts."""
+    top = [each.text for each in paragraphs[:_TOP] if each.kind == "heading"]
+    highest = min(top, key=lambda text: len(text) - len(text.lstrip("#")), default="")
+    return sane_title(highest.lstrip("# ")) or _first(drawn)
 
 
-def _said(title: Sequence[Line]) -> str:
-    said = ""
-    for line in title:
-        said = joined(said, line.text.strip()) if said else line.text.strip()
-    return said if sum(map(str.isalpha, said)) >= _LEAST else ""
-
-
-def _largest(lines: Sequence[Line], usual: float) -> list[Line]:
-    """The lines at the head of a page that are set in its largest type."""
-    top = sorted(lines, key=lambda line: -line.base)[:_TOP]
-    largest = max(top, key=lambda line: line.size, default=Line(""))
-    if not usual or largest.size < _LARGER * usual:
-        return []
-    title = [largest]
-    for above, line in pairwise(top[top.index(largest) :]):
-        if line.size != largest.size or above.base - line.base > _STEP * line.size:
-            break
-        title.append(line)
-    return title
-
-
-def _first(lines: Sequence[Line], text: str) -> str:
-    first = text.lstrip().partition("\n")[0].strip("# ")
-    if not lines or len(first) > _LONGEST_LINE or is_row(first):
-        return ""
-    is_small = lines[0].size < usual_size(lines)  # as what runs over all pages is
-    comes_back = f"\n{first}\n" in text
-    return "" if is_small or comes_back or lines[0].cells else sane_title(first)
+def _first(drawn: Sequence[str]) -> str:
+    first = drawn[0] if drawn else ""
+    is_row = _COLUMNS.search(first) is not None
+    return "" if len(first) > _LONGEST_LINE or is_row or drawn.count(first) > 1 else sane_title(first)

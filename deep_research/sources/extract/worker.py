@@ -109,9 +109,11 @@ def _die_with(parent: int) -> None:
 
 
 def _load_native_code() -> None:
-    """PDFium, which nothing can load from here on. Where it is missing, PDFs alone cannot be read."""
+    """LiteParse, which nothing can load from here on. Where it is missing, PDFs alone cannot be read."""
     with suppress(ImportError, OSError):
-        import pypdfium2_raw.bindings  # noqa: F401
+        from liteparse import LiteParse
+
+        LiteParse(ocr_enabled=False, num_workers=1, quiet=True)
 
 
 def _limit(memory: int) -> None:

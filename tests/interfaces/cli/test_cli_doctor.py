@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -172,3 +173,13 @@ def test_a_look_that_fails_unexpectedly_is_itself_a_finding(
     done = plain("doctor", "--json")
     assert done.code == 1
     assert found(done, "packages")[0]["detail"] == "ZeroDivisionError: odd"
+
+
+def test_where_nothing_reads_pdfs_it_is_said_which_formats_remain(
+    plain: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert found(plain("doctor", "--json"), "readers") == []
+    monkeypatch.setitem(sys.modules, "liteparse.parser", None)
+    (note,) = found(plain("doctor", "--json"), "readers")
+    assert note["state"] == "note"
+    assert "Word, web pages, Markdown, text, tables and JSON are still read" in note["detail"]

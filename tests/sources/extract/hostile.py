@@ -129,6 +129,13 @@ def _many_pages(drawn: bytes) -> list[bytes]:
     ]
 
 
+def _grid(lefts: range, bottoms: range) -> bytes:
+    """A word at each place."""
+    return b"".join(
+        b"1 0 0 1 %d %d Tm (w%d) Tj " % (left, bottom, left) for bottom in bottoms for left in lefts
+    )
+
+
 def _recursive() -> list[bytes]:
     return [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 1000000 >>"]
 
@@ -145,6 +152,18 @@ PDF_CASES: dict[str, Callable[[], bytes]] = {
         _one_page(stream(*_packed(b"BT /F1 9 Tf " + b"(x ) Tj " * 900_000 + b"ET")))
     ),
     "drawings within drawings": lambda: pdf(_form_bomb()),
+    "words as close as they come": lambda: pdf(
+        _one_page(stream(*_packed(b"BT /F1 4 Tf " + _grid(range(0, 600, 3), range(0, 800, 3)) + b"ET")))
+    ),
+    "five hundred pages of a table": lambda: pdf(_many_pages(_grid(range(20, 580, 70), range(20, 720, 14)))),
+    "streams of objects that are none": lambda: (
+        pdf(_one_page(stream(b"BT /F1 9 Tf (Hello) Tj ET")), trailer=b"/Info 99 0 R")
+        + b"obj</Type /ObjStm /First 3>stream\n" * 300_000
+    ),
+    "an object a million times": lambda: (
+        pdf(_one_page(stream(b"BT /F1 9 Tf (Hello) Tj ET")), trailer=b"/Info 99 0 R")
+        + b"99 0 obj " * 1_000_000
+    ),
     "pages within themselves": lambda: pdf(_recursive()),
     "a stream that unpacks to 500 MB": lambda: pdf(_one_page(stream(*_bomb(500_000_000, 2)))),
     "a million pages by its own account": lambda: pdf(

@@ -74,44 +74,47 @@ def mapped(signs: dict[str, str]) -> tuple[bytes, tuple[bytes, ...]]:
     return FONT.replace(b">>", b"/ToUnicode 6 0 R >>"), (stream(told.encode()),)
 
 
-def without_capitals(*drawn: str) -> bytes:
-    """A PDF of pages whose font does not say which letters its capitals are."""
-    font, (told,) = mapped(
-        {chr(code): "\0" if code < 97 else chr(code) for code in (*range(65, 91), *range(97, 123))}
-    )
-    kids = b" ".join(b"%d 0 R" % (7 + 2 * number) for number in range(len(drawn)))
+def without_map(*drawn: str) -> bytes:
+    """A PDF of pages with a font F1, and F2 that does not say which letters its numbers are."""
+    kids = b" ".join(b"%d 0 R" % (6 + 2 * number) for number in range(len(drawn)))
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(drawn)),
-        font,
-        b"<< >>",
-        b"<< >>",
-        told,
+        FONT,
+        b"<< /Type /Font /Subtype /Type0 /BaseFont /Own /Encoding /Identity-H /DescendantFonts [5 0 R] >>",
+        b"<< /Type /Font /Subtype /CIDFontType2 /BaseFont /Own /DW 1000 "
+        b"/CIDSystemInfo << /Registry (Adobe) /Ordering (Identity) /Supplement 0 >> >>",
     ]
     for number, page in enumerate(drawn):
         objects += [
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents %d 0 R "
-            b"/Resources << /Font << /F1 3 0 R >> >> >>" % (8 + 2 * number),
+            b"/Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> >>" % (7 + 2 * number),
             stream(page.encode("cp1252")),
         ]
     return pdf(objects)
 
 
+def numbers(lines: int = 20) -> str:
+    """Lines in a font that says no letters: glyphs by number."""
+    return "\n".join(
+        f"BT /F2 10 Tf 50 {700 - 14 * line} Td "
+        f"<{''.join(f'{3 + (7 * line + 5 * at) % 60:04x}' for at in range(40))}> Tj ET"
+        for line in range(lines)
+    )
+
+
 PAPER_LEFT = """
-1 Introduction
 Harbour walls age in ways that are seldom meas-
 ured. We describe a survey of forty walls, each of
 which was visited twice, and ask which of them will
 need repair within ten years. The method is cheap.
-2 Method
 Every wall was walked along at low water. Cracks
-wider than 2 mm were counted; a long-
-term record of tides was used to tell how often
+wider than 2 mm were counted; a re-
+cord of tides was kept, which was used to tell how often
 """
 PAPER_RIGHT = """
 the joints are wet. Two observers worked apart from
 each other, and agreed in 91% of cases.
-3 Results
 Of the forty walls, nine had more than ten cracks
 per metre. All of these were built before 1880. The
 mean was 3.4 cracks per metre.
@@ -120,7 +123,7 @@ mean was 3.4 cracks per metre.
 
 def paper() -> bytes:
     first = [
-        Line(180, 760, "A Survey of Forty Harbour Walls"),
+        Line(150, 760, "A Survey of Forty Harbour Walls", 18),
         Line(220, 740, "Ines Okafor and Tom Marsh"),
         *column(50, 700, PAPER_LEFT),
         *column(320, 700, PAPER_RIGHT),

@@ -127,13 +127,13 @@ def test_a_report_loses_its_running_headers_and_page_numbers_and_keeps_its_pages
     extractor: Extractor,
 ) -> None:
     document = extractor.extract_now(made.report(), name="report.pdf")
-    assert document.text.count("Annual Report") == 1
+    assert "Annual Report" not in document.text
     assert "Page " not in document.text
     assert "cold store, which was opened in May." in document.text
     assert document.title == "Port of Ellery - Annual Report 2024"
     assert document.author == ""
     starts = [document.text[page:].split()[0] for page in document.pages]
-    assert starts == ["Port", "opened", "Income", "The"]
+    assert starts == ["The", "opened", "Income", "The"]
     assert clean(document.text) == document.text
 
 

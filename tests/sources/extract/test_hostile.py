@@ -29,6 +29,7 @@ SLOW = {
     "a word drawn very often",
     "more texts than there is memory",
     "strokes by the million",
+    "five hundred pages of a table",
     "a hundred thousand attributes",
     "a stream that unpacks to 500 MB",
     "paragraphs just below the limit",

@@ -1,0 +1,267 @@
+"""PDFs become text: headings, paragraphs, items, code and rows in the order in which they are read."""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+from hostile import FONT, pdf, stream
+from made import Line, column, mapped, numbers, paged, without_map
+
+from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.finishing import TooLongError
+from deep_research.sources.extract.pdf_tables import Piece, lines_of, tables_of
+from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.readers import read
+from deep_research.sources.extract.unread import unread_pages
+
+DOCUMENTS = Path(__file__).parent / "documents" / "pdf"
+PROSE = (
+    "The harbour of Mole was dredged in 1931 to a depth of nine",
+    "metres, and its outer wall was raised by two courses of granite",
+    "that came by sea from the quarries of Penryn.",
+)
+NO_MAP = "its fonts do not say which letters they show; run it through text recognition"
+PICTURES = "pictures without a text layer; run it through text recognition"
+
+
+def document(raw: bytes) -> Document:
+    return read(raw, "application/pdf", "mole.pdf", 1_000_000)
+
+
+def one_page(drawn: str, *, font: bytes = FONT, page: bytes = b"", more: tuple[bytes, ...] = ()) -> bytes:
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [4 0 R] /Count 1 >>",
+        font,
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 5 0 R %s "
+        b"/Resources << /Font << /F1 3 0 R >> >> >>" % page,
+        stream(drawn.encode("cp1252")),
+        *more,
+    ]
+    return pdf(objects)
+
+
+def prose(left: float = 50, top: float = 700) -> str:
+    return "\n".join(f"BT /F1 10 Tf {left} {top - 12 * n} Td ({line}) Tj ET" for n, line in enumerate(PROSE))
+
+
+@pytest.mark.parametrize("path", sorted(DOCUMENTS.glob("*.pdf")), ids=lambda path: path.stem)
+def test_a_document_is_read_as_the_text_beside_it(path: Path) -> None:
+    found = read(path.read_bytes(), "application/pdf", path.name, 1_000_000)
+    assert f"{found.text}\n" == path.with_suffix(".txt").read_text(encoding="utf-8")
+    assert found.unread == ""
+
+
+def test_pages_begin_where_their_text_does_also_within_a_sentence() -> None:
+    found = document((DOCUMENTS / "running-heads.pdf").read_bytes())
+    assert [found.text[page:].split(" ")[0] for page in found.pages] == ["The", "that", "The"]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "text"),
+    [
+        ("BT /F1 10 Tf 50 700 Td [(The e) 20 (ducation a) -30 (nd pay)] TJ ET", "The education and pay"),
+        ("BT /F1 10 Tf 50 700 Td [(Low) -300 (water) -300 (at) -300 (noon)] TJ ET", "Low water at noon"),
+        ("BT /F1 10 Tf 50 700 Td (The walls were meas-) Tj 0 -12 Td (ured again.) Tj ET",
+         "The walls were measured again."),
+        (f"3 Tr\n{prose()}", " ".join(PROSE)),
+        (rf"{prose()} BT /F1 10 Tf 50 640 Td (A file tide_*.csv with a \\ in it.) Tj ET",
+         " ".join(PROSE) + "\n\nA file tide_*.csv with a \\ in it."),
+    ],
+    ids=["in pieces", "by its gaps", "broken", "not painted", "signs of Markdown"],
+)  # fmt: skip
+def test_words_are_read_whole_and_as_they_stand(drawn: str, text: str) -> None:
+    assert document(one_page(drawn)).text == text
+
+
+def test_a_page_that_is_turned_is_read_along_its_lines() -> None:
+    drawn = "\n".join(
+        f"BT /F1 10 Tf 0 1 -1 0 {100 + 12 * n} 50 Tm ({line}) Tj ET" for n, line in enumerate(PROSE)
+    )
+    assert document(one_page(drawn, page=b"/Rotate 90")).text == " ".join(PROSE)
+
+
+@pytest.mark.parametrize(
+    ("signs", "drawn", "text"),
+    [
+        ({"A": "ש", "B": "ל", "C": "ו", "D": "ם"}, "DCBA", "שלום"),
+        ({"A": "ﬁ"}, "Are and Are", "fire and fire"),
+    ],
+)
+def test_letters_are_those_of_the_text_in_its_own_order(signs: dict[str, str], drawn: str, text: str) -> None:
+    font, more = mapped(signs)
+    lines = "\n".join(f"BT /F1 10 Tf 50 {700 - 14 * n} Td ({drawn}) Tj ET" for n in range(3))
+    assert document(one_page(lines, font=font, more=more)).text.split("\n")[0].startswith(text.split()[0])
+
+
+def test_columns_of_prose_that_are_drawn_row_by_row_are_read_one_after_the_other() -> None:
+    left, right = (
+        column(50, 700, "\n".join(PROSE * 3), size=7),
+        column(320, 700, "\n".join(PROSE * 3).upper(), size=6),
+    )
+    text = document(paged([[line for pair in zip(left, right, strict=True) for line in pair]])).text
+    assert text.index("quarries") < text.index("HARBOUR")
+
+
+def piece(left: float, top: float, text: str) -> Piece:
+    return Piece(left, top, left + 5 * len(text), top + 10, text)
+
+
+def table(*lines: tuple[float, tuple[tuple[float, str], ...]]) -> list[list[str]]:
+    pieces = [piece(left, top, text) for top, cells in lines for left, text in cells]
+    return next((found.rows for found in tables_of(lines_of(pieces))), [])
+
+
+def test_lines_that_stand_near_each_other_are_of_one_row() -> None:
+    assert table(
+        (0, ((0, "Wall"), (100, "What was found"))),
+        (20, ((0, "Mole"), (100, "Cracks in three"))),
+        (31, ((100, "courses"),)),
+        (51, ((0, "Penryn"), (100, "Nothing"))),
+    ) == [["Wall", "What was found"], ["Mole", "Cracks in three courses"], ["Penryn", "Nothing"]]
+
+
+def test_without_such_gaps_those_without_a_first_cell_are_that_had_no_room_above() -> None:
+    rows = table(
+        (0, ((0, "Wall"), (100, "What was found there"))),
+        (12, ((0, "Mole"), (100, "Cracks in some three"))),
+        (24, ((100, "courses"),)),
+        (36, ((0, "Penryn"), (100, "Weed"))),
+        (48, ((100, "Paint"),)),
+        (60, ((0, "Looe"), (100, "Rust"))),
+    )
+    assert rows[1] == ["Mole", "Cracks in some three courses"]
+    assert rows[2:] == [["Penryn", "Weed"], ["", "Paint"], ["Looe", "Rust"]]
+
+
+def test_figures_below_each_other_are_never_one_cell() -> None:
+    rows = [(float(top), ((0.0, name), (100.0, figure))) for top, name, figure in
+            ((0, "Year", "Fish"), (30, "1931", "310"), (42, "1932", "295"), (54, "1933", "288"))]  # fmt: skip
+    assert table(*rows) == [["Year", "Fish"], ["1931", "310"], ["1932", "295"], ["1933", "288"]]
+
+
+def test_a_cell_over_two_columns_joins_neither() -> None:
+    assert len(table(
+        (0, ((50, "Both of these columns are counted"), (300, "Name"))),
+        (20, ((50, "Fish"), (150, "Timber"), (300, "Mole"))),
+        (40, ((50, "31"), (150, "44"), (300, "Looe"))),
+    )[1]) == 3  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("info", "title", "author"),
+    [
+        (
+            rb"<< /Title (Tides \(old\) and \127alls) /Author (Ines Okafor) >>",
+            "Tides (old) and Walls",
+            "Ines Okafor",
+        ),
+        (b"<< /Title <FEFF004D00F600770065> >>", "Möwe", ""),
+        (b"<< /Title (report_final_v3.docx) /Author (admin) >>", "mole", ""),
+        (b"<< /Title " + b"(" * 90_000 + b" >>", "mole", ""),
+    ],
+    ids=["escapes", "UTF-16", "names of files", "never closed"],
+)
+def test_title_and_author_are_those_of_its_information_if_they_may_be(
+    info: bytes, title: str, author: str
+) -> None:
+    lines = "\n".join(
+        f"BT /F1 10 Tf 50 {700 - 12 * n} Td ({' '.join(PROSE * 2)[:170]}) Tj ET" for n in range(2)
+    )
+    raw = one_page(lines, more=(info,)).replace(b"/Root 1 0 R", b"/Root 1 0 R /Info 6 0 R")
+    found = document(raw)
+    assert (found.title, found.author) == (title, author)
+    assert found.published is None  # when a file was made is no day of publication
+
+
+def test_information_in_a_packed_stream_of_objects_is_read_too() -> None:
+    objects = b"6 0 7 5 null << /Title (Tides of Mole) >>"
+    packed = stream(zlib.compress(objects), b"/Type /ObjStm /N 2 /First 8 /Filter /FlateDecode")
+    raw = one_page(prose(), more=(b"null", packed)).replace(b"/Root 1 0 R", b"/Root 1 0 R /Info 7 0 R")
+    raw = raw.replace(b"7 0 obj", b"8 0 obj")
+    assert document(raw).title == "Tides of Mole"
+
+
+def test_pages_whose_letters_nobody_can_read_are_named_and_left_out() -> None:
+    found = document(without_map(prose(), numbers(), prose(top=500).replace("Mole", "Looe")))
+    assert found.unread == f"page 2: {NO_MAP}"
+    assert found.text.count("\n\n") == 1
+    with pytest.raises(UnreadableError, match="fonts do not say which letters"):
+        document(without_map(numbers()))
+
+
+def test_a_page_of_codes_in_capitals_is_read() -> None:
+    codes = [Line(50 + 90 * at, 700 - 14 * row, f"W{row}X{at}") for row in range(40) for at in range(5)]
+    assert "W39X4" in document(paged([codes])).text
+
+
+PICTURE = stream(
+    b"\0", b"/Type /XObject /Subtype /Image /Width 1 /Height 1 /BitsPerComponent 8 /ColorSpace /DeviceGray"
+)
+SCAN = "q 600 0 0 800 0 0 cm /P Do Q"
+
+
+def with_pictures(*drawn: str) -> bytes:
+    kids = b" ".join(b"%d 0 R" % (5 + 2 * n) for n in range(len(drawn)))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [%s] /Count %d >>" % (kids, len(drawn)),
+        FONT,
+        PICTURE,
+    ]
+    for number, each in enumerate(drawn):
+        objects += [
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents %d 0 R "
+            b"/Resources << /Font << /F1 3 0 R >> /XObject << /P 4 0 R >> >> >>" % (6 + 2 * number),
+            stream(each.encode("cp1252")),
+        ]
+    return pdf(objects)
+
+
+@pytest.mark.parametrize(
+    ("page", "unread"),
+    [
+        (SCAN, f"page 2: {PICTURES}"),
+        (f"{SCAN} BT /F1 10 Tf 50 400 Td (Scan 7) Tj ET", f"page 2: {PICTURES}"),
+        ("q 480 0 0 700 60 50 cm /P Do Q", f"page 2: {PICTURES}"),
+        ("", ""),
+        ("q 200 0 0 100 200 400 cm /P Do Q", ""),
+        (f"{SCAN} {prose(top=300)}", ""),
+        ("0.9 g 0 0 600 800 re f", ""),
+    ],
+    ids=["scan", "scan with a stamp", "with margins", "blank", "logo", "with recognised text", "grey"],
+)
+def test_a_page_that_is_nothing_but_a_picture_is_named(page: str, unread: str) -> None:
+    assert document(with_pictures(prose(), page, prose(top=500).replace("Mole", "Looe"))).unread == unread
+
+
+def test_a_document_of_pictures_alone_has_no_text_layer() -> None:
+    with pytest.raises(UnreadableError, match="no text layer"):
+        document(with_pictures(SCAN, f"{SCAN} BT /F1 10 Tf 50 400 Td (Scan 7) Tj ET"))
+
+
+def test_more_text_than_there_may_be_is_refused() -> None:
+    with pytest.raises(TooLongError, match="more than 100 bytes of text"):
+        read(paged([column(50, 700, "\n".join(PROSE))] * 4), "application/pdf", "mole.pdf", 100)
+
+
+def test_where_the_library_is_missing_it_is_said_what_is_still_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "liteparse.parser", None)
+    with pytest.raises(UnreadableError, match=r"LiteParse, which reads PDFs, is not installed .*; Word, web"):
+        document(one_page(prose()))
+
+
+@pytest.mark.parametrize(
+    ("numbers_", "words"),
+    [
+        ([3], "page 3"),
+        ([3, 4, 5], "pages 3 to 5"),
+        ([1, 3, 4, 9], "pages 1, 3 to 4 and 9"),
+        (list(range(1, 40, 2)), "20 of 60 pages"),
+    ],
+)
+def test_pages_that_were_not_read_are_named_if_they_are_few(numbers_: list[int], words: str) -> None:
+    assert unread_pages(numbers_, 60) == words
