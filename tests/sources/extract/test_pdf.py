@@ -12,7 +12,6 @@ from made import Line, column, mapped, numbers, paged, without_map
 
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import TooLongError
-from deep_research.sources.extract.pdf_tables import Piece, lines_of, tables_of
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import read
 from deep_research.sources.extract.unread import unread_pages
@@ -104,51 +103,6 @@ def test_columns_of_prose_that_are_drawn_row_by_row_are_read_one_after_the_other
     )
     text = document(paged([[line for pair in zip(left, right, strict=True) for line in pair]])).text
     assert text.index("quarries") < text.index("HARBOUR")
-
-
-def piece(left: float, top: float, text: str) -> Piece:
-    return Piece(left, top, left + 5 * len(text), top + 10, text)
-
-
-def table(*lines: tuple[float, tuple[tuple[float, str], ...]]) -> list[list[str]]:
-    pieces = [piece(left, top, text) for top, cells in lines for left, text in cells]
-    return next((found.rows for found in tables_of(lines_of(pieces))), [])
-
-
-def test_lines_that_stand_near_each_other_are_of_one_row() -> None:
-    assert table(
-        (0, ((0, "Wall"), (100, "What was found"))),
-        (20, ((0, "Mole"), (100, "Cracks in three"))),
-        (31, ((100, "courses"),)),
-        (51, ((0, "Penryn"), (100, "Nothing"))),
-    ) == [["Wall", "What was found"], ["Mole", "Cracks in three courses"], ["Penryn", "Nothing"]]
-
-
-def test_without_such_gaps_those_without_a_first_cell_are_that_had_no_room_above() -> None:
-    rows = table(
-        (0, ((0, "Wall"), (100, "What was found there"))),
-        (12, ((0, "Mole"), (100, "Cracks in some three"))),
-        (24, ((100, "courses"),)),
-        (36, ((0, "Penryn"), (100, "Weed"))),
-        (48, ((100, "Paint"),)),
-        (60, ((0, "Looe"), (100, "Rust"))),
-    )
-    assert rows[1] == ["Mole", "Cracks in some three courses"]
-    assert rows[2:] == [["Penryn", "Weed"], ["", "Paint"], ["Looe", "Rust"]]
-
-
-def test_figures_below_each_other_are_never_one_cell() -> None:
-    rows = [(float(top), ((0.0, name), (100.0, figure))) for top, name, figure in
-            ((0, "Year", "Fish"), (30, "1931", "310"), (42, "1932", "295"), (54, "1933", "288"))]  # fmt: skip
-    assert table(*rows) == [["Year", "Fish"], ["1931", "310"], ["1932", "295"], ["1933", "288"]]
-
-
-def test_a_cell_over_two_columns_joins_neither() -> None:
-    assert len(table(
-        (0, ((50, "Both of these columns are counted"), (300, "Name"))),
-        (20, ((50, "Fish"), (150, "Timber"), (300, "Mole"))),
-        (40, ((50, "31"), (150, "44"), (300, "Looe"))),
-    )[1]) == 3  # fmt: skip
 
 
 @pytest.mark.parametrize(
