@@ -71,7 +71,9 @@ def readable(text: str) -> str:
         return _Reader(found).read()
     except RecursionError:
         raise UnreadableError("nested too deeply to be read", limit="size") from None
-    except (AssertionError, LookupError, RuntimeError, TypeError, ValueError) as error:
+    except (MemoryError, UnreadableError):
+        raise
+    except Exception as error:  # whatever the library fails at
         raise UnreadableError(f"Markdown that cannot be read ({type(error).__name__})") from error
 
 

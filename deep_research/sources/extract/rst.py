@@ -21,7 +21,7 @@ from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.rst_markup import all_known
 
 _LONGEST_LINE = 10_000_000  # characters
-_LONGEST_MEANING = 1_000  # characters that a substitution may stand for
+_LONGEST_MEANING = 200  # characters that a substitution may stand for
 _MOST_CELLS = 4  # for each character of a text
 _LONGEST_REPEATED = 80  # characters of a cell that is said again in each row beside it
 # A head as letters have it, with which Python's proposals begin.
@@ -77,15 +77,9 @@ def read(text: str) -> Reading:
         _Walk(document, blocks).tree(document.children)
     except RecursionError:
         raise UnreadableError("nested too deeply to be read", limit="size") from None
-    except (
-        ArithmeticError,
-        AssertionError,
-        AttributeError,
-        LookupError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
+    except (MemoryError, UnreadableError):
+        raise
+    except Exception as error:  # whatever the library fails at
         raise UnreadableError(f"reStructuredText that cannot be read ({type(error).__name__})") from error
     first = next(iter(document.children), None)
     return Reading(str(blocks), _fields(document), isinstance(first, nodes.field_list))
@@ -95,7 +89,8 @@ def _parsed(text: str) -> Any:
     columns = max((len(rule.split()) for rule in _RULE.findall(text)), default=0)
     if columns * text.count("\n") > _MOST_CELLS * len(text):
         raise UnreadableError("a table of far more cells than words", limit="size")
-    has_head = _HEAD.match(text) is not None and _TITLE_IN_HEAD.search(text) is not None
+    head = _HEAD.match(text)
+    has_head = head is not None and _TITLE_IN_HEAD.search(head[0]) is not None
     document = utils.new_document("text", copy(_settings()))
     with all_known():
         Parser(rfc2822=has_head).parse(f"{text}\n", document)
