@@ -50,7 +50,7 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
     ("fetch_per_host", 4, 1, 64, 0, 65),
     ("max_page_bytes", 10_000_000, 10_000, 50_000_000, 9_999, 50_000_001),
     ("extraction_workers", 2, 1, 64, 0, 65),
-    ("extraction_timeout", 20, 0.001, 600, 0, 600.5),
+    ("extraction_timeout", 10, 0.001, 600, 0, 600.5),
     ("max_question_chars", 20_000, 1, 200_000, 0, 200_001),
     ("max_source_bytes", 2_000_000, 1_000, 50_000_000, 999, 50_000_001),
     ("max_file_bytes", 10_000_000, 10_000, 50_000_000, 9_999, 50_000_001),

@@ -90,7 +90,7 @@ def make_sources(
 
 
 def make_extractor(settings: Settings) -> Extractor:
-    return Extractor(workers=settings.extraction_workers, seconds=settings.extraction_timeout)
+    return Extractor(workers=settings.extraction_workers, cpu_seconds=settings.extraction_timeout)
 
 
 def make_corpus(settings: Settings, extractor: Extractor) -> LocalCorpus | None:

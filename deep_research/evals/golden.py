@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict
 from deep_research.evidence.citations import locate
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.profiles import Profile
-from deep_research.sources.documents.readers import read_document
 from deep_research.sources.documents.sample import sample_corpus
+from deep_research.sources.extract.texts import read_document
 from deep_research.state import (
     ConfidenceLevel,
     DeepResearchPhase,

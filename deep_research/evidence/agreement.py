@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from deep_research.evidence.rows import unlabelled
+from deep_research.evidence.similar import SimilarSets
 from deep_research.evidence.text import (
     NEGATIONS,
     STOP_WORDS,
@@ -96,17 +97,17 @@ def _features(content: str) -> _Features:
 def merged(findings: Iterable[Finding], sources: Mapping[str, Source]) -> tuple[Finding, ...]:
     """Findings that are one become one, with all their sources and quotes; confidence follows from the
     sources. Order is kept: the first wording stays."""
-    alike: dict[frozenset[str], list[int]] = defaultdict(list)
+    every = list(findings)
+    similar = SimilarSets((_features(finding.content).tokens for finding in every), least=SAME_OVERLAP)
     kept: list[Finding] = []
-    for finding in findings:
-        # Numbers tell most statements apart at once; only those that share theirs are looked at closely.
-        group = alike[numbers(finding.content)]
-        for place in group:
-            if _same(finding.content, kept[place].content):
-                kept[place] = _joined(kept[place], finding)
-                break
+    for finding in every:
+        tokens, told = _features(finding.content).tokens, numbers(finding.content)
+        near = similar.near(tokens, beside=told)
+        place = next((at for at in near if _same(finding.content, kept[at].content)), None)
+        if place is not None:
+            kept[place] = _joined(kept[place], finding)
         else:
-            group.append(len(kept))
+            similar.add(tokens, len(kept), beside=told)
             kept.append(finding)
     return tuple(_judged(finding, sources) for finding in kept)
 

@@ -84,6 +84,11 @@ def _sample(kept: str) -> tuple[tuple[int, ...], frozenset[int], int]:
     return tuple(values), frozenset(values), end
 
 
+def sample(kept: str) -> tuple[int, ...]:
+    """The hashes that a fingerprint is made of: two texts that are alike have some in common."""
+    return _sample(kept)[0]
+
+
 def alike(a: str, b: str) -> float:
     """The estimated share (0 to 1) of the smaller text that is found in the other, from their fingerprints; 0 where
     nothing can be told: one is too short, or more than about ten times as long as the other."""

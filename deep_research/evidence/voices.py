@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-from deep_research.evidence.copies import copied
+from deep_research.evidence.copies import copied, sample
 from deep_research.evidence.plain import unjoined
+from deep_research.evidence.similar import SimilarSets
 from deep_research.evidence.text import WORD
 from deep_research.state import Quote, Source
 
@@ -24,16 +25,45 @@ def voices(sources: Iterable[Source], quotes: Sequence[Quote] = ()) -> list[list
         tokens = tuple(WORD.findall(unjoined(quote.quote).lower()))
         if len(tokens) >= ENOUGH:
             said.setdefault(quote.source_id, set()).add(tokens)
+    snippets = {source.id: _words(source) for source in sources}
+    similar = SimilarSets(snippets.values(), least=COPIED)
+    filed: dict[
+        Hashable, dict[int, int]
+    ] = {}  # by what tells a copy, of each group the first source that has it
     groups: list[list[Source]] = []
-    for source in sources:
+    group_of: list[int] = []
+    for place, source in enumerate(sources):
+        keys = [*_signs(source), *said.get(source.id, ())]
+        near = {at for key in keys for at in filed.get(key, {}).values()} | set(
+            similar.near(snippets[source.id])
+        )
         own = said.get(source.id, set())
-        for group in groups:
-            if any(_copied(source, other) or own & said.get(other.id, set()) for other in group):
-                group.append(source)
-                break
-        else:
-            groups.append([source])
+        joined = (
+            group_of[at]
+            for at in sorted(near, key=lambda at: (group_of[at], at))
+            if own & said.get(sources[at].id, set()) or _copied(source, sources[at], snippets)
+        )
+        group = next(joined, len(groups))
+        if group == len(groups):
+            groups.append([])
+        groups[group].append(source)
+        group_of.append(group)
+        for key in keys:
+            filed.setdefault(key, {}).setdefault(group, place)
+        similar.add(snippets[source.id], place)
     return groups
+
+
+def _signs(source: Source) -> Iterator[Hashable]:
+    """What two sources of one text have in common, some of it at least."""
+    yield from filter(None, (source.content_hash, source.snapshot_hash))
+    yield from sample(source.fingerprint)
+
+
+def _words(source: Source) -> frozenset[str]:
+    """Of its snippet, where its text cannot be compared."""
+    words = frozenset(WORD.findall(unjoined(source.snippet).lower()))
+    return words if len(words) >= ENOUGH else frozenset()
 
 
 def same_text(one: Source, other: Source) -> bool:
@@ -45,10 +75,10 @@ def same_text(one: Source, other: Source) -> bool:
     return bool(one.fingerprint and other.fingerprint) and copied(one.fingerprint, other.fingerprint)
 
 
-def _copied(one: Source, other: Source) -> bool:
+def _copied(one: Source, other: Source, snippets: Mapping[str, frozenset[str]]) -> bool:
     if same_text(one, other):
         return True
     if one.fingerprint and other.fingerprint:
         return False
-    a, b = (set(WORD.findall(unjoined(source.snippet).lower())) for source in (one, other))
-    return min(len(a), len(b)) >= ENOUGH and len(a & b) >= COPIED * len(a | b)
+    a, b = snippets[one.id], snippets[other.id]
+    return min(len(a), len(b)) > 0 and len(a & b) >= COPIED * len(a | b)

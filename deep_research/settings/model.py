@@ -302,10 +302,10 @@ class Settings(BaseModel):
         default=2, ge=1, le=64, description="Processes that read pages, PDF and office files."
     )
     extraction_timeout: float = Field(
-        default=20.0,
+        default=10.0,
         gt=0,
         le=600,
-        description="Seconds that making text of one page or file may take, half of them of computing.",
+        description="Seconds of computing that making text of one page or file may take; twelve times as many may pass.",
     )
     high_quality: Names = Field(
         default=(), description="Sites, beginnings of addresses and documents whose quality is high."

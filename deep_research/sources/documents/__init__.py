@@ -4,6 +4,7 @@ from deep_research.sources.documents.corpus import LocalCorpus
 from deep_research.sources.documents.files import Skipped
 from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
-from deep_research.sources.documents.readers import Document, read_document
+from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.texts import read_document
 
 __all__ = ["CorpusIndex", "Document", "Hit", "IndexReport", "LocalCorpus", "Skipped", "read_document"]

@@ -19,8 +19,8 @@ from deep_research import forks
 from deep_research.errors import CorpusError
 from deep_research.locks import lock_within
 
-# To be raised when the readers, the cutting of passages, or what is remembered of unreadable files change.
-READERS_VERSION = 15
+# To be raised when the cutting of passages, or what is remembered of unreadable files change.
+PASSAGES_VERSION = 16
 
 # The writer gives the values of a row in the order of the columns. An edition begins anywhere, so that no state of a new
 # file is taken for one of the file in whose place it was made. With more memory than 1 MB for the words that are not yet
@@ -42,6 +42,7 @@ CREATE TABLE documents (
     author TEXT NOT NULL,
     unread TEXT NOT NULL,
     pages TEXT,
+    reader TEXT NOT NULL,
     text TEXT NOT NULL
 );
 CREATE TABLE passages (
@@ -68,8 +69,8 @@ CREATE VIRTUAL TABLE paths USING fts5 (
     words, content='', columnsize=0, tokenize='porter unicode61 remove_diacritics 2'
 );
 """
-# An index of another schema, or made by other readers, is rebuilt.
-SCHEMA_VERSION = zlib.crc32(f"{READERS_VERSION}{_SCHEMA}".encode()) & 0x7FFFFFFF
+# An index of another schema, or with passages cut otherwise, is rebuilt.
+SCHEMA_VERSION = zlib.crc32(f"{PASSAGES_VERSION}{_SCHEMA}".encode()) & 0x7FFFFFFF
 _NEW = "-new"  # added to the name while the file is being made
 _PAGE_BYTES = 8192
 _WRITER_CACHE_KIB = 12_288

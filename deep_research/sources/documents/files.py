@@ -12,14 +12,17 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import TracebackType
 
 from deep_research.errors import CorpusError
-from deep_research.sources.documents.readers import APART
+from deep_research.sources.extract import readers
 from deep_research.sources.extract.plaintext import UnreadableError
 
-SUFFIXES = (".md", ".markdown", ".txt", ".rst", ".html", ".htm", *APART)
+SUFFIXES = (
+    *(".md", ".markdown", ".txt", ".rst", ".html", ".htm"),
+    *(".pdf", ".docx", ".csv", ".tsv", ".json", ".jsonl"),
+)
 MAX_DEPTH = 64  # folders within folders
 MAX_FILE_BYTES = 10_000_000
 
@@ -199,7 +202,7 @@ def real_path(root: Path | str) -> str:
 
 
 def _is_document(name: str) -> bool:
-    return name.lower().endswith(SUFFIXES)
+    return name.lower().endswith(SUFFIXES) or readers.is_brought(PurePosixPath(name).suffix.lower())
 
 
 def _is_plain_name(name: str) -> bool:

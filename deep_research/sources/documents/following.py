@@ -6,13 +6,17 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from deep_research.errors import CorpusError, ExtractionError
 from deep_research.sources.documents.files import Candidate, CorpusFolder, Skipped
-from deep_research.sources.documents.readers import Document, TooLongError, is_read_apart, read_document
 from deep_research.sources.documents.writer import IndexWriter
 from deep_research.sources.extract import Extractor
+from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.finishing import TooLongError
 from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.readers import is_read_apart, version_for
+from deep_research.sources.extract.texts import read_document
 from deep_research.state.identity import sha256_hex
 
 
@@ -28,20 +32,20 @@ class _Known:
     text_bytes: int
     why: str | None
     unread: str
+    reader: str
 
     def holds(self, file: Candidate, max_text_bytes: int) -> bool:
         """Whether reading the file again would tell nothing new."""
-        if (self.size, self.mtime_ns) != (file.size, file.mtime_ns):
+        if (self.size, self.mtime_ns) != (file.size, file.mtime_ns) or self.reader != _reader_of(file.path):
             return False
         if self.why is None:
             return self.text_bytes <= max_text_bytes
         return self.text_bytes == 0 or max_text_bytes <= self.text_bytes
 
-    def still_says(self, raw: bytes, max_text_bytes: int) -> bool:
+    def still_says(self, raw: bytes, reader: str, max_text_bytes: int) -> bool:
         """Whether the file was only touched."""
-        return (
-            self.why is None and self.text_bytes <= max_text_bytes and self.snapshot_hash == sha256_hex(raw)
-        )
+        is_read_alike = self.why is None and self.text_bytes <= max_text_bytes and self.reader == reader
+        return is_read_alike and self.snapshot_hash == sha256_hex(raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class Follower:
         known = {
             row[0]: _Known(*row[1:])
             for row in self._writer.connection.execute(
-                "SELECT path, id, size, mtime_ns, snapshot_hash, text_bytes, why, unread FROM documents"
+                "SELECT path, id, size, mtime_ns, snapshot_hash, text_bytes, why, unread, reader FROM documents"
             )
         }
         try:
@@ -120,14 +124,14 @@ class Follower:
             self._skip(file.path, str(error), before)  # the next look may find it readable without a change
             return
         size, mtime_ns = status.st_size, status.st_mtime_ns
-        name = file.names[-1]
-        if before and before.still_says(raw, self._max_text_bytes):
+        name, reader = file.names[-1], _reader_of(file.path)
+        if before and before.still_says(raw, reader, self._max_text_bytes):
             self._writer.connection.execute(
                 "UPDATE documents SET size = ?, mtime_ns = ? WHERE id = ?", (size, mtime_ns, before.id)
             )
             if before.unread:
                 self._writer.partly.append(Skipped(file.path, before.unread))
-        elif is_read_apart(name):
+        elif is_read_apart(name, len(raw)):
             while len(self._under_way) > self._extractor.workers:
                 self._finish(self._under_way.popleft())
             document = self._extractor.submit(raw, name=name, max_text_bytes=self._max_text_bytes)
@@ -138,9 +142,11 @@ class Follower:
             except UnreadableError as error:
                 over = self._max_text_bytes if isinstance(error, TooLongError) else 0
                 self._skip(file.path, str(error), before)
-                self._writer.remember(file.path, str(error), size=size, mtime_ns=mtime_ns, over=over)
+                self._writer.remember(
+                    file.path, str(error), size=size, mtime_ns=mtime_ns, over=over, reader=reader
+                )
             else:
-                self._writer.put(file.path, found, size=size, mtime_ns=mtime_ns)
+                self._writer.put(file.path, found, size=size, mtime_ns=mtime_ns, reader=reader)
 
     def _finish(self, file: _UnderWay) -> None:
         try:
@@ -150,15 +156,25 @@ class Follower:
             if not error.data.get("passing"):
                 over = self._max_text_bytes if error.data.get("limit") == "size" else 0
                 self._writer.remember(
-                    file.path, error.problem, size=file.size, mtime_ns=file.mtime_ns, over=over
+                    file.path,
+                    error.problem,
+                    size=file.size,
+                    mtime_ns=file.mtime_ns,
+                    over=over,
+                    reader=_reader_of(file.path),
                 )
         else:
-            self._writer.put(file.path, document, size=file.size, mtime_ns=file.mtime_ns)
+            reader = _reader_of(file.path)
+            self._writer.put(file.path, document, size=file.size, mtime_ns=file.mtime_ns, reader=reader)
 
     def _skip(self, path: str, why: str, before: _Known | None) -> None:
         self._writer.skipped.append(Skipped(path, why))
         if before:
             self._writer.removed += self._writer.remove(path)
+
+
+def _reader_of(path: str) -> str:
+    return version_for(PurePosixPath(path).suffix.lower())
 
 
 def _check(stopped: Callable[[], bool]) -> None:

@@ -18,10 +18,10 @@ from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.links import first_look, with_links
 from deep_research.sources.documents.lookup import look_up
 from deep_research.sources.documents.names import Register
-from deep_research.sources.documents.readers import Document
 from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.documents.writer import IndexWriter
 from deep_research.sources.extract import Extractor
+from deep_research.sources.extract.document import Document
 from deep_research.state import FirstLook
 
 

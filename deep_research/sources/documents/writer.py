@@ -17,10 +17,10 @@ from deep_research.logs import blotted
 from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.bulk import insert_all
 from deep_research.sources.documents.files import Skipped
-from deep_research.sources.documents.readers import Document
 from deep_research.sources.documents.terms import Fields, fields, path_words
+from deep_research.sources.extract.document import Document
 
-_DOCUMENT = "INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_DOCUMENT = "INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # The words of texts that are short and in English, as most are: SQLite reads them from the rows it has been given. It is
 # one statement, which leaves the interpreter free from its beginning to its end.
 _WORDS_OF_ROWS = """INSERT INTO words (rowid, title, heading, body)
@@ -96,7 +96,9 @@ class IndexWriter:
         """Waits for the thread, whatever becomes of its work."""
         self._thread.shutdown()
 
-    def put(self, path: str, document: Document, *, size: int = 0, mtime_ns: int = 0) -> None:
+    def put(
+        self, path: str, document: Document, *, size: int = 0, mtime_ns: int = 0, reader: str = ""
+    ) -> None:
         """Adds a document, in the place of one of the same path. A registered key in it is not kept."""
         text, title, published = blotted(document.text), blotted(document.title), document.published
         plain = text.isascii() and title.isascii()
@@ -109,7 +111,7 @@ class IndexWriter:
         day = published.isoformat() if published else None
         file = number, path, size, mtime_ns
         pages = " ".join(map(str, document.pages)) if document.pages else None
-        tail = (language, blotted(document.author), document.unread, pages, text)
+        tail = (language, blotted(document.author), document.unread, pages, reader, text)
         row = (*file, title, day, document.snapshot_hash, length, at, len(parts), None, *tail)
         if self._is_new(path):
             self._new.append(row)
@@ -146,11 +148,29 @@ class IndexWriter:
         if len(self._places) >= self._batch or self._characters >= _BATCH_CHARACTERS:
             self._flush(apart=True)
 
-    def remember(self, path: str, why: str, *, size: int, mtime_ns: int, over: int) -> None:
+    def remember(self, path: str, why: str, *, size: int, mtime_ns: int, over: int, reader: str) -> None:
         """Holds a file that cannot be read, for the next look to pass it over; ``over`` is the limit of text that it
         went over, 0 if none."""
         self.insert(
-            (self._next_document, path, size, mtime_ns, "", None, "", over, 0, 0, why, "", "", "", None, "")
+            (
+                self._next_document,
+                path,
+                size,
+                mtime_ns,
+                "",
+                None,
+                "",
+                over,
+                0,
+                0,
+                why,
+                "",
+                "",
+                "",
+                None,
+                reader,
+                "",
+            )
         )
         self._next_document += 1
 

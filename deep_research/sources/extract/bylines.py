@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from lxml import etree
 from lxml.html import HtmlElement
 
-from deep_research.sources.extract.cells import is_shown
+from deep_research.sources.extract.hiding import is_hidden
+from deep_research.sources.extract.html_text import without_site
 from deep_research.sources.extract.titles import title_of_head
-from deep_research.sources.extract.webpage import without_site
 
 _BELOW = 4  # lines below the title, in which it may stand
 _LONGEST = 160  # characters of such a line; what is longer is text
@@ -111,7 +111,7 @@ def _below_title(tree: HtmlElement) -> Iterator[str]:
                 left = 0
             elif line:
                 left -= 1
-                if is_shown(element) and next(element.iterancestors(*_OF_OTHERS), None) is None:
+                if not is_hidden(element) and next(element.iterancestors(*_OF_OTHERS), None) is None:
                     yield line
 
 

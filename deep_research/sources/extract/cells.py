@@ -9,7 +9,7 @@ from typing import Any
 from lxml import etree
 from lxml.html import HtmlElement
 
-from deep_research.sources.extract.hiding import hides
+from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.plaintext import words
 from deep_research.sources.extract.tables import in_one
 
@@ -37,11 +37,6 @@ def has_blocks(cell: HtmlElement) -> bool:
     return next(cell.iterdescendants(*_BLOCKS), None) is not None or any(map(_is_item, cell.iter("span")))
 
 
-def is_shown(element: HtmlElement) -> bool:
-    hidden = element.get("hidden") is not None or (element.get("aria-hidden") or "").lower() == "true"
-    return not hidden and not hides(element.get("style") or "")
-
-
 def _pieces(cell: HtmlElement) -> Iterator[str]:
     """Its texts, with a break before and behind each block."""
     walk: Any = etree.iterwalk(cell, events=("start", "end"))
@@ -50,7 +45,7 @@ def _pieces(cell: HtmlElement) -> Iterator[str]:
         yield _BREAK if is_within and _is_break(element) else ""
         if event == "end":
             yield _plain(element.tail) if is_within else ""
-        elif is_within and (element.tag in _UNSAID or not is_shown(element)):
+        elif is_within and (element.tag in _UNSAID or is_hidden(element)):
             walk.skip_subtree()
         else:
             yield _plain(element.text)

@@ -48,7 +48,7 @@ class Child:
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
                 [
                     *(sys.executable, "-P", "-B", "-s", "-X", "utf8", "-m", _WORKER),
-                    *(str(limits.memory), str(limits.cpu_seconds), str(limits.seconds)),
+                    *(str(limits.memory), str(limits.cpu_seconds), str(limits.seconds), str(os.getpid())),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from deep_research.evidence.plain import clean
-from deep_research.sources.extract import webpage
+from deep_research.sources.extract import html_text
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked, Format
@@ -130,7 +130,7 @@ def _without_tags(value: str) -> str:
     """What a value says that is a piece of a web page, as those of many services are."""
     if not (value.startswith("<") and value.endswith(">") and _TAG.search(value)):
         return value
-    return webpage.extract(value).text or value
+    return html_text.extract(value).text or value
 
 
 def _one(text: str) -> Any:

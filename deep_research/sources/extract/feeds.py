@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from lxml import etree
 
 from deep_research.evidence.plain import clean
-from deep_research.sources.extract import webpage
+from deep_research.sources.extract import html_text
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
@@ -72,7 +72,7 @@ def _feed(title: str, entries: list[etree._Element]) -> Iterator[str]:
                 yield _text(inner[date_name])
                 break
         body = next((inner[each] for each in _BODIES if each in inner), None)
-        if body is not None and (said := webpage.extract("".join(map(str, body.itertext()))).text):
+        if body is not None and (said := html_text.extract("".join(map(str, body.itertext()))).text):
             yield said
 
 

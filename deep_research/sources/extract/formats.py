@@ -30,10 +30,11 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is known of the bytes that a parser gets: their ``format``, the ``charset`` that a header names (in lower
-    case, empty when none does), the ``name`` of the file; and how many bytes of text they may become."""
+    """What is known of the bytes that a reader gets: their ``format`` (a `Format`, or the name of the reader), the
+    ``charset`` that a header names (in lower case, empty when none does), the ``name`` of the file; and how many bytes
+    of text they may become."""
 
-    format: Format
+    format: str
     charset: str
     name: str
     max_text_bytes: int
@@ -93,7 +94,7 @@ _BY_TYPE = {
     "application/xml": Format.XML,
     "text/xml": Format.XML,
 }
-_BY_SUFFIX = {
+SUFFIXES = {
     **{f".{format_}": format_ for format_ in Format},
     ".htm": Format.HTML,
     ".xhtml": Format.HTML,
@@ -121,7 +122,7 @@ def format_of(raw: bytes, *, media_type: str = "", name: str = "") -> Format:
     start = raw[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     declared = media_type.split(";")[0].strip().lower()
     said = _BY_TYPE.get(declared)
-    named = _BY_SUFFIX.get(PurePosixPath(name.split("?")[0].split("#")[0]).suffix.lower())
+    named = SUFFIXES.get(PurePosixPath(name.split("?")[0].split("#")[0]).suffix.lower())
     if start.startswith(b"%PDF-") or (Format.PDF in (said, named) and b"%PDF-" in raw[:1024]):
         return Format.PDF
     if start.startswith((b"PK\x03\x04", b"PK\x05\x06")):

@@ -9,7 +9,7 @@ import re
 
 from lxml.html import HtmlElement
 
-from deep_research.sources.extract.hiding import hides
+from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.plaintext import words
 
 _PICTURE = re.compile(r"(?:^|[\s_-])(?:mwe-math|tex|latex|math|formula|equation)(?=$|[\s_-])", re.IGNORECASE)
@@ -31,7 +31,9 @@ _BOTH = ("msubsup", "munderover")
 def tell_formulas(body: HtmlElement) -> None:
     """Puts words in the place of the formulas."""
     for math in list(body.iter("math")):
-        if math.getparent() is not None and not _is_hidden(math):
+        if math.getparent() is not None and not any(
+            map(is_hidden, [math, *list(math.iterancestors())[:_DEPTH]])
+        ):
             _put(math, _said(math) or _read(math))
     for picture in list(body.iter("img")):
         alt = _plain(picture.get("alt") or "")
@@ -43,16 +45,6 @@ def _put(element: HtmlElement, text: str) -> None:
     tail = element.tail
     element.clear()
     element.tag, element.text, element.tail = "span", text[:_LONGEST], tail
-
-
-def _is_hidden(math: HtmlElement) -> bool:
-    around = [math, *list(math.iterancestors())[:_DEPTH]]
-    return any(
-        each.get("hidden") is not None
-        or each.get("aria-hidden", "").lower() == "true"
-        or hides(each.get("style") or "")
-        for each in around
-    )
 
 
 def _is_formula(tex: str) -> bool:

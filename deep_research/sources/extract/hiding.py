@@ -1,4 +1,4 @@
-"""What an element's own style keeps from a reader's eyes. Pure, in linear time.
+"""What an element's own attributes and style keep from a reader's eyes. Pure, in linear time.
 
 Text that nobody sees is no evidence, and is where orders to programs are put. Only what stands on the element itself is
 looked at: what style sheets hide is not known here. What may be unfolded (``max-height: 0``) and white letters, whose
@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
 
 _MOST = 2_000  # characters of a style that are looked at
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -23,9 +27,35 @@ _COLORS = {"white": "ffffff", "black": "000000"}
 _OFFSETS = ("left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top")
 _CLIPPED = re.compile(r"rect\((?:[01](?:px)?[\s,]*){4}\)|inset\((?:[5-9]\d|100)(?:\.\d+)?%|circle\(0")
 _GONE = re.compile(r"scale(?:3d|[xy])?\(\s*0(?:\.0+)?\s*[,)]|opacity\(\s*0(?:\.0+)?%?\s*\)")
+_REVEALED = 0.6  # of a page's text: what holds more is shown by a script
 _CLEAR = re.compile(
     r"transparent|(?:rgba|hsla)\([^()]*[,/]\s*0?(?:\.0+|0)%?\s*\)|#[0-9a-f]{3}0\Z|#[0-9a-f]{6}00\Z"
 )
+
+
+class _Attributes(Protocol):
+    def get(self, name: str, /) -> str | None: ...
+
+
+def is_hidden(element: _Attributes) -> bool:
+    """Whether an element, or the attributes of one, say that nobody is to see its text."""
+    if element.get("hidden") is not None or (element.get("aria-hidden") or "").strip().lower() == "true":
+        return True
+    style = element.get("style")
+    return bool(style) and hides(style or "")
+
+
+def drop_hidden(tree: HtmlElement) -> None:
+    """Takes out of a page what nobody sees. What holds most of its text is there to be shown by a script, and stays."""
+    hidden = [element for element in tree.iter() if isinstance(element.tag, str) and is_hidden(element)]
+    most = _REVEALED * len(tree.text_content()) if hidden else 0.0
+    for element in hidden:
+        if element.tag in ("html", "body") or len(element.text_content()) > most:
+            for name in ("hidden", "aria-hidden", "style"):
+                element.attrib.pop(name, None)
+        elif element.getparent() is not None:
+            element.tail = f" {element.tail or ''}"
+            element.drop_tree()
 
 
 @lru_cache(maxsize=512)

@@ -1,47 +1,36 @@
-"""A web page as a document: trafilatura finds what the page is about, the reader of the corpus writes it down.
+"""A web page as a document: hidden things out, its tables with a cell for every column, then its main content.
 
-What trafilatura finds is not what is kept, but a vote: it loses listings, tables and short paragraphs. The text goes
-from the first to the last of the blocks that it found, once menus and notices are out; all of them when it found
-nothing, or far less than there is. A page of a shape that trees cannot hold goes straight to that reader, which takes
-linear time whatever the input.
+A page of a shape that trees cannot hold goes straight to the plain reader, which takes linear time whatever the input.
 """
 
 from __future__ import annotations
 
 import re
-from html import escape
 
 from lxml import etree
-from lxml.html import HtmlElement, HTMLParser, document_fromstring, tostring
+from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
 from deep_research.evidence.plain import clean
-from deep_research.sources.extract import days, metadata, spans, titles, walls, webpage
-from deep_research.sources.extract.above import without_what_is_above
+from deep_research.sources.extract import html_text, metadata, paywalls, spans, titles
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.formulas import tell_formulas
 from deep_research.sources.extract.framed import unframe_listings
+from deep_research.sources.extract.hiding import drop_hidden
+from deep_research.sources.extract.main_content import main_content
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.pruning import drop_told, prune, unfold_headers
 from deep_research.sources.extract.texts import decode_page, parse_date
 from deep_research.sources.extract.ticks import tell_ticks
 from deep_research.sources.extract.unpadding import unpadded
-from deep_research.sources.extract.votes import main_part, mark_links
 
 MAX_RAW = 10_000_000  # bytes, with scripts, styles and images
 MAX_PAGE = 2_000_000  # characters without them
 _MOST_ELEMENTS = 40_000  # more cost trafilatura seconds
-_TAGS = {
-    "list": "ul",
-    "item": "li",
-    "row": "tr",
-    "quote": "blockquote",
-    "lb": "br",
-    "p": "p",
-    "table": "table",
-}
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,300}>")
+_NOTE = re.compile(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
+_MARK = 40  # characters of it that are looked at
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
 
 def read(raw: bytes, asked: Asked) -> Document:
@@ -57,13 +46,13 @@ def read(raw: bytes, asked: Asked) -> Document:
         )
     tree = _tree(page)
     if tree is None:
-        plain = webpage.extract(page)
+        plain = html_text.extract(page)
         days = (parse_date(value) for value in plain.dates)
         title, text, about = plain.title, plain.text, metadata.About(published=next(filter(None, days), None))
     else:
         title, text, about = _from_tree(tree)
     text = clean(text).strip()
-    walls.check(text, page)
+    paywalls.check(text, page)
     return finished(
         raw,
         asked.name,
@@ -93,64 +82,31 @@ def _from_tree(tree: HtmlElement) -> tuple[str, str, metadata.About]:
     tell_formulas(tree)
     tell_ticks(tree)
     unframe_listings(tree)
-    entry = days.of_entry(tree)
-    telling = prune(tree)
-    about = metadata.about(tree, entry)
+    drop_hidden(tree)
+    about = metadata.about(tree)
     head = titles.title_of_head(tree)
-    element, is_title = titles.heading(tree, [about.title, head])
+    element, _ = titles.heading(tree, [about.title, head])
     heading = titles.text_of(element)
-    drop_told(tree, telling)
-    unfold_headers(tree, element if is_title else None)
+    _drop_marks(tree)
     spans.level(tree)
-    votes = _main_part(tree)
-    mark_links(tree)
-    text = main_part(webpage.extract(tostring(tree, encoding="unicode")).text, votes)
-    if is_title:
-        text = without_what_is_above(text, heading)
+    text = main_content(tree)
     if heading and text and heading not in text[: len(heading) + 1000]:
         text = f"# {heading}\n\n{text}"
     return titles.title(head, about.title, about.site, heading), text, about
 
 
-def _main_part(tree: HtmlElement) -> str:
-    """What trafilatura takes for the text of the page."""
-    import trafilatura
-
-    try:
-        found = trafilatura.bare_extraction(
-            tree,
-            include_comments=False,
-            include_tables=True,
-            include_formatting=True,  # without it lists and headings are lost
-            favor_recall=True,
-            with_metadata=False,
-        )
-    except (MemoryError, RecursionError):
-        raise
-    except Exception:  # of whatever kind: the other reader takes the page
-        return ""
-    body = getattr(found, "body", None)
-    return "" if body is None else webpage.extract("".join(_as_html(body))).text
-
-
-def _as_html(element: etree._Element) -> list[str]:
-    """What trafilatura found, in tags that the other reader knows."""
-    tag, rend = element.tag, element.get("rend") or ""
-    if tag == "head":
-        name = rend if re.fullmatch("h[1-6]", rend) else "h2"
-    elif tag == "cell":
-        name = "th" if element.get("role") == "head" else "td"
-    elif tag == "list" and rend == "dl":
-        name = "dl"
-    elif tag == "item" and rend[:2] in ("dt", "dd"):
-        name = rend[:2]
-    else:
-        name = _TAGS.get(str(tag), "span" if tag in ("hi", "ref", "code", "del") else "div")
-    parts = [f"<{name}>", escape(element.text or "")]
-    for inner in element:
-        if isinstance(inner.tag, str):
-            parts += _as_html(inner)
-        parts.append(escape(inner.tail or ""))
-    if name != "br":
-        parts.append(f"</{name}>")
-    return parts
+def _drop_marks(tree: HtmlElement) -> None:
+    """Takes out the numbers that refer to notes, and of headings what is only there to link to them or to be pressed."""
+    for mark in list(tree.iter("sup")):
+        text = mark.text_content()[:_MARK].strip()
+        if mark.getparent() is not None and _NOTE.match(text) and mark.find(".//a") is not None:
+            mark.drop_tree()
+    for heading in tree.iter(*_HEADINGS):
+        words = len(heading.text_content().strip())
+        for mark in [*heading.iter("a"), *heading.find_class("mw-editsection")]:
+            is_link = mark.tag != "a" or (mark.get("href") or "").startswith("#")
+            if is_link and mark.getparent() is not None and 2 * len(mark.text_content().strip()) < words:
+                mark.drop_tree()
+        for button in heading.iter("button"):
+            if len(button.text_content().strip()) == words:  # it unfolds what it names
+                button.tag = "span"

@@ -19,9 +19,9 @@ from mdit_py_plugins.admon import admon_plugin
 from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
-from deep_research.sources.extract import webpage
+from deep_research.sources.extract import html_text
 from deep_research.sources.extract.blocks import Blocks
-from deep_research.sources.extract.hiding import hides
+from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.html_tokens import End, Start, tokens
 from deep_research.sources.extract.plaintext import UnreadableError, words
 
@@ -196,7 +196,7 @@ class _Reader:
         is_shown = not self._hidden
         self._follow(html)
         if is_shown:
-            self._blocks.verbatim(webpage.extract(html).text)
+            self._blocks.verbatim(html_text.extract(html).text)
 
     def _follow(self, html: str) -> None:
         """Keeps track of whether what comes next is in an element that is not shown."""
@@ -204,7 +204,7 @@ class _Reader:
             if isinstance(tag, Start):
                 if tag.name == self._hidden:
                     self._depth += 1
-                elif not self._hidden and self._closings[tag.name] > 0 and _is_hidden(tag):
+                elif not self._hidden and self._closings[tag.name] > 0 and _is_unseen(tag):
                     self._hidden, self._depth = tag.name, 1
             elif isinstance(tag, End):
                 self._closings[tag.name] -= 1
@@ -222,13 +222,8 @@ def _html(found: Sequence[Token]) -> Iterator[Token]:
                 yield child
 
 
-def _is_hidden(tag: Start) -> bool:
-    return (
-        tag.name in _HIDDEN
-        or "hidden" in tag.attributes
-        or tag.attributes.get("aria-hidden", "").strip().lower() == "true"
-        or hides(tag.attributes.get("style", ""))
-    )
+def _is_unseen(tag: Start) -> bool:
+    return tag.name in _HIDDEN or is_hidden(tag.attributes)
 
 
 def _is_field_line(line: str) -> bool:

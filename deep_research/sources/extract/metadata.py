@@ -39,9 +39,8 @@ class About:
     published: date | None = None
 
 
-def about(tree: HtmlElement, entry: str = "") -> About:
-    """``tree`` is the page without what belongs to its site: a day or a name there is of something else. ``entry`` is the
-    day of the page's entry, see `days.of_entry`."""
+def about(tree: HtmlElement) -> About:
+    """``tree`` is the page without what is hidden."""
     metas: dict[str, list[str]] = {}
     for meta in tree.iter("meta"):
         said = (meta.get("content") or "")[:1000]
@@ -56,7 +55,7 @@ def about(tree: HtmlElement, entry: str = "") -> About:
         title=_first(metas, ("og:title", "citation_title", "dc.title", "twitter:title")),
         site=_first(metas, ("og:site_name", "application-name")),
         author=_author(objects, metas, tree) or (line.by if line else ""),
-        published=days.published(objects, metas, tree, line.day if line else "", entry),
+        published=days.published(objects, metas, tree, line.day if line else "", days.of_entry(tree)),
     )
 
 

@@ -25,6 +25,8 @@ from deep_research.sources.extract.document import Document
 MAX_TEXT_BYTES = 2_000_000
 MAX_RAW_BYTES = 60_000_000  # each format has a lower cap of its own
 _JOBS_EACH = 200  # after so many a child is replaced: parsers leak
+_WALL = 12.0  # seconds that may pass for each of computing
+_LARGE = 1_000_000  # bytes of a document that is read while no other such is
 _IDLE = 60.0  # seconds without work after which a child is ended
 _BESIDE_TEXT = 1_000_000  # bytes of an answer that are not its text
 
@@ -37,26 +39,29 @@ class _Job:
     future: Future[Document] = field(default_factory=Future)
     child: Child | None = None
     cancelled: bool = False
+    is_large: bool = False
 
 
 class Extractor:
     """Reads documents in child processes. For any number of threads and event loops; usable again after `close` and
     after a fork.
 
-    ``workers`` is how many read at once; ``memory`` is the address space of a child in bytes; a job may take
-    ``seconds`` in all, from when its turn comes, and ``cpu_seconds`` of computing: unless given, half as many.
+    ``workers`` is how many read at once, of large documents one; ``memory`` is the address space of a child in bytes. A
+    job may take ``cpu_seconds`` of computing and, from when its turn comes, ``seconds`` in all: unless given, twelve
+    times as many, as a last bound on a machine that is busy with other things.
     """
 
     def __init__(
         self,
         *,
         workers: int = 2,
-        memory: int = 1 << 30,
-        cpu_seconds: int | None = None,
-        seconds: float = 20.0,
+        memory: int = 512 << 20,
+        cpu_seconds: float = 10.0,
+        seconds: float | None = None,
     ) -> None:
         self.workers = workers
-        self._limits = Limits(memory, cpu_seconds or math.ceil(seconds / 2), seconds)
+        wall = _WALL * cpu_seconds if seconds is None else seconds
+        self._limits = Limits(memory, math.ceil(cpu_seconds), wall)
         self._renew()
         _extractors.add(self)
         guard(self)
@@ -126,7 +131,7 @@ class Extractor:
 
     def _submit(self, raw: bytes, media_type: str, name: str, max_text_bytes: int) -> _Job:
         told = {"media_type": media_type[:200], "name": name[-500:], "max_text_bytes": max_text_bytes}
-        job = _Job(raw, told, 2 * max_text_bytes + _BESIDE_TEXT)
+        job = _Job(raw, told, 2 * max_text_bytes + _BESIDE_TEXT, is_large=len(raw) > _LARGE)
         if len(raw) > MAX_RAW_BYTES:
             job.future.set_exception(ExtractionError(f"larger than {MAX_RAW_BYTES:,} bytes", limit="size"))
             return job
@@ -176,8 +181,8 @@ class Extractor:
         """The job whose turn it is; None when there has been none for long, or the extractor was closed."""
         with self._lock:
             while self._closings == closings:
-                while self._waiting:
-                    job = self._waiting.popleft()
+                while job := self._first():
+                    self._waiting.remove(job)
                     if job.future.set_running_or_notify_cancel():
                         self._running.add(job)
                         return job
@@ -186,12 +191,17 @@ class Extractor:
                     told = self._work.wait(_IDLE)
                 finally:
                     self._idle -= 1
-                if not told and not self._waiting:
+                if not told and self._first() is None:
                     # Whoever submits from now on must not count on this thread.
                     self._threads.discard(threading.current_thread())
                     return None
             self._threads.discard(threading.current_thread())
             return None
+
+    def _first(self) -> _Job | None:
+        """The job that waits longest and may be done now: of large ones one at a time, for the memory they take."""
+        is_busy = any(job.is_large for job in self._running)
+        return next((job for job in self._waiting if not (is_busy and job.is_large)), None)
 
     def _do(self, job: _Job, child: Child | None) -> Child | None:
         """Does a job. Returns the child that can do the next one."""
@@ -219,6 +229,8 @@ class Extractor:
         with self._lock:
             job.child = None
             self._running.discard(job)
+            if job.is_large:
+                self._work.notify()
             spent = spent or job.cancelled
         if child and spent:
             self._end(child)

@@ -10,11 +10,11 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
-from deep_research.sources.extract.cells import is_shown
 from deep_research.sources.extract.datelines import dateline, is_label, says_published
 from deep_research.sources.extract.day_values import values_of
+from deep_research.sources.extract.hiding import is_hidden
+from deep_research.sources.extract.html_text import without_site
 from deep_research.sources.extract.titles import title_of_head
-from deep_research.sources.extract.webpage import without_site
 
 _MOST = 40  # elements that are looked at
 _LONGEST = 80  # characters of a dateline
@@ -121,7 +121,7 @@ def _is_in_a_paragraph(element: HtmlElement) -> bool:
 def _is_of_no_other(element: HtmlElement, line: str) -> bool:
     """Whether a day stands by itself, or is said to be that of the page: by its class, or by the word before it."""
     parent, before, kind = element.getparent(), element.getprevious(), (element.get("class") or "")[:300]
-    if parent is None or not is_shown(element):
+    if parent is None or is_hidden(element):
         return False
     if element.tag in _CELLS:
         return is_label(line.partition(":")[0]) or _is_labelled(before)

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import PurePosixPath
 
 from deep_research.evidence.plain import clean
-from deep_research.sources.extract import markdown, rst, webpage
+from deep_research.sources.extract import html_text, markdown, rst
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import MAX_TEXT_BYTES, finished
 from deep_research.sources.extract.plaintext import decode
@@ -100,7 +100,7 @@ def _read_rst(text: str) -> tuple[str, str, str, date | None]:
 
 
 def _read_html(raw: bytes, charset: str) -> tuple[str, str, date | None]:
-    page = webpage.extract(decode_page(raw, charset))
+    page = html_text.extract(decode_page(raw, charset))
     days = (parse_date(value) for value in page.dates)
     return page.title, clean(page.text).strip(), next((day for day in days if day), None)
 

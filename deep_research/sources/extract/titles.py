@@ -9,7 +9,7 @@ from itertools import islice
 from lxml import etree
 from lxml.html import HtmlElement
 
-from deep_research.sources.extract.webpage import without_site
+from deep_research.sources.extract.html_text import without_site
 
 _WORD = re.compile(r"\w+")
 _PARTS = re.compile(r"(?:\s[—–|·»-]{1,2}|\s?:{1,2})\s")

@@ -38,9 +38,10 @@ _OBJECTS = 20_000  # new ones between two searches for rings of them; a page alo
 _MAY_LEAVE = 1.0  # seconds after the parent's deadline
 
 
-def main(memory: int, cpu_seconds: int, seconds: float) -> None:
+def main(memory: int, cpu_seconds: int, seconds: float, parent: int) -> None:
     questions, answers = _pipes()
     _leave_the_network()
+    _die_with(parent)
     _limit(memory)
     _load_native_code()
     gc.set_threshold(_OBJECTS)
@@ -49,7 +50,7 @@ def main(memory: int, cpu_seconds: int, seconds: float) -> None:
 
     from deep_research.sources.extract.answers import told
     from deep_research.sources.extract.plaintext import UnreadableError
-    from deep_research.sources.extract.reading import read
+    from deep_research.sources.extract.readers import read
 
     while (piece := receive(questions, 100_000)) is not None and (
         raw := receive(questions, _MAX_RAW)
@@ -96,6 +97,17 @@ def _leave_the_network() -> None:
         return
 
 
+def _die_with(parent: int) -> None:
+    """Has the kernel end this process when its parent is gone, however that ended. A new user namespace forgets it, so it
+    is asked for afterwards."""
+    import ctypes
+
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    if os.getppid() != parent:
+        os._exit(0)
+
+
 def _load_native_code() -> None:
     """PDFium, which nothing can load from here on. Where it is missing, PDFs alone cannot be read."""
     with suppress(ImportError, OSError):
@@ -128,4 +140,4 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
+    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))

@@ -211,10 +211,12 @@ def test_a_larger_limit_of_bytes_makes_a_file_readable_without_a_touch(root: Pat
 
 
 @pytest.mark.timed
-def test_a_child_may_compute_for_half_the_time_that_it_has() -> None:
-    assert Extractor(seconds=20)._limits.cpu_seconds == 10
-    assert Extractor(seconds=0.1)._limits.cpu_seconds == 1
-    assert Extractor(seconds=600)._limits.cpu_seconds == 300
+def test_twelve_times_as_long_may_pass_as_a_child_may_compute() -> None:
+    assert (Extractor()._limits.cpu_seconds, Extractor()._limits.seconds) == (10, 120)
+    assert (Extractor(cpu_seconds=0.1)._limits.cpu_seconds, Extractor(cpu_seconds=50)._limits.seconds) == (
+        1,
+        600,
+    )
 
 
 def test_an_index_of_before_that_took_time_outs_for_verdicts_is_made_anew(root: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from deep_research.errors import CorpusError, SearchError
 from deep_research.sources.documents import writer
 from deep_research.sources.documents.files import CorpusFolder
 from deep_research.sources.documents.index import CorpusIndex
-from deep_research.sources.documents.readers import Document
+from deep_research.sources.extract.document import Document
 
 SEAL = ("seal.md", Document(title="Seal", text="The grey seal is a mammal."))
 SECTIONS = "\n\n".join(

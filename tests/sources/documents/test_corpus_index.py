@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from deep_research.errors import CorpusError, DeepResearchError, SearchError
 from deep_research.sources.documents.files import CorpusFolder
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
-from deep_research.sources.documents.readers import Document
 from deep_research.sources.documents.terms import (
     MAX_REPEATS,
     MAX_TERMS,
@@ -25,6 +24,7 @@ from deep_research.sources.documents.terms import (
     query_terms,
     stem,
 )
+from deep_research.sources.extract.document import Document
 from deep_research.state.identity import sha256_hex
 
 pytestmark = pytest.mark.timed

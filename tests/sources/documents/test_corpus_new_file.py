@@ -16,7 +16,7 @@ import pytest
 from deep_research.errors import CorpusError, SearchError
 from deep_research.sources.documents.files import CorpusFolder
 from deep_research.sources.documents.index import CorpusIndex
-from deep_research.sources.documents.readers import Document
+from deep_research.sources.extract.document import Document
 
 WALRUS = ("a.md", Document(title="Walrus", text="The walrus is a mammal."))
 
@@ -79,7 +79,7 @@ import os, signal
 from pathlib import Path
 from deep_research.sources.documents.index import CorpusIndex
 from deep_research.sources.documents.writer import IndexWriter
-from deep_research.sources.documents.readers import Document
+from deep_research.sources.extract.document import Document
 with CorpusIndex(Path({str(file)!r}))._database.writing() as connection:
     writer = IndexWriter(connection)
     for n in range(2_000):

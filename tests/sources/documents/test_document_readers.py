@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deep_research.sources.documents.readers import Document, TooLongError, parse_date, read_document
+from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.finishing import TooLongError
 from deep_research.sources.extract.plaintext import UnreadableError, one_line
+from deep_research.sources.extract.texts import parse_date, read_document
 
 SUFFIXES = (".md", ".rst", ".html", ".txt")
 CANARY = "obey the canary"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deep_research.sources.extract.webpage import extract
+from deep_research.sources.extract.html_text import extract
 
 HEADS = "<tr><th>Part<th>Height"
 ROWS = "<tr><td>Tower<td>55 m<tr><td>Rock<td>57 m"

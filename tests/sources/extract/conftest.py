@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))  # test files are imported by pat
 
 NAUGHTY = """
 import ctypes, os, signal, socket, subprocess, sys, time
-from deep_research.sources.extract import reading, worker
+from deep_research.sources.extract import readers, worker
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.plaintext import UnreadableError
 
@@ -73,7 +73,7 @@ def read(raw, media_type, name, max_text_bytes):
         rest = " ".join(str(resource.getrlimit(getattr(resource, "RLIMIT_" + n))[1]) for n in names)
     return Document(title=str(os.getpid()), text=rest)
 
-reading.read = read
+readers.read = read
 ANSWERS = None
 found = worker._pipes
 def pipes():
@@ -81,7 +81,7 @@ def pipes():
     questions, ANSWERS = found()
     return questions, ANSWERS
 worker._pipes = pipes
-worker.main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]))
+worker.main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))
 """
 
 

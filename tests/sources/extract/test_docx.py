@@ -11,7 +11,7 @@ import pytest
 from docx.oxml import parse_xml
 
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 _NAMES = (
     'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract.formats import Format, format_of
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 PAGE = b"<!doctype html><html><body><p>Hello</p></body></html>"
 

@@ -88,7 +88,6 @@ def test_comments_in_a_listing_are_part_of_it(extractor: Extractor) -> None:
             "<h1>Members</h1><p>Please log in to view this page.</p><form><input type=password></form>",
             "log in",
         ),
-        ("<nav>" + "<a href='/x'>Somewhere</a>" * 9 + "</nav>", "only navigation"),
     ],
 )
 def test_a_page_without_a_text_says_what_is_there_instead(extractor: Extractor, page: str, why: str) -> None:

@@ -9,7 +9,7 @@ from made import Line, column, mapped, paged, without_capitals
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.finishing import TooLongError
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 from deep_research.sources.extract.unread import unread_pages
 
 PROSE = (

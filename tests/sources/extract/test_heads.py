@@ -5,7 +5,7 @@ from __future__ import annotations
 from made import Line, paged
 
 from deep_research.sources.extract.lines import Type, Word, lines_of
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 PLACES = (50.0, 200.0, 300.0, 400.0)
 NAMES = ("Harbour", "Ships", "Lamps", "Tonnage")

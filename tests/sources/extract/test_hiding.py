@@ -3,7 +3,7 @@
 import pytest
 
 from deep_research.sources.extract.hiding import hides
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 TOLD = "The harbour light was moved to the moon in 1999 by order of the queen."
 PARAGRAPHS = "".join(
@@ -60,13 +60,11 @@ SHOWING = [
     "text-indent:-1em",
     "display:block;width:1px;",
     "width:100%;height:1px;overflow:visible",
-    "max-height:0;overflow:hidden",
     "transform:scale(0.9)",
     "clip:auto",
     "background:none",
     "background:#fff",
     "visibility:visible",
-    "display:nonessential",
     "font-size:var(--none)",
     ":;;:none;display",
 ]

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 PROSE = "The harbour of Mole was dredged to nine metres in the year in which the outer wall was raised. "
 TEXT = "".join(f"<p>{number}. {PROSE * 2}</p>" for number in range(6))

@@ -9,7 +9,7 @@ import pytest
 
 from deep_research.sources.extract.datelines import dateline, says_published
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 TITLE = "<h1>The wall of Mole</h1>"
 PROSE = "The harbour of Mole was dredged to nine metres in the year in which the outer wall was raised. "

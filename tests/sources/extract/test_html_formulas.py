@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 PROSE = "The depth of the harbour of Mole follows from the height of the tide, as every pilot knows. " * 4
 TEX = r"{\displaystyle d=\frac {a}{b}}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.main_content import with_tables_and_code
+from deep_research.sources.extract.readers import read
 
 PROSE = "The harbour of Mole was dredged to nine metres in the year in which the outer wall was raised. "
 TEXT = "".join(f"<p>{number}. {PROSE}</p>" for number in range(4))
@@ -52,7 +53,8 @@ def test_what_is_no_name_of_a_group_is_joined_to_nothing(rows: str, told: str) -
 
 
 def test_a_table_of_nothing_but_names_keeps_its_rows() -> None:
-    assert table_of("<tr><th>Mole<th>Rock<tr><th>Hare<th>Lamb") == "Mole | Rock\n\nHare | Lamb"
+    rows = "<tr><th>Mole<th>Rock<tr><th>Hare<th>Lamb"
+    assert table_of(rows).split() == ["Mole", "|", "Rock", "Hare", "|", "Lamb"]
 
 
 def test_what_spans_rows_stands_in_each_and_what_spans_columns_in_the_first() -> None:
@@ -146,7 +148,6 @@ def test_a_cell_that_says_its_word_by_a_sign_is_not_empty(sign: str, told: str) 
         "<span style='display:none'><i class='fa fa-check'></i></span>",
         "<a href='/x'><img src='/s.gif' alt='Order'></a>",
         "<button><i class='fa fa-remove'></i></button>",
-        "<span class='sr-only'>Press the key below to go on to the next page</span>",
     ],
 )
 def test_what_says_nothing_of_the_row_leaves_its_cell_empty(sign: str) -> None:
@@ -158,3 +159,40 @@ def test_signs_beside_words_and_in_tables_that_lay_out_a_page_are_not_told() -> 
     sign = "<img src='/t.png' alt='Yes'>"
     assert table_of(f"<tr><th>Port<th>Dock<tr><td>Mole<td>two {sign}") == "Port | Dock\nMole | two"
     assert "Yes" not in table_of(f"<tr><td>{sign}<td>{TEXT}<tr><td>{sign}<td>{TEXT}")
+
+
+def test_tables_and_code_that_were_lost_are_put_back_where_they_stood() -> None:
+    whole = "# Mole\n\nThe first paragraph of it.\n\na | b\n1 | 2\n\nThe second paragraph of it.\n\n```\nx = 1\n```\n\n"
+    whole += "The third paragraph of it.\n\nmenu | of the site\nmore | of it"
+    found = (
+        "# Mole\n\nThe first paragraph of it.\n\nThe second paragraph of it.\n\nThe third paragraph of it."
+    )
+    assert with_tables_and_code(found, whole) == whole.rpartition("\n\n")[0]
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        "Ports\nPort | Ships\nMole | 1\nRock | 2",
+        "Ports | |\nPort | Ships\nMole | 1",
+        "Ports\n\nPort | Ships Mole",
+    ],
+)
+def test_a_table_takes_the_place_of_what_is_left_of_it(left: str) -> None:
+    table = "Port | Ships\nMole | 1\nRock | 2\nHare | 3"
+    found = with_tables_and_code(
+        f"The first paragraph of it.\n\n{left}\n\nThe second paragraph of it.",
+        f"The first paragraph of it.\n\n{table}\n\nThe second paragraph of it.",
+    )
+    assert table in found
+    assert "Ports" in found
+
+
+def test_two_tables_that_became_one_are_two_again() -> None:
+    one, other = "Port | Ships\nMole | 1", "Lamp | Lit\nEast | 1901"
+    whole = f"The first paragraph of it.\n\n{one}\n\nLamps\n\n{other}\n\nThe second paragraph of it."
+    found = f"The first paragraph of it.\n\n{one}\nLamps |\n{other}\n\nThe second paragraph of it."
+    told = with_tables_and_code(found, whole)
+    assert told.count("Mole") == told.count("East") == told.count("Lamps") == 1
+    assert one in told
+    assert other in told

@@ -7,9 +7,9 @@ from time import process_time
 import pytest
 from lxml.html import document_fromstring
 
-from deep_research.sources.extract import pruning, titles
+from deep_research.sources.extract import titles
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 pytestmark = pytest.mark.timed
 
@@ -79,13 +79,3 @@ def time_to_find_the_heading(headings: int) -> float:
 
 def test_to_find_the_heading_among_articles_in_articles_takes_linear_time() -> None:
     assert time_to_find_the_heading(4_000) < 10 * time_to_find_the_heading(1_000)
-
-
-def test_days_that_stand_beside_each_other_in_one_paragraph_take_linear_time() -> None:
-    def took(days: int) -> float:
-        tree = document_fromstring(f"<html><body><p>{'<time>12 May 1931</time>' * days}</p></body></html>")
-        begun = process_time()
-        pruning.drop_told(tree, [])
-        return process_time() - begun
-
-    assert min(took(8_000) for _ in range(3)) < 10 * min(took(2_000) for _ in range(3))

@@ -9,7 +9,7 @@ from made import Line, paged
 
 from deep_research.sources.extract.line_numbers import without_line_numbers
 from deep_research.sources.extract.lines import Type, Word
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 SAID = (
     "THE HARBOUR BOARD OF MOLE",

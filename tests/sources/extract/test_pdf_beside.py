@@ -6,7 +6,7 @@ from made import Line, column, paged
 
 from deep_research.sources.extract import typeset
 from deep_research.sources.extract.beside import as_blocks_lie
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 LEFT = (
     "I would like the story of",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from made import Line, paged
 
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 QUESTION = (
     "7. Which of these have you seen at the harbour of Mole in the last twelve",

@@ -8,7 +8,7 @@ import pytest
 from hostile import FONT, pdf, stream
 from made import Line, column, paged
 
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 PROSE = (
     "The harbour of Mole was dredged in 1931 to a depth of nine metres, and the",

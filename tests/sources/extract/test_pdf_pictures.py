@@ -10,7 +10,7 @@ from hostile import FONT, pdf, stream
 from deep_research.sources.extract.document import Document
 from deep_research.sources.extract.pictures import Box, _fields
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 SAYS = "pictures without a text layer; run it through text recognition"
 LINES = (

@@ -8,7 +8,7 @@ from made import Line, column, paged
 
 from deep_research.evidence.passages import BlockKind, blocks
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 BROKEN = """
 The harbour of Mole was dredged in 1931 to a depth of nine

@@ -392,3 +392,49 @@ def test_cancelling_at_any_moment_disturbs_no_other_job(naughty: Make) -> None:
             assert (await other).text == str(turn)
 
     asyncio.run(main())
+
+
+ALONE = """
+import sys, time
+from deep_research.sources.extract import Extractor, child
+sys.path.insert(0, sys.argv[1])
+child._WORKER = "naughty_worker"
+extractor = Extractor(seconds=600)
+extractor.extract_now(b"echo hello")
+extractor.submit(b"hang")
+print(*(each.pid for each in extractor._children), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.timed
+def test_a_child_at_work_dies_with_its_parent(naughty: Make, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", ALONE, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        pids = [int(pid) for pid in parent.stdout.readline().split()]
+        parent.kill()
+    assert pids
+    end = time.monotonic() + 300
+    while any(
+        Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pids
+    ):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.timed
+def test_of_large_documents_one_is_read_at_a_time(
+    naughty: Make, children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "_LARGE", 8)
+    extractor = naughty(workers=3, seconds=600)
+    large = [extractor.submit(b"echo a large one") for _ in range(3)]
+    small = [extractor.submit(b"echo 1") for _ in range(3)]
+    most = 0
+    while not all(each.done() for each in [*large, *small]):
+        with extractor._lock:
+            most = max(most, sum(job.is_large for job in extractor._running))
+    assert most <= 1
+    assert [each.result().text for each in [*large, *small]] == ["a large one"] * 3 + ["1"] * 3

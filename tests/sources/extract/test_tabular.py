@@ -9,7 +9,7 @@ import pytest
 from hostile import FONT, pdf, stream
 from made import Line, column, paged
 
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 
 ROWS = (
     ("Harbour and port", "Ships", "Tonnage by register"),

@@ -11,7 +11,7 @@ import pytest
 from made import Line, column, paged
 
 from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.reading import read
+from deep_research.sources.extract.readers import read
 from deep_research.sources.extract.titling import sane_author, sane_title
 
 PROSE = """

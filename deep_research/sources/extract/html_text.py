@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from deep_research.sources.extract.hiding import hides
+from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.html_tokens import Start, Text, tokens
 from deep_research.sources.extract.plaintext import words
 
@@ -134,7 +134,7 @@ class _Extractor:
         if name in _VOID:
             self._void(name)
             return
-        hidden = name in self._dropped or _is_hidden(tag.attributes)
+        hidden = name in self._dropped or _is_unseen(tag.attributes)
         shown = self._hidden_from is None
         if shown and (name in _BLOCKS or name in _CELLS):
             self._boundary(name)
@@ -220,7 +220,7 @@ class _Extractor:
         """A row that holds nothing but headers opens a table; before one that has none stands an empty row, so that
         no reader takes facts for names of columns. An empty last cell keeps its bar: else the others would move."""
         is_alone = " | " not in row.strip(" |")
-        if (is_alone and not self._is_named and row.startswith("| ")) or not _BAR.search(row):
+        if (is_alone and not self._is_named) or not _BAR.search(row):
             self._write("title", row.strip(" |"))  # it names no columns of the rows behind it
             return
         if not has_facts:
@@ -244,10 +244,5 @@ class _Extractor:
         self._last = kind
 
 
-def _is_hidden(attributes: dict[str, str]) -> bool:
-    return (
-        "hidden" in attributes
-        or attributes.get("aria-hidden", "").strip().lower() == "true"
-        or attributes.get("role", "").strip().lower() in _MENUS
-        or ("style" in attributes and hides(attributes["style"]))
-    )
+def _is_unseen(attributes: dict[str, str]) -> bool:
+    return attributes.get("role", "").strip().lower() in _MENUS or is_hidden(attributes)

@@ -50,7 +50,6 @@ _WALLS = (
     ),
 )
 _TAG = re.compile(r"<[^<>]{0,2000}>")
-_LINK = re.compile(r"<a[\s>]", re.IGNORECASE)
 _APP = re.compile(
     r"<(?:div|app-root|main)[^>]{0,200}\bid\s*=\s*[\"']?(?:root|app|__next|__nuxt|react-root)\b",
     re.IGNORECASE,
@@ -65,9 +64,5 @@ def check(text: str, page: str) -> None:
     for wall, why in _WALLS:
         if wall.search(seen):
             raise UnreadableError(f"no readable text; {why}")
-    if not any(map(str.isalnum, text)):
-        if _APP.search(page):
-            raise UnreadableError("no readable text; it is built by scripts")
-        if len(_LINK.findall(page[:300_000])) > 3:
-            raise UnreadableError("no readable text; only navigation")
-        raise UnreadableError("no readable text in it")
+    if not any(map(str.isalnum, text)) and _APP.search(page):
+        raise UnreadableError("no readable text; it is built by scripts")
