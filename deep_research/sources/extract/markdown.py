@@ -1,80 +1,50 @@
 """Markdown to readable text: marks that carry no words go, structure and words stay.
 
-Every pattern is bounded, so that no input takes more than linear time.
+The marks are found by markdown-it-py, as CommonMark has them, with the tables and struck words of GitHub, notes, and the
+boxes of MkDocs (``!!!``) and of Docusaurus, MyST and Quarto (``:::``). Here its tokens become blocks.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, cast
 
-from deep_research.evidence.plain import chunks
+from markdown_it import MarkdownIt, helpers
+from markdown_it.token import Token
+from mdit_py_plugins.admon import admon_plugin
+from mdit_py_plugins.container import container_plugin
+from mdit_py_plugins.footnote import footnote_plugin
+
+from deep_research.sources.extract import html_text
+from deep_research.sources.extract.blocks import Blocks
+from deep_research.sources.extract.hiding import is_hidden
+from deep_research.sources.extract.html_tokens import End, Start, tokens
+from deep_research.sources.extract.plaintext import UnreadableError, words
 
 _FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FIELD = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
-_FENCE_OR_COMMENT = re.compile(r"^[ \t]*+(?P<fence>`{3,}|~{3,})[^\n`]*$|<!--", re.MULTILINE)
-_FENCE = re.compile(r"(`{3,}|~{3,})[^\n`]*")
-
-_CODE_SPAN = r"(?P<ticks>`{1,2})(?P<code>(?:[^`\n]|\n(?!\s*\n)){1,1000})(?P=ticks)"
-_TARGET = r"\((?:[^()\n]|\([^()\n]{0,300}\)){0,2000}\)"
-_LINKS = re.compile(
-    rf"{_CODE_SPAN}"
-    rf"|!\[[^\[\]]{{0,1000}}\](?:{_TARGET}|\[[^\[\]\n]{{0,200}}\])"  # image
-    rf"|(?<![A-Za-z0-9_])\[(?P<text>[^\[\]]{{0,1000}})\]{_TARGET}"
-    r"|(?<![A-Za-z0-9_])\[(?P<by_label>[^\[\]]{0,1000})\]\[(?P<label>[^\[\]\n]{0,200})\]"
-    r"|(?<![A-Za-z0-9_\]])\[(?P<alone>[^\[\]\n^][^\[\]\n]{0,200})\](?![\[(:])"
-    r"|\[\^[\w-]{1,60}\](?!:)"  # mark of a footnote
-    r"|<(?P<auto>(?:https?://|mailto:)[^\s<>]{1,2000})>"
-)
-_DEFINITION = re.compile(r"^ {0,3}\[([^\[\]\n^][^\[\]\n]{0,200})\]:[ \t]*\S[^\n]*\n?", re.MULTILINE)
-_NO_WORD_BEFORE = r"(?<![A-Za-z0-9_*/\\])"  # a star inside a word or path is no mark
-_EMPHASIS = re.compile(
-    rf"{_CODE_SPAN}"
-    r"|\\(?P<escaped>[*_#\[\]`+!>|~-])"
-    rf"|{_NO_WORD_BEFORE}\*\*\*?(?=[^\s*])"
-    r"(?P<strong>(?:[^*\n]|\*(?!\*)|\n(?!\s*\n)){1,1000}?)(?<=[^\s/])\*\*\*?(?![A-Za-z0-9_*])"
-    rf"|{_NO_WORD_BEFORE}\*(?=[^\s*])"
-    r"(?P<stressed>(?:[^*\n]|\n(?!\s*\n)){1,1000})(?<=[^\s/])\*(?![A-Za-z0-9_*])"
-    r"|(?<![\w/\\])_(?=[^\s_])(?P<lined>[^_\n]{1,1000}(?:\n(?!\s*\n)[^_\n]{1,200})?)(?<=\S)_(?!\w)"
-    r"|(?<![\w/\\])__(?=[^\s_])(?P<twice>[^_\n]{0,500} [^_\n]{1,500})(?<=\S)__(?!\w)"  # a lone word: __init__
-    r"|~~(?P<struck>[^~\n]{1,1000})~~"
-)
-_TAG = re.compile(
-    r"</?(?:a|abbr|b|big|blockquote|br|center|cite|code|dd|del|details|div|dl|dt|em|figcaption|figure|font"
-    r"|h[1-6]|hr|i|img|ins|kbd|li|mark|ol|p|picture|pre|q|s|samp|section|small|source|span|strike|strong|sub"
-    r"|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|video|audio|iframe|script|style|svg|template"
-    r"|nav)(?:\s[^<>]{0,2000})?/?>",
-    re.IGNORECASE,
-)
-_HIDDEN = re.compile(
-    r"<(?P<name>(?:script|style|template|svg|iframe)(?![\w-])|(?!/)[a-z][a-z0-9]*(?=[^<>]{0,1000}?"
-    r"(?:\shidden\b|aria-hidden\s*=\s*[\"']?true|display\s*:\s*none|visibility\s*:\s*hidden)))[^<>]{0,2000}>",
-    re.IGNORECASE,
-)
-
-_ATX = re.compile(r"^ {0,3}(#{1,6})[ \t]+(\S[^\n]*)$", re.MULTILINE)
-_ANCHOR = re.compile(r"\{[^{}\n]{1,100}\}\Z")
-_SETEXT = re.compile(r"(?:(?<=\n\n)|\A)([^\s#>|`~*+-][^\n]{0,300})\n(=+|-{2,})[ \t]*(?=\n|\Z)")
-_RULE = re.compile(r"^ {0,3}(?:(?:\*[ \t]*+){3,}+|(?:-[ \t]*+){3,}+|(?:_[ \t]*+){3,}+)$", re.MULTILINE)
-_BULLET = re.compile(r"^([ \t]*)[*+](?=[ \t]+\S)", re.MULTILINE)
-_QUOTE = re.compile(r"^ {0,3}(?:>[ \t]?)+", re.MULTILINE)
-_TABLE_RULE = re.compile(
-    r"^[ \t]*+\|?(?:[ \t]*+:?-++:?[ \t]*+\|)++[ \t]*+(?::?-++:?)?[ \t]*+$\n?", re.MULTILINE
-)
-_TABLE_ROW = re.compile(r"^[ \t]*\|([^\n]*)$", re.MULTILINE)
-_ALERT = re.compile(r"^\[!(?:note|tip|important|warning|caution)\][ \t]*$\n?", re.MULTILINE | re.IGNORECASE)
-# What opens a box around the indented lines below it (MkDocs), or one that a line of colons closes (Docusaurus).
+_DEEPEST = 100  # blocks within blocks, as markdown-it-py counts them; what is deeper it would leave out
+_ANCHOR = re.compile(r"\{[^{}\n]{1,100}\}\s*\Z")
+_ALERT = re.compile(r"\[!(?:note|tip|important|warning|caution)\][ \t]*(?:\n|\Z)", re.IGNORECASE)
+# What stands behind the colons that open a box: its kind, and maybe its title.
 _BOX = re.compile(
-    r"(?P<indent> {0,12})(?:!!!|\?\?\?\+?)[ \t]+[\w-]{1,60}(?:[ \t]+[\w-]{1,60}){0,3}"
-    r"(?:[ \t]+\"(?P<title>[^\"\n]{0,200})\")?[ \t]*"
+    r"[ \t]*+(?:[a-z][\w-]{1,30}|\{[^{}\n]{1,60}\})[ \t]*+(?:\[(?P<named>[^\]\n]{0,200})\]|(?P<title>[^\n]{0,200}))"
 )
-_COLONS = re.compile(
-    r" {0,3}:{3,}[ \t]*+(?:(?:[a-z-]{2,30}(?=[ \t\[{]|\Z)|\{[^{}\n]{1,60}\})[ \t]*+"
-    r"(?:\[?(?P<title>[^\s\]][^\n\]]{0,199})\]?)?)?[ \t]*"
+_TEMPLATE = re.compile(r"\{(?:%[^%\n]{0,300}%|\{[^{}\n]{0,300}\})\}")
+_HIDDEN = words("script style template svg iframe")
+# Elements of HTML. What else stands in angle brackets is meant to be seen: ``List<String>``, ``cp <file>``.
+_HTML = _HIDDEN | words(
+    "a abbr address area article aside audio b base bdi bdo big blockquote body br button canvas caption center cite "
+    "code col colgroup data datalist dd del details dfn dialog div dl dt em embed fieldset figcaption figure font "
+    "footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html i img input ins kbd label legend li "
+    "link main map mark math menu meta meter nav nobr noscript object ol optgroup option output p param picture pre "
+    "progress q rp rt ruby s samp section select small source span strike strong sub summary sup table tbody td "
+    "textarea tfoot th thead time title tr track tt u ul var video wbr"
 )
-_LONGEST_MARK = 300  # characters of a line that opens or closes a box
-_IN_BOX = 4  # spaces
-_BLANK_LINES = re.compile(r"\n{3,}")
 
 
 def front_matter(text: str) -> tuple[dict[str, str], str]:
@@ -89,142 +59,171 @@ def front_matter(text: str) -> tuple[dict[str, str], str]:
 
 
 def readable(text: str) -> str:
-    """Clean Markdown without front matter, as text: headings with ``# ``, items with ``- ``, rows with `` |
-    ``."""
-    text = _unboxed(text)
-    labels = {label.casefold() for label in _DEFINITION.findall(text)}
-    pieces = [piece if is_code else _prose(piece, labels) for is_code, piece in _split_code(text)]
-    return _BLANK_LINES.sub("\n\n", "".join(pieces)).strip()
+    """Clean Markdown without front matter, as text: headings with ``# ``, items with ``- ``, rows with `` | ``. What it
+    writes as ``&shy;`` is in it: the text is to be cleaned again.
+
+    Raises `UnreadableError` for what markdown-it-py fails at, and for blocks too deep in one another.
+    """
+    try:
+        found = _parser().parse(text)
+        if any(token.level >= _DEEPEST - 1 for token in found):
+            raise RecursionError
+        return _Reader(found).read()
+    except RecursionError:
+        raise UnreadableError("nested too deeply to be read", limit="size") from None
+    except (MemoryError, UnreadableError):
+        raise
+    except Exception as error:  # whatever the library fails at
+        raise UnreadableError(f"Markdown that cannot be read ({type(error).__name__})") from error
 
 
-def _unboxed(text: str) -> str:
-    """Without the lines that draw a box around a note; its title stands by itself before what is in it."""
-    if "!!!" not in text and "???" not in text and ":::" not in text:
-        return text
-    told: list[str] = []
-    inside: list[int] = []  # how far in the lines of the open boxes stand
-    fence = ""
-    lines = text.split("\n")
-    for number, line in enumerate(lines):
-        stripped = line.lstrip(" ")
-        depth = len(line) - len(stripped)
-        while inside and stripped and depth < inside[-1]:
-            inside.pop()
-        box = None if fence or len(line) > _LONGEST_MARK else _opens_box(lines, number)
-        if box is not None:
-            if "indent" in box.re.groupindex:
-                inside.append(depth + _IN_BOX)
-            told += ["", (box["title"] or "").strip(), ""]
-            continue
-        if fence:
-            fence = "" if stripped.startswith(fence) and not stripped.strip(fence[0] + " \t") else fence
-        elif opening := _FENCE.fullmatch(stripped):
-            fence = opening[1]
-        told.append(line[min(depth, _IN_BOX * len(inside)) :])
-    return "\n".join(told)
+class _Parser(MarkdownIt):
+    """Where a link leads is nothing to us, and so is whether it may be followed."""
+
+    def validateLink(self, url: str) -> bool:  # noqa: N802
+        return True
+
+    def normalizeLink(self, url: str) -> str:  # noqa: N802
+        return ""
 
 
-def _opens_box(lines: list[str], number: int) -> re.Match[str] | None:
-    """The mark that a line is: one of exclamation marks only where the next line stands farther in."""
-    line = lines[number]
-    if (box := _BOX.fullmatch(line)) is not None:
-        following = next(filter(str.strip, lines[number + 1 : number + 4]), "")
-        return box if following.startswith(" " * (len(box["indent"]) + _IN_BOX)) else None
-    return _COLONS.fullmatch(line)
+@cache
+def _parser() -> MarkdownIt:
+    parser = _Parser("commonmark", {"maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
+    cast("Any", parser).helpers = SimpleNamespace(
+        parseLinkLabel=helpers.parseLinkLabel,
+        parseLinkTitle=helpers.parseLinkTitle,
+        parseLinkDestination=_destination,
+    )
+    parser.use(footnote_plugin, inline=False, move_to_end=False, always_match_refs=True)
+    parser.use(admon_plugin)
+    return parser.use(container_plugin, "box", validate=lambda info, _: _BOX.fullmatch(info) is not None)
 
 
-def _split_code(text: str) -> Iterator[tuple[bool, str]]:
-    """``(is_code, piece)`` for the text in order, HTML comments left out."""
-    here = kept = 0
-    last_closing = text.rfind("-->")
-    while opening := _FENCE_OR_COMMENT.search(text, here):
-        fence = opening.group("fence")
-        if fence:
-            closing = re.compile(rf"^[ \t]*{re.escape(fence)}+[ \t]*$", re.MULTILINE).search(
-                text, opening.end()
-            )
-            stop = closing.end() if closing else len(text)
-        elif opening.end() > last_closing:  # a comment left open hides nothing: it is text
-            here = opening.end()
-            continue
-        else:
-            stop = text.find("-->", opening.end()) + 3
-        yield False, text[kept : opening.start()]
-        if fence:
-            yield True, text[opening.start() : stop]
-        here = kept = stop
-    yield False, text[kept:]
+def _destination(text: str, start: int, end: int) -> Any:
+    """Where a link leads: what CommonMark takes, or what a program is to put there (``{% page "about" %}``), which is
+    hidden from it."""
+    if text.startswith("{", start) and (made := _TEMPLATE.match(text, start, end)):
+        found = helpers.parseLinkDestination("#" * (made.end() - start), 0, made.end() - start)
+        rest = helpers.parseLinkDestination(text, made.end(), end)
+        found.pos = rest.pos if rest.ok else made.end()
+        return found
+    return helpers.parseLinkDestination(text, start, end)
 
 
-def _prose(text: str, labels: set[str]) -> str:
-    return "".join(_paragraphs(chunk, labels) for chunk in chunks(_without_hidden(text)))
+class _Reader:
+    """Folds the tokens of a text into blocks."""
+
+    def __init__(self, found: Sequence[Token]) -> None:
+        self._found = found
+        self._blocks = Blocks()
+        self._inside = ""  # the type of the token that opened the block whose words come next
+        self._level = 0
+        self._is_quoted = False  # whether a quote has just begun
+        self._is_titled = False  # whether the box that has just begun has a title of its own
+        self._table: list[list[str]] = []
+        self._hidden = ""  # the name of the element that is open and not shown, and how often it is
+        self._depth = 0
+        self._closings = Counter(  # still to come: what is never closed hides nothing
+            tag.name for token in _html(found) for tag in tokens(token.content) if isinstance(tag, End)
+        )
+
+    def read(self) -> str:
+        for token in self._found:
+            if token.type == "inline":
+                self._say(self._words(token.children or ()))
+            elif token.type == "html_block":
+                self._read_html(token.content)
+            elif token.nesting == 1:
+                self._open(token)
+            elif token.type in ("list_item_close", "footnote_reference_close"):
+                self._blocks.close_item()
+            elif not self._hidden and token.type == "table_close" and self._table:
+                self._blocks.rows(self._table[0], self._table[1:])
+            elif not self._hidden and token.type in ("fence", "code_block"):
+                self._blocks.code(token.content, token.info.strip().replace("`", ""))
+        return str(self._blocks)
+
+    def _open(self, token: Token) -> None:
+        self._inside = token.type
+        if token.type in ("bullet_list_open", "ordered_list_open"):
+            self._blocks.open_list()
+        elif token.type == "list_item_open":
+            self._blocks.open_item(f"{token.info}{token.markup}" if token.info else "-")
+        elif token.type == "footnote_reference_open":
+            self._blocks.open_item(f"[^{token.meta['label']}]:")
+        elif token.type == "table_open":
+            self._table = []
+        elif token.type == "tr_open":
+            self._table.append([])
+        elif token.type == "heading_open":
+            self._level = int(token.tag[1])
+        elif token.type == "blockquote_open":
+            self._is_quoted = True
+        elif token.type == "admonition_open":
+            self._is_titled = '"' in token.info  # else its title is made of its kind
+        elif token.type == "container_box_open" and (box := _BOX.fullmatch(token.info)):
+            self._blocks.paragraph(self._shown(box["named"] or box["title"] or ""))
+
+    def _say(self, said: str) -> None:
+        if self._inside in ("th_open", "td_open"):
+            self._table[-1].append(said)
+        elif self._inside == "heading_open":
+            self._blocks.heading(self._level, _ANCHOR.sub("", said))
+        elif self._inside != "admonition_title_open" or self._is_titled:
+            self._blocks.paragraph(_ALERT.sub("", said, 1) if self._is_quoted else said)
+        self._is_quoted = False
+
+    def _words(self, children: Sequence[Token]) -> str:
+        said: list[str] = []
+        for token in children:
+            if token.type == "html_inline":
+                tag = next(tokens(token.content), None)
+                is_known = not isinstance(tag, Start | End) or tag.name in _HTML
+                self._follow(token.content)
+                text = "\n" if isinstance(tag, Start) and tag.name == "br" else ""
+                said.append(text if is_known else self._shown(token.content))
+            elif token.type in ("softbreak", "hardbreak"):
+                said.append("\n")
+            elif token.type in ("text", "code_inline"):
+                said.append(self._shown(token.content))
+        return "".join(said)
+
+    def _shown(self, text: str) -> str:
+        return "" if self._hidden else text
+
+    def _read_html(self, html: str) -> None:
+        is_shown = not self._hidden
+        self._follow(html)
+        if is_shown:
+            self._blocks.verbatim(html_text.extract(html).text)
+
+    def _follow(self, html: str) -> None:
+        """Keeps track of whether what comes next is in an element that is not shown."""
+        for tag in tokens(html):
+            if isinstance(tag, Start):
+                if tag.name == self._hidden:
+                    self._depth += 1
+                elif not self._hidden and self._closings[tag.name] > 0 and _is_unseen(tag):
+                    self._hidden, self._depth = tag.name, 1
+            elif isinstance(tag, End):
+                self._closings[tag.name] -= 1
+                if tag.name == self._hidden:
+                    self._depth -= 1
+                    self._hidden = self._hidden if self._depth else ""
 
 
-def _paragraphs(text: str, labels: set[str]) -> str:
-    text = _DEFINITION.sub("", text)
-    text = _LINKS.sub(_linked(labels), text)
-    text = _LINKS.sub(_linked(labels), text)  # a link around an image
-    text = _TAG.sub(_untagged, text)
-    text = _SETEXT.sub(lambda m: f"{'#' if m[2][0] == '=' else '##'} {m[1]}", text)
-    text = _RULE.sub("", text)
-    text = _TABLE_RULE.sub("", text)
-    text = _BULLET.sub(r"\1-", text)
-    text = _ALERT.sub("", _QUOTE.sub("", text))
-    text = _EMPHASIS.sub(_plain, text)
-    text = _TABLE_ROW.sub(_row, text)
-    return _ATX.sub(_heading, text)
+def _html(found: Sequence[Token]) -> Iterator[Token]:
+    for token in found:
+        if token.type == "html_block":
+            yield token
+        for child in token.children or ():
+            if child.type == "html_inline":
+                yield child
 
 
-def _without_hidden(text: str) -> str:
-    """Drops the elements that a browser would not show."""
-    pieces: list[str] = []
-    unclosed: set[str] = set()
-    here = 0
-    for opening in _HIDDEN.finditer(text):
-        name = opening.group("name").lower()
-        if opening.start() < here or name in unclosed:
-            continue
-        closing = re.compile(f"</{name}[^<>]{{0,100}}>", re.IGNORECASE).search(text, opening.end())
-        if not closing:
-            unclosed.add(name)
-            continue
-        pieces.append(text[here : opening.start()])
-        here = closing.end()
-    pieces.append(text[here:])
-    return "".join(pieces)
-
-
-def _linked(labels: set[str]) -> Callable[[re.Match[str]], str]:
-    def replace(match: re.Match[str]) -> str:
-        if match["code"] is not None:
-            return match.group()
-        if match["by_label"] is not None:
-            known = (match["label"] or match["by_label"]).casefold() in labels
-            return match["by_label"] if known else match.group()
-        if match["alone"] is not None:
-            return match["alone"] if match["alone"].casefold() in labels else match.group()
-        return match["text"] or match["auto"] or ""
-
-    return replace
-
-
-def _untagged(match: re.Match[str]) -> str:
-    return " " if match.group()[:3].lower() in ("<br", "<td", "<th", "</p", "<hr") else ""
-
-
-def _plain(match: re.Match[str]) -> str:
-    inner = match[match.lastgroup or 0]
-    return inner if match.lastgroup in ("code", "escaped") else _EMPHASIS.sub(_plain, inner)
-
-
-def _heading(match: re.Match[str]) -> str:
-    title = _ANCHOR.sub("", match[2].rstrip()).rstrip()
-    unclosed = title.rstrip("#")
-    return f"{match[1]} {unclosed.rstrip() if unclosed[-1:].isspace() else title}"
-
-
-def _row(match: re.Match[str]) -> str:
-    return match[1].strip().removesuffix("|").strip()
+def _is_unseen(tag: Start) -> bool:
+    return tag.name in _HIDDEN or is_hidden(tag.attributes)
 
 
 def _is_field_line(line: str) -> bool:

@@ -74,8 +74,8 @@ _OWN = {
     Format.JSON: _Own("data", 1),
     Format.JSON_LINES: _Own("data", 1),
     Format.XML: _Own("feeds", 1),
-    Format.MARKDOWN: _Own("written", 1, "", _PARSED),
-    Format.RST: _Own("written", 1, "", _PARSED),
+    Format.MARKDOWN: _Own("written", 2, "markdown-it-py", _PARSED),
+    Format.RST: _Own("written", 2, "docutils", _PARSED),
     Format.TEXT: _Own("written", 1, "", _PLAIN),
 }
 

@@ -1,312 +1,317 @@
-"""reStructuredText to readable text: titles become ``# `` headings, directives and roles shrink to their
-words."""
+"""reStructuredText to readable text: docutils parses it, and its tree becomes blocks.
+
+Nothing is read but the text itself: no file, no address, no configuration (see `rst_markup`).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cache
+from string import ascii_lowercase
+from typing import Any
 
-from deep_research.evidence.plain import chunks
-from deep_research.sources.extract.plaintext import words
-from deep_research.sources.extract.rst_drawn import drawn
-from deep_research.sources.extract.rst_tables import Table, directive, listed, separated, written
+from docutils import frontend, nodes, utils
+from docutils.parsers.rst import Parser
 
-_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1{2,}[ \t]*\Z")
-_DIRECTIVE = re.compile(r"\.\.[ \t]+(?:\|[^|\n]{1,100}\|[ \t]+)?([A-Za-z][\w:+.-]{0,60})::[ \t]*([^\n]*)\Z")
-_OPTION = re.compile(r":[\w-]{1,60}:(?:[ \t]|\Z)")
-_HEAD_FIELD = re.compile(r"([A-Z][A-Za-z-]{1,30}):(?:[ \t]+(\S[^\n]*)|[ \t]*\Z)")
-_HYPHENED_DAY = re.compile(r"\b(\d{1,2})-([A-Z][a-z]{2})-(\d{4})\b")
-_LONGEST_HEAD = 8_000  # characters
-_FEWEST_FIELDS = 3
-_INFO_FIELD = re.compile(r"^:(\w[\w -]{0,40}):[ \t]+(\S[^\n]*)$", re.MULTILINE)
+from deep_research.sources.extract.blocks import Blocks
+from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.rst_markup import all_known
 
-# Directives for programs, or that show what stands elsewhere. Of all others the body is for the reader,
-_HIDDEN = words(
-    "toctree contents sectnum section-numbering raw meta index image include literalinclude role default-role "
-    "highlight highlightlang default-domain graphviz digraph graph uml mermaid plot inheritance-diagram "
-    "tabularcolumns bibliography testsetup testcleanup replace unicode date target-notes nbgallery"
+_LONGEST_LINE = 10_000_000  # characters
+_LONGEST_MEANING = 200  # characters that a substitution may stand for
+_MOST_CELLS = 4  # for each character of a text
+_LONGEST_REPEATED = 80  # characters of a cell that is said again in each row beside it
+# A head as letters have it, with which Python's proposals begin.
+_HEAD = re.compile(
+    r"\s*+(?:[A-Z][A-Za-z-]{1,30}:(?:[ \t][^\n]*+)?\n(?:[ \t]++\S[^\n]*+\n)*+){3,}+[ \t]*+(?:\n|\Z)"
 )
-# and of these what stands beside their name as well.
-_SHOWN = words(
-    "admonition attention caution danger error hint important note tip warning seealso versionadded "
-    "versionchanged deprecated topic sidebar epigraph highlights pull-quote rubric centered glossary "
-    "list-table csv-table table container compound line-block parsed-literal function method class data "
-    "attribute exception module py:function py:method py:class py:data py:attribute py:exception option "
-    "envvar describe tab group-tab tab-item dropdown card grid-item-card versionremoved todo"
+_TITLE_IN_HEAD = re.compile(r"^Title:", re.MULTILINE)
+_RULE = re.compile(r"^[ \t]*+(?:=++(?: ++|$))++$", re.MULTILINE)  # of a table whose columns are underlined
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+\s*\Z")
+_DASH = re.compile(r"(?<=\d)--(?=\d)|(?<= )---?(?= )|(?<=\w)---(?=\w)")
+_SILENT = (
+    nodes.comment,
+    nodes.substitution_definition,
+    nodes.pending,
+    nodes.raw,
+    nodes.image,
+    nodes.transition,
 )
-# What these say before their argument, a version, when they are shown.
-_VERSIONS = {
-    "versionadded": "Added in version",
-    "versionchanged": "Changed in version",
-    "deprecated": "Deprecated since version",
-    "versionremoved": "Removed in version",
+_UNSAID = (nodes.footnote_reference, nodes.citation_reference, nodes.image, nodes.raw, nodes.system_message)
+_QUIET = {
+    "file_insertion_enabled": False,
+    "raw_enabled": False,
+    "_disable_config": True,
+    "input_encoding": "unicode",
+    "line_length_limit": _LONGEST_LINE,
+    "report_level": 5,
+    "halt_level": 5,
+    "warning_stream": False,
+    "traceback": False,
+    "record_dependencies": None,
 }
-_OBJECTS = words("class func meth mod attr exc data obj const any")  # roles that name what programs call
-_SERIES = words("rfc pep cve cwe")  # roles that name a document by its number alone
-_TERMS = words("function method class data attribute exception option envvar describe")
-_TABLES = {"list-table": listed, "csv-table": separated}
-_CODE = words(
-    "code code-block sourcecode prompt console doctest testcode highlight-block literal code-tab code-cell ipython "
-    "jupyter-execute math productionlist"
-)
-# Their argument is a sentence or a name worth reading; of the others it is a setting.
-_SHOWN_ARGUMENT = _SHOWN - frozenset(("container", "compound", "module"))
-_SUBSTITUTE = re.compile(
-    r"^[ \t]*\.\.[ \t]+\|([^|\n]{1,100})\|[ \t]+replace::[ \t]+(\S[^\n]{0,99})$", re.MULTILINE
-)
-
-_INLINE = re.compile(
-    r"``(?P<literal>[^`\n]{1,1000}(?:\n(?![ \t]*\n)[^`\n]{1,1000}){0,3})``"
-    r"|(?P<of>(?::[\w.+-]{1,40}){1,2}):`(?P<role>[^`]{1,1000})`"
-    r"|`(?P<link>[^`<\n]{0,500}(?:\n(?![ \t]*\n)[^`<\n]{1,500}){0,3})[ \t\n]?<[^<>`]{1,2000}>`__?"
-    r"|`(?P<named>[^`\n]{1,500}(?:\n(?![ \t]*\n)[^`\n]{1,500}){0,3})`_{0,2}(?!\w)"
-    r"|(?<![\w*\\])\*\*(?=\S)(?P<strong>[^*\n]{1,1000})(?<=\S)\*\*(?![\w*])"
-    r"|(?<![\w*\\])\*(?=[^\s*])(?P<stressed>[^*\n]{1,1000})(?<=\S)\*(?![\w*])"
-    r"|(?<=\s)\[(?:#?[\w-]{0,40}|\*)\]_(?!\w)"  # mark of a footnote
-    r"|\b(?P<reference>[A-Za-z0-9][\w.-]{0,200}[A-Za-z0-9])__?(?![\w`])"
-    r"|(?<![\w|])\|(?P<substitution>[^|\s](?:[^|\n]{0,100}[^|\s])?)\|_{0,2}(?!\w)"
-)
-_ROLE_TARGET = re.compile(r"\A(?P<shown>[^<]{1,1000}?)[ \t\n]*<[^<>]{1,1000}>\Z")
-# What may be defined by the lines below it: no item, field, directive, comment, prompt, heading, row.
-_TERM = re.compile(r"[ \t]*+(?![-*+•#>|:]|\.\. |\(?\w{1,3}[.)] )[^\n|]{1,120}\Z")
-_DASH = re.compile(r"(?<=\d)--(?=\d)|(?<=\w )---?(?= \w)|(?<=\w)---(?=\w)")
-_MAX_DEPTH = 20  # directives within directives; what is deeper is taken as it is
-_FENCE = "\x01"  # stands for a fence until the rest is done; no clean text holds it
-_BLANK_LINES = re.compile(r"\n{3,}")
 
 
-def info_fields(text: str) -> dict[str, str]:
-    """The ``:name: value`` fields near the top, with lower-case names."""
-    return {name.lower(): value.strip() for name, value in _INFO_FIELD.findall(text[:4000])}
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text, and the fields near its top, with lower-case names. ``above`` says whether they stand above all
+    headings."""
+
+    text: str
+    fields: dict[str, str] = field(default_factory=dict)
+    above: bool = False
 
 
-def head(text: str) -> dict[str, str]:
-    """The fields (``Title: …``), with lower-case names, of a head as letters have it, with which Python's proposals
-    begin. Empty, where a text does not begin with one."""
-    fields: dict[str, str] = {}
-    name = ""
-    for line in text[:_LONGEST_HEAD].lstrip("\n").split("\n"):
-        if not line.strip():
-            break
-        found = _HEAD_FIELD.match(line)
-        if found:
-            name = found[1].lower()
-            fields[name] = (found[2] or "").strip()
-        elif name and line[0].isspace():
-            fields[name] = f"{fields[name]} {line.strip()}".strip()
-        else:
-            return {}
-    if "title" not in fields or len(fields) < _FEWEST_FIELDS:
-        return {}
-    return {name: _HYPHENED_DAY.sub(r"\1 \2 \3", value) for name, value in fields.items()}
+def read(text: str) -> Reading:
+    """Clean reStructuredText as text: headings with ``# `` by the order in which their marks appear. What directives
+    make of numbers is in it: the text is to be cleaned again.
+
+    Raises `UnreadableError` for what docutils fails at, and for blocks too deep in one another.
+    """
+    try:
+        document = _parsed(text)
+        blocks = Blocks()
+        _Walk(document, blocks).tree(document.children)
+    except RecursionError:
+        raise UnreadableError("nested too deeply to be read", limit="size") from None
+    except (MemoryError, UnreadableError):
+        raise
+    except Exception as error:  # whatever the library fails at
+        raise UnreadableError(f"reStructuredText that cannot be read ({type(error).__name__})") from error
+    first = next(iter(document.children), None)
+    return Reading(str(blocks), _fields(document), isinstance(first, nodes.field_list))
 
 
-def readable(text: str) -> str:
-    """Clean reStructuredText as text: headings with ``# `` by the order in which their marks appear."""
-    pieces = "\n".join(_without_markup(text.expandtabs(8).split("\n"))).split(_FENCE)
-    meant = {name: _inline(said, {}) for name, said in _SUBSTITUTE.findall(text)}
-    levels: dict[tuple[str, bool], int] = {}
-    for at in range(0, len(pieces), 2):  # every second piece is code and stays as it is
-        lines = _with_terms(list(_titled(pieces[at].split("\n"), levels)))
-        pieces[at] = _BLANK_LINES.sub("\n\n", _dashed(_inline("\n".join(lines), meant)))
-    return _BLANK_LINES.sub("\n\n", "```".join(pieces)).strip()
+def _parsed(text: str) -> Any:
+    columns = max((len(rule.split()) for rule in _RULE.findall(text)), default=0)
+    if columns * text.count("\n") > _MOST_CELLS * len(text):
+        raise UnreadableError("a table of far more cells than words", limit="size")
+    head = _HEAD.match(text)
+    has_head = head is not None and _TITLE_IN_HEAD.search(head[0]) is not None
+    document = utils.new_document("text", copy(_settings()))
+    with all_known():
+        Parser(rfc2822=has_head).parse(f"{text}\n", document)
+    return document
 
 
-def _with_terms(lines: list[str]) -> Iterator[str]:
-    """The lines with what is defined (a line with deeper ones right below it) apart from what defines it."""
-    at = 0
-    while at < len(lines):
-        line, end = lines[at], at + 1
-        indent = _indent(line)
-        begins = at == 0 or not lines[at - 1].strip() or _indent(lines[at - 1]) > indent
-        while (
-            line.strip()
-            and begins
-            and end < len(lines)
-            and lines[end].strip()
-            and _indent(lines[end]) > indent
-        ):
-            end += 1
-        is_whole = line.count("`") % 2 == 0  # what stays open goes on in the next line
-        if end > at + 1 and is_whole and _TERM.match(line):
-            definition = " ".join(each.strip() for each in lines[at + 1 : end])
-            yield from ("", line, "", f"{line[:indent]}- {definition}", "")
-        else:
-            yield from lines[at:end]
-        at = end
+@cache
+def _settings() -> Any:
+    settings = frontend.get_default_settings(Parser)
+    for name, value in _QUIET.items():
+        setattr(settings, name, value)
+    return settings
 
 
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
+def _fields(document: Any) -> dict[str, str]:
+    """Those of the first list of fields, above the first heading or right below it."""
+    children = [each for each in document.children if not isinstance(each, _SILENT)]
+    if len(children) == 1 and isinstance(children[0], nodes.section):
+        children = list(children[0].children)
+    found: Any = next((each for each in children[:3] if isinstance(each, nodes.field_list)), ())
+    return {each[0].astext().lower(): " ".join(each[1].astext().split()) for each in found}
 
 
-def _dashed(text: str) -> str:
-    """With the dashes that two and three hyphens stand for, where no program's option can be meant."""
-    return _DASH.sub(lambda match: "–" if len(match[0]) == 2 else "—", text)
+class _Walk:
+    """Writes a tree of docutils as blocks."""
 
+    def __init__(self, document: Any, blocks: Blocks) -> None:
+        self._document = document
+        self._blocks = blocks
+        self._level = 0  # sections that are open
+        self._meanings: dict[str, str] = {}
 
-def _without_markup(lines: list[str], depth: int = 0) -> Iterator[str]:
-    """The lines without comments, targets and the directives that show nothing."""
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        if depth < _MAX_DEPTH and (found := drawn(lines, at)):
-            table, stop = found
-            yield from _rows(table, depth) if table else lines[at:stop]
-            at = stop
-            continue
-        body = line.strip()
-        if not body.startswith("..") or (body != ".." and not body.startswith(".. ")):
-            at += 1
-            if body.endswith("::"):
-                yield from (line.rstrip()[:-1] if body != "::" else "", "")
-                stop = _end_of_block(lines, at, len(line) - len(line.lstrip()))
-                yield from _fenced(lines[at:stop])
-                at = stop
-            else:
-                yield line
-            continue
-        indent = len(line) - len(line.lstrip())
-        stop = _end_of_block(lines, at + 1, indent)
-        directive = _DIRECTIVE.match(body)
-        footnote = re.match(r"\.\. \[[^\[\]]{1,60}\][ \t]+(\S.*)", body)
-        if footnote:
-            yield " " * indent + footnote.group(1)
-            yield from lines[at + 1 : stop]
-        elif directive:
-            yield from _shown_directive(
-                directive.group(1).lower(), directive.group(2), lines[at + 1 : stop], depth
-            )
-        at = stop  # a target or a comment, and all that stands under it
+    def tree(self, children: Sequence[Any]) -> None:
+        for node in children:
+            self._node(node)
 
-
-def _end_of_block(lines: list[str], at: int, indent: int) -> int:
-    """Where the lines end that are indented deeper than ``indent`` (or blank)."""
-    while at < len(lines):
-        line = lines[at]
-        if line.strip() and len(line) - len(line.lstrip()) <= indent:
-            break
-        at += 1
-    return at
-
-
-def _shown_directive(name: str, argument: str, body: list[str], depth: int) -> Iterator[str]:
-    if name in _HIDDEN or name.startswith("auto"):
-        return
-    if name in _TABLES and depth < _MAX_DEPTH:
-        given = directive(argument, body)
-        if table := _TABLES[name](given):
-            yield from ("", given.title)
-            yield from _rows(table, depth)
+    def _node(self, node: Any) -> None:
+        if isinstance(node, _SILENT):
             return
-    options = next((at for at, line in enumerate(body) if not _OPTION.match(line.strip())), len(body))
-    inner = _without_margin(body[options:])
-    yield ""
-    if name in _CODE:
-        yield from _fenced([argument, *inner] if name == "math" else inner)
-    else:
-        if argument and name in _VERSIONS:
-            version, _, said = (part.strip(",;: ") for part in argument.partition(" "))
-            while inner and not said and not inner[0]:
-                inner.pop(0)
-            yield f"{_VERSIONS[name]} {version}{':' if said or any(inner) else '.'} {said}".rstrip()
-        elif name == "seealso":
-            yield f"See also: {argument}".rstrip()
-        elif argument and name in _SHOWN_ARGUMENT:
-            yield argument
-        told = list(_without_markup(inner, depth + 1)) if depth < _MAX_DEPTH else inner
-        yield from _described(told) if argument and name.removeprefix("py:") in _TERMS else told
-    yield ""
+        name = type(node).__name__
+        if (visit := getattr(self, f"_{name}", None)) is not None:
+            visit(node)
+        elif isinstance(node, nodes.TextElement):
+            self._blocks.paragraph(self._words(node))
+        else:
+            self.tree(node.children)
+
+    def _section(self, node: Any) -> None:
+        self._level += 1
+        self.tree(node.children)
+        self._level -= 1
+
+    def _title(self, node: Any) -> None:
+        if isinstance(node.parent, nodes.section):
+            self._blocks.heading(self._level, self._words(node))
+        else:
+            self._blocks.paragraph(self._words(node))
+
+    def _literal_block(self, node: Any) -> None:
+        self._blocks.code(self._words(node))
+
+    _doctest_block = _math_block = _literal_block
+
+    def _line_block(self, node: Any) -> None:
+        lines = (each for each in node.findall(nodes.line))
+        self._blocks.paragraph("\n".join(self._words(each).strip() for each in lines))
+
+    def _bullet_list(self, node: Any) -> None:
+        self._blocks.open_list()
+        for item in node.children:
+            self._item("-", item.children)
+
+    def _enumerated_list(self, node: Any) -> None:
+        self._blocks.open_list()
+        for number, item in enumerate(node.children, node.get("start", 1)):
+            told = _in_letters(number) if "alpha" in node.get("enumtype", "") else str(number)
+            told = told.upper() if "upper" in node.get("enumtype", "") else told
+            self._item(f"{node.get('prefix', '')}{told}{node.get('suffix', '.')}", item.children)
+
+    def _item(self, mark: str, children: Sequence[Any]) -> None:
+        self._blocks.open_item(mark)
+        self.tree(children)
+        self._blocks.close_item()
+
+    def _definition_list_item(self, node: Any) -> None:
+        terms: list[str] = []
+        for part in node.children:
+            if isinstance(part, nodes.term):
+                terms.append(self._words(part))
+            elif isinstance(part, nodes.classifier):
+                terms[-1:] = [f"{''.join(terms[-1:])} : {self._words(part)}"]
+            else:
+                self._define(terms, part.children)
+                terms = []
+        self._define(terms, ())
+
+    def _option_list_item(self, node: Any) -> None:
+        options = ", ".join(each.astext() for each in node[0])
+        self._define([options], node[1].children)
+
+    def _define(self, terms: Sequence[str], children: Sequence[Any]) -> None:
+        """What is defined, apart from what defines it, by which the latter is known."""
+        for term in terms:
+            self._blocks.paragraph(term)
+        if children and isinstance(children[0], nodes.paragraph):
+            self._blocks.open_list()
+            self._item("-", (_unwrapped(children[0]),))
+            children = children[1:]
+        self.tree(children)
+
+    def _field(self, node: Any) -> None:
+        name, body = node
+        told = list(body.children)
+        first = self._words(told.pop(0)) if told and isinstance(told[0], nodes.paragraph) else ""
+        if first or told:
+            self._blocks.field(f"{self._words(name)}: {first}")
+        self.tree(told)
+
+    def _footnote(self, node: Any) -> None:
+        self.tree([each for each in node.children if not isinstance(each, nodes.label)])
+
+    _citation = _footnote
+
+    def _system_message(self, node: Any) -> None:
+        """What docutils could not make sense of, as it was; a title that fits nowhere is one all the same."""
+        for lost in node.children:
+            if isinstance(lost, nodes.literal_block) and not lost.astext().startswith(".. "):
+                lines = [line for line in lost.astext().split("\n") if line.strip()]
+                said = [line for line in lines if not _ADORNMENT.match(line)]
+                if len(said) == 1 < len(lines):
+                    self._blocks.heading(self._level + 1, said[0])
+                else:
+                    self._blocks.paragraph("\n".join(lines))
+
+    def _table(self, node: Any) -> None:
+        for part in node.children:
+            if not isinstance(part, nodes.tgroup):
+                self._node(part)
+                continue
+            header: list[list[str]] = []
+            rows: list[list[str]] = []
+            for group in part.children:
+                if isinstance(group, nodes.thead):
+                    header = list(self._grid(group, is_header=True))
+                elif isinstance(group, nodes.tbody):
+                    rows = list(self._grid(group))
+            columns = zip(*header, strict=False)
+            self._blocks.rows([" ".join(dict.fromkeys(filter(None, each))) for each in columns], rows)
+
+    def _grid(self, group: Any, *, is_header: bool = False) -> Iterator[list[str]]:
+        """Its rows, with as many cells each. A cell beside several rows is said in each of them, one over several
+        columns in the first of them, or in a header in all."""
+        beside: dict[int, tuple[int, str]] = {}  # for how many rows more, and what, by column
+        for row in group.children:
+            cells: list[str] = []
+            entries = iter(row.children)
+            while True:
+                left, said = beside.pop(len(cells), (0, ""))
+                if left:
+                    beside[len(cells)] = (left - 1, said)
+                    cells.append(said)
+                    continue
+                entry = next(entries, None)
+                if entry is None:
+                    break
+                said = self._cell(entry)
+                again = said if len(said) <= _LONGEST_REPEATED else ""
+                for column in range(entry.get("morecols", 0) + 1):
+                    told = said if not column else again if is_header else ""
+                    if more := entry.get("morerows", 0):
+                        beside[len(cells)] = (more, told if told == again else "")
+                    cells.append(told)
+            yield cells
+
+    def _cell(self, entry: Any) -> str:
+        blocks = Blocks()
+        _Walk(self._document, blocks).tree(entry.children)
+        said = blocks.in_one()
+        return "" if said == "\\" else said
+
+    def _words(self, node: Any) -> str:
+        said: list[str] = []
+        for child in node.children:
+            if isinstance(child, nodes.Text):
+                said.append(child.astext() if _is_code(node) else _DASH.sub(_dash, child.astext()))
+            elif isinstance(child, nodes.substitution_reference):
+                said.append(self._meaning(child))
+            elif not isinstance(child, _UNSAID):
+                said.append(self._words(child))
+        return "".join(said)
+
+    def _meaning(self, reference: Any) -> str:
+        """What a substitution stands for; its name, where nothing says so."""
+        name = reference["refname"]
+        key = (
+            name
+            if name in self._document.substitution_defs
+            else self._document.substitution_names.get(name.lower())
+        )
+        if key is None:
+            return str(reference.astext())
+        if key not in self._meanings:
+            self._meanings[key] = ""  # of one that stands for itself
+            self._meanings[key] = self._words(self._document.substitution_defs[key])[:_LONGEST_MEANING]
+        return self._meanings[key]
 
 
-def _described(lines: list[str]) -> Iterator[str]:
-    """What stands under a term: its first paragraph as an item, by which a description is known."""
-    first = next((at for at, line in enumerate(lines) if line.strip()), len(lines))
-    end = next((at for at in range(first, len(lines)) if not lines[at].strip()), len(lines))
-    paragraph = " ".join(line.strip() for line in lines[first:end])
-    if paragraph and (paragraph[0].isalnum() or paragraph[0] in "`:\"'"):
-        yield from ("", f"- {paragraph}", *lines[end:])
-    else:  # a list, a table, code
-        yield from lines
+def _in_letters(number: int) -> str:
+    return ascii_lowercase[number - 1] if number <= len(ascii_lowercase) else str(number)
 
 
-def _rows(table: Table, depth: int) -> Iterator[str]:
-    """A table as rows, apart from what stands around it; code in a cell is words like others."""
-    yield ""
-    yield from written(
-        table,
-        lambda cell: (line.replace(_FENCE, "") for line in _without_markup(_without_margin(cell), depth + 1)),
-    )
-    yield ""
+def _unwrapped(paragraph: Any) -> Any:
+    """The paragraph in one line."""
+    for text in list(paragraph.findall(nodes.Text)):
+        text.parent.replace(text, nodes.Text(text.astext().replace("\n", " ")))
+    return paragraph
 
 
-def _fenced(lines: list[str]) -> Iterator[str]:
-    """Code without its margin, between two fences."""
-    if code := "\n".join(_without_margin(lines)).strip("\n"):
-        yield from ("", _FENCE, code, _FENCE, "")
+def _is_code(node: Any) -> bool:
+    return isinstance(node, nodes.literal | nodes.literal_block | nodes.doctest_block)
 
 
-def _without_margin(lines: list[str]) -> list[str]:
-    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    return [line[margin:].rstrip() for line in lines]
-
-
-def _titled(lines: list[str], levels: dict[tuple[str, bool], int]) -> Iterator[str]:
-    """Underlined and framed titles as ``# `` headings, other rows of marks left out. ``levels`` keeps the
-    level of each kind of mark."""
-    at = 0
-    while at < len(lines):
-        framed = _frame(lines, at)
-        title = lines[at + 1] if framed else lines[at]
-        if framed or _is_underlined(lines, at):
-            mark = (lines[at] if framed else lines[at + 1]).strip()[0]
-            level = levels.setdefault((mark, framed), min(len(levels) + 1, 6))
-            yield from ("", f"{'#' * level} {title.strip()}", "")
-            at += 3 if framed else 2
-            continue
-        if not (_ADORNMENT.match(lines[at]) and lines[at][0] not in "`~"):
-            yield lines[at]
-        at += 1
-
-
-def _frame(lines: list[str], at: int) -> bool:
-    return (
-        at + 2 < len(lines)
-        and _ADORNMENT.match(lines[at]) is not None
-        and bool(lines[at + 1].strip())
-        and lines[at + 2].strip() == lines[at].strip()
-        and _ADORNMENT.match(lines[at + 1]) is None
-    )
-
-
-def _is_underlined(lines: list[str], at: int) -> bool:
-    title = lines[at]
-    if at + 1 >= len(lines) or not title.strip() or title[0].isspace() or _ADORNMENT.match(title):
-        return False
-    mark = _ADORNMENT.match(lines[at + 1])
-    long_enough = len(lines[at + 1].strip()) * 2 >= len(title.strip())
-    return mark is not None and long_enough and (at == 0 or not lines[at - 1].strip())
-
-
-def _inline(text: str, meant: Mapping[str, str]) -> str:
-    return "".join(_INLINE.sub(partial(_plain, meant), chunk) for chunk in chunks(text))
-
-
-def _plain(meant: Mapping[str, str], match: re.Match[str]) -> str:
-    words = match[match.lastgroup] if match.lastgroup else ""
-    if match.lastgroup == "substitution":
-        words = meant.get(words, words)
-    elif match.lastgroup == "link":
-        words = words.rstrip()
-    elif match.lastgroup == "role":
-        shown = _ROLE_TARGET.match(words)
-        words = shown["shown"] if shown else words.removeprefix("!")
-        if words.startswith("~"):
-            words = words.rsplit(".", 1)[-1].lstrip("~")
-        kind = match["of"].rpartition(":")[2]
-        if kind in _OBJECTS:
-            words = words.removeprefix(".")  # where to look for the name
-        elif kind in _SERIES and words[:1].isdigit():
-            words = f"{kind.upper()} {words}"
-    return words
+def _dash(match: re.Match[str]) -> str:
+    return "–" if len(match[0]) == 2 else "—"

@@ -23,7 +23,7 @@ _ISO_DATE = re.compile(r"\b(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
 _NAMED_DATE = re.compile(
-    rf"\b(?:{_DAY}\.?\s+)?({'|'.join(_MONTHS)})[a-z]*\.?\s+(?:{_DAY},?\s+)?(\d{{4}})\b", re.IGNORECASE
+    rf"\b(?:{_DAY}\.?[\s-]+)?({'|'.join(_MONTHS)})[a-z]*\.?[\s-]+(?:{_DAY},?\s+)?(\d{{4}})\b", re.IGNORECASE
 )
 _ADDRESS = re.compile(r"\s{0,9}<[^<>]{1,200}>")  # for letters, behind a name
 _DATE_FIELDS = (
@@ -87,17 +87,16 @@ def decode_page(raw: bytes, charset: str = "") -> str:
 
 def _read_markdown(text: str) -> tuple[str, str, date | None]:
     fields, body = markdown.front_matter(text)
-    readable = markdown.readable(body)
+    readable = clean(markdown.readable(body)).strip()
     return fields.get("title") or _first_heading(readable), readable, _first_date(fields)
 
 
 def _read_rst(text: str) -> tuple[str, str, str, date | None]:
-    readable = rst.readable(text)
-    head = rst.head(text)
-    fields = head or rst.info_fields(text)
-    author = _ADDRESS.sub("", fields.get("author", "")).strip(" ,")
-    above = fields.get("title") if text.lstrip().startswith(":") else None  # every heading
-    return head.get("title") or above or _first_heading(readable), author, readable, _first_date(fields)
+    found = rst.read(text)
+    readable = clean(found.text).strip()
+    author = _ADDRESS.sub("", found.fields.get("author", "")).strip(" ,")
+    above = found.fields.get("title") if found.above else None  # every heading
+    return above or _first_heading(readable), author, readable, _first_date(found.fields)
 
 
 def _read_html(raw: bytes, charset: str) -> tuple[str, str, date | None]:
