@@ -18,8 +18,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.finishing import MAX_TEXT_BYTES, TooLongError
+from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, TooLongError
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import Reader

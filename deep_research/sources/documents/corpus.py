@@ -30,7 +30,7 @@ from deep_research.sources.documents.index import CorpusIndex, IndexReport
 from deep_research.sources.documents.links import TITLES
 from deep_research.sources.documents.terms import query_terms
 from deep_research.sources.extract import Extractor
-from deep_research.sources.extract.finishing import MAX_TEXT_BYTES
+from deep_research.sources.extract.document import MAX_TEXT_BYTES
 from deep_research.sources.extract.plaintext import one_line
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
 from deep_research.sources.search.pool import listed

@@ -12,8 +12,7 @@ from deep_research.errors import CorpusError, ExtractionError
 from deep_research.sources.documents.files import Candidate, CorpusFolder, Skipped
 from deep_research.sources.documents.writer import IndexWriter
 from deep_research.sources.extract import Extractor
-from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.finishing import TooLongError
+from deep_research.sources.extract.document import Document, TooLongError
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import is_read_apart, version_for
 from deep_research.sources.extract.texts import read_document

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from deep_research.errors import ExtractionError
-from deep_research.sources.extract.frames import LENGTH, header
+from deep_research.sources.extract.messages import LENGTH, header
 
 _WORKER = "deep_research.sources.extract.worker"
 _CHUNK = 1 << 16

@@ -12,8 +12,7 @@ from typing import Any
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract import html_text
-from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.finishing import finished
+from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode
 from deep_research.sources.extract.tables import line

@@ -1,9 +1,17 @@
-"""What comes out of an extraction."""
+"""What comes out of an extraction, and the last step of every reader: what it found becomes a document, or it is said why
+there is none.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from dataclasses import dataclass
 from datetime import date
+from pathlib import PurePosixPath
+
+from deep_research.evidence.plain import clean
+from deep_research.sources.extract.plaintext import UnreadableError, one_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,3 +31,56 @@ class Document:
     pages: tuple[int, ...] = ()
     snapshot_hash: str = ""
     fingerprint: str = ""
+
+
+MAX_TEXT_BYTES = 2_000_000
+TITLE_LENGTH = 300
+_AUTHOR_LENGTH = 200
+
+
+class TooLongError(UnreadableError):
+    """More text than the limit in force."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why, limit="size")
+
+
+def finished(
+    raw: bytes,
+    name: str,
+    *,
+    title: str,
+    text: str,
+    published: date | None = None,
+    author: str = "",
+    language: str | None = None,
+    pages: tuple[int, ...] = (),
+    unread: str = "",
+    max_text_bytes: int = MAX_TEXT_BYTES,
+) -> Document:
+    """The document of a ``text`` that is clean already. Raises `UnreadableError` when nothing in it can be read, and
+    `TooLongError`."""
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:  # halves of characters, as JSON and PDF can hold them
+        text = text.encode("utf-8", "replace").decode()
+        size = len(text)
+    if not any(map(str.isalnum, text)):
+        raise UnreadableError("no readable text in it")
+    if size > max_text_bytes:
+        raise TooLongError(f"more than {max_text_bytes:,} bytes of text")
+    return Document(
+        title=one_line(clean(title), TITLE_LENGTH) or _name_as_title(name),
+        text=text,
+        published=published,
+        author=one_line(clean(author), _AUTHOR_LENGTH),
+        unread=unread,
+        language=language,
+        pages=pages,
+        snapshot_hash=hashlib.sha256(raw).hexdigest(),
+    )
+
+
+def _name_as_title(name: str) -> str:
+    stem = PurePosixPath(name).stem
+    return one_line(" ".join(re.split(r"[-_\s]+", stem)), TITLE_LENGTH) or name

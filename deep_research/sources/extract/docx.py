@@ -11,13 +11,11 @@ from typing import Any
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract import docx_parts, zips
-from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numbering
-from deep_research.sources.extract.finishing import finished
 from deep_research.sources.extract.formats import Asked
-from deep_research.sources.extract.grouped import names_above
 from deep_research.sources.extract.plaintext import UnreadableError
-from deep_research.sources.extract.tables import in_one, is_figure, written
+from deep_research.sources.extract.tables import in_one, is_figure, names_above, written
 from deep_research.sources.extract.texts import parse_date
 from deep_research.sources.extract.titling import sane_author, sane_title
 

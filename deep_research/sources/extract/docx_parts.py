@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from deep_research.sources.extract import docx_formulas, docx_signs
-from deep_research.sources.extract.signs import as_name
+from deep_research.sources.extract.table_signs import as_name
 
 _COMPATIBLE = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 W = docx_signs.W

@@ -9,8 +9,7 @@ from lxml import etree
 
 from deep_research.evidence.plain import clean
 from deep_research.sources.extract import html_text
-from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.finishing import finished
+from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import UnreadableError, decode
 from deep_research.sources.extract.texts import parse_date

@@ -12,7 +12,7 @@ from typing import Any
 
 from lxml.html import HtmlElement
 
-from deep_research.sources.extract import bylines, days
+from deep_research.sources.extract import bylines, publication_day
 
 _MOST_JSON = 200_000  # characters
 _MOST_OBJECTS = 500
@@ -55,7 +55,7 @@ def about(tree: HtmlElement) -> About:
         title=_first(metas, ("og:title", "citation_title", "dc.title", "twitter:title")),
         site=_first(metas, ("og:site_name", "application-name")),
         author=_author(objects, metas, tree) or (line.by if line else ""),
-        published=days.published(objects, metas, tree, line.day if line else "", days.of_entry(tree)),
+        published=publication_day.published(objects, metas, tree, line.day if line else ""),
     )
 
 

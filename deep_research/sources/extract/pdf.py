@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.finishing import TooLongError, finished
+from deep_research.sources.extract.document import Document, TooLongError, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.pdf_blocks import Paragraph, one_text, paragraphs
 from deep_research.sources.extract.pdf_metadata import title_and_author
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.titling import sane_author, sane_title, title_of
-from deep_research.sources.extract.unread import unread_pages
 
 if TYPE_CHECKING:
     from liteparse.types import ParseBatch, ParsedPage
@@ -155,3 +153,25 @@ def _unread(pages: Sequence[_Page]) -> str:
 
 
 _EMPTY = _Page([], [], is_lost=False, is_picture=False)
+
+
+_MOST_PIECES = 6  # pieces of a text that are named
+
+
+def unread_pages(numbers: Sequence[int], count: int) -> str:
+    """The pages with these ``numbers``, counted from 1 and in order, of ``count``: ``page 3``, ``pages 3 to 5 and 9``."""
+    pieces = list(_pieces(numbers))
+    if len(pieces) > _MOST_PIECES:
+        return f"{len(numbers)} of {count} pages"
+    told = ", ".join(pieces[:-1]) + f" and {pieces[-1]}" if len(pieces) > 1 else "".join(pieces)
+    return f"{'page' if len(numbers) == 1 else 'pages'} {told}"
+
+
+def _pieces(numbers: Sequence[int]) -> Iterator[str]:
+    run: list[int] = []
+    for number in [*numbers, None]:
+        if run and number != run[-1] + 1:
+            yield str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}"
+            run = []
+        if number is not None:
+            run.append(number)

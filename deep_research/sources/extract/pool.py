@@ -18,9 +18,9 @@ from typing import Any
 
 from deep_research.errors import ExtractionError
 from deep_research.forks import guard
-from deep_research.sources.extract.answers import document_of
 from deep_research.sources.extract.child import Child, Limits
 from deep_research.sources.extract.document import Document
+from deep_research.sources.extract.messages import document_of
 
 MAX_TEXT_BYTES = 2_000_000
 MAX_RAW_BYTES = 60_000_000  # each format has a lower cap of its own

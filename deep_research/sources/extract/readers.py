@@ -16,8 +16,7 @@ from pathlib import PurePosixPath
 from typing import Protocol
 
 from deep_research.evidence.language import language_by_script, language_of
-from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.finishing import MAX_TEXT_BYTES
+from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document
 from deep_research.sources.extract.formats import SUFFIXES, Asked, Format, format_of
 
 GROUP = "deep_research.readers"
@@ -74,9 +73,9 @@ _OWN = {
     Format.JSON: _Own("data", 1),
     Format.JSON_LINES: _Own("data", 1),
     Format.XML: _Own("feeds", 1),
-    Format.MARKDOWN: _Own("written", 2, "markdown-it-py", _PARSED),
-    Format.RST: _Own("written", 2, "docutils", _PARSED),
-    Format.TEXT: _Own("written", 1, "", _PLAIN),
+    Format.MARKDOWN: _Own("texts", 2, "markdown-it-py", _PARSED),
+    Format.RST: _Own("texts", 2, "docutils", _PARSED),
+    Format.TEXT: _Own("texts", 1, "", _PLAIN),
 }
 
 

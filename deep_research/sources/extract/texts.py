@@ -1,4 +1,5 @@
-"""From the bytes of a text file to a document: title, readable text, date."""
+"""From the bytes of a text file to a document: title, readable text, date. The parser of each format is loaded when a
+file first needs it."""
 
 from __future__ import annotations
 
@@ -7,9 +8,8 @@ from datetime import date
 from pathlib import PurePosixPath
 
 from deep_research.evidence.plain import clean
-from deep_research.sources.extract import html_text, markdown, rst
-from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.finishing import MAX_TEXT_BYTES, finished
+from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, finished
+from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import decode
 
 _HEADING = re.compile(r"^#{1,6} (\S[^\n]*)$", re.MULTILINE)
@@ -86,12 +86,16 @@ def decode_page(raw: bytes, charset: str = "") -> str:
 
 
 def _read_markdown(text: str) -> tuple[str, str, date | None]:
+    from deep_research.sources.extract import markdown
+
     fields, body = markdown.front_matter(text)
     readable = clean(markdown.readable(body)).strip()
     return fields.get("title") or _first_heading(readable), readable, _first_date(fields)
 
 
 def _read_rst(text: str) -> tuple[str, str, str, date | None]:
+    from deep_research.sources.extract import rst
+
     found = rst.read(text)
     readable = clean(found.text).strip()
     author = _ADDRESS.sub("", found.fields.get("author", "")).strip(" ,")
@@ -100,6 +104,8 @@ def _read_rst(text: str) -> tuple[str, str, str, date | None]:
 
 
 def _read_html(raw: bytes, charset: str) -> tuple[str, str, date | None]:
+    from deep_research.sources.extract import html_text
+
     page = html_text.extract(decode_page(raw, charset))
     days = (parse_date(value) for value in page.dates)
     return page.title, clean(page.text).strip(), next((day for day in days if day), None)
@@ -125,3 +131,8 @@ def _first_heading(text: str) -> str:
 def _first_date(fields: dict[str, str]) -> date | None:
     days = (parse_date(fields[name]) for name in _DATE_FIELDS if name in fields)
     return next((day for day in days if day), None)
+
+
+def read(raw: bytes, asked: Asked) -> Document:
+    named = f"{PurePosixPath(asked.name).stem or 'document'}.{asked.format}"
+    return read_document(raw, named, charset=asked.charset, max_text_bytes=asked.max_text_bytes)

@@ -18,7 +18,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from deep_research.sources.extract.frames import receive, send
+from deep_research.sources.extract.messages import receive, send
 
 _MAX_RAW = 64_000_000
 _DESCRIPTORS = 32
@@ -48,7 +48,7 @@ def main(memory: int, cpu_seconds: int, seconds: float, parent: int) -> None:
     sys.addaudithook(_refuse)
     import json
 
-    from deep_research.sources.extract.answers import told
+    from deep_research.sources.extract.messages import told
     from deep_research.sources.extract.plaintext import UnreadableError
     from deep_research.sources.extract.readers import read
 

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.finishing import TooLongError
+from deep_research.sources.extract.document import Document, TooLongError
 from deep_research.sources.extract.plaintext import UnreadableError, one_line
 from deep_research.sources.extract.texts import parse_date, read_document
 

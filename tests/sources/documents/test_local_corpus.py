@@ -16,6 +16,8 @@ import pytest
 from deep_research.errors import CorpusError
 from deep_research.sources.documents import LocalCorpus, Skipped
 from deep_research.sources.documents.files import CorpusFolder
+from deep_research.sources.extract import readers
+from deep_research.sources.extract.texts import read_document
 from deep_research.sources.search.base import SearchRequest, SearchResult
 from deep_research.state import SourceKind, SourceQuality
 from deep_research.state.identity import sha256_hex
@@ -159,6 +161,9 @@ def test_a_whole_run_opens_nothing_outside_the_root_and_the_data(
     )
     (root / "link.md").symlink_to(secret)
     (root / "folder").symlink_to(secret.parent)
+    for suffix in (".md", ".rst", ".html"):  # the readers and what is known of their versions
+        readers.version_for(suffix)
+        read_document(b"walrus", f"a{suffix}")
     opened.asked.clear()
     corpora.append(corpus := LocalCorpus(root, data_dir=data))
     results = ask(corpus, "walrus canary midnight passwd")

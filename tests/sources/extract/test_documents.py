@@ -1,4 +1,4 @@
-"""Documents in markup are read as they were checked by hand: each file of `documents` as the text beside it."""
+"""Documents are read as they were checked by hand: each file of `documents` as the text beside it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from deep_research.evidence.plain import clean
 from deep_research.evidence.rows import clauses
 from deep_research.sources.extract.plaintext import UnreadableError
+from deep_research.sources.extract.readers import read
 from deep_research.sources.extract.texts import read_document
 
 DOCUMENTS = Path(__file__).with_name("documents")
@@ -17,14 +18,14 @@ SOURCES = sorted(path for path in DOCUMENTS.glob("*/*") if path.suffix != ".txt"
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
 def test_a_document_is_read_as_it_was_checked_by_hand(source: Path) -> None:
-    text = read_document(source.read_bytes(), source.name).text
+    text = read(source.read_bytes(), name=source.name).text
     assert text == source.with_suffix(".txt").read_text(encoding="utf-8").rstrip("\n")
     assert clean(text) == text
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
 def test_what_a_reader_does_not_see_is_not_in_the_text(source: Path) -> None:
-    text = read_document(source.read_bytes(), source.name).text
+    text = read(source.read_bytes(), name=source.name).text
     assert "canary" not in text
     assert "gone" not in text.replace("b c gone", "")
 

@@ -11,8 +11,7 @@ import pytest
 
 from deep_research.errors import ExtractionError
 from deep_research.sources.extract import Extractor
-from deep_research.sources.extract.guessing import guessed
-from deep_research.sources.extract.plaintext import UnreadableError, decode
+from deep_research.sources.extract.plaintext import UnreadableError, decode, guessed
 
 RUSSIAN = (
     "Рыбаки подтверждают её слова: в прошлом году уловы сократились почти вдвое. «Мы не ожидали, что изменения "

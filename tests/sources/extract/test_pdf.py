@@ -10,11 +10,10 @@ import pytest
 from hostile import FONT, pdf, stream
 from made import Line, column, mapped, numbers, paged, without_map
 
-from deep_research.sources.extract.document import Document
-from deep_research.sources.extract.finishing import TooLongError
+from deep_research.sources.extract.document import Document, TooLongError
+from deep_research.sources.extract.pdf import unread_pages
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.readers import read
-from deep_research.sources.extract.unread import unread_pages
 
 DOCUMENTS = Path(__file__).parent / "documents" / "pdf"
 PROSE = (
@@ -45,13 +44,6 @@ def one_page(drawn: str, *, font: bytes = FONT, page: bytes = b"", more: tuple[b
 
 def prose(left: float = 50, top: float = 700) -> str:
     return "\n".join(f"BT /F1 10 Tf {left} {top - 12 * n} Td ({line}) Tj ET" for n, line in enumerate(PROSE))
-
-
-@pytest.mark.parametrize("path", sorted(DOCUMENTS.glob("*.pdf")), ids=lambda path: path.stem)
-def test_a_document_is_read_as_the_text_beside_it(path: Path) -> None:
-    found = read(path.read_bytes(), "application/pdf", path.name, 1_000_000)
-    assert f"{found.text}\n" == path.with_suffix(".txt").read_text(encoding="utf-8")
-    assert found.unread == ""
 
 
 def test_pages_begin_where_their_text_does_also_within_a_sentence() -> None:

@@ -60,7 +60,7 @@ SUBJECTS = {
     ),
     **{
         kind: Subject(
-            reader=Own("written", (f".{kind}",)),
+            reader=Own("texts", (f".{kind}",)),
             sample=f"Mole\n====\n\n{PROSE}\n".encode(),
             says=("Mole", PROSE),
         )
@@ -86,7 +86,7 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     points = "[deep_research.readers]\nnote = note_reader:Notes\n"
     (package / "notes-1.0.dist-info" / "entry_points.txt").write_text(points)
     (package / "note_reader.py").write_text(
-        "from deep_research.sources.extract.finishing import finished\n"
+        "from deep_research.sources.extract.document import finished\n"
         "class Notes:\n"
         "    suffixes = ('.note',)\n"
         "    media_types = ('text/x-note',)\n"

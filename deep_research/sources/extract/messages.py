@@ -1,8 +1,12 @@
-"""Documents on their way between the processes: as JSON can say them, and back. What comes back is checked: it was
-written by a process that read what nobody vouches for."""
+"""What the two processes say to each other: pieces of bytes, each behind its length (8 bytes, big-endian); and documents
+as JSON. What comes back is checked: it was written by a process that read what nobody vouches for.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import struct
 from dataclasses import asdict
 from datetime import date
 from typing import Any
@@ -10,6 +14,43 @@ from typing import Any
 from deep_research.errors import ExtractionError
 from deep_research.evidence.copies import fingerprint
 from deep_research.sources.extract.document import Document
+
+LENGTH = struct.Struct(">Q")
+
+
+def header(job: dict[str, Any], raw: bytes) -> bytes:
+    """Everything that is sent before the raw bytes."""
+    told = json.dumps(job).encode()
+    return LENGTH.pack(len(told)) + told + LENGTH.pack(len(raw))
+
+
+def receive(descriptor: int, limit: int) -> bytes | None:
+    """The next piece, None at the end of the stream. Raises `ValueError` for one longer than ``limit``."""
+    length = _exactly(descriptor, LENGTH.size)
+    if length is None:
+        return None
+    (size,) = LENGTH.unpack(length)
+    if size > limit:
+        raise ValueError("a piece that is too long")
+    return _exactly(descriptor, size)
+
+
+def send(descriptor: int, answer: dict[str, Any]) -> None:
+    body = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
+    view = memoryview(LENGTH.pack(len(body)) + body)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _exactly(descriptor: int, size: int) -> bytes | None:
+    found = bytearray()
+    while len(found) < size:
+        piece = os.read(descriptor, min(size - len(found), 1 << 20))
+        if not piece:
+            return None
+        found += piece
+    return bytes(found)
+
 
 _FINGERPRINT, _UNREAD = 400, 500  # characters at most
 

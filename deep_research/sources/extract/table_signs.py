@@ -13,7 +13,6 @@ from itertools import islice
 from lxml.html import HtmlElement
 
 from deep_research.sources.extract.hiding import hides
-from deep_research.sources.extract.signs import as_name
 
 _MOST_SIGNS = 3  # of a cell
 _MOST_ELEMENTS = 40  # of which they consist
@@ -134,3 +133,19 @@ def _drawn(shown: list[HtmlElement]) -> Iterator[str]:
 
 def _plain(text: str) -> str:
     return " ".join(text.split())
+
+
+_LONGEST = 30  # characters
+_MOST_WORDS = 4
+_FILE = re.compile(r"[\w-]+\.(?:png|jpe?g|gif|svg|webp)\b", re.IGNORECASE)
+_NO_SIGN = re.compile(
+    r"\b(?:avatar|logo|icon|image|photo|picture|spacer|thumbnail|banner|arrow|bullet|sort|expand|collapse|close|menu|"
+    r"link|share|copy|edit|delete|search|back|next|previous)\b",
+    re.IGNORECASE,
+)
+
+
+def as_name(text: str) -> str:
+    name = " ".join(text.split())
+    is_short = len(name) <= _LONGEST and len(name.split()) <= _MOST_WORDS
+    return "" if not is_short or _FILE.search(name) or _NO_SIGN.search(name) else name

@@ -10,8 +10,7 @@ from typing import Any
 
 from lxml.html import HtmlElement
 
-from deep_research.sources.extract.day_values import day_of, values_of
-from deep_research.sources.extract.shown_days import shown_days
+from deep_research.sources.extract.datelines import day_of, shown_days, values_of
 
 _NAMES = (
     *("article:published_time", "og:article:published_time", "article:published", "article:publicationdate"),
@@ -40,12 +39,12 @@ def published(
     metas: dict[str, list[str]],
     tree: HtmlElement,
     line: str = "",
-    entry: str = "",
 ) -> date | None:
     """``objects`` is what the page describes in JSON-LD, ``metas`` what stands in its head, by name in small letters,
-    ``line`` the day that its byline tells, ``entry`` that of its entry."""
+    ``line`` the day that its byline tells."""
     if _is_wiki(metas, tree):  # its text is that of its last change, and its first day misleads
         return _first(_told(objects, "dateModified"))
+    entry = _of_entry(tree)
     main = [each for each in objects if not _OTHER_THINGS.search(_type(each))]
     others = [each for each in objects if _MAY_BE_ALL.search(_type(each))]
     said = [
@@ -127,9 +126,8 @@ def _asked(tree: HtmlElement) -> Iterator[str]:
             yield from values_of(element)
 
 
-def of_entry(tree: HtmlElement) -> str:
-    """The day with which a page's only entry is marked as blogs mark theirs, mostly below its text: to be asked for
-    before that goes."""
+def _of_entry(tree: HtmlElement) -> str:
+    """The day with which a page's only entry is marked as blogs mark theirs, mostly below its text."""
     entries = [each for each in tree.iter("article", "div", "main", "section") if _ENTRY & _kinds(each)]
     if len(entries) != 1:
         return ""
