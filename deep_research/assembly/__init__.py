@@ -1,7 +1,6 @@
 """The composition root: from settings and arguments to the parts of an engine. Only here implementations are
 chosen."""
 
-from deep_research.assembly.answers import answer_tokens
 from deep_research.assembly.content import archive_folder, make_archive
 from deep_research.assembly.models import Models, make_models
 from deep_research.assembly.parts import Parts, assemble
@@ -9,7 +8,6 @@ from deep_research.assembly.parts import Parts, assemble
 __all__ = [
     "Models",
     "Parts",
-    "answer_tokens",
     "archive_folder",
     "assemble",
     "make_archive",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 from deep_research.assembly.content import make_archive, tidy
@@ -21,17 +22,13 @@ from deep_research.errors import (
 )
 from deep_research.logs import get_log, told
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
-from deep_research.phases.analysis.llm import LLMAnalyzer
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
 from deep_research.phases.gathering.reading import Pages
 from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
-from deep_research.phases.planning.llm import LLMPlanner
 from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
-from deep_research.phases.refinement.llm import LLMRefiner
 from deep_research.phases.summarizing import Choices, Summarizer
 from deep_research.phases.synthesis import ExtractiveSynthesizer, SynthesisPhase
-from deep_research.phases.synthesis.llm import LLMSynthesizer
 from deep_research.settings import Settings
 from deep_research.sources.documents import Skipped
 from deep_research.sources.search import SearchProvider
@@ -52,11 +49,12 @@ _PHASES: dict[DeepResearchPhase, Callable[..., Phase[Any, Any]]] = {
     DeepResearchPhase.SYNTHESIS: SynthesisPhase,
     DeepResearchPhase.REFINEMENT: RefinementPhase,
 }
-_THINKING: dict[DeepResearchPhase, Callable[[ContentRules], Any]] = {
-    DeepResearchPhase.PLANNING: lambda _: LLMPlanner(),
-    DeepResearchPhase.ANALYSIS: LLMAnalyzer,
-    DeepResearchPhase.SYNTHESIS: LLMSynthesizer,
-    DeepResearchPhase.REFINEMENT: LLMRefiner,
+# Loaded for a role that has a model: runs without one need nothing of them.
+_THINKING: dict[DeepResearchPhase, tuple[str, str]] = {
+    DeepResearchPhase.PLANNING: ("deep_research.phases.planning.llm", "LLMPlanner"),
+    DeepResearchPhase.ANALYSIS: ("deep_research.phases.analysis.llm", "LLMAnalyzer"),
+    DeepResearchPhase.SYNTHESIS: ("deep_research.phases.synthesis.llm", "LLMSynthesizer"),
+    DeepResearchPhase.REFINEMENT: ("deep_research.phases.refinement.llm", "LLMRefiner"),
 }
 _EXTRACTIVE: dict[DeepResearchPhase, Callable[[], Any]] = {
     DeepResearchPhase.PLANNING: ExtractivePlanner,
@@ -211,7 +209,11 @@ def _phases(
 def _agent(phase: DeepResearchPhase, roles: ModelRoles, rules: ContentRules) -> Any:
     """The agent of ours that thinks with a model, where there is one for its role; else the extractive one."""
     role = ModelRole(PHASE_TO_AGENT[phase].value)
-    return _THINKING[phase](rules) if roles.chain_of(role) else _EXTRACTIVE[phase]()
+    if not roles.chain_of(role):
+        return _EXTRACTIVE[phase]()
+    module, name = _THINKING[phase]
+    agent = getattr(import_module(module), name)
+    return agent() if phase is DeepResearchPhase.PLANNING else agent(rules)
 
 
 def _hooks(given: SupervisorHooks | None) -> SupervisorHooks:

@@ -23,7 +23,8 @@ NAME = "tokens"
 
 def tokens(settings: Settings) -> Iterator[Check]:
     """One line for each role that has a model, and one for shortening texts."""
-    from deep_research.assembly import answer_tokens, make_models
+    from deep_research.assembly import make_models
+    from deep_research.assembly.answers import answer_tokens
 
     if not settings.model and not settings.models:
         yield Check(NAME, OK, "no model is chosen, and without one nothing has to fit a window")
