@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from deep_research.budget.sharing import SharedBudget
+    from deep_research.budget.shared_budget import SharedBudget
     from deep_research.errors import DeepResearchError, ResearchAbortedError, StopResearch
     from deep_research.research import DeepResearch, ResearchHandle, ResearchResult, RunSummary
     from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "deep_research.budget.sharing": ("SharedBudget",),
+    "deep_research.budget.shared_budget": ("SharedBudget",),
     "deep_research.errors": ("DeepResearchError", "ResearchAbortedError", "StopResearch"),
     "deep_research.research": ("DeepResearch", "ResearchHandle", "ResearchResult", "RunSummary"),
     "deep_research.sources.search": ("SearchProvider", "SearchRequest", "SearchResult"),

@@ -15,7 +15,7 @@ from typing import Any
 
 from deep_research import DeepResearch
 from deep_research.models import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
-from deep_research.testing.reading import blocks
+from deep_research.testing.prompt_reading import blocks
 
 HERE = Path(__file__).resolve().parent
 ANSWERS = HERE / "examples" / "handwritten.toml"

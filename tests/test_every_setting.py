@@ -16,13 +16,13 @@ from deep_research import DeepResearch, RunStatus, SearchProvider, SearchResult,
 from deep_research.budget.archive import Archive
 from deep_research.errors import ConfigurationError, InvalidQuestionError, UnknownNameError
 from deep_research.models import Message, ModelCall, ModelProvider
+from deep_research.models.failures import Verdict, failure
 from deep_research.models.retry import Persistence
-from deep_research.models.verdicts import Verdict, failure
 from deep_research.settings import Settings
 from deep_research.state.journal import utc_now
 from deep_research.store import MemoryStore, SQLiteStore
 from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
-from deep_research.testing.reading import ReadingModel, reading
+from deep_research.testing.prompt_reading import ReadingModel, reading
 from deep_research.testing.servers import ModelServer, SearchServer, WebSite, hits, web_reply
 
 pytestmark = pytest.mark.timed

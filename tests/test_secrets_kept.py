@@ -19,7 +19,7 @@ from deep_research.state.events import LimitReached, Progress, Written, encode, 
 from deep_research.state.identity import sha256_hex
 from deep_research.supervisor.hooks import Park
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.reading import ReadingModel
+from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "What is known of the lighthouse towers?"
 

@@ -2,7 +2,7 @@
 chosen."""
 
 from deep_research.assembly.content import archive_folder, make_archive
-from deep_research.assembly.models import Models, make_models
+from deep_research.assembly.model_choice import Models, make_models
 from deep_research.assembly.parts import Parts, assemble
 
 __all__ = [

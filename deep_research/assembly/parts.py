@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import Any
 
 from deep_research.assembly.content import make_archive, tidy
-from deep_research.assembly.models import Models, make_models, ready, used
-from deep_research.assembly.sources import Sources, make_sources
+from deep_research.assembly.model_choice import Models, make_models, ready, used
+from deep_research.assembly.source_choice import Sources, make_sources
 from deep_research.budget.archive import Archive
-from deep_research.budget.fitting import ContentRules
+from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import ModelRoles
 from deep_research.calls import Calls
 from deep_research.errors import (
@@ -24,7 +24,7 @@ from deep_research.logs import get_log, told
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
-from deep_research.phases.gathering.reading import Pages
+from deep_research.phases.gathering.source_reading import Pages
 from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
 from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
 from deep_research.phases.summarizing import Choices, Summarizer

@@ -11,8 +11,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 
-from deep_research.budget.filling import JOINT, Filling, Measure, says_nothing
 from deep_research.budget.ladder import FidelityLevel
+from deep_research.budget.packing import JOINT, Filling, Measure, says_nothing
 from deep_research.budget.rendering import Condensed, bullets, prose
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.salience import Sentences, salience, sentences_of

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from deep_research.budget.demand import (
+from deep_research.budget.request_bounds import (
     SPARE,
     Asked,
     Kinds,

@@ -11,24 +11,24 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from deep_research.budget.ledger import unpriced
+from deep_research.budget.phase_allocation import Allowance
 from deep_research.budget.report import report_cost
-from deep_research.budget.shares import Allowance
-from deep_research.budget.sharing import Purse, SharedBudget
+from deep_research.budget.shared_budget import Purse, SharedBudget
 from deep_research.budget.spend import Spend
+from deep_research.budget.spend_ledger import unpriced
 from deep_research.budget.tokens import Counter
 from deep_research.budget.window import Window
 from deep_research.errors import AgentError, BudgetError, ModelError, WindowError
 from deep_research.logs import get_log, masked, told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, TokenUsage
 from deep_research.models.characters import in_all_texts
-from deep_research.models.echoes import Echoes, Stream
-from deep_research.models.language import Answer, LanguageModel
-from deep_research.models.pieces import OnPiece
-from deep_research.models.pool import ModelPool, Named
+from deep_research.models.language_model import Answer, LanguageModel
+from deep_research.models.leak_filter import Echoes, Stream
+from deep_research.models.model_pool import ModelPool, Named
 from deep_research.models.probe import PROBE
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import GRACE, usage_of
+from deep_research.models.stream import OnPiece
 from deep_research.models.wordings import Wordings
 from deep_research.state import Budget, DeepResearchPhase, ModelRole, Reservation, Spent
 from deep_research.state.events import ModelFellBack, ModelReserved, ModelSettled, Progress, Written

@@ -1,7 +1,7 @@
 """Evaluations: the product is run on questions whose answers are known, and what it finds is measured."""
 
+from deep_research.evals.evaluation import ALL, Figures, Progress, evaluate, evaluate_group, suite_named
 from deep_research.evals.folds import HeldOutAgents
-from deep_research.evals.running import ALL, Figures, Progress, evaluate, evaluate_group, suite_named
 from deep_research.evals.suites import GROUPS, SUITES, Suite
 
 __all__ = [

@@ -17,13 +17,13 @@ from pydantic import BaseModel
 from deep_research.assembly import make_models
 from deep_research.budget.metered import ModelRoles, RunModels
 from deep_research.errors import DeepResearchError
+from deep_research.evals.evaluation import ALL, Figures, Progress
 from deep_research.evals.golden import BY_HAND, PHASES, ByHand, Golden, golden
-from deep_research.evals.running import ALL, Figures, Progress
 from deep_research.evidence.language import language_of
 from deep_research.models.base import ModelCall
-from deep_research.models.language import Answer, LanguageModel
-from deep_research.models.pieces import OnPiece
+from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Profile
+from deep_research.models.stream import OnPiece
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
 from deep_research.phases.base import Phase

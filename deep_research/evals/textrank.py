@@ -6,7 +6,7 @@ from collections import defaultdict
 from math import log
 
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.text import content_stems
+from deep_research.evidence.words import content_stems
 from deep_research.state import Span
 
 _DAMPING = 0.85

@@ -10,7 +10,9 @@ from functools import lru_cache
 
 from deep_research.evidence.rows import unlabelled
 from deep_research.evidence.similar import SimilarSets
-from deep_research.evidence.text import (
+from deep_research.evidence.units import UNIT_WORDS, Quantity, measured
+from deep_research.evidence.voices import voices
+from deep_research.evidence.words import (
     NEGATIONS,
     STOP_WORDS,
     coverage,
@@ -19,8 +21,6 @@ from deep_research.evidence.text import (
     stem,
     words,
 )
-from deep_research.evidence.units import UNIT_WORDS, Quantity, measured
-from deep_research.evidence.voices import voices
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 
 SAME_OVERLAP = 0.8

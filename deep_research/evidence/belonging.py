@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 from deep_research.evidence.feedback import Ranked
-from deep_research.evidence.text import content_stems
+from deep_research.evidence.words import content_stems
 
 KIN = 8  # texts most like a source that are its company
 TELLING = 100  # words of a text by which others like it are found

@@ -16,8 +16,8 @@ from itertools import combinations
 
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.rows import label_of, labels, unlabelled
-from deep_research.evidence.text import NEGATIONS, STOP_WORDS, stem, words
 from deep_research.evidence.units import UNIT_WORDS, Quantity, measured
+from deep_research.evidence.words import NEGATIONS, STOP_WORDS, stem, words
 from deep_research.state import Contradiction, Finding
 from deep_research.state.identity import contradiction_id
 

@@ -16,7 +16,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.text import content_stems
+from deep_research.evidence.words import content_stems
 
 AGAIN = 0.1  # what saying a word again is worth of saying it before
 FIRST = 0.004  # what a source that was not heard yet adds, as a share of all that is wanted

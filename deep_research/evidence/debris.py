@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from deep_research.evidence.text import Known
+from deep_research.evidence.words import Known
 
 _NOTICE = re.compile(
     r"\b(?:skip to (?:main )?content|edit (?:this page|on github)|all rights reserved|click here|back to top|"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.names import borne
 from deep_research.evidence.relations import related
-from deep_research.evidence.text import stem, words
+from deep_research.evidence.words import stem, words
 from deep_research.state import Mention
 
 NAMES_EACH = 10  # of a strong source

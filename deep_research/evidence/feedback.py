@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.evidence.ranking import Passage
-from deep_research.evidence.text import STOP_WORDS, content_stems, stem, words
+from deep_research.evidence.words import STOP_WORDS, content_stems, stem, words
 from deep_research.state import Span
 
 _K1 = 2.0

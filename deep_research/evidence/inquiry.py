@@ -10,9 +10,9 @@ from functools import cache, lru_cache
 
 from deep_research.evidence.language import ENGLISH, language_of
 from deep_research.evidence.sentences import sentence_spans
-from deep_research.evidence.text import unmarked
-from deep_research.evidence.text import words as words_of
 from deep_research.evidence.vocabulary import FILE, Vocabulary, vocabulary
+from deep_research.evidence.words import unmarked
+from deep_research.evidence.words import words as words_of
 
 # What is written as a name: a capital that opens no sentence, a figure or an identifier in it, an option; what is quoted.
 _NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-zß-ÿ][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|(?<!\w)--?\w[\w-]+")

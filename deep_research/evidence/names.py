@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import dropwhile
 
-from deep_research.evidence.text import ASKING_WORDS, STOP_WORDS, WORD, folded
+from deep_research.evidence.words import ASKING_WORDS, STOP_WORDS, WORD, folded
 from deep_research.state import FirstLook, Mention
 
 MAX_WORDS = 7  # of a name

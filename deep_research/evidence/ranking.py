@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from deep_research.evidence.passages import passages
 from deep_research.evidence.plain import has_joiners, unjoined
-from deep_research.evidence.text import (
+from deep_research.evidence.words import (
     content_words,
     coverage,
     question_terms,

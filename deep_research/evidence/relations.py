@@ -9,7 +9,7 @@ from functools import cache
 
 from deep_research.evidence.inquiry import forms
 from deep_research.evidence.language import ENGLISH
-from deep_research.evidence.text import stem
+from deep_research.evidence.words import stem
 
 
 @cache

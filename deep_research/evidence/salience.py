@@ -15,7 +15,7 @@ from math import fsum, log
 from typing import NamedTuple, overload
 
 from deep_research.evidence.passages import Block, BlockKind, blocks
-from deep_research.evidence.text import STOP_WORDS, WORD, Known, question_terms, stem
+from deep_research.evidence.words import STOP_WORDS, WORD, Known, question_terms, stem
 
 # What each part adds at most, against 1 for a sentence that has all words of the query.
 CENTRAL, EARLY, TELLING, LONG = 0.03, 0.15, 0.03, 0.03

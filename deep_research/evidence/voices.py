@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from deep_research.evidence.copies import copied, sample
 from deep_research.evidence.plain import unjoined
 from deep_research.evidence.similar import SimilarSets
-from deep_research.evidence.text import WORD
+from deep_research.evidence.words import WORD
 from deep_research.state import Quote, Source
 
 COPIED = 0.85  # of the words of two snippets that are the same, where the texts cannot be compared

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from deep_research.evidence.text import (
+from deep_research.evidence.words import (
     ASKING_WORDS,
     StemFinder,
     content_words,

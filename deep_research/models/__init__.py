@@ -11,7 +11,7 @@ from deep_research.models.base import (
     StopReason,
     TokenUsage,
 )
-from deep_research.models.verdicts import Verdict
+from deep_research.models.failures import Verdict
 
 __all__ = [
     "Effort",

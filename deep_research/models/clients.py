@@ -19,7 +19,7 @@ from pydantic import SecretStr
 
 from deep_research.errors import ConfigurationError
 from deep_research.logs import register_secret
-from deep_research.models.verdicts import Verdict, failure
+from deep_research.models.failures import Verdict, failure
 
 CREDENTIAL_HEADERS = frozenset(("authorization", "x-api-key"))
 LONGEST_CONNECT = 10.0  # seconds; a service that is there answers sooner

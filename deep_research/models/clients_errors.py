@@ -14,7 +14,7 @@ from typing import Any
 from deep_research.errors import ModelError
 from deep_research.models.base import TokenUsage
 from deep_research.models.clients_bodies import STRANGE
-from deep_research.models.verdicts import Verdict, failure, from_status
+from deep_research.models.failures import Verdict, failure, from_status
 from deep_research.unpacking import BodyError
 
 _FOREIGN = frozenset(

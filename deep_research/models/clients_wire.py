@@ -15,7 +15,7 @@ from deep_research.models.base import ModelCall
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients_bodies import STRANGE, read_json
 from deep_research.models.clients_errors import foreign_errors, malformed, unusable
-from deep_research.models.verdicts import Verdict, failure
+from deep_research.models.failures import Verdict, failure
 from deep_research.unpacking import BodyError, RefusedBodyError
 
 # A stream has hundreds of bytes to a token, nearly all of them around it, and none of it is kept but the text.

@@ -11,10 +11,10 @@ from pydantic import BaseModel
 
 from deep_research.errors import ModelError
 from deep_research.models.base import ModelCall, StopReason, TokenUsage
-from deep_research.models.language import Answer, LanguageModel
-from deep_research.models.pieces import OnPiece
+from deep_research.models.failures import Verdict, failure, usage_of
+from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Profile
-from deep_research.models.verdicts import Verdict, failure, usage_of
+from deep_research.models.stream import OnPiece
 
 _T = TypeVar("_T")
 _Object = TypeVar("_Object", bound=BaseModel)

@@ -44,7 +44,7 @@ from deep_research.models.clients_wire import (
     turns,
     whole,
 )
-from deep_research.models.verdicts import Verdict, failure
+from deep_research.models.failures import Verdict, failure
 
 URL_VARIABLE = "OLLAMA_HOST"
 OWN_PORT = 11434

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.logs import redact
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, Wrapped
-from deep_research.models.verdicts import Verdict, failure
+from deep_research.models.failures import Verdict, failure
 from deep_research.state.identity import sha256_hex
 
 LARGEST = 500_000_000  # bytes of a record that is read

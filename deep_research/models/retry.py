@@ -21,9 +21,9 @@ from deep_research.limits import Gate
 from deep_research.logs import told
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.models.characters import whole
-from deep_research.models.pieces import Pieces
-from deep_research.models.verdicts import LONGEST_WAIT, Verdict, failure
-from deep_research.models.verdicts import usage_of as usage_of  # for those who keep books
+from deep_research.models.failures import LONGEST_WAIT, Verdict, failure
+from deep_research.models.failures import usage_of as usage_of  # for those who keep books
+from deep_research.models.stream import Pieces
 from deep_research.models.wordings import MOST_REQUESTS as MOST_REQUESTS
 from deep_research.models.wordings import Wording, Wordings, wording_of
 

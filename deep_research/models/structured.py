@@ -13,12 +13,12 @@ from pydantic import BaseModel
 
 from deep_research.errors import ModelError
 from deep_research.logs import get_log, told
-from deep_research.models import lines
-from deep_research.models.abilities import Abilities, Rung
+from deep_research.models import key_values
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, StopReason, json_schema
-from deep_research.models.reading import Unreadable, read_json
+from deep_research.models.capabilities import Abilities, Rung
+from deep_research.models.failures import Verdict, failure, is_too_long
+from deep_research.models.object_parser import Unreadable, read_json
 from deep_research.models.retry import Persistence, Tries, with_books
-from deep_research.models.verdicts import Verdict, failure, is_too_long
 
 _T = TypeVar("_T", bound=BaseModel)
 
@@ -157,7 +157,7 @@ def _shaped(rung: Rung, call: ModelCall, answer: type[BaseModel], provider: Mode
         schema = json.dumps(json_schema(answer), ensure_ascii=False, separators=(",", ":"))
         wish = f"Answer with one JSON object and nothing else. It must fit this JSON schema:\n{schema}"
     else:
-        wish = lines.instructions(answer)
+        wish = key_values.instructions(answer)
     return _with_wish(call, wish)
 
 
@@ -184,7 +184,7 @@ def _read(rung: Rung, reply: Reply, answer: type[_T]) -> _T:
     cut = reply.stop is not StopReason.END
     if rung is Rung.LINES and not cut:
         try:
-            return lines.read(reply.text, answer)
+            return key_values.read(reply.text, answer)
         except Unreadable as unreadable:
             problem = unreadable
         try:

@@ -26,8 +26,8 @@ from deep_research.errors import (
 )
 from deep_research.logs import told
 from deep_research.models.characters import whole
-from deep_research.models.language import LanguageModel
-from deep_research.phases.asking import Asked, Proposal
+from deep_research.models.language_model import LanguageModel
+from deep_research.phases.proposed_queries import Asked, Proposal
 from deep_research.state import (
     PHASE_TO_AGENT,
     AgentRole,

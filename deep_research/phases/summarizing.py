@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field
 from deep_research.budget.condense import condense
 from deep_research.budget.tokens import Counter
 from deep_research.evidence.salience import Sentence, sentences_of
-from deep_research.models.language import LanguageModel
-from deep_research.models.verdicts import Verdict, failure
+from deep_research.models.failures import Verdict, failure
+from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import together
 from deep_research.phases.prompting import RULES, Message, Room, one_line, output_for, room_for
 from deep_research.state.identity import sha256_hex

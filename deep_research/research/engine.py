@@ -47,8 +47,8 @@ from deep_research.supervisor.hooks import SupervisorHooks
 if TYPE_CHECKING:
     from deep_research.assembly import Models, Parts
     from deep_research.budget.estimate import Estimate
-    from deep_research.budget.sharing import SharedBudget
-    from deep_research.phases.gathering.reading import Pages
+    from deep_research.budget.shared_budget import SharedBudget
+    from deep_research.phases.gathering.source_reading import Pages
     from deep_research.sources.documents import Skipped
     from deep_research.supervisor.gates import Gates
 
@@ -218,7 +218,7 @@ class DeepResearch:
     def estimate(self, query: str, **options: Any) -> Estimate:
         """What a run of this question may take, from the low to the high end: searches, pages, requests to models with
         their tokens and dollars. Nothing is spent, read or started. Options and errors as `run`."""
-        from deep_research.assembly.estimating import estimated
+        from deep_research.assembly.run_estimate import estimated
 
         question, chosen, _ = self._checked(query, options)
         return estimated(self._parts, self._settings, question, chosen)
@@ -491,7 +491,7 @@ def _shared(given: SharedBudget | None) -> tuple[SharedBudget, ...]:
     """Raises `SettingsError`."""
     if given is None:
         return ()
-    from deep_research.budget.sharing import SharedBudget
+    from deep_research.budget.shared_budget import SharedBudget
 
     if not isinstance(given, SharedBudget):
         raise SettingsError(f"shared_budget must be a SharedBudget, got {type(given).__name__}.")

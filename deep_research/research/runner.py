@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deep_research.assembly import Parts
-from deep_research.budget.sharing import SharedBudget
+from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError
 from deep_research.logs import get_log, told
 from deep_research.research.result import ResearchResult

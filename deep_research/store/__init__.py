@@ -12,9 +12,9 @@ from deep_research.store.base import (
     Watch,
 )
 from deep_research.store.feed import Feed, Watcher
-from deep_research.store.journal import LoopOutbox, RunJournal
 from deep_research.store.memory import MemoryStore
 from deep_research.store.sqlite import SQLiteStore
+from deep_research.store.store_journal import LoopOutbox, RunJournal
 
 __all__ = [
     "Control",

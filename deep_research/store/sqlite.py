@@ -25,7 +25,7 @@ from deep_research.store.base import (
     Watch,
     busy,
 )
-from deep_research.store.rows import COLUMNS, damaged, mapped, page_of, row_of, run_row, stored_event
+from deep_research.store.sqlite_rows import COLUMNS, damaged, mapped, page_of, row_of, run_row, stored_event
 from deep_research.store.writer import FORK_WAIT, LOCK_TIMEOUT, StoppedError, Writer, connect, log
 
 LEASE_TTL = 15.0

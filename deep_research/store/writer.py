@@ -34,7 +34,7 @@ from deep_research.store.base import (
     refused,
 )
 from deep_research.store.migrations import migrate, refuse_foreign
-from deep_research.store.rows import COLUMNS, REMEMBER_PAGE, mapped, page_row, projected, typed
+from deep_research.store.sqlite_rows import COLUMNS, REMEMBER_PAGE, mapped, page_row, projected, typed
 
 MAX_BATCH = 256
 CHECKPOINT_BYTES = 16 * 1024 * 1024

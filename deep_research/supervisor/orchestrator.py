@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deep_research.budget.metered import ModelRoles, RunModels
-from deep_research.budget.sharing import SharedBudget
+from deep_research.budget.shared_budget import SharedBudget
 from deep_research.calls import Calls
 from deep_research.errors import (
     ConfigurationError,

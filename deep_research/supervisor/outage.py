@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from deep_research.errors import BudgetError, ModelError, WorkError
-from deep_research.models.verdicts import Verdict, is_too_long
+from deep_research.models.failures import Verdict, is_too_long
 from deep_research.state import Limit, Parking
 from deep_research.state.records import SHARED
 from deep_research.state.spending import ON_MODELS

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from deep_research.models.language import LanguageModel
+from deep_research.models.language_model import LanguageModel
 from deep_research.phases.prompting import (
     OF_ADVICE,
     OF_OWNER,

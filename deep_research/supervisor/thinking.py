@@ -8,8 +8,8 @@ import asyncio
 from deep_research.budget.metered import RunModels
 from deep_research.errors import ModelError, RunStateError, StopResearch, StoreError
 from deep_research.logs import get_log, told
-from deep_research.models.language import LanguageModel
-from deep_research.models.verdicts import Verdict
+from deep_research.models.failures import Verdict
+from deep_research.models.language_model import LanguageModel
 from deep_research.state import DeepResearchPhase, Limit, ModelRole, RunStatus, SupervisorAction
 from deep_research.state.events import DecisionMade, LimitReached
 from deep_research.state.journal import Clock, Journal

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from deep_research.models.base import ModelCall
-from deep_research.testing.reading import ReadingModel, blocks
+from deep_research.testing.prompt_reading import ReadingModel, blocks
 
 _ORDER = re.compile(r"ORDER\s+([a-z-]+)\s+([a-z0-9.-]+)\s+ENDORDER")
 _OWNER = re.compile(r"The owner of this research says:\n(.*?)\n\n", re.S)

@@ -19,15 +19,15 @@ from types import ModuleType
 
 from deep_research.testing.model_bench import KEY, MODEL, Ability, Bench, Subject
 from deep_research.testing.model_checks import (
-    answering,
-    connecting,
-    counting,
-    failing,
-    forming,
-    hiding,
-    refusing,
-    requesting,
-    timing,
+    model_answers,
+    model_connections,
+    model_counts,
+    model_deadlines,
+    model_failures,
+    model_objects,
+    model_refusals,
+    model_requests,
+    model_secrets,
 )
 from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
@@ -35,12 +35,12 @@ from deep_research.testing.promises import promises
 __all__ = ["KEY", "MODEL", "MODEL_CHECKS", "Ability", "Bench", "Check", "Subject", "checks_for"]
 
 _NEEDS: dict[Callable[[Bench], object], frozenset[Ability]] = {
-    answering.a_refusal_is_told: frozenset({Ability.REFUSAL}),
-    counting.a_stable_beginning_is_read_from_the_cache: frozenset({Ability.CACHE}),
-    counting.a_stream_that_breaks_says_what_the_prompt_cost: frozenset({Ability.FLOOR}),
-    hiding.without_a_key_nothing_is_made: frozenset({Ability.KEY}),
-    refusing.a_limit_that_no_waiting_lifts_is_fatal: frozenset({Ability.CODES}),
-    refusing.the_code_of_a_prompt_that_is_too_long_is_known: frozenset({Ability.CODES}),
+    model_answers.a_refusal_is_told: frozenset({Ability.REFUSAL}),
+    model_counts.a_stable_beginning_is_read_from_the_cache: frozenset({Ability.CACHE}),
+    model_counts.a_stream_that_breaks_says_what_the_prompt_cost: frozenset({Ability.FLOOR}),
+    model_secrets.without_a_key_nothing_is_made: frozenset({Ability.KEY}),
+    model_refusals.a_limit_that_no_waiting_lifts_is_fatal: frozenset({Ability.CODES}),
+    model_refusals.the_code_of_a_prompt_that_is_too_long_is_known: frozenset({Ability.CODES}),
 }
 
 
@@ -55,15 +55,15 @@ def _of(module: ModuleType) -> Iterator[Check]:
 MODEL_CHECKS: tuple[Check, ...] = tuple(
     check
     for module in (
-        answering,
-        forming,
-        counting,
-        requesting,
-        refusing,
-        failing,
-        timing,
-        connecting,
-        hiding,
+        model_answers,
+        model_objects,
+        model_counts,
+        model_requests,
+        model_refusals,
+        model_failures,
+        model_deadlines,
+        model_connections,
+        model_secrets,
     )
     for check in _of(module)
 )

@@ -24,12 +24,12 @@ from deep_research.models.base import (
     TokenUsage,
     json_schema,
 )
-from deep_research.models.language import Answer
-from deep_research.models.pieces import OnPiece
+from deep_research.models.language_model import Answer
 from deep_research.models.profiles import Profile
+from deep_research.models.stream import OnPiece
 from deep_research.testing.servers.caches import tokens
-from deep_research.testing.servers.exchange import DEFAULT_TEXT, as_json, deltas
 from deep_research.testing.servers.instances import instance
+from deep_research.testing.servers.server_exchange import DEFAULT_TEXT, as_json, deltas
 
 __all__ = ["ScriptedModel", "ScriptedProvider"]
 

@@ -25,13 +25,13 @@ from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
 from deep_research.testing.search_bench import KEY, QUERY, Ability, Bench, Outcome, Subject
 from deep_research.testing.search_checks import (
-    answering,
-    connecting,
-    failing,
-    hiding,
-    hostile,
-    refusing,
-    timing,
+    search_answers,
+    search_connections,
+    search_deadlines,
+    search_failures,
+    search_hostile_text,
+    search_refusals,
+    search_secrets,
 )
 from deep_research.testing.servers import Hit
 
@@ -49,21 +49,21 @@ __all__ = [
 ]
 
 # Every check of these modules needs a service; the others apply to any provider, but for what is named here.
-_OVER_HTTP = (failing, refusing, timing, hiding, hostile)
+_OVER_HTTP = (search_failures, search_refusals, search_deadlines, search_secrets, search_hostile_text)
 _NEEDS: dict[Callable[[Bench], object], frozenset[Ability]] = {
-    hiding.without_a_key_nothing_is_made: frozenset({Ability.KEY}),
-    hiding.a_wrong_key_is_refused: frozenset({Ability.KEYED}),
-    hiding.a_key_that_is_none_is_refused_and_not_shown: frozenset({Ability.KEYED}),
-    hiding.white_space_around_a_key_is_left_out: frozenset({Ability.KEYED}),
-    hiding.no_error_shows_the_key: frozenset({Ability.KEYED}),
-    hiding.the_key_goes_in_a_header_alone: frozenset({Ability.KEYED}),
-    connecting.one_connection_serves_many_searches: frozenset({Ability.SERVICE}),
-    connecting.closing_closes_the_connections: frozenset({Ability.SERVICE}),
-    connecting.a_loop_that_was_closed_without_a_word_is_no_harm: frozenset({Ability.SERVICE}),
-    answering.filters_are_passed_on_or_left: frozenset({Ability.SERVICE}),
-    answering.many_at_once_each_get_their_own_results: frozenset({Ability.SERVICE}),
-    answering.nothing_but_the_search_is_asked_for: frozenset({Ability.SERVICE}),
-    answering.who_asks_says_so: frozenset({Ability.SERVICE}),
+    search_secrets.without_a_key_nothing_is_made: frozenset({Ability.KEY}),
+    search_secrets.a_wrong_key_is_refused: frozenset({Ability.KEYED}),
+    search_secrets.a_key_that_is_none_is_refused_and_not_shown: frozenset({Ability.KEYED}),
+    search_secrets.white_space_around_a_key_is_left_out: frozenset({Ability.KEYED}),
+    search_secrets.no_error_shows_the_key: frozenset({Ability.KEYED}),
+    search_secrets.the_key_goes_in_a_header_alone: frozenset({Ability.KEYED}),
+    search_connections.one_connection_serves_many_searches: frozenset({Ability.SERVICE}),
+    search_connections.closing_closes_the_connections: frozenset({Ability.SERVICE}),
+    search_connections.a_loop_that_was_closed_without_a_word_is_no_harm: frozenset({Ability.SERVICE}),
+    search_answers.filters_are_passed_on_or_left: frozenset({Ability.SERVICE}),
+    search_answers.many_at_once_each_get_their_own_results: frozenset({Ability.SERVICE}),
+    search_answers.nothing_but_the_search_is_asked_for: frozenset({Ability.SERVICE}),
+    search_answers.who_asks_says_so: frozenset({Ability.SERVICE}),
 }
 
 
@@ -78,7 +78,15 @@ def _of(module: ModuleType) -> Iterator[Check]:
 
 SEARCH_CHECKS: tuple[Check, ...] = tuple(
     check
-    for module in (answering, hostile, refusing, failing, timing, connecting, hiding)
+    for module in (
+        search_answers,
+        search_hostile_text,
+        search_refusals,
+        search_failures,
+        search_deadlines,
+        search_connections,
+        search_secrets,
+    )
     for check in _of(module)
 )
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from deep_research.budget.metered import ModelRoles
 from deep_research.models import Message, ModelCall
-from deep_research.models.pool import ModelPool
+from deep_research.models.model_pool import ModelPool
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 from deep_research.testing import MemoryJournal
 from deep_research.testing.servers import ModelServer, Served

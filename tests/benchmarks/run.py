@@ -196,7 +196,7 @@ def corpus_texts(total: int) -> list[str]:
 @row
 def web_texts(folder: Path) -> None:
     from deep_research.phases.gathering.handoff import GathererInput
-    from deep_research.phases.gathering.reading import Reading
+    from deep_research.phases.gathering.source_reading import Reading
     from deep_research.sources.search.fusion import fused
     from deep_research.state import DeepResearchPhase
     from deep_research.testing.doubles import results

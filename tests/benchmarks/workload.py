@@ -14,7 +14,7 @@ from deep_research.phases.planning import PlannedQuery, PlannerOutput
 from deep_research.phases.refinement import RefinerOutput
 from deep_research.phases.synthesis import SynthesizerOutput
 from deep_research.state import FollowUpQuery, GapAnalysis, IterationRecommendation, SourceKind
-from deep_research.testing.reading import ReadingModel
+from deep_research.testing.prompt_reading import ReadingModel
 
 FILLER = "The keeper of the light wrote down the wind, the weather and the ships that passed. "
 

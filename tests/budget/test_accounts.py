@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from deep_research.budget.accounts import MOST_ITEMS, Accounts
+from deep_research.budget.accounting import MOST_ITEMS, Accounts
 from deep_research.state import (
     Abort,
     AbortReason,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from deep_research.budget.advice import LARGE_ARCHIVE, advice
 from deep_research.budget.fidelity import RunFidelity
+from deep_research.budget.recommendations import LARGE_ARCHIVE, advice
 from deep_research.errors import ModelError, WindowError
-from deep_research.models.verdicts import from_status
+from deep_research.models.failures import from_status
 from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, Limit, Sending, SentItem
 

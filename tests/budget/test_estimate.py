@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.budget.demand import AGAIN, Kind, Kinds, Scale
 from deep_research.budget.estimate import Dollars, Range, Standing, estimate
+from deep_research.budget.request_bounds import AGAIN, Kind, Kinds, Scale
 from deep_research.models.profiles import Price
 from deep_research.state import Budget, DeepResearchPhase, ModelRole
 

@@ -7,7 +7,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from deep_research.budget.allocation import SENTENCE, Item, ItemClass, Kept
-from deep_research.budget.fitting import Content, ContentRules, fit
+from deep_research.budget.content_budget import Content, ContentRules, fit
 from deep_research.errors import WindowError
 
 WORDS = ["harbour", "light", "keeper", "1811", "stone", "Bell Rock", "cost", "42,000", "tower", "sea", "reef"]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research import SharedBudget
-from deep_research.budget.sharing import Purse
+from deep_research.budget.shared_budget import Purse
 from deep_research.budget.spend import Spend
 from deep_research.errors import BudgetError, ConfigurationError
 from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, RunOptions

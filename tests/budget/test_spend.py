@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.budget.ledger import Ledger
-from deep_research.budget.shares import Allowance, Share
+from deep_research.budget.phase_allocation import Allowance, Share
 from deep_research.budget.spend import Spend
+from deep_research.budget.spend_ledger import Ledger
 from deep_research.errors import BudgetError, ConfigurationError
 from deep_research.state import (
     Budget,

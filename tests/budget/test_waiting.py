@@ -6,9 +6,9 @@ import time
 import pytest
 
 from deep_research import SharedBudget
-from deep_research.budget.ledger import Ledger
-from deep_research.budget.sharing import Purse
+from deep_research.budget.shared_budget import Purse
 from deep_research.budget.spend import Spend
+from deep_research.budget.spend_ledger import Ledger
 from deep_research.errors import BudgetError
 from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, RunOptions
 

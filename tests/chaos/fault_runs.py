@@ -13,9 +13,9 @@ from typing import Any
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.limits import Gate, Gates
-from deep_research.models.abilities import Abilities
+from deep_research.models.capabilities import Abilities
+from deep_research.models.model_pool import Shared
 from deep_research.models.openai_chat import OpenAIChat
-from deep_research.models.pool import Shared
 from deep_research.models.profiles import Price, Profile
 from deep_research.models.retry import MOST_REQUESTS, Persistence
 from deep_research.sources.search import SearchRequest, SearchResult
@@ -23,7 +23,7 @@ from deep_research.state import AbortReason, SourceQuality
 from deep_research.state.events import ReportWritten
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.fault_expectations import SLOW_KINDS
-from deep_research.testing.reading import blocks, reading
+from deep_research.testing.prompt_reading import blocks, reading
 from deep_research.testing.servers import Fault, ModelServer, Served
 
 QUESTION = "In which year were the lighthouse towers of the northern coast told of?"

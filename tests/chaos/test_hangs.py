@@ -16,13 +16,13 @@ from fault_runs import QUESTION, answer, found, role_of
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.limits import Gates
-from deep_research.models.abilities import Abilities
 from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.base import ModelProvider
+from deep_research.models.capabilities import Abilities
+from deep_research.models.model_pool import Shared
 from deep_research.models.ollama import Ollama
 from deep_research.models.openai import OpenAIResponses
 from deep_research.models.openai_chat import OpenAIChat
-from deep_research.models.pool import Shared
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import MOST_REQUESTS, Persistence
 from deep_research.testing import ScriptedSearch

@@ -10,7 +10,7 @@ from fault_runs import QUESTION, ROLES, SHORT, Cell, answer, engine, role_of, ta
 
 from deep_research import RunStatus
 from deep_research.models import Message, ModelCall
-from deep_research.models.language import LanguageModel
+from deep_research.models.language_model import LanguageModel
 from deep_research.models.retry import MOST_REQUESTS
 from deep_research.phases.planning import PlannerInput, PlannerOutput
 from deep_research.phases.planning.handoff import PlannedQuery

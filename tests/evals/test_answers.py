@@ -29,7 +29,7 @@ from deep_research.evals.plain_search import PlainSearch, windows
 from deep_research.evals.reports import report_body
 from deep_research.evidence.columns import COLUMNS
 from deep_research.evidence.ranker import default_ranker
-from deep_research.interfaces.cli.evaluating import as_json
+from deep_research.interfaces.cli.eval_command import as_json
 from deep_research.settings import Settings, load_settings
 
 REPORT = """# Who built it?

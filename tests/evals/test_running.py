@@ -12,9 +12,9 @@ import pytest
 from deep_research.errors import UnknownNameError, UsageError
 from deep_research.evals import SUITES, Figures, Progress, evaluate, suite_named
 from deep_research.evals.datasets import Question
+from deep_research.evals.evaluation import _by_set, _sample
 from deep_research.evals.fingerprints import source_hash
 from deep_research.evals.outcomes import Outcome, Task
-from deep_research.evals.running import _by_set, _sample
 from deep_research.evals.workers import Setup, carry_out
 from deep_research.settings import Settings, load_settings
 

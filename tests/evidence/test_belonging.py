@@ -4,7 +4,7 @@ from deep_research.evidence.belonging import belonging
 from deep_research.evidence.covering import joined, pairs, with_pairs
 from deep_research.evidence.feedback import ranked
 from deep_research.evidence.ranking import TermScanner, scan
-from deep_research.evidence.text import content_words
+from deep_research.evidence.words import content_words
 
 REQUEST = (
     "Whales sing long songs. The songs of whales change each year, and whales learn songs from other whales."

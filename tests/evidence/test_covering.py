@@ -3,7 +3,7 @@
 from deep_research.evidence.covering import Candidate, chosen
 from deep_research.evidence.feedback import ranked
 from deep_research.evidence.ranking import TermScanner, scan
-from deep_research.evidence.text import content_words
+from deep_research.evidence.words import content_words
 
 
 def candidate(terms, source=0, words=10, belongs=1.0):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from deep_research.evidence.inquiry import forms, read_question
 from deep_research.evidence.relations import related
-from deep_research.evidence.text import stem
+from deep_research.evidence.words import stem
 
 
 @pytest.mark.parametrize(

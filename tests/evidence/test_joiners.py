@@ -16,7 +16,7 @@ from deep_research.evidence.copies import copied, fingerprint
 from deep_research.evidence.names import key
 from deep_research.evidence.plain import clean, unjoined
 from deep_research.evidence.ranking import TermScanner, matching
-from deep_research.evidence.text import StemFinder, distinct_words, folded, stem, words
+from deep_research.evidence.words import StemFinder, distinct_words, folded, stem, words
 from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.documents.terms import Cover, query_terms
 from deep_research.sources.search.base import SearchRequest

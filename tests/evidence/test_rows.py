@@ -6,7 +6,7 @@ import pytest
 
 from deep_research.evidence.contradictions import compared
 from deep_research.evidence.debris import is_debris
-from deep_research.evidence.reading import readable
+from deep_research.evidence.quotation import readable
 from deep_research.evidence.rows import cells, labels, unlabelled
 
 FAMILY = (

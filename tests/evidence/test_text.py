@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.evidence.ranking import TermScanner, bm25, rarities, scan
-from deep_research.evidence.text import (
+from deep_research.evidence.words import (
     StemFinder,
     beginning,
     content_words,

@@ -31,7 +31,7 @@ from deep_research.state import DeepResearchPhase, SourceQuality, SupervisorActi
 from deep_research.supervisor.hooks import Verdict
 from deep_research.testing import FakeClock, ScriptedSearch, parking_hooks
 from deep_research.testing.kills import MortalStore
-from deep_research.testing.reading import ReadingModel
+from deep_research.testing.prompt_reading import ReadingModel
 
 DATABASES = Path(__file__).resolve().parents[1] / "data" / "golden"
 CORPUS = Path(deep_research.__file__).resolve().parents[1] / "docs" / "examples" / "corpus"

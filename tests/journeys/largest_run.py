@@ -8,7 +8,7 @@ from pathlib import Path
 
 from deep_research import DeepResearch, SearchResult
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.reading import ReadingModel
+from deep_research.testing.prompt_reading import ReadingModel
 
 EACH, SIZE = 50, 100_000
 WORDS = [

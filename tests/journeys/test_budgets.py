@@ -14,7 +14,7 @@ from deep_research.state.events import Event
 from deep_research.state.reducer import fold
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.doubles import results
-from deep_research.testing.reading import ReadingModel
+from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "What is said about the tower of the reef?"
 PHASES = {

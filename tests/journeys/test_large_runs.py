@@ -13,7 +13,7 @@ import pytest
 from deep_research import DeepResearch, RunStatus, SearchResult
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.doubles import page
-from deep_research.testing.reading import ReadingModel
+from deep_research.testing.prompt_reading import ReadingModel
 
 pytestmark = pytest.mark.timed
 

@@ -11,14 +11,14 @@ import pytest
 from deep_research import DeepResearch, RunStatus, SearchResult
 from deep_research.models import Message, ModelCall
 from deep_research.models.base import Reply, StopReason, TokenUsage
-from deep_research.models.pool import ModelPool
+from deep_research.models.model_pool import ModelPool
 from deep_research.models.probe import Sky
 from deep_research.phases.planning.handoff import PlannerOutput
 from deep_research.phases.synthesis.handoff import SynthesizerOutput
 from deep_research.state.events import ModelReserved, ModelSettled, Written
 from deep_research.testing import ScriptedSearch, scripted_agents
 from deep_research.testing.models import ScriptedProvider
-from deep_research.testing.reading import ReadingModel, reading
+from deep_research.testing.prompt_reading import ReadingModel, reading
 from deep_research.testing.servers import Fault, ModelServer
 
 QUESTION = "What is known of towers?"

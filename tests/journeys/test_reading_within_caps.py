@@ -6,7 +6,7 @@ import json
 import pytest
 
 from deep_research import DeepResearch, SharedBudget
-from deep_research.testing.reading import ReadingModel
+from deep_research.testing.prompt_reading import ReadingModel
 
 SECTION = "Write the text of the section"
 QUESTION = "When was the old tower of each town built?"

@@ -12,7 +12,7 @@ import pytest
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.models.anthropic import OWN_URL, AnthropicMessages
 from deep_research.models.base import Effort, Form, Message, ModelCall, Reply, StopReason
-from deep_research.models.verdicts import Verdict
+from deep_research.models.failures import Verdict
 from deep_research.testing.servers import Fault, ModelServer
 from deep_research.testing.servers.http import Ending
 from deep_research.testing.servers.http import Reply as Canned

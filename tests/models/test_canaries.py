@@ -11,11 +11,11 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from deep_research.errors import DeepResearchError
-from deep_research.models.abilities import Abilities
 from deep_research.models.anthropic import AnthropicMessages
 from deep_research.models.base import Message, ModelCall
+from deep_research.models.capabilities import Abilities
 from deep_research.models.fallback import Chain
-from deep_research.models.language import SingleModel
+from deep_research.models.language_model import SingleModel
 from deep_research.models.ollama import Ollama
 from deep_research.models.openai import OpenAIResponses
 from deep_research.models.openai_chat import OpenAIChat

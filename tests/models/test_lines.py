@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
-from deep_research.models import lines
-from deep_research.models.reading import Unreadable
+from deep_research.models import key_values
+from deep_research.models.object_parser import Unreadable
 
 
 class Item(BaseModel):
@@ -36,7 +36,7 @@ weight: 2
 [Items]
 Query: second thing
 """
-    assert lines.read(written, Plan) == Plan(
+    assert key_values.read(written, Plan) == Plan(
         brief="what to\nfind out",
         tags=("one", "two"),
         done=True,
@@ -45,23 +45,25 @@ Query: second thing
 
 
 def test_the_instructions_name_every_field():
-    told = lines.instructions(Plan)
+    told = key_values.instructions(Plan)
     assert all(name in told for name in ("brief:", "tags:", "done:", "[items]", "query:", "weight:"))
 
 
 def test_lines_without_a_field_are_told_so():
     with pytest.raises(Unreadable, match="no line"):
-        lines.read("Once upon a time there was a lighthouse.", Plan)
+        key_values.read("Once upon a time there was a lighthouse.", Plan)
 
 
 def test_a_web_address_or_a_remark_within_a_text_stays_whole():
     written = "brief: see\nhttps://example.org/a\nNote: it is old\n[1] a source"
-    assert lines.read(written, Plan).brief == "see\nhttps://example.org/a\nNote: it is old\n[1] a source"
+    assert key_values.read(written, Plan).brief == "see\nhttps://example.org/a\nNote: it is old\n[1] a source"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_may_end_in_any_way(end):
-    assert lines.read(end.join(["brief: x", "tags: a", "tags: b"]), Plan) == Plan(brief="x", tags=("a", "b"))
+    assert key_values.read(end.join(["brief: x", "tags: a", "tags: b"]), Plan) == Plan(
+        brief="x", tags=("a", "b")
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_lines_may_end_in_any_way(end):
     ],
 )
 def test_marks_around_a_value_go_those_in_it_stay(written, value):
-    assert lines.read(written, Plan).brief == value
+    assert key_values.read(written, Plan).brief == value
 
 
 class Kind(Enum):
@@ -96,7 +98,7 @@ class Whole(BaseModel):
 def test_one_object_within_another_is_a_block_too():
     fields = "kind: new\nsize: small\nnotes: a\nnotes: b\n"
     written = f"{fields}[item]\nquery: x\n[parts]\nquery: y\n[parts]\nquery: z\nweight: 3"
-    assert lines.read(written, Whole) == Whole(
+    assert key_values.read(written, Whole) == Whole(
         kind=Kind.NEW,
         size="small",
         notes=["a", "b"],
@@ -106,20 +108,20 @@ def test_one_object_within_another_is_a_block_too():
 
 
 def test_the_instructions_say_what_may_be_chosen():
-    told = lines.instructions(Whole)
+    told = key_values.instructions(Whole)
     assert "kind: <one of old, new>" in told
     assert "size: <one of small, large>" in told
     assert "[item]\nquery: <text>\nweight: <a number>" in told
 
 
 def test_a_field_of_the_whole_may_come_after_the_blocks():
-    assert lines.read("[items]\nquery: x\nbrief: y", Plan) == Plan(brief="y", items=[Item(query="x")])
+    assert key_values.read("[items]\nquery: x\nbrief: y", Plan) == Plan(brief="y", items=[Item(query="x")])
 
 
 def test_empty_values_are_values_that_were_not_given():
-    assert lines.read("brief: x\nitems:\ntags:\ndone:", Plan) == Plan(brief="x")
+    assert key_values.read("brief: x\nitems:\ntags:\ndone:", Plan) == Plan(brief="x")
 
 
 def test_what_does_not_fit_is_told_by_its_place():
     with pytest.raises(Unreadable, match=r"items\.0\.weight"):
-        lines.read("brief: x\n[items]\nquery: y\nweight: heavy", Plan)
+        key_values.read("brief: x\n[items]\nquery: y\nweight: heavy", Plan)

@@ -9,8 +9,8 @@ import pytest
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Message, ModelCall
+from deep_research.models.failures import Verdict
 from deep_research.models.openai_chat import OpenAIChat
-from deep_research.models.verdicts import Verdict
 from deep_research.testing.servers import ModelServer
 from deep_research.testing.servers.http import Reply as Canned
 

@@ -64,7 +64,7 @@ def test_what_a_service_lacks_is_all_its_provider_is_spared(service: str) -> Non
 
 def test_no_sdk_is_imported_before_its_provider() -> None:
     code = (
-        "import sys, deep_research, deep_research.models.language, deep_research.models.clients_wire, "
+        "import sys, deep_research, deep_research.models.language_model, deep_research.models.clients_wire, "
         "deep_research.testing.model_suite; print(sorted({'anthropic', 'openai', 'httpx2'} & set(sys.modules)))"
     )
     root = Path(__file__).parents[2]

@@ -8,8 +8,8 @@ import pytest
 
 from deep_research.errors import ConfigurationError, ModelError
 from deep_research.models import Form, Message, ModelCall, ModelProvider, Reply, StopReason, TokenUsage
+from deep_research.models.failures import Verdict, failure
 from deep_research.models.recording import Recorder, Replay
-from deep_research.models.verdicts import Verdict, failure
 
 
 class Counting(ModelProvider):

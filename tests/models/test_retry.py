@@ -10,9 +10,9 @@ from deep_research.calls import first
 from deep_research.errors import ConfigurationError, ModelError, StopResearch
 from deep_research.limits import Gate
 from deep_research.models.base import Message, ModelCall, ModelProvider, StopReason, TokenUsage
-from deep_research.models.pieces import Pieces
+from deep_research.models.failures import Verdict, failure, from_status
 from deep_research.models.retry import MOST_REQUESTS, Persistence, Tries
-from deep_research.models.verdicts import Verdict, failure, from_status
+from deep_research.models.stream import Pieces
 from deep_research.testing.models import ScriptedProvider
 
 

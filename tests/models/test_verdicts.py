@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from deep_research.errors import ModelError
 from deep_research.logs import register_secret
 from deep_research.models.base import TokenUsage
-from deep_research.models.verdicts import (
+from deep_research.models.failures import (
     LONGEST_PARK,
     Verdict,
     failure,

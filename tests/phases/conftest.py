@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from deep_research.budget.metered import ModelRoles, RunModels
-from deep_research.models.pool import ModelPool, Shared
+from deep_research.models.model_pool import ModelPool, Shared
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import Persistence
 from deep_research.phases.analysis import AnalyzerInput, SourceText

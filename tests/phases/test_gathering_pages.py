@@ -13,11 +13,11 @@ from deep_research.errors import ExtractionError, FetchError, SearchError
 from deep_research.evidence.copies import fingerprint
 from deep_research.evidence.quality import QualityLists
 from deep_research.logs import register_secret
-from deep_research.models.pool import ModelPool
+from deep_research.models.model_pool import ModelPool
 from deep_research.phases.base import WorkLimits
 from deep_research.phases.gathering import GathererOutput, GatheringPhase, SearchGatherer
 from deep_research.phases.gathering.fetching import Fetching
-from deep_research.phases.gathering.reading import KEYED, Reading
+from deep_research.phases.gathering.source_reading import KEYED, Reading
 from deep_research.phases.synthesis.phase import synthesizer_input
 from deep_research.sources.extract import Document
 from deep_research.sources.fetch.pages import WebPage

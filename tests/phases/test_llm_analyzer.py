@@ -7,8 +7,8 @@ import re
 import pytest
 
 from deep_research.errors import ModelError
+from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.models.profiles import Profile
-from deep_research.models.verdicts import TOO_LONG, Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.handoff import AnalyzerInput, SourceText
 from deep_research.phases.analysis.llm import LLMAnalyzer, Reading

@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from deep_research.budget.fitting import ContentRules
+from deep_research.budget.content_budget import ContentRules
 from deep_research.errors import ModelError, WindowError
 from deep_research.models.base import Reply, StopReason, TokenUsage
+from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.models.profiles import Profile
-from deep_research.models.verdicts import TOO_LONG, Verdict, failure
 from deep_research.phases.prompting import Room
 from deep_research.phases.synthesis.drafting import Draft, body_of, given, is_cut, with_ids
 from deep_research.phases.synthesis.handoff import SynthesizerInput

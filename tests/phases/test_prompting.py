@@ -6,7 +6,7 @@ import pytest
 
 from deep_research.budget.tokens import Counter
 from deep_research.errors import ModelError, WindowError
-from deep_research.models.verdicts import TOO_LONG, Verdict, failure
+from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.phases.prompting import (
     Aliases,
     Message,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deep_research.budget.fitting import ContentRules
+from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.tokens import Counter
 from deep_research.phases.analysis.handoff import AnalyzerInput, SourceText
 from deep_research.phases.analysis.llm import _told as analyzer_message
@@ -19,7 +19,7 @@ from deep_research.phases.synthesis.drafting import given as findings_given
 from deep_research.phases.synthesis.drafting import told
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.state import ConfidenceLevel, DeepResearchPhase, Finding, Gap
-from deep_research.testing.reading import blocks
+from deep_research.testing.prompt_reading import blocks
 
 QUESTION = "What did the towers on the reef cost, and who kept them?"
 NOUNS = (

@@ -7,12 +7,12 @@ from datetime import UTC, date, datetime
 import pytest
 
 from deep_research.budget.archive import Archive
+from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.fidelity import RunFidelity
-from deep_research.budget.fitting import ContentRules
 from deep_research.budget.tokens import Counter
 from deep_research.errors import ModelError, WorkError
+from deep_research.models.failures import Verdict, failure
 from deep_research.models.profiles import Profile
-from deep_research.models.verdicts import Verdict, failure
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.analysis.llm import CALL_TOKENS, LLMAnalyzer
 from deep_research.phases.base import WorkLimits
@@ -29,7 +29,7 @@ from deep_research.state import (
 from deep_research.state.journal import Content
 from deep_research.testing import MemoryJournal
 from deep_research.testing.models import ScriptedModel, ScriptedProvider
-from deep_research.testing.reading import blocks, reading
+from deep_research.testing.prompt_reading import blocks, reading
 
 QUESTION = "Who built the towers on the reef?"
 ANALYSIS = DeepResearchPhase.ANALYSIS

@@ -9,7 +9,7 @@ from deep_research import Budget, DeepResearch, SearchResult
 from deep_research.errors import ConfigurationError, InvalidQuestionError, UnknownNameError
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.models import ScriptedProvider
-from deep_research.testing.reading import ReadingModel, reading
+from deep_research.testing.prompt_reading import ReadingModel, reading
 from deep_research.testing.servers import Fault, ModelServer
 
 QUESTION = "When was the tower of the town built, and how high is it?"

@@ -17,7 +17,7 @@ from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.sources.search import SearchResult
 from deep_research.state.events import PhaseStarted, RunCreated
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.reading import ReadingModel
+from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "What is known of the lighthouse towers?"
 CANARY = "CANARY-7f3a9b1c5d2e4860"

@@ -16,7 +16,7 @@ from renderers import alive
 
 from deep_research import DeepResearch, ResearchResult
 from deep_research.models.base import ModelCall
-from deep_research.testing.reading import ReadingModel
+from deep_research.testing.prompt_reading import ReadingModel
 from deep_research.testing.servers import Hit, SearchServer, WebSite, web_reply
 
 QUESTION = "How tall are the lighthouse towers of the northern coast?"

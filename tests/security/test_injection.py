@@ -15,7 +15,7 @@ from injections import PLACEMENTS, TEMPLATES, Case, cases, laid_out
 from seen import CANARY, KEY, Seen, looked_at, wrong
 
 from deep_research.testing.gullible import GOALS, GullibleModel
-from deep_research.testing.reading import ReadingModel
+from deep_research.testing.prompt_reading import ReadingModel
 
 CASES = cases()
 FENCED = re.compile(r"^<<([0-9a-f]{16}) (?!end>>)[^>\n]*>>\n.*?\n<<\1 end>>", re.S | re.M)

@@ -29,7 +29,7 @@ from deep_research.models.base import Form, Message, ModelCall
 from deep_research.state.events import RunCreated
 from deep_research.testing.gullible import GullibleModel
 from deep_research.testing.servers import Hit, ModelServer, SearchServer
-from deep_research.testing.servers.exchange import Served
+from deep_research.testing.servers.server_exchange import Served
 
 QUESTION = "What is known of the lighthouse towers?"
 Spelling = Callable[[str], str]

@@ -8,11 +8,11 @@ import pytest
 
 from deep_research import Budget, DeepResearch, RunStatus
 from deep_research.errors import AgentError, BudgetError, WindowError
-from deep_research.models.verdicts import TOO_LONG, Verdict, failure
+from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.state import Limit
 from deep_research.supervisor.outage import LATER, Way, is_spent, limit_of, parking_for, share_of, way_after
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.reading import ReadingModel
+from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "What is said about the tower of the reef?"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

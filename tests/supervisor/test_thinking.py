@@ -7,10 +7,10 @@ import pytest
 
 from deep_research import DeepResearch, RunStatus, SupervisorHooks
 from deep_research.errors import BudgetError
-from deep_research.models.verdicts import Verdict, failure
+from deep_research.models.failures import Verdict, failure
 from deep_research.state.events import DecisionMade, GuidanceGiven, PhaseStarted
 from deep_research.testing import ScriptedSearch
-from deep_research.testing.reading import ReadingModel
+from deep_research.testing.prompt_reading import ReadingModel
 
 QUESTION = "What is said about the tower of the reef?"
 ADVICE = "Look at figures first."  # what the reading model always advises

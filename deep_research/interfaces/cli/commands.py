@@ -7,9 +7,9 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from deep_research.interfaces.cli import looking
+from deep_research.interfaces.cli import show
 from deep_research.interfaces.cli.console import Console
-from deep_research.interfaces.cli.files import check_output
+from deep_research.interfaces.cli.output_file import check_output
 from deep_research.interfaces.cli.session import (
     Interrupted,
     Look,
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from deep_research.settings import Settings
 
 LOOKS: dict[str, Callable[[Look], Awaitable[int]]] = {
-    "list": looking.list_runs,
-    "status": looking.status,
-    "show": looking.show,
-    "events": looking.events,
-    "delete": looking.delete,
+    "list": show.list_runs,
+    "status": show.status,
+    "show": show.show,
+    "events": show.events,
+    "delete": show.delete,
 }
 
 
@@ -40,19 +40,19 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     if looks and make is None:
         settings = settings_in_force(args)
         return _carried_out(lambda: _look(args, console, settings))
-    from deep_research.interfaces.cli import running
+    from deep_research.interfaces.cli import run_command
     from deep_research.research import DeepResearch
 
-    running.read_question(args)
+    run_command.read_question(args)
     engine = (make or DeepResearch)(**engine_arguments(args))
     session = Session(
         args=args, console=console, settings=engine.settings.settings, runs=engine, engine=engine
     )
     works = {
-        "run": running.run,
-        "resume": running.resume,
-        "events": looking.follow,
-        "cancel": looking.cancel,
+        "run": run_command.run,
+        "resume": run_command.resume,
+        "events": show.follow,
+        "cancel": show.cancel,
     }
     return _carried_out(lambda: _work(session, LOOKS[args.command] if looks else works[args.command]))
 

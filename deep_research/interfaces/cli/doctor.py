@@ -122,7 +122,9 @@ def _settings(args: Namespace, resolved: list[ResolvedSettings]) -> Iterator[Che
     resolved.append(found)
     changed = sum(origin != "default" for origin in found.origins.values())
     yield Check(
-        "settings", OK, f"{text.count(len(found.origins), 'setting')}, {changed} not at their default"
+        "settings",
+        OK,
+        f"{text.count(len(found.origins), 'setting')}, {changed} not at their default",
     )
 
 
@@ -182,7 +184,7 @@ def _read_only(path: Path) -> Iterator[sqlite3.Connection]:
 
 def _corpus(settings: Settings, *, all_files: bool) -> Iterator[Check]:
     """What the documents are, and which of them could not be read: the first, or ``all_files``."""
-    from deep_research.assembly.sources import make_corpus, make_extractor
+    from deep_research.assembly.source_choice import make_corpus, make_extractor
 
     corpus = make_corpus(settings, make_extractor(settings))
     if corpus is None:
@@ -276,5 +278,8 @@ def _as_text(checks: list[Check], lines: list[SettingLine], columns: int) -> Ite
         yield from (" " * len(lead) + part for part in body[1:])
     if lines:
         yield ""
-        rows = [("SETTING", "VALUE", "FROM"), *((x.name, text.clip(x.value, 30), x.origin) for x in lines)]
+        rows = [
+            ("SETTING", "VALUE", "FROM"),
+            *((x.name, text.clip(x.value, 30), x.origin) for x in lines),
+        ]
         yield from text.table(rows, columns)

@@ -11,7 +11,7 @@ from deep_research.interfaces.cli.check import BROKEN, NOTE, OK, Check
 from deep_research.settings import Settings
 
 if TYPE_CHECKING:
-    from deep_research.models.pool import ModelPool
+    from deep_research.models.model_pool import ModelPool
     from deep_research.models.profiles import Profile
 
 

@@ -21,8 +21,8 @@ _PROBE = "lighthouse"
 def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
     """One line for what a run would search, another for each service. ``probe`` asks each that a run would ask."""
     from deep_research.calls import Calls
-    from deep_research.sources.search.chosen import chosen, in_order
-    from deep_research.sources.search.pool import listed
+    from deep_research.sources.search.combined_search import listed
+    from deep_research.sources.search.service_choice import chosen, in_order
 
     if settings.local_only:
         yield _local(settings)
@@ -52,7 +52,7 @@ def search(settings: Settings, *, probe: bool) -> Iterator[Check]:
 
 
 def _local(settings: Settings) -> Check:
-    from deep_research.sources.search.chosen import CORPUS
+    from deep_research.sources.search.service_choice import CORPUS
 
     elsewhere = [name for name in settings.search if name != CORPUS]
     if elsewhere:
@@ -63,8 +63,8 @@ def _local(settings: Settings) -> Check:
 
 
 def _state(name: str, settings: Settings, *, named: bool) -> Check:
-    from deep_research.sources.search.chosen import has_key
-    from deep_research.sources.search.registry import needs
+    from deep_research.sources.search.providers import needs
+    from deep_research.sources.search.service_choice import has_key
 
     wanted = needs(name)
     where = f", at {settings.search_urls[name]}" if name in settings.search_urls else ""

@@ -24,7 +24,7 @@ NAME = "tokens"
 def tokens(settings: Settings) -> Iterator[Check]:
     """One line for each role that has a model, and one for shortening texts."""
     from deep_research.assembly import make_models
-    from deep_research.assembly.answers import answer_tokens
+    from deep_research.assembly.answer_lengths import answer_tokens
 
     if not settings.model and not settings.models:
         yield Check(NAME, OK, "no model is chosen, and without one nothing has to fit a window")
@@ -48,7 +48,7 @@ def tokens(settings: Settings) -> Iterator[Check]:
 def archive(settings: Settings) -> Iterator[Check]:
     """One line for the archive of what is left out, and what is wrong with it."""
     from deep_research.assembly import archive_folder, make_archive
-    from deep_research.budget.advice import LARGE_ARCHIVE
+    from deep_research.budget.recommendations import LARGE_ARCHIVE
 
     folder, name = archive_folder(settings), "archive"
     entries = make_archive(settings).list()

@@ -52,11 +52,11 @@ def _carried_out(args: Namespace, console: Console, engine: EngineFactory | None
 
         return doctor(args, console)
     if args.command == "archive":
-        from deep_research.interfaces.cli.archiving import archiving
+        from deep_research.interfaces.cli.archive_command import archiving
 
         return archiving(args, console)
     if args.command == "eval":
-        from deep_research.interfaces.cli.evaluating import evaluation
+        from deep_research.interfaces.cli.eval_command import evaluation
 
         return evaluation(args, console)
     from deep_research.interfaces.cli.commands import perform

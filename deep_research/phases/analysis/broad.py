@@ -15,9 +15,9 @@ from deep_research.evidence.covering import Candidate, chosen, pairs, with_pairs
 from deep_research.evidence.debris import has_address, is_debris
 from deep_research.evidence.feedback import Ranked, Scored, by_source, ranked
 from deep_research.evidence.passages import sentences
+from deep_research.evidence.quotation import readable
 from deep_research.evidence.ranking import Passage, TermScanner, scan, stems_of
-from deep_research.evidence.reading import readable
-from deep_research.evidence.text import content_words
+from deep_research.evidence.words import content_words
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, AnalyzerInput
 from deep_research.state import ConfidenceLevel, Span
 

@@ -19,8 +19,8 @@ from deep_research.evidence.candidates import STEP, Candidate, Document, Pool, r
 from deep_research.evidence.columns import View
 from deep_research.evidence.inquiry import Inquiry, read_question
 from deep_research.evidence.passages import BlockKind
+from deep_research.evidence.quotation import readable
 from deep_research.evidence.ranker import Ranker, default_ranker
-from deep_research.evidence.reading import readable
 from deep_research.evidence.selection import Passage, choose, passages
 from deep_research.phases.analysis.broad import broad_findings
 from deep_research.phases.analysis.handoff import (

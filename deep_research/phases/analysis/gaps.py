@@ -9,7 +9,7 @@ from typing import Protocol
 from deep_research.evidence.inquiry import Inquiry, Part
 from deep_research.evidence.names import key, question_names, spelled
 from deep_research.evidence.relations import related
-from deep_research.evidence.text import StemFinder, coverage, rarity, stem
+from deep_research.evidence.words import StemFinder, coverage, rarity, stem
 from deep_research.phases.analysis.handoff import AnalyzedGap, SurveyInput
 from deep_research.state import FirstLook
 

@@ -8,8 +8,8 @@ from typing import Self, TypeVar
 
 from pydantic import Field
 
-from deep_research.phases.asking import Change, Proposal
 from deep_research.phases.base import Handoff
+from deep_research.phases.proposed_queries import Change, Proposal
 from deep_research.state import (
     ConfidenceLevel,
     Finding,

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from deep_research.budget.fitting import DEFAULTS, Content, ContentRules
-from deep_research.models.language import LanguageModel
+from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
+from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,

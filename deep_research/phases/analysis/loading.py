@@ -10,7 +10,7 @@ from deep_research.budget.condense import condense
 from deep_research.budget.counts import counts
 from deep_research.budget.tokens import Counter
 from deep_research.errors import BudgetError, WorkError
-from deep_research.models.language import LanguageModel
+from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import SourceText
 from deep_research.phases.analysis.portions import batched
 from deep_research.phases.base import off_loop, together

@@ -6,9 +6,9 @@ from pydantic import BaseModel, Field
 
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.evidence.agreement import numbers
-from deep_research.evidence.text import NEGATIONS, content_stems, words
-from deep_research.models.language import LanguageModel
-from deep_research.models.verdicts import Verdict, is_too_long
+from deep_research.evidence.words import NEGATIONS, content_stems, words
+from deep_research.models.failures import Verdict, is_too_long
+from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SurveyInput, SurveyOutput
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, manner, one_line, opening
 from deep_research.state import Finding

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from deep_research.budget.allocation import Item, ItemClass, allocate_what_fits
-from deep_research.budget.fitting import ContentRules
+from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.priority import Weights
 from deep_research.state import Portion, ReadingPlan, Source
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from deep_research.budget.sharing import Purse
+from deep_research.budget.shared_budget import Purse
 
 OVER_CAP = "max_fetches leaves no more pages to this search"
 OVER_SHARED_CAP = "a budget that is shared with other runs leaves no more pages"

@@ -10,18 +10,18 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from deep_research.budget.sharing import Purse
+from deep_research.budget.shared_budget import Purse
 from deep_research.calls import Calls
 from deep_research.errors import SearchError
 from deep_research.evidence.disclosure import confidential
 from deep_research.evidence.wording import Match, matched, wordings
 from deep_research.phases.gathering.fetching import Fetching
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, GatherStats
-from deep_research.phases.gathering.reading import Reading
+from deep_research.phases.gathering.source_reading import Reading
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
+from deep_research.sources.search.combined_search import Found, SearchPool
 from deep_research.sources.search.fusion import fused
 from deep_research.sources.search.policy import Service
-from deep_research.sources.search.pool import Found, SearchPool
 from deep_research.state import FirstLook, SourceKind
 
 SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read and some cannot be

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from deep_research.budget.metered import RunModels
-from deep_research.budget.sharing import Purse
+from deep_research.budget.shared_budget import Purse
 from deep_research.errors import BudgetError, DeepResearchError, SearchError
-from deep_research.evidence.identity import canonical_url
+from deep_research.evidence.page_identity import canonical_url
 from deep_research.evidence.plain import clean
 from deep_research.evidence.wording import wordings
 from deep_research.logs import blotted, blotted_bytes, holds_secret, masked

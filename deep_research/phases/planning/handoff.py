@@ -6,8 +6,8 @@ from typing import Self
 
 from pydantic import Field
 
-from deep_research.phases.asking import Change, Proposal
 from deep_research.phases.base import Handoff
+from deep_research.phases.proposed_queries import Change, Proposal
 from deep_research.state import FirstLook, Record
 
 

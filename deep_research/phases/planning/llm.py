@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, Field
 
-from deep_research.models.language import LanguageModel
+from deep_research.models.language_model import LanguageModel
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
 from deep_research.phases.prompting import RULES, Message, Room, asked, listed, manner, one_line, wishes
 from deep_research.state import FirstLook

@@ -6,12 +6,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from deep_research.budget.fitting import Content
+from deep_research.budget.content_budget import Content
 from deep_research.errors import ModelError
 from deep_research.evidence.plain import clean
 from deep_research.models.base import StopReason
-from deep_research.models.language import Answer, LanguageModel
-from deep_research.models.verdicts import Verdict, failure
+from deep_research.models.failures import Verdict, failure
+from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.phases.prompting import Aliases, Message, Room, brief, listed, one_line, opening
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.markup import escaped

@@ -12,7 +12,7 @@ from deep_research.evidence.agreement import level_of
 from deep_research.evidence.candidates import STEP
 from deep_research.evidence.figures import figures
 from deep_research.evidence.inquiry import read_question
-from deep_research.evidence.reading import readable
+from deep_research.evidence.quotation import readable
 from deep_research.evidence.selection import FLOOR
 from deep_research.phases.base import off_loop
 from deep_research.phases.synthesis.conflicts import conflicts

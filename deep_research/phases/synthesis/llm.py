@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from deep_research.budget.fitting import DEFAULTS, ContentRules
+from deep_research.budget.content_budget import DEFAULTS, ContentRules
 from deep_research.budget.report import AT_ONCE, report_output
 from deep_research.errors import ModelError, WindowError
 from deep_research.models.base import Effort
-from deep_research.models.language import LanguageModel
-from deep_research.models.verdicts import is_too_long
+from deep_research.models.failures import is_too_long
+from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import off_loop
 from deep_research.phases.prompting import Message, manner, room_for
 from deep_research.phases.synthesis.drafting import (

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 
 from deep_research.budget.report import text_output
 from deep_research.models.base import Effort
-from deep_research.models.language import LanguageModel
+from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import off_loop, together
 from deep_research.phases.prompting import (
     Message,

@@ -1,7 +1,7 @@
 """Local documents as evidence: reading them safely, indexing them, searching them."""
 
 from deep_research.sources.documents.corpus import LocalCorpus
-from deep_research.sources.documents.files import Skipped
+from deep_research.sources.documents.folder import Skipped
 from deep_research.sources.documents.hits import Hit
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
 from deep_research.sources.extract.document import Document

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from deep_research.errors import CorpusError, SearchError
 from deep_research.sources.documents.dense import WIDER, DenseStage
-from deep_research.sources.documents.files import (
+from deep_research.sources.documents.folder import (
     LINK,
     MAX_FILE_BYTES,
     SUFFIXES,
@@ -33,7 +33,7 @@ from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.document import MAX_TEXT_BYTES
 from deep_research.sources.extract.plaintext import one_line
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult
-from deep_research.sources.search.pool import listed
+from deep_research.sources.search.combined_search import listed
 from deep_research.state import FirstLook, Mention, SourceKind, SourceQuality
 from deep_research.state.identity import sha256_hex
 

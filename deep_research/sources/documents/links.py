@@ -14,10 +14,10 @@ from datetime import date
 from math import sqrt
 
 from deep_research.evidence.relations import related
-from deep_research.evidence.text import STOP_WORDS, StemFinder, stem, words
+from deep_research.evidence.words import STOP_WORDS, StemFinder, stem, words
 from deep_research.sources.documents.hits import Hit, Quota
 from deep_research.sources.documents.lookup import titles_of_best
-from deep_research.sources.documents.names import MAX_BEARERS, Reading, Spotted, most_telling
+from deep_research.sources.documents.name_index import MAX_BEARERS, Reading, Spotted, most_telling
 from deep_research.sources.documents.terms import query_terms
 from deep_research.state import FirstLook, Span
 

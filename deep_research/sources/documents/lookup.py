@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from deep_research.sources.documents.frequencies import Statistics, frequencies
 from deep_research.sources.documents.hits import Hit, Quota
-from deep_research.sources.documents.names import Reading
+from deep_research.sources.documents.name_index import Reading
 from deep_research.sources.documents.pruning import Pruning
 from deep_research.sources.documents.terms import Cover, match_expression, path_words, stem
 from deep_research.state import Span

@@ -19,7 +19,7 @@ from datetime import datetime
 from deep_research.errors import FetchError
 from deep_research.forks import renew_in_children
 from deep_research.limits import Gate
-from deep_research.models.verdicts import retry_after
+from deep_research.models.failures import retry_after
 from deep_research.sources.fetch.client import Fetched
 from deep_research.sources.fetch.guard import target_of
 from deep_research.state.journal import utc_now

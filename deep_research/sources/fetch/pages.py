@@ -16,13 +16,13 @@ from typing import Generic, Protocol, TypeVar
 
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.forks import renew_in_children
-from deep_research.sources.fetch.asking import ASKED_AT_ONCE, Asker, Journey, written
 from deep_research.sources.fetch.cache import Freshness, NoPages, SavedPage, SavedPages, freshness, renewed
 from deep_research.sources.fetch.client import LARGE, Fetcher
 from deep_research.sources.fetch.flights import Flights
 from deep_research.sources.fetch.guard import Refused, target_of
 from deep_research.sources.fetch.hosts import Hosts
 from deep_research.sources.fetch.robots import Robots
+from deep_research.sources.fetch.site_request import ASKED_AT_ONCE, Asker, Journey, written
 from deep_research.state.journal import utc_now
 
 SECONDS = 90.0  # for all of a page: waiting for its turn, asking, reading

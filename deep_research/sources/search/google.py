@@ -21,7 +21,7 @@ from deep_research.sources.search.fields import (
     text,
 )
 from deep_research.sources.search.keys import GOOGLE
-from deep_research.sources.search.service import SECONDS, HttpSearch, MalformedError, missing, setting
+from deep_research.sources.search.web_service import SECONDS, HttpSearch, MalformedError, missing, setting
 
 KEY_VARIABLE = GOOGLE.required[0]
 ENGINE_VARIABLE = GOOGLE.required[1]

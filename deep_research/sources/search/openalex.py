@@ -14,7 +14,6 @@ from deep_research.sources.search.base import (
     SourceType,
     Trouble,
 )
-from deep_research.sources.search.failures import message
 from deep_research.sources.search.fields import (
     LONGEST_NAME,
     LONGEST_TITLE,
@@ -32,7 +31,8 @@ from deep_research.sources.search.fields import (
 )
 from deep_research.sources.search.identifiers import arxiv_of, at_arxiv, at_doi, doi
 from deep_research.sources.search.keys import OPENALEX
-from deep_research.sources.search.service import HttpSearch, MalformedError
+from deep_research.sources.search.service_failures import message
+from deep_research.sources.search.web_service import HttpSearch, MalformedError
 
 KEY_VARIABLE = OPENALEX.optional[0]
 

@@ -21,7 +21,7 @@ from deep_research.sources.search.fields import (
     shortened,
 )
 from deep_research.sources.search.keys import SEARXNG
-from deep_research.sources.search.service import SECONDS, HttpSearch, MalformedError, missing, setting
+from deep_research.sources.search.web_service import SECONDS, HttpSearch, MalformedError, missing, setting
 
 URL_VARIABLE = SEARXNG.required[0]
 

@@ -29,7 +29,7 @@ from deep_research.sources.search.fields import (
 )
 from deep_research.sources.search.identifiers import arxiv_id, at_arxiv, at_doi, doi
 from deep_research.sources.search.keys import SEMANTIC_SCHOLAR
-from deep_research.sources.search.service import SECONDS, HttpSearch, MalformedError
+from deep_research.sources.search.web_service import SECONDS, HttpSearch, MalformedError
 
 KEY_VARIABLE = SEMANTIC_SCHOLAR.optional[0]
 

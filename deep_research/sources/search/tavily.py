@@ -16,7 +16,7 @@ from deep_research.models.clients_bodies import read_json
 from deep_research.sources.search.base import SearchRequest, SearchResult, SourceType, Trouble
 from deep_research.sources.search.fields import address, day, domains, line, only, record, records
 from deep_research.sources.search.keys import TAVILY
-from deep_research.sources.search.service import MOST_VALUES, SECONDS, HttpSearch, MalformedError
+from deep_research.sources.search.web_service import MOST_VALUES, SECONDS, HttpSearch, MalformedError
 
 KEY_VARIABLE = TAVILY.required[0]
 

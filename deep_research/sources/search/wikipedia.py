@@ -24,7 +24,7 @@ from deep_research.sources.search.fields import (
     whole,
 )
 from deep_research.sources.search.keys import WIKIPEDIA
-from deep_research.sources.search.service import HttpSearch, MalformedError, Params
+from deep_research.sources.search.web_service import HttpSearch, MalformedError, Params
 from deep_research.unpacking import BodyError
 
 LICENSE = "CC BY-SA 4.0"

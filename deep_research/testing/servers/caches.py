@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from deep_research.testing.servers.exchange import Segment
+from deep_research.testing.servers.server_exchange import Segment
 
 
 def tokens(text: str) -> int:

@@ -9,10 +9,10 @@ from dataclasses import replace
 from email.utils import formatdate
 from typing import Any
 
-from deep_research.testing.servers.exchange import PROSE, Said, as_json
 from deep_research.testing.servers.faults import Fault, Stage
 from deep_research.testing.servers.http import Ending, Reply
 from deep_research.testing.servers.openai_common import REFUSAL
+from deep_research.testing.servers.server_exchange import PROSE, Said, as_json
 from deep_research.testing.servers.wire import Wire
 
 _ENDINGS = {"reset": Ending.RESET, "close": Ending.CLOSED, "hang": Ending.HANGING}

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Sequence
 from types import TracebackType
 
 from deep_research.testing.servers.caches import PrefixCache
-from deep_research.testing.servers.exchange import Served, Usage
 from deep_research.testing.servers.faults import Fault, Schedule
 from deep_research.testing.servers.http import Reply
 from deep_research.testing.servers.loopback import LoopbackServer
+from deep_research.testing.servers.server_exchange import Served, Usage
 from deep_research.testing.servers.service import ABILITIES, Answers, Service, billed, known_abilities
 
 

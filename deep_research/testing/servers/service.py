@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deep_research.errors import UnknownNameError
+from deep_research.testing.servers.answer_text import as_answer, default_answer, said
 from deep_research.testing.servers.caches import PrefixCache, prompt_tokens
 from deep_research.testing.servers.catalogue import models, ollama_details, ollama_tags
-from deep_research.testing.servers.exchange import Answer, Asked, Said, Served, Usage, as_json
 from deep_research.testing.servers.faults import Fault, Schedule, Stage
 from deep_research.testing.servers.http import Reply, Request
 from deep_research.testing.servers.misdeeds import spoiled
-from deep_research.testing.servers.saying import as_answer, default_answer, said
+from deep_research.testing.servers.server_exchange import Answer, Asked, Said, Served, Usage, as_json
 from deep_research.testing.servers.wire import Wire
 from deep_research.testing.servers.wire_anthropic import AnthropicMessages
 from deep_research.testing.servers.wire_chat import OpenAIChat

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deep_research.testing.servers.exchange import Asked, Said, Segment, as_json
+from deep_research.testing.servers.server_exchange import Asked, Said, Segment, as_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from deep_research.testing.servers.exchange import Asked, Said, Segment, Usage, as_json, deltas
+from deep_research.testing.servers.server_exchange import Asked, Said, Segment, Usage, as_json, deltas
 from deep_research.testing.servers.strictness import anthropic_objection
 from deep_research.testing.servers.wire import Stream, Wire, content_text, message, sse
 

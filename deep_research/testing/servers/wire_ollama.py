@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from deep_research.testing.servers.exchange import Asked, Said, as_json, deltas
 from deep_research.testing.servers.openai_common import REFUSAL
+from deep_research.testing.servers.server_exchange import Asked, Said, as_json, deltas
 from deep_research.testing.servers.wire import Stream, Wire, message, segments
 
 DEFAULT_CONTEXT = 4096

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from deep_research.testing.servers.exchange import Asked, Said, Usage, deltas
 from deep_research.testing.servers.openai_common import (
     CREATED,
     REFUSAL,
@@ -14,6 +13,7 @@ from deep_research.testing.servers.openai_common import (
     objection,
     unsupported,
 )
+from deep_research.testing.servers.server_exchange import Asked, Said, Usage, deltas
 from deep_research.testing.servers.wire import Stream, Wire, message, segments, sse
 
 _STATUSES = {"length": "incomplete", "content-filter": "incomplete", "failed": "failed"}

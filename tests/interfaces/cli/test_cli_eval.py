@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "evals"))
 from eval_data import write_data, write_lines
 
 from deep_research.evals import Figures
-from deep_research.interfaces.cli.evaluating import as_table
+from deep_research.interfaces.cli.eval_command import as_table
 
 Cli = Callable[..., Done]
 ROOT = Path(__file__).parents[3]

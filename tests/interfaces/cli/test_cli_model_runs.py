@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from deep_research.testing.reading import reading
+from deep_research.testing.prompt_reading import reading
 from deep_research.testing.servers import Fault, ModelServer
 
 Cli = Callable[..., Any]

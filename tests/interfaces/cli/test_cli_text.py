@@ -105,4 +105,8 @@ def test_bytes_come_in_the_unit_that_reads_best(number: int, shown: str) -> None
 
 def test_figures_stand_at_the_right_and_a_long_name_is_cut() -> None:
     rows = [("NAME", "N"), ("a" * 30, "1,000"), ("b", "2")]
-    assert text.figures(rows, 20) == ["NAME               N", f"{'a' * 12}…  1,000", "b                  2"]
+    assert text.figures(rows, 20) == [
+        "NAME               N",
+        f"{'a' * 12}…  1,000",
+        "b                  2",
+    ]

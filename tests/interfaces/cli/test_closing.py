@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from deep_research.interfaces.cli.closing import _raise_of
+from deep_research.interfaces.cli.summary import _raise_of
 from deep_research.state import DeepResearchState, Limit
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from deep_research.errors import CorpusError, SearchError
-from deep_research.sources.documents import writer
-from deep_research.sources.documents.files import CorpusFolder
+from deep_research.sources.documents import index_writer
+from deep_research.sources.documents.folder import CorpusFolder
 from deep_research.sources.documents.index import CorpusIndex
 from deep_research.sources.extract.document import Document
 
@@ -56,8 +56,8 @@ def found(index: CorpusIndex, query: str) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "_BATCH", 3)
-    monkeypatch.setattr(writer, "_FIRST_BATCH", 3)
+    monkeypatch.setattr(index_writer, "_BATCH", 3)
+    monkeypatch.setattr(index_writer, "_FIRST_BATCH", 3)
 
 
 @pytest.fixture
@@ -72,8 +72,8 @@ def one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Corp
     """The same documents, each added on its own, and no words read from rows."""
     made = CorpusIndex(tmp_path / "one-by-one.db")
     with monkeypatch.context() as direct:
-        direct.setattr(writer, "_FIRST_BATCH", 1_000)
-        direct.setattr(writer, "_SHORT", -1)
+        direct.setattr(index_writer, "_FIRST_BATCH", 1_000)
+        direct.setattr(index_writer, "_SHORT", -1)
         for document in DOCUMENTS:
             made.add([document])
     yield made
@@ -127,14 +127,14 @@ def test_a_text_not_in_english_can_be_replaced_while_its_words_wait(
 def test_words_that_wait_are_written_before_they_are_many(
     index: CorpusIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "_BATCH_CHARACTERS", 5_000)
-    held, real = [0], writer.IndexWriter._write_words
+    monkeypatch.setattr(index_writer, "_BATCH_CHARACTERS", 5_000)
+    held, real = [0], index_writer.IndexWriter._write_words
 
-    def write(self: writer.IndexWriter) -> None:
+    def write(self: index_writer.IndexWriter) -> None:
         held.append(len(self._words))
         real(self)
 
-    monkeypatch.setattr(writer.IndexWriter, "_write_words", write)
+    monkeypatch.setattr(index_writer.IndexWriter, "_write_words", write)
     text = "Die Häuser der Stadt sind alt und nicht für alle da."
     index.add([(f"{n:02}.md", Document(title=f"Haus {n}", text=text)) for n in range(60)])
     assert 0 < max(held) < 15
@@ -142,15 +142,15 @@ def test_words_that_wait_are_written_before_they_are_many(
 
 
 def test_names_do_not_wait_without_end(index: CorpusIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer, "_UNNAMED", 4)
-    longest, real = [0], writer.IndexWriter.put
+    monkeypatch.setattr(index_writer, "_UNNAMED", 4)
+    longest, real = [0], index_writer.IndexWriter.put
 
-    def put(self: writer.IndexWriter, *values: object, **more: object) -> None:
+    def put(self: index_writer.IndexWriter, *values: object, **more: object) -> None:
         real(self, *values, **more)  # type: ignore[arg-type]
         longest.append(len(self._unnamed))
 
-    monkeypatch.setattr(writer.IndexWriter, "put", put)
-    monkeypatch.setattr(writer, "_FIRST_BATCH", 1_000)
+    monkeypatch.setattr(index_writer.IndexWriter, "put", put)
+    monkeypatch.setattr(index_writer, "_FIRST_BATCH", 1_000)
     index.add([(f"{n}.md", Document(title=f"Buoy {n}", text=f"The buoy {n} is red.")) for n in range(12)])
     assert max(longest) == 4
 
@@ -169,7 +169,7 @@ def test_a_failure_in_the_thread_is_raised_and_nothing_is_written(
     if before:
         index.add(before)
     with monkeypatch.context() as broken:
-        broken.setattr(writer, "_WORDS_OF_ROWS", "INSERT INTO totals SELECT NULL, ?, ? + ?")
+        broken.setattr(index_writer, "_WORDS_OF_ROWS", "INSERT INTO totals SELECT NULL, ?, ? + ?")
         with pytest.raises(CorpusError, match="NOT NULL constraint failed"):
             index.add(DOCUMENTS)
     assert threads() == []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deep_research.errors import CorpusError
-from deep_research.sources.documents.files import MAX_DEPTH, Candidate, CorpusFolder, Skipped
+from deep_research.sources.documents.folder import MAX_DEPTH, Candidate, CorpusFolder, Skipped
 from deep_research.sources.extract.plaintext import UnreadableError
 
 if TYPE_CHECKING:

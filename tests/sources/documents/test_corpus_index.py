@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deep_research.errors import CorpusError, DeepResearchError, SearchError
-from deep_research.sources.documents.files import CorpusFolder
+from deep_research.sources.documents.folder import CorpusFolder
 from deep_research.sources.documents.index import CorpusIndex, IndexReport
 from deep_research.sources.documents.terms import (
     MAX_REPEATS,

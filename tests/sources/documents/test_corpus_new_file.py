@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from deep_research.errors import CorpusError, SearchError
-from deep_research.sources.documents.files import CorpusFolder
+from deep_research.sources.documents.folder import CorpusFolder
 from deep_research.sources.documents.index import CorpusIndex
 from deep_research.sources.extract.document import Document
 
@@ -78,7 +78,7 @@ def test_a_process_killed_while_it_makes_one_leaves_nothing_that_is_read(
 import os, signal
 from pathlib import Path
 from deep_research.sources.documents.index import CorpusIndex
-from deep_research.sources.documents.writer import IndexWriter
+from deep_research.sources.documents.index_writer import IndexWriter
 from deep_research.sources.extract.document import Document
 with CorpusIndex(Path({str(file)!r}))._database.writing() as connection:
     writer = IndexWriter(connection)

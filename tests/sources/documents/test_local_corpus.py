@@ -15,7 +15,7 @@ import pytest
 
 from deep_research.errors import CorpusError
 from deep_research.sources.documents import LocalCorpus, Skipped
-from deep_research.sources.documents.files import CorpusFolder
+from deep_research.sources.documents.folder import CorpusFolder
 from deep_research.sources.extract import readers
 from deep_research.sources.extract.texts import read_document
 from deep_research.sources.search.base import SearchRequest, SearchResult

@@ -34,6 +34,8 @@ class Own:
         return document
 
 
+pytestmark = pytest.mark.timed  # some are read in children, which have deadlines
+
 SUBJECTS = {
     "html": Subject(
         reader=Own("html", (".html",)),
@@ -140,7 +142,7 @@ def test_a_file_is_read_again_by_a_newer_reader(tmp_path: Path, monkeypatch: pyt
     (root / "none.txt").write_text(" ")
     for version, changed in (("txt 1", 1), ("txt 1", 0), ("txt 2", 1)):
         monkeypatch.setattr(
-            "deep_research.sources.documents.following.version_for", lambda _, said=version: said
+            "deep_research.sources.documents.follower.version_for", lambda _, said=version: said
         )
         corpus = LocalCorpus(root, data_dir=tmp_path / "data")
         report = corpus.prepare()

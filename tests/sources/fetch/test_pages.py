@@ -16,8 +16,8 @@ from saved_pages import MemoryPages, PlainExtractor, Text
 
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits, Hosts, Robots, WebPages
-from deep_research.sources.fetch.asking import LARGE_AT_ONCE, written
 from deep_research.sources.fetch.client import LARGE
+from deep_research.sources.fetch.site_request import LARGE_AT_ONCE, written
 from deep_research.testing.servers.website import WebSite as Web
 from deep_research.testing.servers.website import web_reply as reply
 

@@ -11,7 +11,7 @@ import pytest
 
 from deep_research.errors import DeepResearchError
 from deep_research.sources.search import SearchRequest
-from deep_research.sources.search.registry import make_provider
+from deep_research.sources.search.providers import make_provider
 from deep_research.sources.search.searxng import SearXNG
 from deep_research.testing.servers import FAULT_KINDS, Fault, SearchServer, hits
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from deep_research.sources.search.base import Trouble
-from deep_research.sources.search.failures import message, of_status, refusal, retry_after
+from deep_research.sources.search.service_failures import message, of_status, refusal, retry_after
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

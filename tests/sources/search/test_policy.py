@@ -18,7 +18,7 @@ from deep_research.sources.search import (
     search_failure,
 )
 from deep_research.sources.search.breaker import FAILURES, Breaker
-from deep_research.sources.search.chosen import chosen
+from deep_research.sources.search.combined_search import SearchPool
 from deep_research.sources.search.policy import (
     MOST_BREAKERS,
     MOST_REQUESTS,
@@ -29,7 +29,7 @@ from deep_research.sources.search.policy import (
     Service,
     Shared,
 )
-from deep_research.sources.search.pool import SearchPool
+from deep_research.sources.search.service_choice import chosen
 from deep_research.state import SourceKind
 
 REQUEST = SearchRequest(query="tide mills", limit=5)

@@ -8,7 +8,7 @@ import pytest
 from deep_research.errors import ConfigurationError, MissingKeyError, UnknownNameError
 from deep_research.sources.search import SearchProvider, SourceType
 from deep_research.sources.search.keys import Needs
-from deep_research.sources.search.registry import PROVIDERS, known_providers, make_provider, needs
+from deep_research.sources.search.providers import PROVIDERS, known_providers, make_provider, needs
 
 ORDER = ["tavily", "google", "semantic_scholar", "searxng", "wikipedia", "openalex"]
 ENVIRONMENT = {
@@ -57,7 +57,7 @@ def test_another_address_can_be_given(given, name):
 
 def test_loading_the_registry_loads_no_provider():
     code = (
-        "import sys, deep_research.sources.search.registry\n"
+        "import sys, deep_research.sources.search.providers\n"
         "print([m for m in sys.modules if m in ('httpx', 'tavily') or m.endswith(('.tavily', '.wikipedia'))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from deep_research.assembly.answers import answer_tokens, in_parts
+from deep_research.assembly.answer_lengths import answer_tokens, in_parts
 from deep_research.assembly.parts import Parts
-from deep_research.budget.demand import Kind, Kinds, Scale
 from deep_research.budget.estimate import Estimate, estimate
 from deep_research.budget.metered import ModelRoles
 from deep_research.budget.report import text_output
+from deep_research.budget.request_bounds import Kind, Kinds, Scale
 from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
 from deep_research.phases import summarizing
 from deep_research.phases.analysis import llm as reading

@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from deep_research.budget.ledger import Ledger
+from deep_research.budget.spend_ledger import Ledger
 from deep_research.budget.waiting import Line, Waiter
 from deep_research.errors import BudgetError, ConfigurationError
 from deep_research.forks import renew_in_children

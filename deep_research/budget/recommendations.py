@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from deep_research.budget.fidelity import RunFidelity
-from deep_research.models.verdicts import tells_too_long
+from deep_research.models.failures import tells_too_long
 from deep_research.state import Limit
 
 LARGE_ARCHIVE = 1_000_000_000  # bytes

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from deep_research.evidence.names import MAX_WORDS, key, runs, telling
 from deep_research.evidence.plain import unjoined
-from deep_research.evidence.text import STOP_WORDS, filed_words
+from deep_research.evidence.words import STOP_WORDS, filed_words
 from deep_research.sources.documents.frequencies import Statistics, count, frequencies, languages_of
 from deep_research.state import Mention
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from deep_research.errors import CorpusError, ExtractionError
-from deep_research.sources.documents.files import Candidate, CorpusFolder, Skipped
-from deep_research.sources.documents.writer import IndexWriter
+from deep_research.sources.documents.folder import Candidate, CorpusFolder, Skipped
+from deep_research.sources.documents.index_writer import IndexWriter
 from deep_research.sources.extract import Extractor
 from deep_research.sources.extract.document import Document, TooLongError
 from deep_research.sources.extract.plaintext import UnreadableError

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from deep_research.budget.accounts import Accounts, CapUse, KeptItem
+from deep_research.budget.accounting import Accounts, CapUse, KeptItem
 from deep_research.errors import StoreError
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.fidelity import fidelity_in_words, share_in_words
+from deep_research.interfaces.cli.fidelity_line import fidelity_in_words, share_in_words
 from deep_research.interfaces.cli.session import Look
 from deep_research.research import ResearchResult
 from deep_research.settings import Settings

@@ -6,7 +6,7 @@ import asyncio
 
 from deep_research.errors import ModelError
 from deep_research.models.base import Message
-from deep_research.models.verdicts import Verdict
+from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import CALL, PATIENCE, WAYS, Bench, until
 from deep_research.testing.pace import Lateness, Pace
 from deep_research.testing.servers import Fault

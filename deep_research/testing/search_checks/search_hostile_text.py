@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from deep_research.testing.search_bench import Bench
-from deep_research.testing.search_checks.answering import well_formed
+from deep_research.testing.search_checks.search_answers import well_formed
 from deep_research.testing.servers import Hit, hits
 from deep_research.testing.servers.http import Reply
 

@@ -16,7 +16,7 @@ from deep_research.evidence.plain import has_joiners
 from deep_research.logs import blotted
 from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.bulk import insert_all
-from deep_research.sources.documents.files import Skipped
+from deep_research.sources.documents.folder import Skipped
 from deep_research.sources.documents.terms import Fields, fields, path_words
 from deep_research.sources.extract.document import Document
 

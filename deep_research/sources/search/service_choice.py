@@ -10,7 +10,7 @@ from deep_research.calls import Calls
 from deep_research.errors import ConfigurationError, MissingKeyError
 from deep_research.sources.search.base import SearchProvider
 from deep_research.sources.search.policy import Service
-from deep_research.sources.search.registry import known_providers, make_provider, needs
+from deep_research.sources.search.providers import known_providers, make_provider, needs
 
 WEB = "web"  # among the names: all services that are ready
 CORPUS = "corpus"  # among the names: the user's documents, which need no service

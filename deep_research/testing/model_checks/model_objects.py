@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from deep_research.models.base import Message, ModelCall, ModelProvider
 from deep_research.testing.model_bench import CALL, WAYS, Bench, form_of
 from deep_research.testing.servers import Fault
-from deep_research.testing.servers.exchange import PROSE
+from deep_research.testing.servers.server_exchange import PROSE
 
 FORMS = ("schema", "tool")
 

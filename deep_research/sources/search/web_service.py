@@ -21,9 +21,9 @@ from deep_research.models.characters import whole_characters
 from deep_research.models.clients import LONGEST_CONNECT, PerLoop, checked_url, is_loopback, secret_key, tls
 from deep_research.models.clients_bodies import STRANGE, bounded, read_json
 from deep_research.sources.search.base import SearchProvider, SearchRequest, SearchResult, Trouble
-from deep_research.sources.search.failures import refusal, transient
 from deep_research.sources.search.fields import shortened
 from deep_research.sources.search.keys import CONTACT, Needs
+from deep_research.sources.search.service_failures import refusal, transient
 from deep_research.unpacking import CODINGS, BodyError
 
 SECONDS = 30.0  # for a whole search

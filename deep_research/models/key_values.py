@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from deep_research.models.reading import LONGEST, Unreadable, validated, without_thoughts
+from deep_research.models.object_parser import LONGEST, Unreadable, validated, without_thoughts
 
 _T = TypeVar("_T", bound=BaseModel)
 

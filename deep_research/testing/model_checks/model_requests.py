@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from deep_research.models.base import Effort, Message, ModelCall, ModelProvider
-from deep_research.models.verdicts import Verdict
+from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import CALL, KEY, MODEL, WAYS, Ability, Bench, form_of
 from deep_research.testing.servers import Fault
 

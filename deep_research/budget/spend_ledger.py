@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 
-from deep_research.budget.shares import Allowance
+from deep_research.budget.phase_allocation import Allowance
 from deep_research.errors import BudgetError, ConfigurationError
 from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Reservation, Spent
 from deep_research.state.spending import BESIDE_AGENTS, ON_MODELS, by_cap, plus

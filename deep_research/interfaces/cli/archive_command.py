@@ -13,7 +13,7 @@ from deep_research.errors import ContentMissingError, UnknownNameError, UsageErr
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.exits import Exit
-from deep_research.interfaces.cli.files import check_target, write_whole
+from deep_research.interfaces.cli.output_file import check_target, write_whole
 from deep_research.interfaces.cli.session import setting_arguments
 from deep_research.settings import Settings, load_settings
 from deep_research.state.journal import utc_now

@@ -7,10 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 from deep_research.testing.servers.caches import PrefixCache, prompt_tokens, tokens
-from deep_research.testing.servers.exchange import DEFAULT_TEXT, PROSE, Answer, Asked, Said, Usage, as_json
 from deep_research.testing.servers.faults import Fault, Stage
 from deep_research.testing.servers.instances import instance
 from deep_research.testing.servers.misdeeds import altered
+from deep_research.testing.servers.server_exchange import (
+    DEFAULT_TEXT,
+    PROSE,
+    Answer,
+    Asked,
+    Said,
+    Usage,
+    as_json,
+)
 from deep_research.testing.servers.wire import Wire
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.evidence.copies import copied, fingerprint
-from deep_research.evidence.identity import without_credentials
+from deep_research.evidence.page_identity import without_credentials
 from deep_research.evidence.quality import QualityLists, SourceFacts, judged
 from deep_research.evidence.ranking import matching
 from deep_research.limits import Gate

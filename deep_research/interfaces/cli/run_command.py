@@ -8,11 +8,11 @@ from argparse import Namespace
 from collections.abc import Awaitable, Sequence
 
 from deep_research.errors import UsageError
-from deep_research.interfaces.cli.closing import conclude, deliver
-from deep_research.interfaces.cli.estimating import estimate
+from deep_research.interfaces.cli.estimate_command import estimate
 from deep_research.interfaces.cli.exits import of_run
 from deep_research.interfaces.cli.progress import Watching, watching
 from deep_research.interfaces.cli.session import Interrupted, Session
+from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.research import DeepResearch, ResearchResult
 from deep_research.state.events import Event
 

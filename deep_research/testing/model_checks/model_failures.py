@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 
 from deep_research.models.base import StopReason
-from deep_research.models.verdicts import Verdict
+from deep_research.models.failures import Verdict
 from deep_research.testing.model_bench import PATIENCE, WAYS, Bench
 from deep_research.testing.servers import FAULT_KINDS, Fault
 from deep_research.testing.servers.http import Reply

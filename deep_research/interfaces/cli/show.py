@@ -33,12 +33,12 @@ async def status(session: Look) -> int:
 
 
 async def show(session: Look) -> int:
-    from deep_research.interfaces.cli.closing import conclude, deliver
-    from deep_research.interfaces.cli.fidelity import fidelity_line
+    from deep_research.interfaces.cli.fidelity_line import fidelity_line
+    from deep_research.interfaces.cli.summary import conclude, deliver
 
     result = await session.runs.aresult(session.args.id)
     if session.args.budget:
-        from deep_research.interfaces.cli.accounting import show_budget
+        from deep_research.interfaces.cli.cost import show_budget
 
         show_budget(session, result)
         return 0

@@ -12,14 +12,14 @@ from deep_research.calls import Calls
 from deep_research.errors import ConfigurationError, MissingKeyError
 from deep_research.evidence.quality import QualityLists
 from deep_research.phases.gathering import SearchGatherer
-from deep_research.phases.gathering.reading import Pages, Reading
+from deep_research.phases.gathering.source_reading import Pages, Reading
 from deep_research.settings import Settings
 from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.documents.dense import load_stage
 from deep_research.sources.extract import Extractor
 from deep_research.sources.search import SearchProvider
-from deep_research.sources.search.chosen import CORPUS, Chosen, chosen
 from deep_research.sources.search.policy import Service
+from deep_research.sources.search.service_choice import CORPUS, Chosen, chosen
 from deep_research.store import Store
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ from pydantic import BaseModel
 
 from deep_research.errors import ModelError, WindowError
 from deep_research.models import structured
-from deep_research.models.abilities import Abilities, Rung
 from deep_research.models.base import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
-from deep_research.models.pieces import OnPiece, Pieces
+from deep_research.models.capabilities import Abilities, Rung
+from deep_research.models.continuation import WORTH, going_on, joined
+from deep_research.models.failures import Verdict, failure
 from deep_research.models.probe import Probes
 from deep_research.models.profiles import Profile
 from deep_research.models.retry import UNIT, Persistence, Tries, loop_time, with_books
-from deep_research.models.seams import WORTH, going_on, joined
-from deep_research.models.verdicts import Verdict, failure
+from deep_research.models.stream import OnPiece, Pieces
 
 _T = TypeVar("_T")
 _Object = TypeVar("_Object", bound=BaseModel)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.fidelity import fidelity_line
-from deep_research.interfaces.cli.files import write_whole
+from deep_research.interfaces.cli.fidelity_line import fidelity_line
 from deep_research.interfaces.cli.options import BY_NAME
+from deep_research.interfaces.cli.output_file import write_whole
 from deep_research.interfaces.cli.session import Look
 from deep_research.research.result import ResearchResult
 from deep_research.state import Budget, SubQueryStatus
@@ -60,7 +60,12 @@ def _closing(session: Look, result: ResearchResult) -> list[str]:
     columns = text.size(sys.stderr).columns - 1
     folded = [part for line in listed for part in text.fold(line, columns, "    ")]
     above = [part for line in sent for part in text.fold(line, columns)]
-    return [*above, *text.fold(text.line(said), columns), *([command] if command else []), *folded]
+    return [
+        *above,
+        *text.fold(text.line(said), columns),
+        *([command] if command else []),
+        *folded,
+    ]
 
 
 def _words(session: Look, result: ResearchResult) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 from deep_research.budget.metered import ModelRoles
 from deep_research.errors import ConfigurationError, UnknownNameError
 from deep_research.models.base import ModelProvider
-from deep_research.models.pool import ModelPool, Named
+from deep_research.models.model_pool import ModelPool, Named
 from deep_research.models.profiles import read_profiles, with_windows
 from deep_research.phases.base import Phase
 from deep_research.settings import Settings
