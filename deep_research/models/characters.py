@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from datetime import date, datetime
+from enum import Enum
 from functools import lru_cache
 from operator import is_
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -76,7 +78,17 @@ def _walked(value: Any, change: Callable[[str], str]) -> Any:
 
 @lru_cache(maxsize=256)
 def _fields_of(kind: type) -> tuple[str, ...]:
-    """The names of what objects of a class are made of; none for other classes than models and dataclasses."""
+    """The names of what objects of a class are made of and may have a text in; none for other classes than models and
+    dataclasses."""
     if issubclass(kind, BaseModel):
-        return tuple(kind.model_fields)
+        return tuple(name for name, field in kind.model_fields.items() if not _is_textless(field.annotation))
     return tuple(field.name for field in fields(kind) if field.init) if is_dataclass(kind) else ()
+
+
+def _is_textless(annotation: Any) -> bool:
+    """Whether nothing that fits it is or holds a text of anybody's."""
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return True
+    return annotation in _TEXTLESS or (
+        get_origin(annotation) in (Union, UnionType) and all(map(_is_textless, get_args(annotation)))
+    )

@@ -232,7 +232,8 @@ class Phase(ABC, Generic[_In, _Out]):
 def _checked(answer: Any, wanted: type[_Answer], role: AgentRole) -> _Answer:
     try:
         made = answer if isinstance(answer, wanted) else wanted.model_validate(answer)
-        return made if _is_text(made) else whole(made)
+        # Of a gatherer's the texts are long: to encode them all costs more than to look at each.
+        return made if role is not AgentRole.GATHERER and _is_text(made) else whole(made)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "the answer"
