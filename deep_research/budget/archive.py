@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -30,6 +29,7 @@ from deep_research.errors import (
     UsageError,
 )
 from deep_research.locks import lock_within
+from deep_research.patterns import regex
 from deep_research.state.identity import sha256_hex
 from deep_research.state.records import Record
 
@@ -38,9 +38,9 @@ MOST_NAMES = 100_000  # of the folder that are looked at in one go
 MOST_REMOVED = 1_000  # by one cleaning: the next takes more
 LOCK_SECONDS = 10.0
 
-_HASH = re.compile(r"sha256:([0-9a-f]{64})")
-_FILE = re.compile(r"([0-9a-f]{64})\.json")
-_PART = re.compile(r"\.[0-9a-f]{64}\.[0-9a-f]{16}\.tmp")
+_HASH = regex(r"sha256:([0-9a-f]{64})")
+_FILE = regex(r"([0-9a-f]{64})\.json")
+_PART = regex(r"\.[0-9a-f]{64}\.[0-9a-f]{16}\.tmp")
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not block the open
 _WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.models.failures import tells_too_long
+from deep_research.patterns import regex
 from deep_research.state import Limit
 
 LARGE_ARCHIVE = 1_000_000_000  # bytes
 LOW_FIDELITY = 0.5
-_FLOORS = re.compile(r"\bfloors of the \d+ protected\b")  # as the allocation says it
-_NO_ROOM = re.compile(r"\bdo(?:es)? not fit\b")  # as `WindowError` says it
+_FLOORS = regex(r"\bfloors of the \d+ protected\b")  # as the allocation says it
+_NO_ROOM = regex(r"\bdo(?:es)? not fit\b")  # as `WindowError` says it
 
 
 def advice(

@@ -6,7 +6,6 @@ This is the way to judge a prompt: change it, and see which figures move, with t
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
@@ -24,6 +23,7 @@ from deep_research.models.base import ModelCall
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.models.profiles import Profile
 from deep_research.models.stream import OnPiece
+from deep_research.patterns import regex
 from deep_research.phases.analysis import AnalysisPhase
 from deep_research.phases.analysis.llm import LLMAnalyzer
 from deep_research.phases.base import Phase
@@ -46,8 +46,8 @@ ALIKE = 0.8  # of the words of two sentences that say the same
 SHORTEST = 6  # words of a sentence that counts as said twice
 
 _Object = TypeVar("_Object", bound=BaseModel)
-_SENTENCE = re.compile(r"[^.!?\n]+[.!?\n]?")
-_WORD = re.compile(r"\w+")
+_SENTENCE = regex(r"[^.!?\n]+[.!?\n]?")
+_WORD = regex(r"\w+")
 _AGENTS: dict[str, tuple[Callable[..., Phase[Any, Any]], Callable[[], Any]]] = {
     "planner": (PlanningPhase, LLMPlanner),
     "analyzer": (AnalysisPhase, LLMAnalyzer),

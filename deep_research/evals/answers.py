@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from deep_research.evals import metrics
@@ -10,13 +9,14 @@ from deep_research.evals.datasets import Question
 from deep_research.evals.outcomes import Outcome
 from deep_research.evals.plain_search import BEST, PlainSearch
 from deep_research.evals.reports import report_body
+from deep_research.patterns import regex
 
 AT = (60, 70, 90, 120, 150, 165, 300)  # words of the body
 FOUND = 10  # sources that are looked at for what was found
 BINS = 5  # of equal count, for calibration
 _ARTICLES = frozenset({"a", "an", "the"})
-_WORD = re.compile(r"\w+")
-_END = re.compile(r"(?<=[^\s.]{3}[.!?])[\"'”’»)\]*]*(?:\s\[\d[\d, ]*\])?(?=\s|$)")
+_WORD = regex(r"\w+")
+_END = regex(r"(?<=[^\s.]{3}[.!?])[\"'”’»)\]*]*(?:\s\[\d[\d, ]*\])?(?=\s|$)")
 
 Answered = Sequence[tuple[Question, Sequence[Outcome]]]
 

@@ -6,10 +6,12 @@ import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 
+from deep_research.patterns import regex
+
 BEST = (1, 3, 5)  # passages that are looked at
 WINDOW, STEP = 60, 40  # words of a passage where texts are articles, and between the beginnings of two
 _TITLE_WEIGHT = 2.0
-_WORD = re.compile(r"\w+")
+_WORD = regex(r"\w+")
 
 
 class PlainSearch:

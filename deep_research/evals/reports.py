@@ -12,15 +12,16 @@ from pathlib import Path
 from deep_research.evals.datasets import Nugget, documents
 from deep_research.evals.metrics import nugget_coverage
 from deep_research.evidence.passages import sentences
+from deep_research.patterns import regex
 from deep_research.sources.documents.terms import STOP_WORDS, stem
 
 WORDS = 550  # of the body that are looked at
 SHARE = 0.55  # of a nugget's weight that makes it covered
 SENTENCES = 3  # that may cover it together
 
-_WORD = re.compile(r"[^\W_]+")
-_HEADING = re.compile(r"(#{1,6})[ \t]+")
-_NUMBERS = re.compile(r"[ \t]*\[\d+(?:,\s*\d+)*\]")
+_WORD = regex(r"[^\W_]+")
+_HEADING = regex(r"(#{1,6})[ \t]+")
+_NUMBERS = regex(r"[ \t]*\[\d+(?:,\s*\d+)*\]")
 _NO_BODY = frozenset({"References", "Gaps and limits"})  # what these sections say is said of the report
 
 

@@ -21,6 +21,7 @@ from deep_research.evidence.words import (
     stem,
     words,
 )
+from deep_research.patterns import regex
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality
 
 SAME_OVERLAP = 0.8
@@ -31,8 +32,8 @@ LEVELS = (
     (0.2, ConfidenceLevel.LOW),
     (0.0, ConfidenceLevel.SPECULATION),
 )
-_NUMBER = re.compile(r"\d[\d,.]*")
-_CAPITAL = re.compile(r"\b[A-Z][\w'’-]*+(?!,)")  # "Moreover, " names nothing
+_NUMBER = regex(r"\d[\d,.]*")
+_CAPITAL = regex(r"\b[A-Z][\w'’-]*+(?!,)")  # "Moreover, " names nothing
 
 
 def numbers(text: str) -> frozenset[str]:

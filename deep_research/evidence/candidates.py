@@ -14,6 +14,7 @@ from functools import cached_property
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.evidence.rows import headers
 from deep_research.evidence.vocabulary import WORD
+from deep_research.patterns import regex
 
 STEP = " › "  # between the headings that a candidate stands under
 LONGEST = 1_200  # characters of a candidate; what is longer is no sentence, and is cut
@@ -21,14 +22,12 @@ LABEL = 80  # characters of a line that names what the item below it describes
 ENOUGH_CAPITALS = 0.008  # of the letters of a text
 UNEVEN = 2  # characters by which an underline may be longer or shorter
 # A line of text over a line of marks, which is how plain text writes a heading; not in fenced code.
-_UNDERLINED = re.compile(
+_UNDERLINED = regex(
     r"^[ \t]*```.*?^[ \t]*```|^(?P<text>\S[^\n]{0,120})\n(?P<marks>={3,}|~{3,}|-{3,}|\^{3,}|\"{3,}|'{3,}|\+{3,})[ \t]*$",
     re.MULTILINE | re.DOTALL,
 )
-_MARK = re.compile(
-    r"(?<=[^\W\d_]{3}[.!?])\s+(?=\S)"
-)  # behind a word of three letters: none of "e.g." or "st."
-_UNFINISHED = re.compile(r"[^.!?:;,\s]\s*\Z")
+_MARK = regex(r"(?<=[^\W\d_]{3}[.!?])\s+(?=\S)")  # behind a word of three letters: none of "e.g." or "st."
+_UNFINISHED = regex(r"[^.!?:;,\s]\s*\Z")
 
 
 @dataclass(slots=True, eq=False)

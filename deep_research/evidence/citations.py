@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from deep_research.evidence.plain import has_joiners, unjoined
+from deep_research.patterns import regex
 from deep_research.state import Quote
 
 _MARKS = {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‐": "-", "…": "..."}
@@ -41,4 +42,4 @@ def _tolerant(quote: str, between: str) -> re.Pattern[str]:
     """``between`` is what may stand between two characters of a word."""
     plain = "".join(_MARKS.get(c, c) for c in quote)
     parts = (between.join(_CLASSES.get(c, re.escape(c)) for c in word) for word in plain.split())
-    return re.compile(r"\s+".join(parts))
+    return regex(r"\s+".join(parts))

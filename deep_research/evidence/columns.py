@@ -16,15 +16,16 @@ from deep_research.evidence.candidates import STEP, Candidate, Document, Pool
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.vocabulary import WORD
+from deep_research.patterns import regex
 
 MAX_TITLE = 100  # characters of a title by which other sources name one
 KEPT = 160  # candidates that are looked at closely
 KEPT_OF_TOPICS = 320
 BRIDGES, FURTHER = 4, 40  # sentences that lead to a source, and of that source, held against each other
-_YEAR = re.compile(r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
-_DIGIT = re.compile(r"\d")
-_NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[^\W\d_a-zß-ÿ][^\W\d_]+")
-_BRACKETED = re.compile(r"\s*\([^)]*\)\s*$")
+_YEAR = regex(r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
+_DIGIT = regex(r"\d")
+_NAMED = regex(r"(?<![.!?]\s)(?<!^)\b[^\W\d_a-zß-ÿ][^\W\d_]+")
+_BRACKETED = regex(r"\s*\([^)]*\)\s*$")
 
 Terms = frozenset[str]
 _NONE: Terms = frozenset()
@@ -225,7 +226,7 @@ def _any_of(texts: Iterable[str]) -> re.Pattern[str]:
     """Any of some texts where it ends a word. Where one begins is for `_begins_word`: a pattern that begins with letters
     is searched several times as fast."""
     longest_first = sorted(texts, key=len, reverse=True)
-    return re.compile(rf"(?:{'|'.join(map(re.escape, longest_first))})(?![^\W_])")
+    return regex(rf"(?:{'|'.join(map(re.escape, longest_first))})(?![^\W_])")
 
 
 def _begins_word(text: str, start: int) -> bool:

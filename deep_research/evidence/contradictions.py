@@ -18,6 +18,7 @@ from deep_research.evidence.passages import sentences
 from deep_research.evidence.rows import label_of, labels, unlabelled
 from deep_research.evidence.units import UNIT_WORDS, Quantity, measured
 from deep_research.evidence.words import NEGATIONS, STOP_WORDS, stem, words
+from deep_research.patterns import regex
 from deep_research.state import Contradiction, Finding
 from deep_research.state.identity import contradiction_id
 
@@ -25,13 +26,13 @@ SUBJECT_OVERLAP = 0.5
 DENIED_OVERLAP = 0.75
 MAX_PER_GROUP = 40
 APART = 3.0  # values of one thing differ by no more than this factor
-_YEAR = re.compile(r"(?<![\d.,-])(?:1\d{3}|20\d\d)(?!s\b|['’]s\b|[\d,.]*\d)")
-_NAME = re.compile(r"\b[A-Z][\w'’-]+")
-_APPROXIMATE = re.compile(
+_YEAR = regex(r"(?<![\d.,-])(?:1\d{3}|20\d\d)(?!s\b|['’]s\b|[\d,.]*\d)")
+_NAME = regex(r"\b[A-Z][\w'’-]+")
+_APPROXIMATE = regex(
     r"\b(?:at least|more than|over|under|less than|up to|almost|nearly|from|between)\s*$|\d\s?(?:[–−-]|to|and|or)\s?$",
     re.I,
 )
-_DENIED = re.compile(r"(?:\b(?:not|never|no)|n['’]t)\b[^.,;:]*\Z", re.I)
+_DENIED = regex(r"(?:\b(?:not|never|no)|n['’]t)\b[^.,;:]*\Z", re.I)
 _LOOK_BACK = 24  # characters before a value that say whether it is told as such
 # What is measured, and what happened, by the words that say it: the first stands for its row.
 _MEASURES = """

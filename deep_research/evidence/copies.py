@@ -14,7 +14,6 @@ Two pages of which 40 % are the same boilerplate are taken for copies in under 2
 from __future__ import annotations
 
 import base64
-import re
 import unicodedata
 from bisect import bisect_right
 from functools import lru_cache
@@ -23,6 +22,7 @@ from itertools import islice
 from zlib import crc32
 
 from deep_research.evidence.plain import unjoined
+from deep_research.patterns import regex
 
 RUN = 5  # words in a row; of scripts that set no spaces, characters
 KEPT = 98  # of three bytes: 392 characters
@@ -34,8 +34,8 @@ _UNSPACED = (
     "\u0e00-\u0edf\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Burmese, Khmer
     "\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Japanese, Chinese
 )
-_TOKEN = re.compile(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+")
-_TOKEN_ASCII = re.compile(rb"[a-z0-9_]+")
+_TOKEN = regex(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+")
+_TOKEN_ASCII = regex(rb"[a-z0-9_]+")
 _BYTES = 3
 
 

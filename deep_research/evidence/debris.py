@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from deep_research.evidence.words import Known
+from deep_research.patterns import regex
 
-_NOTICE = re.compile(
+_NOTICE = regex(
     r"\b(?:skip to (?:main )?content|edit (?:this page|on github)|all rights reserved|click here|back to top|"
     r"this (?:repository|repo)\b|"
     r"this is (?:the|an?) (?:read ?me|code|(?:official )?(?:implementation|repository|repo))\b|"
@@ -18,17 +19,17 @@ _NOTICE = re.compile(
     re.IGNORECASE,
 )
 # What a button or a link says; in more words it may be what the text is about.
-_BUTTON = re.compile(
+_BUTTON = regex(
     r"\b(?:edit this|view (?:page )?source|table of contents|cookies? (?:policy|settings)|privacy policy|"
     r"terms of (?:use|service)|sign (?:in|up)|log ?in to|subscribe to|read more|share (?:this|on)|"
     r"(?:previous|next) (?:page|topic))\b",
     re.IGNORECASE,
 )
 _BUTTON_WORDS = 5
-_CAPTION = re.compile(
+_CAPTION = regex(
     r"(?:figure|fig\.|image|photo|table|plate)\s*\d*\s*[:.]|\[?(?:image|photo|file)\s*:", re.IGNORECASE
 )
-_MARKUP = re.compile(
+_MARKUP = regex(
     r">>> |\A\.\.\. \w+(?: \w+)?[ (.=]|[^\w\s]\s\.\.\. (?:\w+(?: \w+)?(?:\(|\.\w| ?=)"
     r"|(?:return|print|for|if|while|def|class|import|from|raise|yield|pass|else|with|try|except)\b)|"
     r"\\(?:href|cite|ref|url|text\w*)\s*\{|\{\{[^{}]{0,80}(?:\||\}\}\Z)|!\[|&\w{2,8};"
@@ -36,11 +37,11 @@ _MARKUP = re.compile(
     r"table|t[dhr]|tbody|thead|ul)\b[^>]{0,300}>",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"(?:\bhttps?://|\bwww\.)\S*")
+_ADDRESS = regex(r"(?:\bhttps?://|\bwww\.)\S*")
 _BESIDE_ADDRESS = 5  # words that a sentence needs besides an address, to say something
 # What stands in all that is taken for debris: one of these words or signs. Looking for them is so much quicker than for
 # the patterns that long texts are looked through for them first.
-_SIGN = re.compile(
+_SIGN = regex(
     r"\b(?:skip|edit|rights|click|top|repo|repository|read(?:me)?|code|implementation|available|released|accessible|"
     r"modified|updated|edited|retrieved|(?:figure|fig|image|photo|table|plate)\d*|file|view|contents|cookies?|privacy|"
     r"terms|sign|log(?:in)?|subscribe|more|share|previous|next|copyright|source)\b|\.\.\.|http|www|github|>>>|</?[a-z]|\\[a-z]|\{\{|!\[|&\w",

@@ -21,6 +21,7 @@ from itertools import pairwise
 
 from deep_research.evidence.plain import clean
 from deep_research.logs import encodings
+from deep_research.patterns import regex
 
 LONGEST_QUERY = 400  # characters; no service searches for more
 ROW = 6  # words of the instructions that are told one after the other
@@ -28,16 +29,16 @@ _SHORTEST = 4  # characters of a code
 _LONG = 20  # letters of a word
 _SURE = 8  # characters from which on a code is meant also in the midst of a word
 _DEEPEST = 4  # times that characters are encoded, or hidden within what is taken out
-_CHUNK = re.compile(r"\S+")
-_PART = re.compile(r"[^\W_]+")
-_WORD = re.compile(r"\w+")
-_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
-_MIXED = re.compile(r"[A-Z]{2,}[a-z]{2,}")
+_CHUNK = regex(r"\S+")
+_PART = regex(r"[^\W_]+")
+_WORD = regex(r"\w+")
+_YEAR = regex(r"(?:1[5-9]|20)\d\d")
+_MIXED = regex(r"[A-Z]{2,}[a-z]{2,}")
 # A character that is spelled by its number: of an address, of HTML, of a program.
-_SPELLED = re.compile(
+_SPELLED = regex(
     r"%([0-9a-f]{2})|&#x([0-9a-f]{1,6});?|\\x([0-9a-f]{2})|\\u([0-9a-f]{4})|&#([0-9]{1,7});?", re.IGNORECASE
 )
-_ADDRESS = re.compile(
+_ADDRESS = regex(
     r"\[…\]"  # stands where something was cut out of what the model said
     r"|[a-z][a-z0-9+.-]{0,20}://\S*"
     r"|(?:javascript|data|mailto|file):\S+"

@@ -13,11 +13,12 @@ from deep_research.evidence.sentences import sentence_spans
 from deep_research.evidence.vocabulary import FILE, Vocabulary, vocabulary
 from deep_research.evidence.words import unmarked
 from deep_research.evidence.words import words as words_of
+from deep_research.patterns import regex
 
 # What is written as a name: a capital that opens no sentence, a figure or an identifier in it, an option; what is quoted.
-_NAME = re.compile(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-zß-ÿ][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|(?<!\w)--?\w[\w-]+")
-_QUOTED = re.compile(r"[\"“”«»„`]([^\"“”«»„`]{2,80})[\"“”«»„`]")
-_CLAUSE = re.compile(r"[,;:]\s+")
+_NAME = regex(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-zß-ÿ][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|(?<!\w)--?\w[\w-]+")
+_QUOTED = regex(r"[\"“”«»„`]([^\"“”«»„`]{2,80})[\"“”«»„`]")
+_CLAUSE = regex(r"[,;:]\s+")
 _WORDS_OF_A_TOPIC = 12  # a request that asks for nothing short and has more terms is one
 _BROAD = 40  # distinct terms of a request for a survey of all that it names
 _BARE = 3  # terms up to which a request that asks nothing is only the name of a subject
@@ -178,7 +179,7 @@ def _forms() -> Mapping[str, Forms]:
         opening = "|".join(sorted({*asked["opening"].split(), *words.polar}))
         joining = "|".join(asked["joining"].split())
         found[language] = Forms(
-            breaks=re.compile(rf"[?;]+\s*|(?:,?\s+(?:{joining})|[,.!])\s+(?=(?:{opening})\b)", re.IGNORECASE),
+            breaks=regex(rf"[?;]+\s*|(?:,?\s+(?:{joining})|[,.!])\s+(?=(?:{opening})\b)", re.IGNORECASE),
             comparing=frozenset(asked["comparing"].split()),
             relations=tuple(asked.get("relations", ())),
             overview=frozenset(asked["overview"].split()),

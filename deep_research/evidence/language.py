@@ -5,12 +5,12 @@ A text is in the language that it has most function words of; English when nothi
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from functools import lru_cache
 from itertools import chain
 
 from deep_research.evidence.stemming import stemmed
+from deep_research.patterns import regex
 
 ENGLISH = "en"
 
@@ -18,7 +18,7 @@ _LOOKED_AT = 2_000  # characters
 _SHORT = 1_000
 _CLEAR_SHARE = 0.1  # of the different words, that function words must be at least
 _ALSO_OTHERS = 1.5  # times its votes another language may have and the text be English: they share some words
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = regex(r"[^\W\d_]+")
 
 _FUNCTION_WORDS = {
     ENGLISH: """a about after all also an and any are as at be been but by can could did do does for from had
@@ -89,12 +89,12 @@ _LANGUAGES: dict[str, tuple[str, ...]] = {
     for word in frozenset().union(*_WORDS.values())
 }
 _KNOWN = frozenset(_LANGUAGES)
-_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
-_NOT_ARABIC = re.compile(
+_KANA = regex("[\u3041-\u3096\u30a1-\u30fa]")
+_NOT_ARABIC = regex(
     "[\u0679\u067e\u0686\u0688\u0691\u0698\u06a9\u06af\u06ba\u06be\u06cc\u06d2]"
 )  # Persian, Urdu
 _SCRIPTS = tuple(
-    (language, re.compile(f"[{letters}]"))
+    (language, regex(f"[{letters}]"))
     for language, letters in (
         ("zh", "\u3041-\u3096\u30a1-\u30fa\u3400-\u4dbf\u4e00-\u9fff"),  # kana make it Japanese
         ("ko", "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3"),

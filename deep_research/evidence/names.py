@@ -5,12 +5,12 @@ A name is compared by its *key*: its words in lower case without accents, marks 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import dropwhile
 
 from deep_research.evidence.words import ASKING_WORDS, STOP_WORDS, WORD, folded
+from deep_research.patterns import regex
 from deep_research.state import FirstLook, Mention
 
 MAX_WORDS = 7  # of a name
@@ -20,32 +20,32 @@ KNOWN = 0.2  # what being borne by a document adds to a name's weight, when the 
 UNKNOWN_WORD = 0.5  # how telling a word is of which no corpus knows
 OPENING = 400  # characters of a text in which it says what it is called
 
-_PLAIN_WORD = re.compile(r"[a-z0-9]+")
-_WORD = re.compile(r"[^\W_]+")
-_POSSESSIVE = re.compile(r"['’]s\b")
+_PLAIN_WORD = regex(r"[a-z0-9]+")
+_WORD = regex(r"[^\W_]+")
+_POSSESSIVE = regex(r"['’]s\b")
 _OPENING_WORDS = frozenset(
     ("The", "A", "An", "This", "These", "Its", "His", "Her", "Their", "Our", "He", "She", "It")
 )
 _ARTICLES = frozenset(("the", "a", "an"))
-_BRACKETED = re.compile(r"\s*\([^()]*\)\s*$")
+_BRACKETED = regex(r"\s*\([^()]*\)\s*$")
 _SMALL = r"(?:of|the|in|de|la|le|van|von|del|di|da|al|el|bin|ibn|and|for|on)"
 _CAPITAL = r"(?:[^\W\d_a-zà-ÿ][\w'’&-]*|[A-Z]\.)"
 _GAP = r"(?:[^\S\n]+(?:\n[^\S\n]*)?|\n[^\S\n]*)"  # a name may be wrapped, but does not run from paragraph to paragraph
 # Initials that open a name: "J. R. Hare", and one alone only before two names, for "plan D. Hare" ends a sentence.
 _NAME = r"[^\W\d_a-zà-ÿ][\w'’-]+"
 _INITIALS = rf"(?:(?:[A-Z]\.{_GAP}){{2,4}}|[A-HJ-UWYZ]\.{_GAP}(?={_NAME}{_GAP}{_NAME}))"
-_RUN = re.compile(
+_RUN = regex(
     rf"(?<!\w)(?:{_INITIALS})?{_CAPITAL}(?:{_GAP}(?:{_SMALL}{_GAP}){{0,2}}(?:[^\W_a-zà-ÿ][\w'’&-]*|[A-Z]\.))*"
 )
-_OPENS = re.compile(r"(?:\A|[.!?:;|*#>\n-][\s\"'“‘(*_-]*)\Z")
-_INSIDE = re.compile(rf"\s+{_SMALL}\s+(?:{_SMALL}\s+)?")
-_QUOTED = re.compile(r"[\"“”«»]([^\"“”«»\n]{2,80})[\"“”«»]")
+_OPENS = regex(r"(?:\A|[.!?:;|*#>\n-][\s\"'“‘(*_-]*)\Z")
+_INSIDE = regex(rf"\s+{_SMALL}\s+(?:{_SMALL}\s+)?")
+_QUOTED = regex(r"[\"“”«»]([^\"“”«»\n]{2,80})[\"“”«»]")
 # What follows the name in an article's first sentence: "(", "," or one of is, was, are, were, refers, denotes, means.
 # Written so that each branch begins with a plain character, which is searched for several times as fast.
-_DEFINED = re.compile(
+_DEFINED = regex(
     r"\(|,|i(?<!\wi)s\b|w(?<!\ww)(?:as|ere)\b|a(?<!\wa)re\b|r(?<!\wr)efers\b|d(?<!\wd)enotes\b|m(?<!\wm)eans\b"
 )
-_CALLED = re.compile(rf"[\"“]?((?:[Tt]he )?{_CAPITAL}(?:\s+(?:{_SMALL}\s+)?{_CAPITAL})*)")
+_CALLED = regex(rf"[\"“]?((?:[Tt]he )?{_CAPITAL}(?:\s+(?:{_SMALL}\s+)?{_CAPITAL})*)")
 _CALLING = ("known as", "called", "nicknamed", "born")
 _DAYS_AND_MONTHS = frozenset(
     WORD.findall(

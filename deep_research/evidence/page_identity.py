@@ -22,19 +22,20 @@ from urllib.parse import quote, unquote, urlsplit
 
 from deep_research.evidence.sites import ascii_host, host_of, is_suffix, same_site, site_of, words_of
 from deep_research.evidence.works import arxiv_of, doi_of
+from deep_research.patterns import regex
 
 __all__ = ["arxiv_of", "canonical_url", "doi_of", "host_of", "same_site", "site_of", "without_credentials"]
 
 LONGEST = 2_048  # characters of an address that are looked at
-_JUNK = re.compile(r"[\x00-\x1f\x7f]")
+_JUNK = regex(r"[\x00-\x1f\x7f]")
 _MOBILE = ("www.", "m.", "mobile.", "amp.")
 _PORTS = {"http": 80, "https": 443}
-_UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
+_UNRESERVED = regex(r"[A-Za-z0-9._~-]")
 # What may stand unescaped in a path, and in a query or fragment.
 _PATH_SAFE = "/:@!$&'()*+,;=-._~"
 _QUERY_SAFE = _PATH_SAFE + "?"
-_ESCAPES = re.compile(r"%([0-9A-Fa-f]{2})|([^%]+)|%")
-_PATH_SESSION = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/;]*", re.IGNORECASE)
+_ESCAPES = regex(r"%([0-9A-Fa-f]{2})|([^%]+)|%")
+_PATH_SESSION = regex(r";(?:jsessionid|phpsessid|sid)=[^/;]*", re.IGNORECASE)
 
 # Parameters that say how a reader came, never what is shown.
 _TRACKING = words_of(
@@ -73,9 +74,9 @@ _CREDENTIALS = words_of(
 )
 _CREDENTIAL_OPENINGS = ("x-amz-", "x-goog-")
 _PERHAPS_CREDENTIAL = frozenset(("auth", "key", "sig", "signature", "token"))
-_CREDENTIAL_VALUE = re.compile(r"(?=[^0-9]*\d)[\w.~%+/=-]{20,}\Z", re.ASCII)
+_CREDENTIAL_VALUE = regex(r"(?=[^0-9]*\d)[\w.~%+/=-]{20,}\Z", re.ASCII)
 _PERHAPS_SESSION = frozenset(("sid", "s"))
-_SESSION_VALUE = re.compile(r"(?=[0-9a-f]*\d)[0-9a-f]{20,}\Z", re.IGNORECASE)
+_SESSION_VALUE = regex(r"(?=[0-9a-f]*\d)[0-9a-f]{20,}\Z", re.IGNORECASE)
 # Where a name of the tables says what is shown. Keys are domains, with what stands below them.
 _TELLING = {
     "github.com": {"ref"},

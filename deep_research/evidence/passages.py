@@ -7,12 +7,12 @@ is copied or changed: ``text[start:end]`` is the passage. All of it takes linear
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
 from deep_research.evidence.sentences import after_space, last_sentence_end, sentence_spans
+from deep_research.patterns import regex
 from deep_research.state import Span
 
 TARGET = 1200  # characters a passage is filled to
@@ -21,9 +21,9 @@ SECTION = 300  # a passage of this length ends where a new section begins; a sho
 KEPT_WHOLE = 2 * TARGET  # a table or a piece of code up to here is not cut
 HEADING_LENGTH = 200  # a longer line is a paragraph, whatever it begins with
 
-_ITEM = re.compile(r"[ \t]*+(?:[-*+•]|\d{1,3}[.)])[ \t]++(?=\S)")  # a line that begins with "1911." is prose
-_HEADING = re.compile(r"(#{1,6})[ \t]++(?=\S)")
-_FENCE = re.compile(r"`{3,}|~{3,}")
+_ITEM = regex(r"[ \t]*+(?:[-*+•]|\d{1,3}[.)])[ \t]++(?=\S)")  # a line that begins with "1911." is prose
+_HEADING = regex(r"(#{1,6})[ \t]++(?=\S)")
+_FENCE = regex(r"`{3,}|~{3,}")
 _OPENERS = frozenset("#`~-*+•|0123456789")
 
 

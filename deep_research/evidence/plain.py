@@ -6,12 +6,14 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+from deep_research.patterns import regex
+
+_LINE_ENDS = regex("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 # Marks that join letters or keep them apart, which some scripts cannot be written without. They stay where letters take
 # another form for them, one at a place: elsewhere, or in rows, nobody sees them, and they may hide something. Between
 # pictures (emoji) they say nothing that the pictures do not.
 _JOINERS = dict.fromkeys((0x200C, 0x200D))
-_JOINER_ROW = re.compile("([\u200c\u200d])[\u200c\u200d]+")
+_JOINER_ROW = regex("([\u200c\u200d])[\u200c\u200d]+")
 _CURSIVE = (  # letters and their marks in Arabic, Syriac, N'Ko, Mandaic, Mongolian
     "\u0620-\u065f\u066e-\u06d3\u06d5-\u06dc\u06df-\u06e8\u06ea-\u06ef\u06fa-\u06fc\u06ff\u0710-\u074a"
     "\u074d-\u077f\u07ca-\u07f5\u0840-\u085b\u0860-\u086a\u0870-\u0887\u0889-\u088f\u0897-\u08e1\u08e3-\u08ff"
@@ -26,15 +28,15 @@ _SEEN_JOINER = (
     f"(?<=[{_CURSIVE}])\u200c(?=[{_CURSIVE}])|(?<=[{_VIRAMA}])\u200c(?=[{_INDIC}])|(?<=[{_VIRAMA}])\u200d"
     f"|(?<=[{_INDIC}])\u200d(?=[{_VIRAMA}])"
 )
-_ANY_JOINER = re.compile(f"({_SEEN_JOINER})|[\u200c\u200d]")
+_ANY_JOINER = regex(f"({_SEEN_JOINER})|[\u200c\u200d]")
 # What a reader cannot see but a program reads: controls, soft hyphen, zero-width and bidirectional marks,
 # blank letters, variation selectors, tags. Text meant for people loses nothing that a quotation needs.
-_UNSEEN = re.compile(
+_UNSEEN = regex(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a"
     "\U000e0000-\U000e0fff]"
 )
-_UNSEEN_ASCII = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f]")
+_UNSEEN_ASCII = regex("[\x00-\x08\x0e-\x1b\x1f\x7f]")
 _UNPLAIN_BYTES = bytes(code for code in (*range(32), 127) if code not in b"\n\t")
 _CHUNK = 65_536  # characters
 _MARKS_IN_A_ROW = 30  # the limit of Unicode's stream-safe format

@@ -12,10 +12,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from deep_research.evidence.sites import host_of
+from deep_research.patterns import regex
 
 FILE = Path(__file__).with_name("publishers.toml")
 ACADEMIC, PERSONAL = "a university or research institute", "a personal page"
-_HOME = re.compile(r"/~|/(?:people|users?|home|homepages?|staff)/[^/]+/?", re.IGNORECASE)
+_HOME = regex(r"/~|/(?:people|users?|home|homepages?|staff)/[^/]+/?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,8 @@ def table() -> _Table:
     kinds = {name: Class(name, row["effect"], row.get("scholarly", False)) for name, row in rows.items()}
     return _Table(
         {d: kinds[name] for name, row in reversed(rows.items()) for d in row.get("domains", "").split()},
-        tuple((re.compile(row["ends"]), kinds[name]) for name, row in rows.items() if "ends" in row),
-        tuple((re.compile(row["begins"]), kinds[name]) for name, row in rows.items() if "begins" in row),
+        tuple((regex(row["ends"]), kinds[name]) for name, row in rows.items() if "ends" in row),
+        tuple((regex(row["begins"]), kinds[name]) for name, row in rows.items() if "begins" in row),
         kinds[PERSONAL],
     )
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 
 from deep_research.evidence.rows import clauses
+from deep_research.patterns import regex
 
-_RULE = re.compile(
-    r"^[ \t]*([-=~^*_#])\1{3,}[ \t]*$", re.MULTILINE
-)  # what underlines a heading or parts sections
+_RULE = regex(r"^[ \t]*([-=~^*_#])\1{3,}[ \t]*$", re.MULTILINE)  # what underlines a heading or parts sections
 # A line of its own before an item that describes it.
-_TERM = re.compile(r"(?:(?<=\n\n)|\A)(?P<term>[^\n]*[^\n:.!?])\n\n- ")
-ITEM_MARK = re.compile(r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
+_TERM = regex(r"(?:(?<=\n\n)|\A)(?P<term>[^\n]*[^\n:.!?])\n\n- ")
+ITEM_MARK = regex(r"\n\s*(?:[-*+•]|(?P<number>\d{1,3})[.)])[ \t]+")
 
 
 def readable(text: str, start: int = 0, end: int | None = None) -> str:

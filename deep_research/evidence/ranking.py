@@ -23,6 +23,7 @@ from deep_research.evidence.words import (
     variants,
     words,
 )
+from deep_research.patterns import regex
 from deep_research.state import Span
 
 _K1 = 1.2
@@ -50,7 +51,7 @@ class TermScanner:
             for word in variants(example):
                 openings.add(_shared_opening(unjoined(word).casefold(), stem(word)))
         kept = sorted(openings, key=len, reverse=True)
-        self._pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, kept))})\w*") if kept else None
+        self._pattern = regex(rf"\b(?:{'|'.join(map(re.escape, kept))})\w*") if kept else None
 
     def hits(self, text: str) -> Iterator[tuple[int, str]]:
         """(offset, stem) of each wanted term, in order."""

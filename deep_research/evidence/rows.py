@@ -13,15 +13,16 @@ from functools import lru_cache
 
 from deep_research.evidence.names import key
 from deep_research.evidence.units import measured
+from deep_research.patterns import regex
 
 MAX_HEADER = 40  # characters of a header's cell
 FAR = 50_000  # characters above a row, in which its header is looked for
-_FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
-_BAR = re.compile(r"(?<!\S)\|(?!\S)")
-_LABEL = re.compile(r"(?:\A|(?<=; )|(?<=\. ))(?P<name>[^\s:;|](?:[^:;|]{0,38}[^\s:;|])?): (?=\S)")
+_FENCE = regex(r"^(?:```|~~~)", re.MULTILINE)
+_BAR = regex(r"(?<!\S)\|(?!\S)")
+_LABEL = regex(r"(?:\A|(?<=; )|(?<=\. ))(?P<name>[^\s:;|](?:[^:;|]{0,38}[^\s:;|])?): (?=\S)")
 
 
-_MEASURE = re.compile(r"(?:[^\W\d]+ ){0,3}[$£€]?\d[\d.,]*[ \u00a0-]?[^\W\d]")  # "about 40 metres"
+_MEASURE = regex(r"(?:[^\W\d]+ ){0,3}[$£€]?\d[\d.,]*[ \u00a0-]?[^\W\d]")  # "about 40 metres"
 
 
 def is_row(line: str) -> bool:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from deep_research.patterns import regex
+
 # A run of end marks with the quotes, brackets and reference numbers that close with it. It begins with one set of
 # characters, which is searched for several times as fast as a choice; the look-behinds then tell which kind of mark it
 # is, and keep a long run of dots from being tried at each of its dots. Then the space after it, and the next word.
-_END = re.compile(
+_END = regex(
     r"[.!?…。！？｡।؟۔](?:"
     r"(?<=[.!?…])(?<![.!?…][.!?…])[.!?…]*+[)\]}\"'”’»*_]*+(?:\[\d{1,4}\])*+(?=\s|$)"
     r"|(?<=[。！？｡।؟۔])[。！？｡।؟۔]*+[」』”’）)\"'»]*+)"
     r"(?P<gap>\s*+)(?=[\"'“”‘’«(\[{*_]*+(?P<next>\w*+))"
 )
-_VISIBLE = re.compile(r"\S")
+_VISIBLE = regex(r"\S")
 
 
 def _words(text: str) -> frozenset[str]:

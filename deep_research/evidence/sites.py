@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from ipaddress import IPv4Address, IPv6Address
 from urllib.parse import urlsplit
+
+from deep_research.patterns import regex
 
 
 def words_of(rows: str) -> frozenset[str]:
@@ -12,7 +13,7 @@ def words_of(rows: str) -> frozenset[str]:
     return frozenset(rows.split())
 
 
-_NAME = re.compile(
+_NAME = regex(
     r"(?=.{1,253}\Z)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*\Z"
 )
 # Below a country these stand for a branch of life, not for somebody.

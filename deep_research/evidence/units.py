@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_QUANTITY = re.compile(
+from deep_research.patterns import regex
+
+_QUANTITY = regex(
     r"(?<![\w.,-])(?:(?P<currency>[$€£])\s?)?"
     r"(?P<number>\d{1,3}(?:[,\u00a0 ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
     r"(?:\s(?P<scale>thousand|million|billion)\b)?[\s\u00a0-]?(?P<unit>%|[A-Za-z°]+)?"
@@ -59,10 +61,10 @@ for _row in _ROWS.strip().splitlines():
 UNIT_WORDS = frozenset(_UNITS)
 # "15 metres by 7" is how large a floor is, and no height or distance; "by 1902" and "by 12 workers" are no sides of it.
 _UNIT = r"(?:m|metres?|meters?|ft|foot|feet|yards?|miles?|km|cm|mm|inch(?:es)?)"
-_BY_MORE = re.compile(
+_BY_MORE = regex(
     rf"\s?(?:by|x|×)\s?\d{{1,3}}(?:\.\d+)?(?:\s?{_UNIT}\b|\s*(?:[.,;:)]|\Z)|\s(?:at|in|on|and|or|with|when)\b)"
 )
-_BY = re.compile(rf"(?<![\d.,])\d{{1,3}}(?:\.\d+)?(?:\s?{_UNIT})?\s?(?:by|x|×)\s?\Z")
+_BY = regex(rf"(?<![\d.,])\d{{1,3}}(?:\.\d+)?(?:\s?{_UNIT})?\s?(?:by|x|×)\s?\Z")
 _BEFORE = 24  # characters, in which the other side stands
 CLOSE = 0.003  # two conversions of one value differ by so much, as a share
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 import unicodedata
 from collections.abc import Mapping
@@ -12,9 +11,10 @@ from pathlib import Path
 
 from deep_research.evidence.language import ENGLISH
 from deep_research.evidence.stemming import stemmed
+from deep_research.patterns import regex
 
 FILE = Path(__file__).with_name("languages.toml")
-WORD = re.compile(r"[^\W_]+(?:_[^\W_]+)*")
+WORD = regex(r"[^\W_]+(?:_[^\W_]+)*")
 
 
 @dataclass(frozen=True, slots=True)

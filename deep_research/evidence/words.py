@@ -13,10 +13,11 @@ from typing import TypeVar
 
 from deep_research.evidence.plain import unjoined
 from deep_research.evidence.stemming import stemmed
+from deep_research.patterns import regex
 
 LANGUAGES = Path(__file__).with_name("languages.toml")
-WORD = re.compile(r"\w+(?:['’\u200c\u200d]\w+)*")  # joiners stand within words
-_MARKUP = re.compile(r"</?[A-Za-z!][^>]{0,200}>|\b(?:https?|ftp)://\S+|[*_`#\[\]()]{2,}")
+WORD = regex(r"\w+(?:['’\u200c\u200d]\w+)*")  # joiners stand within words
+_MARKUP = regex(r"</?[A-Za-z!][^>]{0,200}>|\b(?:https?|ftp)://\S+|[*_`#\[\]()]{2,}")
 STOP_WORDS = frozenset(
     WORD.findall(
         """a about above after again against all also am an and any are as at be because been before being below
@@ -139,7 +140,7 @@ class StemFinder:
     def _word(self) -> re.Pattern[str]:
         """The words with such a beginning. Making it takes as long as looking through a short text."""
         openings = "|".join(map(re.escape, sorted(self._begin)))
-        return re.compile(rf"\b(?<!\w['’])(?:{openings})\w*(?:['’]\w+)*")
+        return regex(rf"\b(?<!\w['’])(?:{openings})\w*(?:['’]\w+)*")
 
     def among(self, filed: Mapping[str, Sequence[str]]) -> set[str]:
         """The same for the words of a text by their first two letters, see `filed_words`."""

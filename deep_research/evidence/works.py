@@ -6,9 +6,10 @@ import re
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from deep_research.evidence.sites import host_of, words_of
+from deep_research.patterns import regex
 
-_DOI = re.compile(r"10\.\d{4,9}/[^\s\"<>\\^`{|}]*[^\s\"<>\\^`{|}.,;:/?#]", re.ASCII)
-_NAMED_DOI = re.compile(r"(?:doi|info:doi)[:\s/]+(10\..*)", re.IGNORECASE)
+_DOI = regex(r"10\.\d{4,9}/[^\s\"<>\\^`{|}]*[^\s\"<>\\^`{|}.,;:/?#]", re.ASCII)
+_NAMED_DOI = regex(r"(?:doi|info:doi)[:\s/]+(10\..*)", re.IGNORECASE)
 _RESOLVERS = frozenset(("doi.org", "dx.doi.org", "www.doi.org", "hdl.handle.net"))
 # Where a DOI in the path is that of the page; elsewhere only after a segment that says "doi".
 _PUBLISHERS = words_of(
@@ -19,24 +20,24 @@ _PUBLISHERS = words_of(
 )
 _DOI_PARAMETERS = {"doi": "", "id": "plos.org"}  # and where alone the parameter means that
 # What stands behind a DOI in a path and shows the same work in another way.
-_VIEW = re.compile(
+_VIEW = regex(
     r"(?:/(?:abstract|abs|citation|epdf|epub|figures?|fulltext|full|html|meta|pdf|pdfdirect|references|summary"
     r"|tables?(?:/\d+)?|xml|book)|\.(?:pdf|full|html?|xml|epub))\Z",
     re.IGNORECASE,
 )
-_PREPRINT_VERSION = re.compile(r"v\d+(?:\.[a-z.]*)?\Z")
+_PREPRINT_VERSION = regex(r"v\d+(?:\.[a-z.]*)?\Z")
 _PREPRINTS = ("10.1101/", "10.64898/")
-_ARTICLE_NUMBER = re.compile(r"/\d{6,}\Z", re.ASCII)  # that one publisher puts behind the DOI
-_NATURE = re.compile(r"/articles/((?:s\d{5}-|ncomms|nature|srep|sdata)[a-z0-9-]+)", re.IGNORECASE)
+_ARTICLE_NUMBER = regex(r"/\d{6,}\Z", re.ASCII)  # that one publisher puts behind the DOI
+_NATURE = regex(r"/articles/((?:s\d{5}-|ncomms|nature|srep|sdata)[a-z0-9-]+)", re.IGNORECASE)
 
 _ARXIV_NEW = r"\d{4}\.\d{4,5}"
 _ARXIV_OLD = r"[a-z]+(?:-[a-z]+)?(?:\.[a-z]{2,3})?/\d{7}"
 _ARXIV_ID = rf"({_ARXIV_NEW}|{_ARXIV_OLD})(?:v\d+)?"
-_ARXIV_PATH = re.compile(
+_ARXIV_PATH = regex(
     rf"/(?:abs|pdf|html|ps|e-print|format|src)/{_ARXIV_ID}(?:\.pdf|\.ps|\.html)?/?\Z", re.I | re.A
 )
-_ARXIV_NAME = re.compile(rf"\A\s*arxiv\s*:\s*{_ARXIV_ID}\s*(?:\[[\w.-]+\])?\s*\Z", re.I | re.A)
-_ARXIV_DOI = re.compile(rf"\A10\.48550/arxiv\.{_ARXIV_ID}\Z", re.I | re.A)
+_ARXIV_NAME = regex(rf"\A\s*arxiv\s*:\s*{_ARXIV_ID}\s*(?:\[[\w.-]+\])?\s*\Z", re.I | re.A)
+_ARXIV_DOI = regex(rf"\A10\.48550/arxiv\.{_ARXIV_ID}\Z", re.I | re.A)
 _ARXIV_HOSTS = ("arxiv.org", "ar5iv.org")
 
 

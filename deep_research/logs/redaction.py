@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from deep_research.errors import one_line
+from deep_research.patterns import regex
 
 MASK = "***"
 _BLOT = "*"
@@ -25,7 +26,7 @@ _MIN_CORE = 8
 _LONGEST_WORD = 16
 _DEEPEST = 8
 
-_SECRET_NAME = re.compile(
+_SECRET_NAME = regex(
     r"(?:api|access|private|secret)[_-]?key|authorization|passw(?:or)?d|secret|cookie|credential|token$|^key$",
     re.IGNORECASE,
 )
@@ -37,7 +38,7 @@ _VALUE = r"""(?:\\{0,3}"[^"]*"?|\\{0,3}'[^']*'?|[^\s"'\\&,;)}\]]+)"""
 _NAMED = r"(?:(?:api|access|private|secret)[_-]?key|token|secret|passw(?:or)?d)"
 
 _SHAPES = tuple(
-    (re.compile(pattern, re.IGNORECASE), replacement)
+    (regex(pattern, re.IGNORECASE), replacement)
     for pattern, replacement in (
         # Authorization: Bearer abc, "authorization": "Basic abc"
         (rf"(authorization{_IS})(?:(?:bearer|basic|token)\s{{1,3}})?{_VALUE}", rf"\1{MASK}"),

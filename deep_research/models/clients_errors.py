@@ -15,6 +15,7 @@ from deep_research.errors import ModelError
 from deep_research.models.base import TokenUsage
 from deep_research.models.clients_bodies import STRANGE
 from deep_research.models.failures import Verdict, failure, from_status
+from deep_research.patterns import regex
 from deep_research.unpacking import BodyError
 
 _FOREIGN = frozenset(
@@ -28,7 +29,7 @@ _NEVER_SENT = frozenset(
 )
 _UNTRUSTED = frozenset(("SSLCertVerificationError",))
 _NO_ADDRESS = frozenset(("InvalidURL", "UnsupportedProtocol"))
-_NOT_TAKEN = re.compile(
+_NOT_TAKEN = regex(
     r"unsupported|not? support|unrecogni[sz]ed|unknown|unexpected|extra|not permitted|not allowed",
     re.IGNORECASE,
 )

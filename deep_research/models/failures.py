@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from deep_research.errors import ModelError
 from deep_research.logs import redact
 from deep_research.models.base import TokenUsage
+from deep_research.patterns import regex
 
 LONGEST_WAIT = 60.0  # seconds; a service that asks for more parks the run
 LONGEST_PARK = 30 * 24 * 3600.0  # seconds; services may name any moment, and calendars end
@@ -66,7 +67,7 @@ _HOPELESS = frozenset(
         "model_not_found",
     )
 )
-_CONTEXT = re.compile(
+_CONTEXT = regex(
     r"context[_ ](?:length|window|size|limit)|maximum context|(?:prompt|input) (?:is )?too long|too many tokens"
     r"|exceeds? the (?:model|context|maximum number of tokens)",
     re.IGNORECASE,

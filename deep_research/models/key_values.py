@@ -15,15 +15,16 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from deep_research.models.object_parser import LONGEST, Unreadable, validated, without_thoughts
+from deep_research.patterns import regex
 
 _T = TypeVar("_T", bound=BaseModel)
 
 LINES = 20_000  # that are looked at
-_BLOCK = re.compile(r"^[\s>*_#-]*\[([\w -]{1,60})\][\s*_:]*$")
-_FIELD = re.compile(
+_BLOCK = regex(r"^[\s>*_#-]*\[([\w -]{1,60})\][\s*_:]*$")
+_FIELD = regex(
     r"^[\s>*_#•-]*(?:\d{1,3}[.)]\s+)?[*_`\"]*([A-Za-z][\w -]{0,59}?)[*_`\"]*\s*[:=](?:[*_`]+(?=\s|$))?\s*(.*)$"
 )
-_LINE_END = re.compile(r"\r\n?|\n")
+_LINE_END = regex(r"\r\n?|\n")
 _PAIRS = ("**", "*", "`", '"')
 
 

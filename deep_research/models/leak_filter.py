@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from deep_research.models.characters import in_all_texts
+from deep_research.patterns import regex
 
 _T = TypeVar("_T")
 
@@ -20,12 +21,12 @@ OURS = 8  # words in a row that are an echo of our instructions
 OWNERS = 12  # the same for the owner's words, which may have been meant to be used
 SHORTEST = 6  # words of an owner's wish, below which it is no text to be told
 LEFT_OUT = "[…]"
-_WORD = re.compile(r"\w+")
-_QUOTED = re.compile(r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|\"[^\"]*\"")  # in a wish: words that are to be used
-_TOKEN = re.compile(r"[A-Za-z0-9_+/=.~-]{16,}")
-_CHANGE = re.compile(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]")
+_WORD = regex(r"\w+")
+_QUOTED = regex(r"“[^”]*”|„[^“”]*[“”]|«[^»]*»|\"[^\"]*\"")  # in a wish: words that are to be used
+_TOKEN = regex(r"[A-Za-z0-9_+/=.~-]{16,}")
+_CHANGE = regex(r"(?<=[A-Za-z])[0-9]|(?<=[0-9])[A-Za-z]")
 _CHANGES = 5  # between letters and digits, from which on a token is no name of a thing
-_NAMED = re.compile(
+_NAMED = regex(
     r"\b(?:password|passphrase|secret|api[ _-]?key|access[ _-]?(?:key|code|token)|token)\b(?:\s+is)?\s*[:=]?\s*"
     r"[\"'“]?([^\s\"'”,;]{6,})",
     re.IGNORECASE,

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, RootModel, ValidationError
 
 from deep_research.models.characters import whole
+from deep_research.patterns import regex
 
 _T = TypeVar("_T", bound=BaseModel)
 
@@ -24,12 +25,12 @@ WORK = 20_000_000  # characters that may be looked at in vain, at brackets that 
 CANDIDATES = 40  # values, the last ones, that are held against the type
 LONGEST_PROBLEM = 600  # characters of what was wrong
 
-_TAG = re.compile(
+_TAG = regex(
     r"<(/?)(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)\b[^<>]{0,200}>", re.IGNORECASE
 )
-_OPENS = re.compile(r"[{\[]")
-_BEGINS = re.compile(r'\{(?=\s*(?:["}]|\Z))|\[(?=\s*[\[{"\]tfn\d-])')  # where a value may begin
-_FENCE = re.compile(r"```\w{0,20}")
+_OPENS = regex(r"[{\[]")
+_BEGINS = regex(r'\{(?=\s*(?:["}]|\Z))|\[(?=\s*[\[{"\]tfn\d-])')  # where a value may begin
+_FENCE = regex(r"```\w{0,20}")
 _START_COST = 50
 _DEEP_COST = 20_000
 _LINES_A_STEP = 50

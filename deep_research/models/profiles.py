@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from datetime import date
@@ -16,11 +15,12 @@ from pydantic import Field, ValidationError
 
 from deep_research.errors import SettingsError
 from deep_research.models.base import TokenUsage
+from deep_research.patterns import regex
 from deep_research.state import Record
 
 SMALLEST = 8_192  # tokens of window of a model that nothing is known of: what nearly every server can do
 _MILLION = 1_000_000
-_DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d\d-\d\d|latest)(?:-v\d+(?::\d+)?)?")
+_DATED = regex(r"[-@](?:\d{8}|\d{4}-\d\d-\d\d|latest)(?:-v\d+(?::\d+)?)?")
 
 
 class Price(Record):

@@ -3,7 +3,6 @@ with services of their own through the entry-point group ``deep_research.models`
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,6 +12,7 @@ from deep_research.errors import ConfigurationError, DeepResearchError, UnknownN
 from deep_research.logs import redact
 from deep_research.models.base import ModelProvider
 from deep_research.models.profiles import built_in
+from deep_research.patterns import regex
 
 GROUP = "deep_research.models"
 
@@ -25,11 +25,9 @@ SERVICES: dict[str, str] = {
     "openai-compatible": "deep_research.models.openai_chat:OpenAIChat",
     "replay": "deep_research.models.recording:Replay",
 }
-_URL = re.compile(r"@(?=[A-Za-z][A-Za-z0-9+.-]*://)")
+_URL = regex(r"@(?=[A-Za-z][A-Za-z0-9+.-]*://)")
 # What is meant for an address, and has no http:// before it.
-_BARE_URL = re.compile(
-    r"@((?:localhost|[\w.-]+:\d{1,5}|\[[0-9a-fA-F:]+\]|[\w-]+(?:\.[\w-]+)+(?=/))(?:[:/].*)?)$"
-)
+_BARE_URL = regex(r"@((?:localhost|[\w.-]+:\d{1,5}|\[[0-9a-fA-F:]+\]|[\w-]+(?:\.[\w-]+)+(?=/))(?:[:/].*)?)$")
 
 
 @dataclass(frozen=True, slots=True)

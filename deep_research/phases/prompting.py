@@ -6,7 +6,6 @@ by short aliases (S1, F2, G3) that code gives and code takes back: an alias that
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from deep_research.models.base import Effort, ModelCall
 from deep_research.models.base import Message as Turn
 from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
+from deep_research.patterns import regex
 from deep_research.phases.base import Handoff, off_loop
 from deep_research.state import Sending, SentItem
 
@@ -41,7 +41,7 @@ AROUND = 100  # tokens: the mark, and what services put around messages
 # Of the room of a message, what may be taken by things that are there for context.
 OF_QUESTION, OF_OWNER, OF_ADVICE, OF_BRIEF = 0.25, 0.12, 0.12, 0.08
 # What looks like a line of ours. Shifts, streams and the prompts of Python sessions stay as they are: they are quoted.
-_FENCE = re.compile(r"<{2,}([^<>\n]{0,300})>{2,}|<{2,}(?=[ \t]*[0-9a-fA-F]{8})")
+_FENCE = regex(r"<{2,}([^<>\n]{0,300})>{2,}|<{2,}(?=[ \t]*[0-9a-fA-F]{8})")
 
 
 @dataclass(slots=True)

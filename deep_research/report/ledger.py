@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from deep_research.patterns import regex
 from deep_research.state import Citation, Finding, Source
 
 _ID = r"(?:find|src)-[0-9a-f]{12}"
-MARK = re.compile(rf"(?<![ \t])[ \t]*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
-_ENDS = re.compile(rf"[.,;?)]*(?:\s|\Z)|\[{_ID}")
+MARK = regex(rf"(?<![ \t])[ \t]*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
+_ENDS = regex(rf"[.,;?)]*(?:\s|\Z)|\[{_ID}")
 
 
 class Ledger:

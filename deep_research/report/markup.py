@@ -13,48 +13,50 @@ from functools import lru_cache
 from html import unescape
 from urllib.parse import quote
 
+from deep_research.patterns import regex
+
 # What ends a line for some programs alone, and what some renderers remove or use as marks of their own.
-_BREAK = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
+_BREAK = regex(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
+_CONTROL = regex(r"[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 
-_FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]{0,20})[^`~]*")
+_FENCE = regex(r"(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]{0,20})[^`~]*")
 _FENCES = ("```", "~~~")
-_MARK = re.compile(r"\{\{#|\b(?:find|src)-[0-9a-f]{12}\b")  # stands for a file, or looks like a reference
+_MARK = regex(r"\{\{#|\b(?:find|src)-[0-9a-f]{12}\b")  # stands for a file, or looks like a reference
 # What acts in code where a renderer knows no fences: HTML, links, images, addresses of mail also over two lines.
-_ACTS = re.compile(r"<[A-Za-z/!?]|\]\(|!\[|<[^<> !@]*+@")
-_OPEN_LABEL = re.compile(r"^[^\w\n[]*+(?:\d+[.)][^\w\n[]*+)*+\[", re.MULTILINE)  # also of an item or a quote
-_BLOCK = re.compile(r"^```[^\n]*\n.*?^```$", re.MULTILINE | re.DOTALL)
+_ACTS = regex(r"<[A-Za-z/!?]|\]\(|!\[|<[^<> !@]*+@")
+_OPEN_LABEL = regex(r"^[^\w\n[]*+(?:\d+[.)][^\w\n[]*+)*+\[", re.MULTILINE)  # also of an item or a quote
+_BLOCK = regex(r"^```[^\n]*\n.*?^```$", re.MULTILINE | re.DOTALL)
 # Code inside a line: no other backticks near, no bar that could end a cell of a table, nothing that could end a deletion.
-_CODE = re.compile(r"(?<![\\`])(`{1,2})(?!`)((?:[^`|~\n]|~(?!~))++)\1(?!`)")
+_CODE = regex(r"(?<![\\`])(`{1,2})(?!`)((?:[^`|~\n]|~(?!~))++)\1(?!`)")
 
-_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_ENTITY = regex(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 # What may be an entity in an address, where some ask for no semicolon.
-_REFERENCE = re.compile(r"&(?=#)|&([A-Za-z])(?=[A-Za-z0-9]*+(?!=))")
+_REFERENCE = regex(r"&(?=#)|&([A-Za-z])(?=[A-Za-z0-9]*+(?!=))")
 # Bounded, so that a row of open brackets is not read to its end from each of them.
-_IMAGE = re.compile(r"!\[([^\[\]\n]{0,500}+)\]\([^)\n]{0,2500}+\)")
+_IMAGE = regex(r"!\[([^\[\]\n]{0,500}+)\]\([^)\n]{0,2500}+\)")
 _REST = r"(?:[^\s()<>\0]|\([^\s()<>\0]{0,200}+\)){0,2000}+"  # of an address, with its own brackets
-_LINK = re.compile(rf"(?<![\\!])\[([^\[\]\n]{{0,500}}+)\]\(\s{{0,8}}<?({_REST})>?[^)\n]{{0,500}}+\)")
-_AUTOLINK = re.compile(r"(?<!\\)<((?:https?|mailto|ftp):[^<>\s]*+)>", re.IGNORECASE)
-_BARE = re.compile(rf"(?<![\w\\])https?://{_REST}", re.IGNORECASE)
-_DEFINITION = re.compile(r"^[ ]{0,3}\[[^\]\n]+\]:.*$", re.MULTILINE)
-_LINKABLE = re.compile(r"https?://[^/\\\s<>()\[\]][^\\\0-\x1f]*\Z", re.IGNORECASE)
+_LINK = regex(rf"(?<![\\!])\[([^\[\]\n]{{0,500}}+)\]\(\s{{0,8}}<?({_REST})>?[^)\n]{{0,500}}+\)")
+_AUTOLINK = regex(r"(?<!\\)<((?:https?|mailto|ftp):[^<>\s]*+)>", re.IGNORECASE)
+_BARE = regex(rf"(?<![\w\\])https?://{_REST}", re.IGNORECASE)
+_DEFINITION = regex(r"^[ ]{0,3}\[[^\]\n]+\]:.*$", re.MULTILINE)
+_LINKABLE = regex(r"https?://[^/\\\s<>()\[\]][^\\\0-\x1f]*\Z", re.IGNORECASE)
 # What stands around an @ that makes it an address: neither a backslash nor an entity helps there.
-_WORD = re.compile(r"[^\s\0`*~\[\](){}<>|\"']+")
-_AT = re.compile(r"[^@]@+[^@]")
+_WORD = regex(r"[^\s\0`*~\[\](){}<>|\"']+")
+_AT = regex(r"[^@]@+[^@]")
 _END = ".,;:!?_\\"
 
 # A character after an even number of backslashes is one that Markdown heeds.
 _HEEDED = r"(?<!\\)((?:\\\\)*)"
-_TAG = re.compile(r"<(?![\s\d=<-])")
-_MAIL = re.compile(r"<[^ >]*+")
-_BRACE = re.compile(rf"{_HEEDED}((?:(?<=[^a-zA-Z0-9}}])|\A)\{{)")
-_TARGET = re.compile(r"\]\(")
-_BACKTICK = re.compile(rf"{_HEEDED}\\?`")  # some take an escaped one for the beginning of code
-_BEFORE_KEPT = re.compile(r"(?:!|(?<!\\)\\++)(?=\0)")
-_LABEL = re.compile(r"\]:")
-_WWW = re.compile(r"(www)(?=\.)", re.IGNORECASE)
-_SLASHES = re.compile(r"(?<!/)/(/++)(?=\S)")
-_TILDES = re.compile(r"~(?=~~)")
+_TAG = regex(r"<(?![\s\d=<-])")
+_MAIL = regex(r"<[^ >]*+")
+_BRACE = regex(rf"{_HEEDED}((?:(?<=[^a-zA-Z0-9}}])|\A)\{{)")
+_TARGET = regex(r"\]\(")
+_BACKTICK = regex(rf"{_HEEDED}\\?`")  # some take an escaped one for the beginning of code
+_BEFORE_KEPT = regex(r"(?:!|(?<!\\)\\++)(?=\0)")
+_LABEL = regex(r"\]:")
+_WWW = regex(r"(www)(?=\.)", re.IGNORECASE)
+_SLASHES = regex(r"(?<!/)/(/++)(?=\S)")
+_TILDES = regex(r"~(?=~~)")
 # Some renderers guess that a name with such an end is that of a host; the first few are ends of files, too.
 _FILE_END = r"(?:md|py|rs|sh|pl)"
 _HOST_END = (
@@ -64,13 +66,13 @@ _HOST_END = (
     r"|p[aefghklmnrstwy]|qa|r[eosuw]|s[abcdeghijklmnortuvxyz]|t[cdfghjklmnortvwz]|u[agksyz]|v[aceginu]|w[fs]|y[et]"
     r"|z[amw])(?![^\W_])"
 )
-_HOST = re.compile(
+_HOST = regex(
     rf"(?<![\w.\\-])[\w-]{{1,200}}\.{_FILE_END}(?![^\W_]|[/:?#@-]|\.\w)|(?<=[^\s\\])(?P<even>(?:\\\\)*)\.(?={_HOST_END})",
     re.IGNORECASE,
 )
-_BRACKET = re.compile(rf"{_HEEDED}([\[\]])")
-_OPENING = re.compile(r"^(\d{0,9})(?=#{1,6}\s|[-+*]\s|>|(?<=\d)[.)]\s)")
-_KEPT = re.compile(r"\0(\d+)\0")
+_BRACKET = regex(rf"{_HEEDED}([\[\]])")
+_OPENING = regex(r"^(\d{0,9})(?=#{1,6}\s|[-+*]\s|>|(?<=\d)[.)]\s)")
+_KEPT = regex(r"\0(\d+)\0")
 
 
 @lru_cache(maxsize=4096)  # each iteration's report names the sources of all before it

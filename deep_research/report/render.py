@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from deep_research.evidence.copies import Originals
+from deep_research.patterns import regex
 from deep_research.report.ledger import Ledger
 from deep_research.report.markup import address, escaped, linkable, plain, prose, safe
 from deep_research.state import (
@@ -20,8 +21,8 @@ from deep_research.state import (
 
 REFERENCES = "References"
 _MOST_AUTHORS = 3
-_HEADING = re.compile(r"^##+[ \t]+(.+)$", re.MULTILINE)
-_ID = re.compile(r"(?:find|src|gap|subq)-[0-9a-f]{12}")
+_HEADING = regex(r"^##+[ \t]+(.+)$", re.MULTILINE)
+_ID = regex(r"(?:find|src|gap|subq)-[0-9a-f]{12}")
 
 
 def finished(

@@ -7,12 +7,13 @@ Only a run's id is random. Everything else is a function of the text or address,
 from __future__ import annotations
 
 import hashlib
-import re
 import unicodedata
 
+from deep_research.patterns import regex
+
 _JOINERS = dict.fromkeys((0x200C, 0x200D))
-_SPACE = re.compile(r"\s+")
-RUN_ID = re.compile(r"\Adeepres-[0-9a-f]{12}\Z")
+_SPACE = regex(r"\s+")
+RUN_ID = regex(r"\Adeepres-[0-9a-f]{12}\Z")
 
 
 def sha256_hex(data: bytes) -> str:

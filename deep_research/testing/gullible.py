@@ -16,13 +16,14 @@ from typing import Any
 from urllib.parse import unquote
 
 from deep_research.models.base import ModelCall
+from deep_research.patterns import regex
 from deep_research.testing.prompt_reading import ReadingModel, blocks
 
-_ORDER = re.compile(r"ORDER\s+([a-z-]+)\s+([a-z0-9.-]+)\s+ENDORDER")
-_OWNER = re.compile(r"The owner of this research says:\n(.*?)\n\n", re.S)
-_BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
-_INVISIBLE = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
-_TAGS = re.compile("[\U000e0020-\U000e007e]+")
+_ORDER = regex(r"ORDER\s+([a-z-]+)\s+([a-z0-9.-]+)\s+ENDORDER")
+_OWNER = regex(r"The owner of this research says:\n(.*?)\n\n", re.S)
+_BASE64 = regex(r"[A-Za-z0-9+/]{40,}={0,2}")
+_INVISIBLE = regex("[\u200b-\u200f\u2060-\u2064\ufeff\u00ad]")
+_TAGS = regex("[\U000e0020-\U000e007e]+")
 MANY = 100
 
 

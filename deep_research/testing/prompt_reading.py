@@ -10,14 +10,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
+from deep_research.patterns import regex
 from deep_research.testing.servers.instances import instance
 
-_BLOCK = re.compile(
+_BLOCK = regex(
     r"^<<(?P<mark>[0-9a-f]{16}) (?P<label>(?!end>>)[^>\n]*)>>\n(?P<body>.*?)\n<<(?P=mark) end>>", re.S | re.M
 )
-_FINDING = re.compile(r"^(F\d+) \((\w+), [^)]*?(?:; ([^)]*))?\): (.*?)(?: — \".*\")?$", re.M)
-_SENTENCE = re.compile(r"[A-Z][^.\n|#]{30,300}\.")
-_WORD = re.compile(r"\w{4,}")
+_FINDING = regex(r"^(F\d+) \((\w+), [^)]*?(?:; ([^)]*))?\): (.*?)(?: — \".*\")?$", re.M)
+_SENTENCE = regex(r"[A-Z][^.\n|#]{30,300}\.")
+_WORD = regex(r"\w{4,}")
 
 
 class ReadingModel(ModelProvider):

@@ -1,6 +1,6 @@
 """How large the keyless half is: ``python tests/evals/keyless_size.py`` prints lines, files, patterns and numbers.
 
-Counted are `evidence`, `phases/analysis` and `phases/synthesis` without their `llm.py`. A pattern is a `re.compile`, or a
+Counted are `evidence`, `phases/analysis` and `phases/synthesis` without their `llm.py`. A pattern is a `regex`, or a
 text of a data file that opens a question; a number is a constant other than 0, 1 and 2 (and their negatives) that is no
 limit of size or time: those are named by what they limit. Weights of the ranker were fitted, and are not counted.
 """
@@ -28,12 +28,7 @@ def files() -> list[Path]:
 
 def patterns(tree: ast.AST) -> int:
     calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return sum(
-        isinstance(f, ast.Attribute)
-        and isinstance(f.value, ast.Name)
-        and (f.value.id, f.attr) == ("re", "compile")
-        for f in calls
-    )
+    return sum(ast.unparse(called) in ("re.compile", "regex") for called in calls)
 
 
 def numbers(tree: ast.AST) -> Iterator[float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from argparse import Namespace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,11 +14,12 @@ from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.output_file import check_target, write_whole
 from deep_research.interfaces.cli.session import setting_arguments
+from deep_research.patterns import regex
 from deep_research.settings import Settings, load_settings
 from deep_research.state.journal import utc_now
 
 _ACTIONS = ("list", "restore", "clean")
-_BEGINNING = re.compile(r"[0-9a-f]{1,64}")
+_BEGINNING = regex(r"[0-9a-f]{1,64}")
 _SCHEME = "sha256:"
 
 

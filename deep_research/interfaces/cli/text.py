@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
 
+from deep_research.patterns import regex
+
 COLUMNS, LINES = 80, 24
-_ESCAPES = re.compile(
+_ESCAPES = regex(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor movement
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # titles, links, device strings
     r"|\x1b[ -/]*[0-~]"

@@ -12,6 +12,7 @@ from deep_research.evidence.plain import clean
 from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.language_model import Answer, LanguageModel
+from deep_research.patterns import regex
 from deep_research.phases.prompting import Aliases, Message, Room, brief, listed, one_line, opening
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.markup import escaped
@@ -25,30 +26,30 @@ LONGEST_QUOTE = 300  # characters of a quote beside its finding
 # Names as they are asked for, and as some write them all the same: [F1 and F2], [F1-F3], 【F1】, [**F1**], (F1).
 _NAME = r"\**F\d{1,4}\**"
 _NAMES = rf"\s*(?:findings?\s+)?({_NAME}(?:(?:\s*[,;&–-]\s*|\s+and\s+){_NAME})*)\s*"
-_REFERENCE = re.compile(rf"[ \t]*[\[【]{_NAMES}[\]】]", re.IGNORECASE)
+_REFERENCE = regex(rf"[ \t]*[\[【]{_NAMES}[\]】]", re.IGNORECASE)
 # What looks like a reference and is none: numbers are given by code, and other names are not to be referred to.
-_FORGED = re.compile(
+_FORGED = regex(
     r"(?P<code>^```.*?^```|`[^`\n]*`)"
     r"|(?<=[\w.,;:!?)\]”\"'*])[ \t]*\[(?:\^\w{1,20}|[SG]?[1-9]\d{0,3}(?:\s*[,;–-]\s*[SG]?[1-9]\d{0,3})*)\](?!\()",
     re.MULTILINE | re.DOTALL,
 )
-_ROUND = re.compile(rf"[ \t]*\({_NAMES}\)", re.IGNORECASE)
-_RANGE = re.compile(r"F(\d{1,4})\**\s*[–-]\s*\**F(\d{1,4})", re.IGNORECASE)
+_ROUND = regex(rf"[ \t]*\({_NAMES}\)", re.IGNORECASE)
+_RANGE = regex(r"F(\d{1,4})\**\s*[–-]\s*\**F(\d{1,4})", re.IGNORECASE)
 MOST_IN_RANGE = 20
-_THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
-_MARKED = re.compile(r"^.*<<[0-9a-f]{16} [^>\n]{0,80}>>.*\n?", re.MULTILINE)
-_TITLE = re.compile(r"^#[ \t]+(.+?)[ \t#]*(?:\n|\Z)", re.MULTILINE)
+_THOUGHTS = regex(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_MARKED = regex(r"^.*<<[0-9a-f]{16} [^>\n]{0,80}>>.*\n?", re.MULTILINE)
+_TITLE = regex(r"^#[ \t]+(.+?)[ \t#]*(?:\n|\Z)", re.MULTILINE)
 LONGEST_PREFACE = 300  # characters before the title: "Here is the report"
-_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s")
-_HEADING = re.compile(r"^##[ \t]+\S", re.MULTILINE)
+_ITEM = regex(r"\s*(?:[-*+]|\d+[.)])\s")
+_HEADING = regex(r"^##[ \t]+\S", re.MULTILINE)
 # A list of references of its own, up to the next heading: numbers and the list are put in by code.
-_OWN_REFERENCES = re.compile(
+_OWN_REFERENCES = regex(
     r"^(?:#{1,6}[ \t]*|\*\*)(?:references|sources|source list|bibliography|works cited|citations|quellen"
     r"|literatur(?:verzeichnis)?|quellenverzeichnis|références|bibliographie|fuentes|referencias|bibliografía"
     r"|fonti|referências|источники|参考文献|参考资料)[ \t:*]*\n.*?(?=^#{1,6}[ \t]|\Z)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
-_FENCED = re.compile(
+_FENCED = regex(
     r"\A(.{0,300}?)^```(?:markdown|md)?[ \t]*\n(.*?)\n```\s*\Z", re.DOTALL | re.IGNORECASE | re.MULTILINE
 )
 # Limits that the engine tells itself; the others are for the model to weigh.

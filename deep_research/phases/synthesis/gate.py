@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from deep_research.patterns import regex
 from deep_research.state import DeepResearchState, ValidationResult
 
 MIN_CHARS = 100
-_SECTION = re.compile(r"^##", re.MULTILINE)
+_SECTION = regex(r"^##", re.MULTILINE)
 
 
 def validate_synthesis(state: DeepResearchState) -> ValidationResult:

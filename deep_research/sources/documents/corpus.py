@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deep_research.errors import CorpusError, SearchError
+from deep_research.patterns import regex
 from deep_research.sources.documents.dense import WIDER, DenseStage
 from deep_research.sources.documents.folder import (
     LINK,
@@ -42,7 +43,7 @@ NAMED = 5  # files that a note names
 SHOWN = 80  # characters of a name there
 LINKED = 0.4  # at most so much of the results are documents that the others name
 
-_HEADING_MARK = re.compile(r"^#{1,6} ", re.MULTILINE)
+_HEADING_MARK = regex(r"^#{1,6} ", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

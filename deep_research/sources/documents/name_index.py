@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 from deep_research.evidence.names import MAX_WORDS, key, runs, telling
 from deep_research.evidence.plain import unjoined
 from deep_research.evidence.words import STOP_WORDS, filed_words
+from deep_research.patterns import regex
 from deep_research.sources.documents.frequencies import Statistics, count, frequencies, languages_of
 from deep_research.state import Mention
 
@@ -28,7 +28,7 @@ _MAX_TEXTS = 500
 _MAX_MATCHED = 16
 _OPENING = 6_000  # characters of a document that tell what it is about
 _OPENINGS = "SELECT id, title, substr(text, 1, ?) FROM documents WHERE id IN (SELECT value FROM json_each(?))"
-_WORD = re.compile(r"[^\W_]+(?:['’]s\b)?")
+_WORD = regex(r"[^\W_]+(?:['’]s\b)?")
 
 Bearers = dict[str, list[tuple[int, float]]]  # key -> (document, strength)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from deep_research.evidence.language import ENGLISH, STEMMED, stems_in
 from deep_research.evidence.plain import clean, unjoined
 from deep_research.evidence.stemming import stemmed
 from deep_research.evidence.words import beginning
+from deep_research.patterns import regex
 from deep_research.sources.documents import unspaced
 from deep_research.sources.documents.folder import SUFFIXES
 from deep_research.sources.extract.plaintext import words
@@ -22,15 +22,15 @@ from deep_research.sources.extract.plaintext import words
 MAX_TERMS = 128
 MAX_REPEATS = 12  # of one of them: the time of a search grows with the square of its repeats
 
-_WORD = re.compile(r"\w+")
-_PART = re.compile(r"[^\W_]+")
-_UNSPACED_PART = re.compile(f"(?:[^\\W_]|[{unspaced.STAND_INS}])+")
-_ACCENTS = re.compile("[\u0300-\u036f]")
-_SIGNS = re.compile("[\xa0\xab\xbb\xb0\xb1\xb7\xd7\u2000-\u206f]")  # no letters or digits
+_WORD = regex(r"\w+")
+_PART = regex(r"[^\W_]+")
+_UNSPACED_PART = regex(f"(?:[^\\W_]|[{unspaced.STAND_INS}])+")
+_ACCENTS = regex("[\u0300-\u036f]")
+_SIGNS = regex("[\xa0\xab\xbb\xb0\xb1\xb7\xd7\u2000-\u206f]")  # no letters or digits
 _LOWER = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 # Where a name is cut although no sign stands there: camelCase, report2024.
-_SEAM = re.compile(r"[a-z][A-Z0-9]|[A-Z][A-Z][a-z]|[0-9][A-Za-z]")
-_NAME_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_A-Za-z0-9]+")
+_SEAM = regex(r"[a-z][A-Z0-9]|[A-Z][A-Z][a-z]|[0-9][A-Za-z]")
+_NAME_PART = regex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_A-Za-z0-9]+")
 MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),

@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterator
 from operator import add
 
+from deep_research.patterns import regex
+
 _HAN_AND_KANA = (
     "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
@@ -29,15 +31,15 @@ _MARKS = [
 _STAND_IN = {ord(mark): 0xE800 + number for number, mark in enumerate(_MARKS)}
 STAND_INS = f"{chr(0xE800)}-{chr(0xE800 + len(_MARKS) - 1)}"
 
-RUN = re.compile(f"([{_HAN_AND_KANA}{_THAI_TO_BURMESE}]+)")
-HAS_STAND_IN = re.compile(f"[{STAND_INS}]")
+RUN = regex(f"([{_HAN_AND_KANA}{_THAI_TO_BURMESE}]+)")
+HAS_STAND_IN = regex(f"[{STAND_INS}]")
 # The first bytes of such characters in UTF-8 stand for nothing else there but some symbols and other scripts.
 _OTHER_BYTES = bytes(set(range(256)).difference((0xE0, 0xE1, *range(0xE3, 0xEB), 0xEF, 0xF0)))
 _MARK = "".join(_MARKS)
-_HAS_MARK = re.compile(f"[{_MARK}]")
-_CHARACTER = re.compile(f"[{_HAN_AND_KANA}{_THAI_TO_BURMESE}][{_MARK}]*+")
+_HAS_MARK = regex(f"[{_MARK}]")
+_CHARACTER = regex(f"[{_HAN_AND_KANA}{_THAI_TO_BURMESE}][{_MARK}]*+")
 
-_STOOD_IN = re.compile(f".[{STAND_INS}]*+")
+_STOOD_IN = regex(f".[{STAND_INS}]*+")
 
 
 def occur_in(text: str) -> bool:

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.tables import NO_HEADER, in_one, line
 
 _LEVELS = 6
 _INDENT = "  "
 _WIDEST = 4  # characters that the later lines of an item are set in
-_RUN = re.compile(r"`{3,}")
+_RUN = regex(r"`{3,}")
 
 
 @dataclass(slots=True)

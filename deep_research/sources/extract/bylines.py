@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from lxml import etree
 from lxml.html import HtmlElement
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.html_text import without_site
 from deep_research.sources.extract.titles import title_of_head
@@ -57,7 +58,7 @@ _SAID = r"(?:first\s+)?(?:posted|published|written|submitted)"
 # Behind the day stands its hour, how long it takes to read, or a link.
 _REST = r"(?:\s*\Z|\s*(?:[,|·•–—(\[-]|at\b|@|by\b|in\b|under\b|\d{1,2}:\d\d|updated\b)(?P<rest>.{0,80})\Z)"
 _FORMS = tuple(
-    re.compile(form, re.IGNORECASE)
+    regex(form, re.IGNORECASE)
     for form in (
         rf"{_SAID}(?:\s+by:?\s+{_NAME})?(?:{_APART}|:\s*){_ON}{_DAY}{_REST}",
         rf"by:?\s+{_NAME}{_APART}(?:{_SAID}\s*)?{_ON}{_DAY}{_REST}",
@@ -65,11 +66,11 @@ _FORMS = tuple(
     )
 )
 _HOUR = r"(?:at\s+)?\d{1,2}[:.]\d\d\s*(?:[ap]\.?m\.?)?"
-_AFTER = re.compile(rf"[\s,]*(?:{_HOUR}\s+)?by:?\s+{_NAME}\Z", re.IGNORECASE)
-_BETWEEN = re.compile(r"\s+of\s+|,\s*", re.IGNORECASE)
-_CHANGE = re.compile(r"updat|modif|edited|revis|review|changed|last\b", re.IGNORECASE)
+_AFTER = regex(rf"[\s,]*(?:{_HOUR}\s+)?by:?\s+{_NAME}\Z", re.IGNORECASE)
+_BETWEEN = regex(r"\s+of\s+|,\s*", re.IGNORECASE)
+_CHANGE = regex(r"updat|modif|edited|revis|review|changed|last\b", re.IGNORECASE)
 _NAMES = 8  # words of a name, or of several
-_YEAR = re.compile(r"\d{4}")
+_YEAR = regex(r"\d{4}")
 _WEB = 1993  # before it nothing was published as a page
 
 

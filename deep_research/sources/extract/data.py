@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from deep_research.evidence.plain import clean
+from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked, Format
@@ -24,10 +25,10 @@ _SHORT = 300  # characters of a value that stands in a table
 _TITLES = ("title", "headline", "name")
 _DATES = ("published", "date_published", "datePublished", "published_at", "publication_date", "date")
 _AUTHORS = ("author", "creator", "byline")
-_TAG = re.compile(
+_TAG = regex(
     r"</(?:p|div|span|a|b|i|em|strong|code|pre|ul|ol|li|table|blockquote|h[1-6])>|<br ?/?>", re.IGNORECASE
 )
-_NUMBER = re.compile(r"\d{4001,}")  # Python refuses to read longer ones
+_NUMBER = regex(r"\d{4001,}")  # Python refuses to read longer ones
 
 
 class _Figure(float):

@@ -13,6 +13,7 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.html_text import without_site
 from deep_research.sources.extract.texts import parse_date
@@ -46,33 +47,31 @@ _SAID = (
     r"publicado|pubblicato|publicado em|gepubliceerd|geplaatst|opublikowano|publicerad|"
     r"(?:presse)?(?:mitteilung|meldung|information) vom)"
 )
-_BEFORE = re.compile(
+_BEFORE = regex(
     rf"(?:{_SAID}(?:\s?:|\s))?\s?(?:(?:am|le|el|il|op|den)\s)?(?:{_WEEKDAY}\s)?(?:(?:den|the|le)\s)?",
     re.IGNORECASE,
 )
-_DOTTED = re.compile(r"(?P<day>\d{1,2})\.\s?(?P<month>\d{1,2})\.\s?(?P<year>\d{4})\b")
-_ISO = re.compile(
+_DOTTED = regex(r"(?P<day>\d{1,2})\.\s?(?P<month>\d{1,2})\.\s?(?P<year>\d{4})\b")
+_ISO = regex(
     r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)\b|(?P<y>\d{4})年(?P<m>\d{1,2})月(?P<d>\d{1,2})日"
 )
-_NAMED = re.compile(
+_NAMED = regex(
     r"(?P<day>\d{1,2})(?:\.|º|er|st|nd|rd|th)?\s(?:de\s|of\s)?(?P<name>[^\W\d_]{3,12})\.?,?\s(?:de\s|del\s)?(?P<year>\d{4})\b"
 )
-_NAMED_FIRST = re.compile(
-    r"(?P<name>[^\W\d_]{3,12})\.?\s(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s(?P<year>\d{4})\b"
-)
-_SLASHED = re.compile(r"(?P<one>\d\d?)/(?P<other>\d\d?)/(?P<year>\d{4})\b")
+_NAMED_FIRST = regex(r"(?P<name>[^\W\d_]{3,12})\.?\s(?P<day>\d{1,2})(?:st|nd|rd|th)?,?\s(?P<year>\d{4})\b")
+_SLASHED = regex(r"(?P<one>\d\d?)/(?P<other>\d\d?)/(?P<year>\d{4})\b")
 _FORMS = (_DOTTED, _ISO, _NAMED, _NAMED_FIRST, _SLASHED)
 _HOUR = r"\d{1,2}(?:(?:[:.]\d\d){1,2}|\s?h(?:\s?\d\d)?)\s?(?:[ap]\.?\s?m\.?)?(?:\s?(?:uhr|h|hs|hrs))?"
-_AFTER = re.compile(
+_AFTER = regex(
     rf"[\s,|/•·–—-]{{0,4}}(?:(?:um|at|à|a las|kl\.?)\s)?(?:{_HOUR})?[\s,.|/•·–—-]{{0,4}}", re.IGNORECASE
 )
 _EDGES = " \t\n|/•·–—-"
-_ANNOUNCED = re.compile(
+_ANNOUNCED = regex(
     r"(?:(?:first )?published|veröffentlicht|publiziert|erschienen|publi[ée]e?|publicado|pubblicato|gepubliceerd|"
     r"opublikowano|publicerad|(?:presse)(?:mitteilung|meldung|information) vom)(?:\s?:|\s)",
     re.IGNORECASE,
 )
-_LABEL = re.compile(rf"{_SAID}(?:\s(?:am|le|el|il|op|on))?\s?:?", re.IGNORECASE)
+_LABEL = regex(rf"{_SAID}(?:\s(?:am|le|el|il|op|on))?\s?:?", re.IGNORECASE)
 
 
 def dateline(line: str) -> date | None:
@@ -128,11 +127,11 @@ _CELLS = ("li", "dd")  # which tell of many things: a day in them has to say wha
 _ICONS = ("i", "span", "img", "br")
 _MOST_ICONS = 3
 _SHORT_TITLE = 8  # characters; a lower heading with fewer is no title by being in that of the page
-_SAYS_SO = re.compile(
+_SAYS_SO = regex(
     r"(?:^|[\s_-])(?:author\w{0,20}|byline|dateline|date|meta|posted|published|publication|pub|pubdate|timestamp)(?=$|[\s_-])",
     re.IGNORECASE,
 )
-_CHANGE = re.compile(r"updat|modif|edit|changed", re.IGNORECASE)
+_CHANGE = regex(r"updat|modif|edit|changed", re.IGNORECASE)
 _OF_OTHERS = ("a", "li", "figcaption", "aside", "nav")  # teasers, mostly
 
 
@@ -262,10 +261,10 @@ def _are_near(day: HtmlElement, title: HtmlElement) -> bool:
     )
 
 
-_AS_UNIX = re.compile(r"\b([A-Z][a-z]{2}) +(\d{1,2}) \d\d:\d\d:\d\d [A-Z]{2,5} (\d{4})\b")
+_AS_UNIX = regex(r"\b([A-Z][a-z]{2}) +(\d{1,2}) \d\d:\d\d:\d\d [A-Z]{2,5} (\d{4})\b")
 
 
-_SLASHED_DAY = re.compile(r"\A\s*(\d\d?)/(\d\d?)/(\d{4})\b")
+_SLASHED_DAY = regex(r"\A\s*(\d\d?)/(\d\d?)/(\d{4})\b")
 
 
 def day_of(value: str) -> date | None:

@@ -10,6 +10,7 @@ from datetime import date
 from typing import Any
 
 from deep_research.evidence.plain import clean
+from deep_research.patterns import regex
 from deep_research.sources.extract import docx_parts, zips
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.docx_numbers import NO_LIST, Numbers, numbering
@@ -19,11 +20,11 @@ from deep_research.sources.extract.tables import in_one, is_figure, names_above,
 from deep_research.sources.extract.texts import parse_date
 from deep_research.sources.extract.titling import sane_author, sane_title
 
-_HEADING = re.compile(r"heading (\d)\Z", re.IGNORECASE)
-_NUMBERED = re.compile(r"List Number(?: \d)?\Z")
-_LIST = re.compile(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.IGNORECASE)
-_CONTENTS = re.compile(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECASE)
-_PLAIN = re.compile(r"\(?(\d{1,3})[.)]?")  # a number that stands alone
+_HEADING = regex(r"heading (\d)\Z", re.IGNORECASE)
+_NUMBERED = regex(r"List Number(?: \d)?\Z")
+_LIST = regex(r"list(?: (?:bullet|number|paragraph|continue))?(?: (\d))?\Z", re.IGNORECASE)
+_CONTENTS = regex(r"toc(?: \d| heading)?\Z|table of figures\Z", re.IGNORECASE)
+_PLAIN = regex(r"\(?(\d{1,3})[.)]?")  # a number that stands alone
 _MOST_DEPTH = 5  # tables in tables
 _MOST_ABOVE = 3  # blocks above the heading that is the title
 _FIRST = 2_000  # characters, in which a text says of what day it is

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
+
+from deep_research.patterns import regex
 
 M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -12,7 +13,7 @@ FORMULAS = frozenset((f"{M}oMath", f"{M}oMathPara"))
 _TEXTS = (f"{M}t", f"{_W}t")
 _RUNS = (f"{M}r", *_TEXTS)
 _UNSAID = (f"{_W}del", f"{_W}moveFrom", f"{_W}instrText")
-_ONE = re.compile(r"[-−+]?(?:[^\W_]+(?:[.,]\d+)?|[^\w\s])['′]*")
+_ONE = regex(r"[-−+]?(?:[^\W_]+(?:[.,]\d+)?|[^\w\s])['′]*")
 _NO_MARK = "\u0302"  # the sign over a letter where none is said
 
 

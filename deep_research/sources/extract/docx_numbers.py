@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.docx_parts import W
 
 NO_LIST = "0"  # the name by which a paragraph is taken out of the list of its style
-_PLACE = re.compile(r"%([1-9])")
+_PLACE = regex(r"%([1-9])")
 _ROMAN = (("m", 1000), ("cm", 900), ("d", 500), ("cd", 400), ("c", 100), ("xc", 90), ("l", 50), ("xl", 40), ("x", 10),
           ("ix", 9), ("v", 5), ("iv", 4), ("i", 1))  # fmt: skip
 _SILENT = ("none", "bullet")  # of a level that has no number of its own

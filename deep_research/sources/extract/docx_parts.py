@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from deep_research.patterns import regex
 from deep_research.sources.extract import docx_formulas, docx_signs
 from deep_research.sources.extract.table_signs import as_name
 
@@ -23,7 +24,7 @@ _NOTE_MARKS = {f"{W}footnoteReference": "footnotes", f"{W}endnoteReference": "en
 _NO_NOTES = ("separator", "continuationSeparator", "continuationNotice")
 _KINDS = "[Content_Types].xml"
 _USUAL_KIND = b"application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
-_OTHER_KIND = re.compile(
+_OTHER_KIND = regex(
     rb"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml\.template"
     rb"|ms-word\.(?:document|template)\.macroEnabled(?:Template)?)\.main\+xml"
 )

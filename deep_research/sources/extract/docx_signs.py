@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
+
+from deep_research.patterns import regex
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _PRIVATE = 0xF000  # from which on many programs number the signs of such a font
-_CODE = re.compile(r"[0-9A-Fa-f]{1,4}\Z")
+_CODE = regex(r"[0-9A-Fa-f]{1,4}\Z")
 _TICKED, _EMPTY = "☒", "☐"  # as Word itself writes those of its newer forms
 _WINGDINGS = {
     0x6C: "●", 0x6E: "■", 0x6F: "□", 0x71: "❑", 0x72: "❒", 0x78: "☒", 0xA7: "▪", 0xA8: "☐", 0xDF: "←", 0xE0: "→",

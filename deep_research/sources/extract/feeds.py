@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from lxml import etree
 
 from deep_research.evidence.plain import clean
+from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked
@@ -15,8 +15,8 @@ from deep_research.sources.extract.plaintext import UnreadableError, decode
 from deep_research.sources.extract.texts import parse_date
 
 MAX_RAW = 5_000_000
-_ENCODING = re.compile(rb"<\?xml[^>]{0,200}encoding\s*=\s*[\"']([\w.:-]{1,40})")
-_DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,300}\?>")
+_ENCODING = regex(rb"<\?xml[^>]{0,200}encoding\s*=\s*[\"']([\w.:-]{1,40})")
+_DECLARATION = regex(r"\A\s*<\?xml[^>]{0,300}\?>")
 _TITLES = ("title", "article-title")
 _BODIES = ("encoded", "content", "summary", "description")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.plaintext import UnreadableError
 
 
@@ -107,14 +108,14 @@ SUFFIXES = {
 }
 _PACKED = {Format.PDF, Format.DOCX}  # what is not text
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
-_HTML = re.compile(
+_HTML = regex(
     r"\s*(?:<!--.{0,2000}?-->\s*|<\?xml[^>]{0,200}\?>\s*)*"
     r"(?:<!doctype\s+html|<(?:html|head|body)[\s>])",
     re.IGNORECASE | re.DOTALL,
 )
-_XML = re.compile(r"\s*<\?xml\s|\s*<(?:rss|feed|rdf:RDF)[\s>]")
-_TAG = re.compile(r"<[a-zA-Z!/][^<>]*>")
-_LINE_OF_JSON = re.compile(r"\s*\{.*\}\s*\n\s*\{")
+_XML = regex(r"\s*<\?xml\s|\s*<(?:rss|feed|rdf:RDF)[\s>]")
+_TAG = regex(r"<[a-zA-Z!/][^<>]*>")
+_LINE_OF_JSON = regex(r"\s*\{.*\}\s*\n\s*\{")
 
 
 def format_of(raw: bytes, *, media_type: str = "", name: str = "") -> Format:

@@ -9,15 +9,14 @@ import re
 
 from lxml.html import HtmlElement
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.plaintext import words
 
-_PICTURE = re.compile(r"(?:^|[\s_-])(?:mwe-math|tex|latex|math|formula|equation)(?=$|[\s_-])", re.IGNORECASE)
-_STYLE = re.compile(r"\A\{?\\(?:displaystyle|textstyle|scriptstyle)(?![a-zA-Z])\s*(.*?)\}?\Z", re.DOTALL)
-_TEX = re.compile(r"[\\^_={}+<>|/()\d-]")
-_PROSE = re.compile(
-    r"(?:(?<![\\a-zA-Z])[A-Za-z]{3,}[\s,]+){4}"
-)  # nobody sees what stands there: orders might
+_PICTURE = regex(r"(?:^|[\s_-])(?:mwe-math|tex|latex|math|formula|equation)(?=$|[\s_-])", re.IGNORECASE)
+_STYLE = regex(r"\A\{?\\(?:displaystyle|textstyle|scriptstyle)(?![a-zA-Z])\s*(.*?)\}?\Z", re.DOTALL)
+_TEX = regex(r"[\\^_={}+<>|/()\d-]")
+_PROSE = regex(r"(?:(?<![\\a-zA-Z])[A-Za-z]{3,}[\s,]+){4}")  # nobody sees what stands there: orders might
 _LONGEST = 2_000  # characters
 _MOST_WORD = 2  # letters of a formula that has no sign of one
 _DEPTH = 40  # elements around a formula that may hide it

@@ -11,12 +11,14 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
+from deep_research.patterns import regex
+
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 _MOST = 2_000  # characters of a style that are looked at
-_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
-_NUMBER = re.compile(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(%|[a-z]*)")
+_COMMENT = regex(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_NUMBER = regex(r"([+-]?(?:\d+(?:\.\d*)?|\.\d+))\s*(%|[a-z]*)")
 # Pixels of a unit, roughly.
 _UNITS = {"": 1.0, "px": 1.0, "pt": 1.3, "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "%": 0.16, "cm": 38.0, "mm": 3.8,
           "in": 96.0, "pc": 16.0, "vw": 10.0, "vh": 10.0}  # fmt: skip
@@ -25,10 +27,10 @@ _FAINT = 0.05
 _AWAY = -900.0  # pixels
 _COLORS = {"white": "ffffff", "black": "000000"}
 _OFFSETS = ("left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top")
-_CLIPPED = re.compile(r"rect\((?:[01](?:px)?[\s,]*){4}\)|inset\((?:[5-9]\d|100)(?:\.\d+)?%|circle\(0")
-_GONE = re.compile(r"scale(?:3d|[xy])?\(\s*0(?:\.0+)?\s*[,)]|opacity\(\s*0(?:\.0+)?%?\s*\)")
+_CLIPPED = regex(r"rect\((?:[01](?:px)?[\s,]*){4}\)|inset\((?:[5-9]\d|100)(?:\.\d+)?%|circle\(0")
+_GONE = regex(r"scale(?:3d|[xy])?\(\s*0(?:\.0+)?\s*[,)]|opacity\(\s*0(?:\.0+)?%?\s*\)")
 _REVEALED = 0.6  # of a page's text: what holds more is shown by a script
-_CLEAR = re.compile(
+_CLEAR = regex(
     r"transparent|(?:rgba|hsla)\([^()]*[,/]\s*0?(?:\.0+|0)%?\s*\)|#[0-9a-f]{3}0\Z|#[0-9a-f]{6}00\Z"
 )
 

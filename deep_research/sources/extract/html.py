@@ -11,6 +11,7 @@ from lxml import etree
 from lxml.html import HtmlElement, HTMLParser, document_fromstring
 
 from deep_research.evidence.plain import clean
+from deep_research.patterns import regex
 from deep_research.sources.extract import html_tables, html_text, metadata, paywalls, titles
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked
@@ -25,8 +26,8 @@ from deep_research.sources.extract.texts import decode_page, parse_date
 MAX_RAW = 10_000_000  # bytes, with scripts, styles and images
 MAX_PAGE = 2_000_000  # characters without them
 _MOST_ELEMENTS = 40_000  # more cost trafilatura seconds
-_DECLARATION = re.compile(r"\A\s*<\?xml[^>]{0,300}>")
-_NOTE = re.compile(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
+_DECLARATION = regex(r"\A\s*<\?xml[^>]{0,300}>")
+_NOTE = regex(r"\[(?:\d{1,3}|[a-z]|note \d+|citation n.*)\]?")
 _MARK = 40  # characters of it that are looked at
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 
@@ -110,21 +111,21 @@ def _drop_marks(tree: HtmlElement) -> None:
                 button.tag = "span"
 
 
-_OPENING = re.compile(r"<!--|<(script|style|svg|template)(?=[\s>/])", re.IGNORECASE)
+_OPENING = regex(r"<!--|<(script|style|svg|template)(?=[\s>/])", re.IGNORECASE)
 _ENDS = {
-    "": re.compile("-->"),
+    "": regex("-->"),
     **{
-        name: re.compile(rf"</{name}[^>]{{0,100}}>", re.IGNORECASE)
+        name: regex(rf"</{name}[^>]{{0,100}}>", re.IGNORECASE)
         for name in ("script", "style", "svg", "template")
     },
 }
-_PICTURE = re.compile(r"data:[\w/+.;=-]{1,80},[A-Za-z0-9+/=%_.~-]+")
-_NAME_OF_DRAWING = re.compile(
+_PICTURE = regex(r"data:[\w/+.;=-]{1,80},[A-Za-z0-9+/=%_.~-]+")
+_NAME_OF_DRAWING = regex(
     r"\baria-label\s*=\s*(?:\"(?P<double>[^\"<>]{1,80})\"|'(?P<single>[^'<>]{1,80})')"
     r"|<title[^<>]{0,100}>(?P<title>[^<>]{1,80})</title",
     re.IGNORECASE,
 )
-_KIND_OF_DRAWING = re.compile(r"\bclass\s*=\s*[\"']([^\"'<>]{1,200})[\"']", re.IGNORECASE)
+_KIND_OF_DRAWING = regex(r"\bclass\s*=\s*[\"']([^\"'<>]{1,200})[\"']", re.IGNORECASE)
 _TAG_LENGTH = 400
 _NAME_LENGTH = 1_000
 _METADATA_LENGTH = 200_000

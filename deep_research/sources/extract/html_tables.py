@@ -15,6 +15,7 @@ from typing import Any
 from lxml import etree
 from lxml.html import Element, HtmlElement
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.plaintext import words
 from deep_research.sources.extract.tables import in_one, joined_names
@@ -178,7 +179,7 @@ _BLOCKS = words(
     "address article blockquote center dd details div dl dt figcaption figure li ol p section summary ul"
 )
 _UNSAID = words("script style template svg noscript textarea select button")
-_INLINE = re.compile(r"display\s*:\s*inline", re.IGNORECASE)
+_INLINE = regex(r"display\s*:\s*inline", re.IGNORECASE)
 _BREAK = "\n"
 
 
@@ -240,7 +241,7 @@ def _plain(text: str | None) -> str:
 
 
 _MOST_CELLS_OF_LISTING = 3  # of such a table, at most
-_NUMBERS = re.compile(r"[\d\s]{0,20000}")
+_NUMBERS = regex(r"[\d\s]{0,20000}")
 
 
 def unframe_listings(tree: HtmlElement) -> None:

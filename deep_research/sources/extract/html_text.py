@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.html_tokens import Start, Text, tokens
 from deep_research.sources.extract.plaintext import words
@@ -28,13 +28,13 @@ _SHAPED = frozenset(("li", "dd", "tr", *_HEADINGS))
 _ROW_ENDS = frozenset(("tr", "table", "tbody", "thead", "tfoot", "caption", *_HEADINGS))
 _LAYOUT_CELL = 300  # characters; a row with more text than this is a piece of a page
 _MAIN_LENGTH = 200  # characters; a <main> with less does not stand for its page
-_BAR = re.compile(r" \|(?: |\Z)")
+_BAR = regex(r" \|(?: |\Z)")
 _BREAK = "\x0b"  # a line break inside a paragraph
 _DATE_NAMES = (
     *("article:published_time", "datepublished", "date", "dc.date", "dcterms.date", "dc.date.issued"),
     *("dcterms.created", "citation_publication_date", "pubdate", "article:modified_time", "last-modified"),
 )
-_SITE = re.compile(r"\s+[—–|·»:-]\s+\S")
+_SITE = regex(r"\s+[—–|·»:-]\s+\S")
 
 
 @dataclass(slots=True)

@@ -11,16 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.plaintext import words
 
-_NAME = re.compile(r"[a-zA-Z][^\s/>]*+")
-_ATTRIBUTE = re.compile(r"[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?")
-_TAG_END = re.compile(r"[\s/]*+>")
-_OPENING = re.compile(r"<(?=[a-zA-Z/!?])")
-_LONG_REFERENCE = re.compile(r"&#[0-9]{9,};?")  # `unescape` raises for thousands of digits
-_COMMENT_END = re.compile(r"--!?>")
+_NAME = regex(r"[a-zA-Z][^\s/>]*+")
+_ATTRIBUTE = regex(r"[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s>]*+)))?")
+_TAG_END = regex(r"[\s/]*+>")
+_OPENING = regex(r"<(?=[a-zA-Z/!?])")
+_LONG_REFERENCE = regex(r"&#[0-9]{9,};?")  # `unescape` raises for thousands of digits
+_COMMENT_END = regex(r"--!?>")
 _RAW = words("script style title textarea xmp iframe noembed noframes")
-_RAW_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _RAW}
+_RAW_END = {name: regex(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _RAW}
 
 
 @dataclass(frozen=True, slots=True)

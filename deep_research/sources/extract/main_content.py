@@ -12,12 +12,13 @@ from html import escape
 from lxml import etree
 from lxml.html import HtmlElement, tostring
 
+from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 
 _LEAST = 0.1  # of the characters of the page
 _TELLING = 16  # letters and digits of a line: two lines do not share as many by accident
 _FENCES = ("```", "~~~")
-_WORD = re.compile(r"\w+")
+_WORD = regex(r"\w+")
 _TAGS = {
     "list": "ul",
     "item": "li",

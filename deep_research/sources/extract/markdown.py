@@ -19,22 +19,23 @@ from mdit_py_plugins.admon import admon_plugin
 from mdit_py_plugins.container import container_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
+from deep_research.patterns import regex
 from deep_research.sources.extract import html_text
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.hiding import is_hidden
 from deep_research.sources.extract.html_tokens import End, Start, tokens
 from deep_research.sources.extract.plaintext import UnreadableError, words
 
-_FRONT_MATTER = re.compile(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_FIELD = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
+_FRONT_MATTER = regex(r"\A(---|\+\+\+)[ \t]*\n(.{0,20000}?)\n(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_FIELD = regex(r"^([A-Za-z_][\w-]*)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
 _DEEPEST = 100  # blocks within blocks, as markdown-it-py counts them; what is deeper it would leave out
-_ANCHOR = re.compile(r"\{[^{}\n]{1,100}\}\s*\Z")
-_ALERT = re.compile(r"\[!(?:note|tip|important|warning|caution)\][ \t]*(?:\n|\Z)", re.IGNORECASE)
+_ANCHOR = regex(r"\{[^{}\n]{1,100}\}\s*\Z")
+_ALERT = regex(r"\[!(?:note|tip|important|warning|caution)\][ \t]*(?:\n|\Z)", re.IGNORECASE)
 # What stands behind the colons that open a box: its kind, and maybe its title.
-_BOX = re.compile(
+_BOX = regex(
     r"[ \t]*+(?:[a-z][\w-]{1,30}|\{[^{}\n]{1,60}\})[ \t]*+(?:\[(?P<named>[^\]\n]{0,200})\]|(?P<title>[^\n]{0,200}))"
 )
-_TEMPLATE = re.compile(r"\{(?:%[^%\n]{0,300}%|\{[^{}\n]{0,300}\})\}")
+_TEMPLATE = regex(r"\{(?:%[^%\n]{0,300}%|\{[^{}\n]{0,300}\})\}")
 _HIDDEN = words("script style template svg iframe")
 # Elements of HTML. What else stands in angle brackets is meant to be seen: ``List<String>``, ``cp <file>``.
 _HTML = _HIDDEN | words(

@@ -12,23 +12,22 @@ from typing import Any
 
 from lxml.html import HtmlElement
 
+from deep_research.patterns import regex
 from deep_research.sources.extract import bylines, publication_day
 
 _MOST_JSON = 200_000  # characters
 _MOST_OBJECTS = 500
 _AUTHORS = ("author", "article:author", "dc.creator", "dcterms.creator", "citation_author", "parsely-author")
-_ADDRESS = re.compile(r"https?://|www\.|@", re.IGNORECASE)
-_WRAPPED = re.compile(r"\A\s*(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?|(?://|/\*)?\s*\]\]>(?:\s*\*/)?\s*\Z")
-_BY = re.compile(
+_ADDRESS = regex(r"https?://|www\.|@", re.IGNORECASE)
+_WRAPPED = regex(r"\A\s*(?://|/\*)?\s*<!\[CDATA\[(?:\s*\*/)?|(?://|/\*)?\s*\]\]>(?:\s*\*/)?\s*\Z")
+_BY = regex(
     r"^\s*(?:(?:written |posted |(?:view |see )?(?:all |more )?(?:posts |articles )?)by:?|"
     # "von Orrel" may be all of a name, "von Ann Orrel" is not.
     r"(?:veröffentlicht |geschrieben |publié |publicado )(?:von|par|por|van|door)\b:?"
     r"|(?-i:[Vv]on|[Pp]ar|[Pp]or|[Dd]oor|van)(?=\s+(?!de[rnm]?\s)\S+\s+\S))\s+",
     re.IGNORECASE,
 )
-_AFTER_NAME = re.compile(
-    r"\s*(?:[,|•·]|\s[–—-]\s|\n|\s\d|updated\b|published\b).*", re.IGNORECASE | re.DOTALL
-)
+_AFTER_NAME = regex(r"\s*(?:[,|•·]|\s[–—-]\s|\n|\s\d|updated\b|published\b).*", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.plaintext import UnreadableError
 
 _SHORT = 700  # characters; a longer text is worth reading, whatever else the page says
 _VERY_SHORT = 200
 _WALLS = (
     (
-        re.compile(
+        regex(
             r"captcha|verify (?:that )?you(?:'re| are) (?:a )?(?:human|not a robot)|are you a robot|unusual traffic|"
             r"checking your browser|just a moment\.\.\.|attention required!|prove you(?:'re| are) human|"
             r"pardon our interruption|bot protection",
@@ -19,7 +20,7 @@ _WALLS = (
         "it asks whether a human is reading (a captcha)",
     ),
     (
-        re.compile(
+        regex(
             r"(?:please |must |need to |to )?(?:enable|turn on|activate|requires?) (?:java\s?script|js)\b|"
             r"javascript (?:is|to be) (?:disabled|required|not enabled|enabled)|"
             r"(?:does(?:n't| not)|won't) work (?:properly )?without javascript",
@@ -28,7 +29,7 @@ _WALLS = (
         "it is built by scripts",
     ),
     (
-        re.compile(
+        regex(
             r"before you continue to|we value your privacy|(?:accept|manage) (?:all )?cookies|"
             r"cookie (?:consent|preferences)|"
             r"we (?:and our partners )?use cookies",
@@ -37,7 +38,7 @@ _WALLS = (
         "it asks for consent to cookies first",
     ),
     (
-        re.compile(
+        regex(
             r"(?:sign|log) ?in to (?:continue|view|read|see|access|your)|"
             # Who must log in to reply may read.
             r"(?:you must (?:be logged|log|sign) in|please (?:log|sign) ?in)"
@@ -49,8 +50,8 @@ _WALLS = (
         "it asks to log in or to subscribe first",
     ),
 )
-_TAG = re.compile(r"<[^<>]{0,2000}>")
-_APP = re.compile(
+_TAG = regex(r"<[^<>]{0,2000}>")
+_APP = regex(
     r"<(?:div|app-root|main)[^>]{0,200}\bid\s*=\s*[\"']?(?:root|app|__next|__nuxt|react-root)\b",
     re.IGNORECASE,
 )

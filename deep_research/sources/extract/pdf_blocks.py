@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from deep_research.evidence.plain import clean
+from deep_research.patterns import regex
 from deep_research.sources.extract.tables import NO_HEADER, written
 
 if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, ParsedPage
 
-_ESCAPED = re.compile(r"\\([\\*_])|~~")  # in paragraphs and items, as for Markdown
-_WHITE = re.compile(r"\s{2,}|\t")  # between the cells of what is set as a grid
-_BROKEN = re.compile(r"[^\W\d_]{2}[-\u2010\u00ad]\Z")
+_ESCAPED = regex(r"\\([\\*_])|~~")  # in paragraphs and items, as for Markdown
+_WHITE = regex(r"\s{2,}|\t")  # between the cells of what is set as a grid
+_BROKEN = regex(r"[^\W\d_]{2}[-\u2010\u00ad]\Z")
 _KINDS = ("heading", "paragraph", "list_item", "code", "table", "grid_fallback")
 _MOST_DEPTH = 5
 _TURNED = 100  # characters: longer than headings

@@ -8,13 +8,15 @@ import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE
 from collections.abc import Iterator
 
+from deep_research.patterns import regex
+
 _ENTRY = "<(?:dc:{name})\\b[^>]{{0,200}}>(.{{0,4000}}?)</dc:{name}>"
-_TAG = re.compile(r"<[^<>]{0,400}>")
-_ITEM = re.compile(r"</rdf:li>")
-_INFO = re.compile(rb"/Info\s{1,9}(\d{1,9})\s{1,9}(\d{1,5})\s{1,9}R")
-_PACKED = re.compile(rb"/Type\s{0,9}/ObjStm")
-_FIRST = re.compile(rb"/First\s{1,9}(\d{1,9})")
-_ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|\r?\n|(.))", re.DOTALL)
+_TAG = regex(r"<[^<>]{0,400}>")
+_ITEM = regex(r"</rdf:li>")
+_INFO = regex(rb"/Info\s{1,9}(\d{1,9})\s{1,9}(\d{1,5})\s{1,9}R")
+_PACKED = regex(rb"/Type\s{0,9}/ObjStm")
+_FIRST = regex(rb"/First\s{1,9}(\d{1,9})")
+_ESCAPE = regex(rb"\\(?:([0-7]{1,3})|\r?\n|(.))", re.DOTALL)
 _CONTROLS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"b": b"", b"f": b""}
 _MOST = 20_000  # bytes of a dictionary
 _MOST_PACKED = 8_000_000  # bytes of packed objects that are looked through

@@ -10,6 +10,8 @@ from __future__ import annotations
 import codecs
 import re
 
+from deep_research.patterns import regex
+
 
 class UnreadableError(Exception):
     """A document that cannot be used. The text says why, in a few words; it never stops the others. ``limit`` is the
@@ -20,7 +22,7 @@ class UnreadableError(Exception):
         super().__init__(why)
 
 
-_CONTROLS = re.compile("[\x00-\x08\x0e-\x1b\x1f\x7f]")
+_CONTROLS = regex("[\x00-\x08\x0e-\x1b\x1f\x7f]")
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
@@ -105,13 +107,13 @@ _IN_WORDS = 0.7  # of the letters of another script, in words of nothing else
 _IS_OF = 0.99  # of the letters of a text, in the alphabet of its language
 _MAY_BE_OF = 0.97  # names of other languages stand in many a text
 _BROKEN = 200  # characters of which one may be, besides the last
-_TAG = re.compile(rb"<[^<>]*>")
-_LETTER = re.compile(r"[^\W\d_\x00-\x7f]")
-_WORD = re.compile(r"[^\W\d_]+")
+_TAG = regex(rb"<[^<>]*>")
+_LETTER = regex(r"[^\W\d_\x00-\x7f]")
+_WORD = regex(r"[^\W\d_]+")
 # Words of another script. Signs that are words themselves may stand beside Latin letters.
-_APART = re.compile(r"(?<![^\W\d_])[^\W\d_\x00-\x7f]{2,}(?![^\W\d_])|[\u2e80-\ud7ff\uf900-\ufaff]{2,}")
-_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
-_UNSAID = re.compile("[\x80-\x9f\ufffd]")  # what no text has
+_APART = regex(r"(?<![^\W\d_])[^\W\d_\x00-\x7f]{2,}(?![^\W\d_])|[\u2e80-\ud7ff\uf900-\ufaff]{2,}")
+_KANA = regex("[\u3041-\u3096\u30a1-\u30fa]")
+_UNSAID = regex("[\x80-\x9f\ufffd]")  # what no text has
 
 
 def guessed(raw: bytes) -> str | None:

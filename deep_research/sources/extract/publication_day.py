@@ -10,6 +10,7 @@ from typing import Any
 
 from lxml.html import HtmlElement
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.datelines import day_of, shown_days, values_of
 
 _NAMES = (
@@ -20,14 +21,12 @@ _NAMES = (
 )
 _SIMPLY_DATES = ("date", "dc.date", "dcterms.date", "sailthru.date")
 _CREATED = ("dcterms.created", "dc.date.created", "datecreated")
-_IN_UTC = re.compile(r"\d[T ]\d\d:.*(?:Z|[+-]00:?00)\s*\Z")
-_WITH_ZONE = re.compile(r"\d[T ]\d\d:.*[+-]\d\d:?\d\d\s*\Z")
+_IN_UTC = regex(r"\d[T ]\d\d:.*(?:Z|[+-]00:?00)\s*\Z")
+_WITH_ZONE = regex(r"\d[T ]\d\d:.*[+-]\d\d:?\d\d\s*\Z")
 _MOST = 40  # elements that are looked at
-_OTHER_THINGS = re.compile(
-    r"Video|Image|Audio|Comment|Event|Product|Person|Profile|Organization", re.IGNORECASE
-)
+_OTHER_THINGS = regex(r"Video|Image|Audio|Comment|Event|Product|Person|Profile|Organization", re.IGNORECASE)
 _SAID_OF_IT = ("review", "reviews", "comment")
-_MAY_BE_ALL = re.compile(r"Video|Image|Audio", re.IGNORECASE)  # that a page is for
+_MAY_BE_ALL = regex(r"Video|Image|Audio", re.IGNORECASE)  # that a page is for
 _ENTRY = frozenset(("hentry", "h-entry"))
 _PUBLISHED = frozenset(("published", "dt-published"))
 _SAME = timedelta(minutes=10)

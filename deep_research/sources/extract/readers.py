@@ -16,6 +16,7 @@ from pathlib import PurePosixPath
 from typing import Protocol
 
 from deep_research.evidence.language import language_by_script, language_of
+from deep_research.patterns import regex
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document
 from deep_research.sources.extract.formats import SUFFIXES, Asked, Format, format_of
 
@@ -23,7 +24,7 @@ GROUP = "deep_research.readers"
 _ROOM = "deep_research.sources.extract"
 _PARSED = 4_000  # bytes above which a text is too much for a library of this process
 _PLAIN = 200_000  # the same of one that is only decoded
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_CHARSET = regex(r"charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 
 
 class Reader(Protocol):

@@ -16,6 +16,7 @@ from typing import Any
 from docutils import frontend, nodes, utils
 from docutils.parsers.rst import Parser
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.blocks import Blocks
 from deep_research.sources.extract.plaintext import UnreadableError
 from deep_research.sources.extract.rst_markup import all_known
@@ -25,13 +26,13 @@ _LONGEST_MEANING = 200  # characters that a substitution may stand for
 _MOST_CELLS = 4  # for each character of a text
 _LONGEST_REPEATED = 80  # characters of a cell that is said again in each row beside it
 # A head as letters have it, with which Python's proposals begin.
-_HEAD = re.compile(
+_HEAD = regex(
     r"\s*+(?:[A-Z][A-Za-z-]{1,30}:(?:[ \t][^\n]*+)?\n(?:[ \t]++\S[^\n]*+\n)*+){3,}+[ \t]*+(?:\n|\Z)"
 )
-_TITLE_IN_HEAD = re.compile(r"^Title:", re.MULTILINE)
-_RULE = re.compile(r"^[ \t]*+(?:=++(?: ++|$))++$", re.MULTILINE)  # of a table whose columns are underlined
-_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+\s*\Z")
-_DASH = re.compile(r"(?<=\d)--(?=\d)|(?<= )---?(?= )|(?<=\w)---(?=\w)")
+_TITLE_IN_HEAD = regex(r"^Title:", re.MULTILINE)
+_RULE = regex(r"^[ \t]*+(?:=++(?: ++|$))++$", re.MULTILINE)  # of a table whose columns are underlined
+_ADORNMENT = regex(r"([!-/:-@\[-`{-~])\1+\s*\Z")
+_DASH = regex(r"(?<=\d)--(?=\d)|(?<= )---?(?= )|(?<=\w)---(?=\w)")
 _SILENT = (
     nodes.comment,
     nodes.substitution_definition,

@@ -18,6 +18,7 @@ from docutils.parsers.rst import Directive, directives, roles, states
 from docutils.parsers.rst.directives.misc import Replace, Unicode
 from docutils.statemachine import StringList
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.plaintext import words
 
 # Directives for programs, or that show what stands elsewhere; and those that say what is named beside them.
@@ -56,8 +57,8 @@ _LEADS = {
 _OBJECTS = words("class func meth mod attr exc data obj const any")  # roles that name what programs call
 _SERIES = words("rfc pep cve cwe")  # roles that name a document by its number alone
 _VERBATIM = words("code math literal raw")
-_OPTION = re.compile(r":(\w[\w -]{0,60}):(?:[ \t]+|\Z)")
-_TARGET = re.compile(r"(?P<shown>[^<]{1,1000}?)\s*<[^<>]{1,1000}>\Z")
+_OPTION = regex(r":(\w[\w -]{0,60}):(?:[ \t]+|\Z)")
+_TARGET = regex(r"(?P<shown>[^<]{1,1000}?)\s*<[^<>]{1,1000}>\Z")
 _DELIMITERS = {"tab": "\t", "space": " "}
 _MOST_EMPTY = 4  # cells for each character of a table: more would make a short text a long one
 _REGISTRIES = RLock()  # docutils has one for each process

@@ -12,16 +12,17 @@ from itertools import islice
 
 from lxml.html import HtmlElement
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.hiding import hides
 
 _MOST_SIGNS = 3  # of a cell
 _MOST_ELEMENTS = 40  # of which they consist
 _GLYPH = 3  # characters of a sign that is hidden from those to whom its name is read
-_FOR_READERS = re.compile(
+_FOR_READERS = regex(
     r"(?:^|[\s_-])(?:sr-only|visually-hidden|visuallyhidden|screen-reader-text)(?=$|[\s_-])", re.IGNORECASE
 )
-_YES = re.compile(r"(?:^|[\s_-])(?:check|checkmark|tick|ok|yes)(?=$|[\s_-])", re.IGNORECASE)
-_NO = re.compile(r"(?:^|[\s_-])(?:times|cross|crossmark|xmark|remove|no)(?=$|[\s_-])", re.IGNORECASE)
+_YES = regex(r"(?:^|[\s_-])(?:check|checkmark|tick|ok|yes)(?=$|[\s_-])", re.IGNORECASE)
+_NO = regex(r"(?:^|[\s_-])(?:times|cross|crossmark|xmark|remove|no)(?=$|[\s_-])", re.IGNORECASE)
 _BOXES = ("checkbox", "radio")
 _SIGNS = ("img", "svg", "i", "span", "em", "b", "input", "abbr")
 _PRESSED = ("button", "select", "textarea", "label", "form")
@@ -137,8 +138,8 @@ def _plain(text: str) -> str:
 
 _LONGEST = 30  # characters
 _MOST_WORDS = 4
-_FILE = re.compile(r"[\w-]+\.(?:png|jpe?g|gif|svg|webp)\b", re.IGNORECASE)
-_NO_SIGN = re.compile(
+_FILE = regex(r"[\w-]+\.(?:png|jpe?g|gif|svg|webp)\b", re.IGNORECASE)
+_NO_SIGN = regex(
     r"\b(?:avatar|logo|icon|image|photo|picture|spacer|thumbnail|banner|arrow|bullet|sort|expand|collapse|close|menu|"
     r"link|share|copy|edit|delete|search|back|next|previous)\b",
     re.IGNORECASE,

@@ -11,6 +11,7 @@ from itertools import groupby
 
 from deep_research.evidence.plain import clean
 from deep_research.evidence.rows import MAX_HEADER
+from deep_research.patterns import regex
 from deep_research.sources.extract.document import Document, finished
 from deep_research.sources.extract.formats import Asked, Format
 from deep_research.sources.extract.plaintext import UnreadableError, decode
@@ -24,7 +25,7 @@ _LONGEST_NAME = 80  # characters
 _EAST_ASIAN = "\u2e80"  # from which letters on a word may be broken anywhere
 _CLOSING = ")]%”’\"'"  # what a paragraph without a stop may end in
 NO_HEADER = "| | |"
-_NUMBER = re.compile(r"[-+]?[\d.,  %€$£]*\d[\d.,  %€$£]*\Z")
+_NUMBER = regex(r"[-+]?[\d.,  %€$£]*\d[\d.,  %€$£]*\Z")
 
 
 def read(raw: bytes, asked: Asked) -> Document:

@@ -8,24 +8,25 @@ from datetime import date
 from pathlib import PurePosixPath
 
 from deep_research.evidence.plain import clean
+from deep_research.patterns import regex
 from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, finished
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import decode
 
-_HEADING = re.compile(r"^#{1,6} (\S[^\n]*)$", re.MULTILINE)
-_FENCED = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
-_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
-_ENCODINGS = re.compile(
+_HEADING = regex(r"^#{1,6} (\S[^\n]*)$", re.MULTILINE)
+_FENCED = regex(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
+_CHARSET = regex(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
+_ENCODINGS = regex(
     r"(?:windows-125\d|cp125\d|iso-8859-\d{1,2}|latin-?1|koi8-[ru]"
     r"|shift_jis|euc-jp|euc-kr|gbk|gb2312|gb18030|big5)\Z"
 )
-_ISO_DATE = re.compile(r"\b(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
+_ISO_DATE = regex(r"\b(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAY = r"(\d{1,2})(?:st|nd|rd|th)?"
-_NAMED_DATE = re.compile(
+_NAMED_DATE = regex(
     rf"\b(?:{_DAY}\.?[\s-]+)?({'|'.join(_MONTHS)})[a-z]*\.?[\s-]+(?:{_DAY},?\s+)?(\d{{4}})\b", re.IGNORECASE
 )
-_ADDRESS = re.compile(r"\s{0,9}<[^<>]{1,200}>")  # for letters, behind a name
+_ADDRESS = regex(r"\s{0,9}<[^<>]{1,200}>")  # for letters, behind a name
 _DATE_FIELDS = (
     "date",
     "published",

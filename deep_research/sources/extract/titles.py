@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 
 from lxml import etree
 from lxml.html import HtmlElement
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.html_text import without_site
 
-_WORD = re.compile(r"\w+")
-_PARTS = re.compile(r"(?:\s[—–|·»-]{1,2}|\s?:{1,2})\s")
-_PARTS_BEHIND = re.compile(_PARTS.pattern + r"\Z")
+_WORD = regex(r"\w+")
+_PARTS = regex(r"(?:\s[—–|·»-]{1,2}|\s?:{1,2})\s")
+_PARTS_BEHIND = regex(_PARTS.pattern + r"\Z")
 _MUCH = 0.4  # of a title that a heading must be, to be one and not the name of the site
 _MOST = 40  # headings that are looked at
 _LONGEST = 500  # characters of a title

@@ -7,31 +7,33 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from deep_research.patterns import regex
+
 if TYPE_CHECKING:
     from deep_research.sources.extract.pdf_blocks import Paragraph
 
 _NAMELESS = r"^\(?(?:anonymous|unspecified|none)\)?$"
-_NOT_A_TITLE = re.compile(
+_NOT_A_TITLE = regex(
     rf"{_NAMELESS}|untitled|microsoft word|powerpoint"
     r"|\.(?:doc[xm]?|dot[xm]?|indd|tex|pdf|qx[dp]|pptx?|dvi|exe|wpd|rtf|xlsx?|p65|ps|txt|html?)\b|^\W*$"
     r"|^(?:title|document\d*|slide \d+)$|https?://|^[^\s_]+_\S+$",
     re.IGNORECASE,
 )
-_PART = re.compile(  # what parts of any text are called
+_PART = regex(  # what parts of any text are called
     r"(?:(?:chapter|kapitel|section|part|chapitre|cap[ií]tulo)\s+)?(?:[\divxlc]{1,5}\b)?[\s.:–—-]*"
     r"(?:introduction|abstract|summary|preface|foreword|(?:table of )?contents|einleitung|vorwort|inhalt(?:sverzeichnis)?"
     r"|sommaire|résumé|table des matières|introducción|[ií]ndice|resumen|introduzione)\W*",
     re.IGNORECASE,
 )
-_NOT_AN_AUTHOR = re.compile(
+_NOT_AN_AUTHOR = regex(
     rf"{_NAMELESS}|python-docx|^(?:user|admin\w*|author|unknown|owner|root|\W*)$|\\|@|https?://|\(0x",
     re.IGNORECASE,
 )
-_LOGIN = re.compile(r"[^\W\d_]+\d{2,}")
+_LOGIN = regex(r"[^\W\d_]+\d{2,}")
 _LEAST, _MOST = 4, 300  # characters of a title
 _LONGEST_LINE = 150
 _TOP = 8  # paragraphs of a page, among which its title stands
-_COLUMNS = re.compile(r"\S\s{3,}\S")
+_COLUMNS = regex(r"\S\s{3,}\S")
 
 
 def sane_title(said: str) -> str:

@@ -7,6 +7,7 @@ import re
 import struct
 import zipfile
 
+from deep_research.patterns import regex
 from deep_research.sources.extract.plaintext import UnreadableError
 
 MAX_ENTRIES = 2_000
@@ -14,7 +15,7 @@ MAX_RATIO = 100  # bytes unpacked for each byte in the archive
 MAX_UNPACKED = 200_000_000
 _SMALL = 100_000  # bytes; what unpacks to less may be packed as well as it likes
 _LOCAL_HEADER = 30
-_NESTED = re.compile(r"\.(?:zip|jar|7z|rar|gz|bz2|xz|tar|tgz|docx|xlsx|pptx|odt)\Z", re.IGNORECASE)
+_NESTED = regex(r"\.(?:zip|jar|7z|rar|gz|bz2|xz|tar|tgz|docx|xlsx|pptx|odt)\Z", re.IGNORECASE)
 _ENCRYPTED = 0x1
 
 

@@ -14,10 +14,12 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Protocol
 
+from deep_research.patterns import regex
+
 SHORTEST, LONGEST = 300.0, 86_400.0  # seconds that are guessed where the server says nothing
 _SHARE = 0.1  # of the time for which a page had not changed when it was fetched
 _MOST_SECONDS = 10.0 * 365 * 86_400
-_DIRECTIVE = re.compile(r"""([a-z-]+)(?:\s*=\s*("[^"]*"|[^\s,"]*))?""", re.IGNORECASE)
+_DIRECTIVE = regex(r"""([a-z-]+)(?:\s*=\s*("[^"]*"|[^\s,"]*))?""", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urljoin
 
 from deep_research.errors import FetchError
+from deep_research.patterns import regex
 from deep_research.sources.fetch.exchange import BrokenError, Exchange, Headers
 from deep_research.sources.fetch.guard import Guard, Refused, Target, UnreachedError, target_of
 from deep_research.unpacking import CODINGS, BodyError, RefusedBodyError, Unpacked
@@ -28,7 +28,7 @@ _REUSE = (
     "last-modified",
 )  # whether it may be used again
 _KEPT = frozenset(("content-type", "content-language", "x-robots-tag", "retry-after", *_REUSE))
-_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
+_BEYOND_ASCII = regex(rb"[\x80-\xff]")
 _MOST_HEADER_BYTES = 16_384
 LARGE = 1_000_000  # bytes of a body, from which on it is one of few that are taken at a time
 

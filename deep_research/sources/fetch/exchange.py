@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 
 import httptools
 
+from deep_research.patterns import regex
+
 # Bytes that are no body: the head, with answers that only announce another, or what stands between two pieces.
 MOST_BESIDE = 65_536
 _PIECE = 65_536  # bytes taken at a time
 _WITHOUT_BODY = (204, 304)
-_LINE = re.compile(rb"[\x20-\x7e]+")
+_LINE = regex(rb"[\x20-\x7e]+")
 
 Headers = Sequence[tuple[bytes, bytes]]
 

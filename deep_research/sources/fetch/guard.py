@@ -7,7 +7,6 @@ connection goes to the one that was checked, so that a second answer of a resolv
 from __future__ import annotations
 
 import asyncio
-import re
 import socket
 import ssl
 import threading
@@ -17,6 +16,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from urllib.parse import urlsplit
+
+from deep_research.patterns import regex
 
 LONGEST_URL = 2_048
 PORTS = {"http": 80, "https": 443}
@@ -66,8 +67,8 @@ _CARRIERS = (
 )
 _LOCAL_NAT64 = ip_network("64:ff9b:1::/48")
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-_HOST = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*\Z")
-_NUMBER = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
+_HOST = regex(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*\Z")
+_NUMBER = regex(r"(?:0x[0-9a-f]*|[0-9]+)\Z")
 _LOCAL_NAMES = frozenset(
     ("localhost", "local", "localdomain", "internal", "intranet", "lan", "home", "corp", "arpa", "onion")
 ) | {"invalid", "test", "example"}

@@ -20,6 +20,7 @@ from protego import Protego
 from deep_research.errors import FetchError
 from deep_research.forks import renew_in_children
 from deep_research.limits import Gate
+from deep_research.patterns import regex
 from deep_research.sources.fetch.cache import lifetime
 from deep_research.sources.fetch.client import Fetched, Fetcher
 from deep_research.sources.fetch.guard import Target, target_of
@@ -34,7 +35,7 @@ _KEPT_BYTES = 2_000_000  # of all files together; rules take up to forty times t
 _LARGE = 32_768  # bytes, from which on reading the file would hold the loop
 _OTHERS = "others"
 _EVERYBODY = 1_000_000
-_AGENT = re.compile(r"\s*user[ -]?agent(?![a-z])\s*:?\s*", re.IGNORECASE)
+_AGENT = regex(r"\s*user[ -]?agent(?![a-z])\s*:?\s*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

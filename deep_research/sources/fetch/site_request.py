@@ -11,6 +11,7 @@ from http import HTTPStatus
 
 from deep_research.errors import FetchError
 from deep_research.limits import Gate
+from deep_research.patterns import regex
 from deep_research.sources.fetch.cache import SavedPage, conditions
 from deep_research.sources.fetch.client import Fetched, Fetcher, too_many_redirects
 from deep_research.sources.fetch.hosts import Hosts
@@ -20,7 +21,7 @@ from deep_research.sources.fetch.robots import Robots
 ASKED_AT_ONCE = 32
 # Of these, pages of more than `LARGE` bytes, from when that is seen until they have been read.
 LARGE_AT_ONCE = 3
-_UNWRITTEN = re.compile(r"[^\x21-\x7e]|[\"<>^`{|}]")
+_UNWRITTEN = regex(r"[^\x21-\x7e]|[\"<>^`{|}]")
 _NOT_LET = frozenset((401, 402, 403, 407, 451))
 _GONE = frozenset((404, 410))
 

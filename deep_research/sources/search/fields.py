@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from deep_research.evidence.plain import clean
 from deep_research.models.characters import whole_characters
 from deep_research.models.clients_wire import record, records, text
+from deep_research.patterns import regex
 
 __all__ = [
     "address",
@@ -38,14 +39,14 @@ LONGEST_TEXT = 2_000_000
 MOST_AUTHORS = 50
 
 _RAW = 8  # times the bound: characters that are looked at, since tags and entities go
-_TAG = re.compile(r"<[a-zA-Z/!?][^<>]{0,1000}>")
+_TAG = regex(r"<[a-zA-Z/!?][^<>]{0,1000}>")
 # The inside of these is no text.
-_HIDDEN = re.compile(r"<(script|style)\b[^<>]{0,1000}>.{0,20000}?</\1\s*>", re.IGNORECASE | re.DOTALL)
-_UNSAFE = re.compile(r"[\x00-\x20\x7f<>\"\\^`{|}]|[^\S ]")
-_ISO_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:$|[T\s])")
+_HIDDEN = regex(r"<(script|style)\b[^<>]{0,1000}>.{0,20000}?</\1\s*>", re.IGNORECASE | re.DOTALL)
+_UNSAFE = regex(r"[\x00-\x20\x7f<>\"\\^`{|}]|[^\S ]")
+_ISO_DAY = regex(r"(\d{4}-\d{2}-\d{2})(?:$|[T\s])")
 _MOST_COUNT = 10**9
-_DOMAIN = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", re.IGNORECASE)
-_LANGUAGE = re.compile(r"[a-z]{2,3}")
+_DOMAIN = regex(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?", re.IGNORECASE)
+_LANGUAGE = regex(r"[a-z]{2,3}")
 
 
 def line(value: Any, most: int = LONGEST_SNIPPET) -> str:

@@ -6,10 +6,12 @@ import re
 from typing import Any
 from urllib.parse import quote
 
-_DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/[^\s<>\"]{1,300})", re.IGNORECASE)
-_ARXIV = re.compile(r"(?:arxiv:)?(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?", re.IGNORECASE)
-_ARXIV_DOI = re.compile(r"10\.48550/arxiv\.(.+)", re.IGNORECASE)
-_ARXIV_PAGE = re.compile(r"https?://(?:www\.)?arxiv\.org/(?:abs|pdf)/(.+?)(?:\.pdf)?", re.IGNORECASE)
+from deep_research.patterns import regex
+
+_DOI = regex(r"(?:https?://(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/[^\s<>\"]{1,300})", re.IGNORECASE)
+_ARXIV = regex(r"(?:arxiv:)?(\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d+)?", re.IGNORECASE)
+_ARXIV_DOI = regex(r"10\.48550/arxiv\.(.+)", re.IGNORECASE)
+_ARXIV_PAGE = regex(r"https?://(?:www\.)?arxiv\.org/(?:abs|pdf)/(.+?)(?:\.pdf)?", re.IGNORECASE)
 
 
 def doi(value: Any) -> str | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from deep_research.patterns import regex
+
 _DEEPEST = 40
 _FORMATS = {"date-time": "2000-01-01T00:00:00Z", "date": "2000-01-01"}
-_HINTS = re.compile(r"\{[^{}]*\}$")
-_HINT = re.compile(r"(\w+): (-?\d+(?:\.\d+)?)(?=[,}])")
+_HINTS = regex(r"\{[^{}]*\}$")
+_HINT = regex(r"(\w+): (-?\d+(?:\.\d+)?)(?=[,}])")
 
 
 def instance(schema: Mapping[str, Any]) -> Any:
