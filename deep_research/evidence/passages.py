@@ -19,6 +19,7 @@ TARGET = 1200  # characters a passage is filled to
 SMALL = 200  # a shorter rest joins the passage before it
 SECTION = 300  # a passage of this length ends where a new section begins; a shorter one takes it in
 KEPT_WHOLE = 2 * TARGET  # a table or a piece of code up to here is not cut
+_STRETCH = 65_536  # characters that are cut into lines at once
 HEADING_LENGTH = 200  # a longer line is a paragraph, whatever it begins with
 
 _ITEM = regex(r"[ \t]*+(?:[-*+•]|\d{1,3}[.)])[ \t]++(?=\S)")  # a line that begins with "1911." is prose
@@ -155,7 +156,7 @@ def blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[Block]
     block: Block | None = None
     fence = ""
     after = start
-    for line in text[start:end].split("\n"):
+    for line in _split(text, start, end):
         offset, after = after, after + len(line) + 1
         body = line.strip()
         if fence and block:
@@ -190,6 +191,16 @@ def blocks(text: str, start: int = 0, end: int | None = None) -> Iterator[Block]
             fence = opening.group() if opening else ""
     if block:
         yield block
+
+
+def _split(text: str, start: int, end: int | None) -> Iterator[str]:
+    """The lines of ``text[start:end]``, a stretch of them at a time: all lines of a long text at once would take thirty
+    times its memory where each is of a sign or two."""
+    end = len(text) if end is None else end
+    while end - start > _STRETCH and (cut := text.find("\n", start + _STRETCH, end)) >= 0:
+        yield from text[start:cut].split("\n")
+        start = cut + 1
+    yield from text[start:end].split("\n")
 
 
 def _classify(line: str, body: str) -> tuple[BlockKind, int]:

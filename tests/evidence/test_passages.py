@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deep_research.evidence.passages import KEPT_WHOLE, TARGET, passages, sentences
+from deep_research.evidence.passages import KEPT_WHOLE, TARGET, blocks, passages, sentences
 
 MARKUP = (
     "# Title\n",
@@ -182,3 +182,11 @@ def test_sentences(text: str, expected: list[str]) -> None:
 def test_no_text_takes_more_than_linear_time(piece: str, seconds: Callable[..., float]) -> None:
     text = piece * (200_000 // len(piece))
     assert seconds(5, lambda: (passages(text), sentences(text))) < 5  # linear: under .6 s; quadratic: minutes
+
+
+def test_a_text_of_very_many_lines_is_cut_as_a_short_one() -> None:
+    text = f"- a\nb\n# c\n\nd | e\n{'x' * 70_000}\n\n" * 30
+    expected = ["- a\nb", "# c", "d | e", "x" * 70_000] * 30
+    assert [text[block.start : block.end] for block in blocks(text)] == expected
+    text = "- a\n\n# b\n" * 20_000
+    assert [text[block.start : block.end] for block in blocks(text)] == ["- a", "# b"] * 20_000

@@ -112,7 +112,7 @@ class CorpusFolder:
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
                 raise UnreadableError("not a regular file")
-            raw = _read_up_to(file, self._max_file_bytes + 1)
+            raw = _read_up_to(file, self._max_file_bytes + 1, status.st_size)
         except OSError as error:
             raise UnreadableError(_reason(error)) from error
         finally:
@@ -217,9 +217,12 @@ def _reason(error: OSError) -> str:
     return (error.strerror or type(error).__name__).lower()
 
 
-def _read_up_to(file: int, limit: int) -> bytes:
+def _read_up_to(file: int, limit: int, size: int) -> bytes:
+    """At most ``limit`` bytes of a file that is of about ``size``: they are read at once, for pieces would be held twice
+    while they are joined."""
     pieces: list[bytes] = []
-    while limit > 0 and (piece := os.read(file, min(limit, 1 << 20))):
+    while limit > 0 and (piece := os.read(file, min(limit, max(size + 1, 1 << 16)))):
         pieces.append(piece)
         limit -= len(piece)
+        size = 0
     return b"".join(pieces)

@@ -18,6 +18,8 @@ from deep_research.sources.extract.readers import is_read_apart, version_for
 from deep_research.sources.extract.texts import read_document
 from deep_research.state.identity import sha256_hex
 
+_HELD = 10_000_000  # bytes of files that are read ahead of the extractor; a larger file waits until there are none
+
 
 @dataclass(frozen=True, slots=True)
 class _Known:
@@ -117,6 +119,8 @@ class Follower:
 
     def _read(self, file: Candidate, before: _Known | None) -> None:
         """Reads one file, here or by handing it to the extractor, and puts what it now is in the place of what it was."""
+        while self._under_way and sum(left.size for left in self._under_way) + file.size > _HELD:
+            self._finish(self._under_way.popleft())
         try:
             raw, status = self._folder.read(file.names)
         except UnreadableError as error:
@@ -148,9 +152,9 @@ class Follower:
                 self._writer.put(file.path, found, size=size, mtime_ns=mtime_ns, reader=reader)
 
     def _finish(self, file: _UnderWay) -> None:
-        try:
-            document = file.document.result()
-        except ExtractionError as error:
+        error = file.document.exception()  # not raised: its traceback would hold the bytes of the next file
+        reader = _reader_of(file.path)
+        if isinstance(error, ExtractionError):
             self._skip(file.path, error.problem, file.before)
             if not error.data.get("passing"):
                 over = self._max_text_bytes if error.data.get("limit") == "size" else 0
@@ -160,10 +164,10 @@ class Follower:
                     size=file.size,
                     mtime_ns=file.mtime_ns,
                     over=over,
-                    reader=_reader_of(file.path),
+                    reader=reader,
                 )
         else:
-            reader = _reader_of(file.path)
+            document = file.document.result()
             self._writer.put(file.path, document, size=file.size, mtime_ns=file.mtime_ns, reader=reader)
 
     def _skip(self, path: str, why: str, before: _Known | None) -> None:

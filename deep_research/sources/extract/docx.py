@@ -91,6 +91,7 @@ class _Reader:
         self._notes = docx_parts.notes(document)
         self._numbers = Numbers(document)
         self._order: dict[tuple[str, str], int] = {}  # of the notes, as they are referred to
+        self._styles: dict[str | None, str] = {}  # their names, by what paragraphs call them
 
     def blocks(self, container: Any, depth: int) -> Iterator[tuple[str, str]]:
         for block in docx_parts.blocks(container):
@@ -101,11 +102,8 @@ class _Reader:
                 yield from self._table(block, depth)
 
     def _paragraph(self, element: Any) -> Iterator[tuple[str, str]]:
-        from docx.text.paragraph import Paragraph
-
         text = docx_parts.says(element)
-        paragraph = Paragraph(element, self._document._body)
-        style = (paragraph.style.name if paragraph.style is not None else None) or ""
+        style = self._style(element)
         level = _level(element, style, self._numbers.bullet(element))
         label = self._numbers.before(element)  # an empty one counts all the same
         if not text:
@@ -123,6 +121,17 @@ class _Reader:
             yield "item", f"{'  ' * min(level, 5)}{mark} {line}"
         else:
             yield "", f"{label} {text}".lstrip()
+
+    def _style(self, element: Any) -> str:
+        """The name of the style of a paragraph. python-docx looks through all styles for it, so it is asked once of
+        each."""
+        from docx.text.paragraph import Paragraph
+
+        called: str | None = element.style
+        if called not in self._styles:
+            style = Paragraph(element, self._document._body).style
+            self._styles[called] = (style.name if style is not None else None) or ""
+        return self._styles[called]
 
     def _labelled(self, paragraph: Any) -> str:
         return f"{self._numbers.before(paragraph)} {docx_parts.says(paragraph)}".strip()

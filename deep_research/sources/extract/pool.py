@@ -220,7 +220,7 @@ class Extractor:
             spent = bool(answer.get("leaving")) or child.jobs >= _JOBS_EACH
             document = document_of(answer)
         except ExtractionError as raised:
-            error = raised
+            error = raised.with_traceback(None)  # its frames hold the document, and this one holds it
             spent = "told" not in raised.data
             raised.data.pop("told", None)
         except BaseException as raised:
