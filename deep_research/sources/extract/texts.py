@@ -13,6 +13,7 @@ from deep_research.sources.extract.document import MAX_TEXT_BYTES, Document, fin
 from deep_research.sources.extract.formats import Asked
 from deep_research.sources.extract.plaintext import decode
 
+_MOST_PARSED = 1_500_000  # bytes of markup; more would take its parser longer than a child may compute
 _HEADING = regex(r"^#{1,6} (\S[^\n]*)$", re.MULTILINE)
 _FENCED = regex(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
 _CHARSET = regex(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{1,40})", re.IGNORECASE)
@@ -45,11 +46,14 @@ def read_document(
     """The document in ``raw``; the suffix of the file ``name`` says how it is written, and
     ``charset`` in what, unless it is UTF-8 all the same.
 
-    Raises `UnreadableError` for what is binary, in an unknown encoding, empty, or longer than
+    Very long markup is read as plain text, as it stands. Raises `UnreadableError` for what is binary, in an unknown
+    encoding, empty, or longer than
     ``max_text_bytes`` (UTF-8 bytes of readable text).
     """
     suffix = PurePosixPath(name).suffix.lower()
     author = ""
+    if len(raw) > _MOST_PARSED and suffix in (".md", ".markdown", ".rst"):
+        suffix = ".txt"
     if suffix in (".html", ".htm"):
         title, text, published = _read_html(raw, charset)
     elif suffix in (".md", ".markdown"):
