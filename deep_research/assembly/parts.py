@@ -193,7 +193,11 @@ def _phases(
     choices = Choices() if settings.summarization_cache_enabled else None
     own = {DeepResearchPhase.GATHERING: found.gatherer}
     beside: dict[DeepResearchPhase, dict[str, Any]] = {
-        DeepResearchPhase.PLANNING: {"look": found.gatherer.look if found.gatherer.looks else None},
+        DeepResearchPhase.PLANNING: {
+            "look": found.gatherer.look if found.gatherer.looks else None,
+            "knows": found.gatherer.knows,
+        },
+        DeepResearchPhase.GATHERING: {"knows": found.gatherer.knows},
         DeepResearchPhase.ANALYSIS: {"summarizer": Summarizer(settings.summarization_timeout, choices)},
     }
     return {

@@ -10,6 +10,7 @@ from deep_research.evals.outcomes import Outcome
 from deep_research.evals.plain_search import BEST, PlainSearch
 from deep_research.evals.reports import report_body
 from deep_research.patterns import regex
+from deep_research.state import parts
 
 AT = (60, 70, 90, 120, 150, 165, 300)  # words of the body
 FOUND = 10  # sources that are looked at for what was found
@@ -74,10 +75,15 @@ def report_figures(answered: Answered) -> dict[str, float]:
     nothing = [outcomes[0] for question, outcomes in answered if not question.answers]
     without = [outcomes[1] for _, outcomes in answered if len(outcomes) > 1]
     figures["refused"] = metrics.mean(_refused(outcome) for _, outcome in known)
+    figures["said_no"] = metrics.mean(outcome.answered == parts.Answered.NO for _, outcome in known)
+    figures["said_yes"] = metrics.mean(outcome.answered == parts.Answered.YES for _, outcome in known)
     told = [outcome.probability for _, outcome in known]
     untrue = [outcome.probability for outcome in (without or nothing)]
     if untrue:
         figures["refused_unanswerable"] = metrics.mean(_refused(outcome) for outcome in (without or nothing))
+        figures["said_yes_unanswerable"] = metrics.mean(
+            outcome.answered == parts.Answered.YES for outcome in (without or nothing)
+        )
         figures["auroc"] = metrics.auroc(told, untrue)
     figures["calibration"] = metrics.calibration_error(
         BINS, [*zip(told, (one["report"] for one in held), strict=True), *((p, False) for p in untrue)]

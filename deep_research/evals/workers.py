@@ -186,6 +186,7 @@ def _outcome(
         report=(result.report or "") if suite.report else "",
         completeness=result.state.completeness,
         probability=_probability(result),
+        answered=result.answered or "",
         status=result.status.value,
         reason=result.reason.value if result.reason else "",
         searches=result.usage.searches,

@@ -162,15 +162,18 @@ def confidence(
     return ConfidenceLevel.MEDIUM if high else ConfidenceLevel.LOW
 
 
-def filled(gaps: Iterable[Gap], statements: Sequence[str]) -> set[str]:
-    """The ids of the gaps of which one statement covers enough of the weight, by rarity among the statements:
-    words that most of them have fill no gap."""
-    texts = [{stem(w) for w in words(statement)} for statement in statements]
+def filled(gaps: Iterable[Gap], findings: Sequence[Finding]) -> dict[str, list[Finding]]:
+    """By the ids of the gaps, the findings of which one alone covers enough of the weight, by rarity among them: words that
+    most of them have fill no gap."""
+    texts = [{stem(w) for w in words(finding.content)} for finding in findings]
     holding = Counter(term for text in texts for term in text)
-    found = set()
+    found: dict[str, list[Finding]] = {}
     for gap in gaps:
         terms = question_terms(" ".join((gap.description, *gap.suggested_queries[:1])))
         wanted = {t: weight * rarity(len(texts), holding[t]) for t, weight in terms.items()}
-        if any(coverage(wanted, text) >= GAP_COVERAGE for text in texts):
-            found.add(gap.id)
+        covering = [
+            f for f, text in zip(findings, texts, strict=True) if coverage(wanted, text) >= GAP_COVERAGE
+        ]
+        if covering:
+            found[gap.id] = covering
     return found

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from math import fsum, log, sqrt
 
+from deep_research.evidence.answer_kinds import holds_kind
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.passages import BlockKind
@@ -22,9 +23,6 @@ MAX_TITLE = 100  # characters of a title by which other sources name one
 KEPT = 160  # candidates that are looked at closely
 KEPT_OF_TOPICS = 320
 BRIDGES, FURTHER = 4, 40  # sentences that lead to a source, and of that source, held against each other
-_YEAR = regex(r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
-_DIGIT = regex(r"\d")
-_NAMED = regex(r"(?<![.!?]\s)(?<!^)\b[^\W\d_a-zß-ÿ][^\W\d_]+")
 _BRACKETED = regex(r"\s*\([^)]*\)\s*$")
 
 Terms = frozenset[str]
@@ -131,6 +129,11 @@ class View:
             # Exact, so that the order of a set does not matter.
             known = self._coverage[terms] = fsum(self.weights[term] for term in terms) / self.mass
         return known
+
+    def share_of(self, wanted: Terms, terms: Terms) -> float:
+        """The share (0 to 1) of the weight of some asked terms that others have."""
+        whole = fsum(self.weights[term] for term in wanted)
+        return fsum(self.weights[term] for term in wanted & terms) / whole if whole else 0.0
 
     def asked_in(self, c: Candidate) -> Terms:
         """The asked terms of a candidate."""
@@ -240,26 +243,16 @@ def _at(candidates: list[Candidate], ends: list[int], offset: int) -> Candidate 
 
 def fits(view: View, c: Candidate) -> float:
     """Whether the candidate holds something new of the kind that the question expects."""
-    kind, words = view.inquiry.expects, view.inquiry.words
-    if not kind:
-        return 0.0
     text = view.text(c)
-    spoken = WORD.findall(text)
-    low = {word.casefold() for word in spoken}
-    fresh = " ".join(w for w in spoken if words.stem(w.casefold()) not in view.asked)
-    if kind == "number":
-        return 1.0 if _DIGIT.search(fresh) else 0.7 * bool(words.numerals & low)
-    if kind == "date":
-        return 1.0 if _YEAR.search(text) else 0.6 * bool(words.cues["date"] & low)
-    if kind in ("person", "place", "list"):
-        return min(1.0, len(_NAMED.findall(fresh)) / 2) if view.document(c).has_capitals else 0.5
-    if kind == "definition":
-        head = {words.stem(w.casefold()) for w in spoken[:7]}
-        early = {w.casefold() for w in spoken[:12]}
-        return float(bool(head & view.asked) and bool(words.cues["definition"] & early))
-    if kind == "manner":
-        return 1.0 if c.kind is BlockKind.CODE else 0.7 if c.kind is BlockKind.ITEM or "`" in text else 0.0
-    return float(bool(words.cues.get(kind, _NONE) & low))
+    shown = 1.0 if c.kind is BlockKind.CODE else 0.7 if c.kind is BlockKind.ITEM or "`" in text else 0.0
+    return holds_kind(
+        view.inquiry.expects,
+        text,
+        view.inquiry.words,
+        view.asked,
+        capitals=view.document(c).has_capitals,
+        shown=shown,
+    )
 
 
 def _density(view: View, c: Candidate) -> float:

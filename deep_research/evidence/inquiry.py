@@ -14,6 +14,8 @@ from deep_research.evidence.vocabulary import FILE, Vocabulary, vocabulary
 from deep_research.evidence.words import unmarked
 from deep_research.evidence.words import words as words_of
 from deep_research.patterns import regex
+from deep_research.state.identity import part_id
+from deep_research.state.parts import QuestionPart
 
 # What is written as a name: a capital that opens no sentence, a figure or an identifier in it, an option; what is quoted.
 _NAME = regex(r"(?<![.?!]\s)(?<!^)\b[^\W\d_a-zß-ÿ][\w'’.-]*|\b\w*\d\w*|\b\w+_\w+|(?<!\w)--?\w[\w-]+")
@@ -132,16 +134,29 @@ def _parts(inquiry: Inquiry) -> tuple[Part, ...]:
     pieces = [piece for piece in pieces if words.terms(piece)]
     if len(pieces) < 2:
         return (Part(inquiry.text, line, inquiry.terms, inquiry.expects),)
-    names = frozenset(name for name in inquiry.names if not name.isdigit())
-    first = inquiry.telling(pieces[0])
-    lost = " ".join([word for word in first if not names.isdisjoint(words.terms(word))] or first)
-    queries = [
-        p if n == 0 or not names.isdisjoint(words.terms(p)) else f"{p} {lost}" for n, p in enumerate(pieces)
-    ]
+    queries = [piece if n == 0 else _alone(piece, pieces[0], inquiry) for n, piece in enumerate(pieces)]
     return tuple(
         Part(piece, query, tuple(words.terms(query)), expected(piece, words))
         for piece, query in zip(pieces, queries, strict=True)
     )
+
+
+def _alone(piece: str, first: str, inquiry: Inquiry) -> str:
+    """A piece of a question as it can be asked alone: one without a name of the question takes those of the first."""
+    names = frozenset(name for name in inquiry.names if not name.isdigit())
+    if not names.isdisjoint(inquiry.words.terms(piece)):
+        return piece
+    told = inquiry.telling(first)
+    return " ".join([piece, *([w for w in told if not names.isdisjoint(inquiry.words.terms(w))] or told)])
+
+
+def standing(part: QuestionPart, question: str) -> Inquiry:
+    """A part of a question, read as a question that stands alone, with the kind of answer that the part expects."""
+    inquiry = read_question(question)
+    known = {each.text: each.query for each in inquiry.parts}
+    text = known.get(part.text) or _alone(part.text, inquiry.parts[0].text, inquiry)
+    read = read_question(text, inquiry.language)
+    return replace(read, expects=part.expects) if part.expects != read.expects else read
 
 
 def _subject(inquiry: Inquiry) -> str:
@@ -162,6 +177,15 @@ def _subject(inquiry: Inquiry) -> str:
     asks_nothing = not inquiry.expects and plain[0] not in function and inquiry.text.strip()[-1] not in ".?!"
     bare = asks_nothing and len(inquiry.terms) <= _BARE
     return " ".join(said) if bare else ""
+
+
+def question_parts(text: str) -> tuple[QuestionPart, ...]:
+    """The parts of a question as a run knows them. A topic has one, itself."""
+    inquiry = read_question(text)
+    if inquiry.subject or inquiry.is_topic or inquiry.is_broad:
+        return (QuestionPart(id=part_id(text), text=" ".join(text.split())),)
+    parts = (QuestionPart(id=part_id(p.query), text=p.text, expects=p.expects) for p in inquiry.parts)
+    return tuple({part.id: part for part in parts}.values())
 
 
 def forms(language: str) -> Forms:

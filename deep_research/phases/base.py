@@ -24,6 +24,7 @@ from deep_research.errors import (
     ModelError,
     StopResearch,
 )
+from deep_research.evidence.inquiry import question_parts
 from deep_research.logs import told
 from deep_research.models.characters import whole
 from deep_research.models.language_model import LanguageModel
@@ -35,6 +36,7 @@ from deep_research.state import (
     DeepResearchState,
     Limit,
     ModelRole,
+    QuestionPart,
     Record,
     SubQuery,
 )
@@ -52,13 +54,16 @@ _Answer = TypeVar("_Answer", bound=Record)
 class Handoff(Record):
     """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first; ``system_prompt``
     what the owner of the run adds; ``language`` and ``audience`` are for what people will read; ``day`` is when the run
-    was asked, and ``protected`` are patterns of sources that its owner wants kept."""
+    was asked, and ``protected`` are patterns of sources that its owner wants kept. ``parts`` are those of the question;
+    ``wishes`` is the guidance without that of gates, which is no part of what is asked."""
 
     research_id: str
     original_query: str
     current_phase: DeepResearchPhase
     iteration: int
     guidance: tuple[str, ...] = ()
+    wishes: tuple[str, ...] = ()
+    parts: tuple[QuestionPart, ...] = ()
     system_prompt: str | None = None
     language: str | None = None
     audience: str | None = None
@@ -79,6 +84,8 @@ def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]
         "current_phase": phase,
         "iteration": state.iteration,
         "guidance": state.guidance_for(phase),
+        "wishes": state.wishes_for(phase),
+        "parts": state.parts or question_parts(state.query),
         "system_prompt": state.options.system_prompt,
         "language": state.options.language,
         "audience": state.options.audience,

@@ -11,12 +11,15 @@ from deep_research.errors import ResearchAbortedError
 from deep_research.state import (
     AbortReason,
     AgentDecision,
+    Answered,
     Citation,
     Contradiction,
     DeepResearchState,
     Finding,
     Gap,
     Limit,
+    PartVerdict,
+    QuestionPart,
     Record,
     ReportMetadata,
     RunStatus,
@@ -30,6 +33,8 @@ _SHOWN = frozenset(
         "research_id",
         "query",
         "status",
+        "parts",
+        "verdicts",
         "report",
         "report_metadata",
         "sources",
@@ -52,8 +57,9 @@ class ResearchResult(Record):
 
     ``completeness`` (0 to 1) is how far what was found holds what is asked; ``probability`` (0 to 1) that the passages
     which were chosen without a model hold the answer, None where nothing was chosen so.
-    ``reason`` and ``message`` say why a run was aborted or what it waits for; ``fidelity`` is how much
-    of what was found the agents were given, by item and phase; ``limits`` is what was left out.
+    ``answered`` is how far its parts are: yes, partly, no; None before the evidence was weighed.
+    ``reason`` and ``message`` say why a run was aborted, what it waits for, or what was not found; ``fidelity`` is how
+    much of what was found the agents were given, by item and phase; ``limits`` is what was left out.
     """
 
     research_id: str
@@ -61,6 +67,9 @@ class ResearchResult(Record):
     status: RunStatus
     reason: AbortReason | None = None
     message: str | None = None
+    answered: Answered | None = None
+    parts: tuple[QuestionPart, ...] = ()
+    verdicts: tuple[PartVerdict, ...] = ()
     report: str | None = None
     report_metadata: ReportMetadata | None = None
     sources: tuple[Source, ...] = ()
@@ -80,13 +89,16 @@ class ResearchResult(Record):
     @classmethod
     def of(cls, state: DeepResearchState, status: RunStatus | None = None) -> ResearchResult:
         abort, parking = state.abort, state.parking
-        message = abort.message if abort else (parking.waiting_for if parking else None)
+        message = abort.message if abort else (parking.waiting_for if parking else _lacking(state))
         return cls(
             research_id=state.research_id,
             query=state.query,
             status=status or state.status,
             reason=abort.reason if abort else None,
             message=message,
+            answered=state.answered,
+            parts=state.parts,
+            verdicts=state.verdicts,
             report=state.report,
             report_metadata=state.report_metadata,
             sources=state.sources,
@@ -120,3 +132,11 @@ class ResearchResult(Record):
     @field_serializer("state", when_used="json")
     def _state(self, state: DeepResearchState) -> dict[str, Any]:
         return state.model_dump(mode="json", exclude=set(_SHOWN))
+
+
+def _lacking(state: DeepResearchState) -> str | None:
+    """What a completed run did not find."""
+    missing = state.not_found()
+    if state.status is not RunStatus.COMPLETED or not missing:
+        return None
+    return f"Not found: {'; '.join(part.text.rstrip(' .') for part in missing)}."

@@ -1,5 +1,6 @@
 """The state of a run: its vocabulary, records, events, and how the events fold into it."""
 
+from deep_research.state.parts import Answered, Found, PartVerdict, QuestionPart, answered
 from deep_research.state.phases import (
     PHASE_TO_AGENT,
     AbortReason,
@@ -46,6 +47,7 @@ __all__ = [
     "AbortReason",
     "AgentDecision",
     "AgentRole",
+    "Answered",
     "Budget",
     "Citation",
     "ConfidenceLevel",
@@ -56,6 +58,7 @@ __all__ = [
     "Finding",
     "FirstLook",
     "FollowUpQuery",
+    "Found",
     "Gap",
     "GapAnalysis",
     "Guidance",
@@ -65,8 +68,10 @@ __all__ = [
     "ModelRole",
     "ModelSpend",
     "Parking",
+    "PartVerdict",
     "Portion",
     "QualityUpdate",
+    "QuestionPart",
     "Quote",
     "ReadingPlan",
     "Record",
@@ -87,4 +92,5 @@ __all__ = [
     "TokenUsage",
     "Usage",
     "ValidationResult",
+    "answered",
 ]

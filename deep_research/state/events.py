@@ -19,6 +19,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from deep_research.errors import LogDamagedError, StoreVersionError
 from deep_research.logs import holds_secret, masked, masked_value
+from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
 from deep_research.state.records import (
     AgentDecision,
@@ -82,12 +83,25 @@ class PhaseStarted(Event):
 
 
 class PlanMade(Event):
-    """A plan; it supersedes the sub-queries that were not searched yet. ``first_look`` is what it was made with."""
+    """A plan; it supersedes the sub-queries that were not searched yet. ``parts`` are those of the question,
+    ``first_look`` is what it was made with."""
 
+    CURRENT: ClassVar[int] = 2
     type: Literal["plan.made"] = "plan.made"
+    version: int = 2
     research_brief: str
     sub_queries: tuple[SubQuery, ...]
     first_look: FirstLook | None = None
+    parts: tuple[QuestionPart, ...] = ()
+
+
+class SubQueriesAdded(Event):
+    """What somebody wished for while the run was going is searched as well. ``replaced`` are sub-queries that were not
+    searched yet and whose places they take, where the plan has no more room."""
+
+    type: Literal["sub_queries.added"] = "sub_queries.added"
+    sub_queries: tuple[SubQuery, ...]
+    replaced: tuple[str, ...] = ()
 
 
 class SubQueryCompleted(Event):
@@ -115,9 +129,9 @@ class SourcesAnalyzed(Event):
     of the sources, ``unknown_ids`` ids that the agent named and was never given;
     ``own_words`` says that the findings are worded by the agent, and not by the sources."""
 
-    CURRENT: ClassVar[int] = 2
+    CURRENT: ClassVar[int] = 3
     type: Literal["sources.analyzed"] = "sources.analyzed"
-    version: int = 2
+    version: int = 3
     source_ids: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -132,11 +146,12 @@ class EvidenceWeighed(Event):
     """All batches were put together. ``findings`` and ``gaps`` are those that changed, by id; ``dropped`` are
     findings that became part of another, or that do not answer after all; ``contradictions`` are all that are
     known. ``scores`` are those of sources by id, ``completeness`` (0 to 1) is the share of the question that the
-    findings answer. ``unknown_ids`` counts ids that the agent named and was never given."""
+    findings answer. ``unknown_ids`` counts ids that the agent named and was never given. ``verdicts`` are those on all
+    parts of the question."""
 
-    CURRENT: ClassVar[int] = 2
+    CURRENT: ClassVar[int] = 3
     type: Literal["evidence.weighed"] = "evidence.weighed"
-    version: int = 2
+    version: int = 3
     findings: tuple[Finding, ...] = ()
     dropped: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -144,6 +159,7 @@ class EvidenceWeighed(Event):
     scores: dict[str, float] = Field(default_factory=dict)
     completeness: float | None = None
     unknown_ids: int = 0
+    verdicts: tuple[PartVerdict, ...] = ()
 
 
 class ReportWritten(Event):
@@ -154,14 +170,17 @@ class ReportWritten(Event):
 
 
 class GapsAssessed(Event):
-    """The refiner's judgement, and the follow-up sub-queries a next iteration would search. ``unknown_ids`` counts ids
-    that it named and was never given."""
+    """The refiner's judgement, and the follow-up sub-queries a next iteration would search. ``gaps`` are new ones, which
+    it named itself. ``unknown_ids`` counts ids that it named and was never given."""
 
+    CURRENT: ClassVar[int] = 2
     type: Literal["gaps.assessed"] = "gaps.assessed"
+    version: int = 2
     gap_analysis: tuple[GapAnalysis, ...]
     recommendation: IterationRecommendation
     report_improvements: tuple[str, ...] = ()
     unknown_ids: int = 0
+    gaps: tuple[Gap, ...] = ()
 
 
 class PhaseEnded(Event):
@@ -177,7 +196,9 @@ class PhaseRetried(Event):
     """The phase is done again; which of its units remain follows from its phase (see the reducer).
     ``sub_queries`` are reworded ones that replace searches that came back empty."""
 
+    CURRENT: ClassVar[int] = 2
     type: Literal["phase.retried"] = "phase.retried"
+    version: int = 2
     phase: DeepResearchPhase
     attempt: int
     issues: tuple[str, ...] = ()
@@ -186,21 +207,29 @@ class PhaseRetried(Event):
 
 
 class GuidanceGiven(Event):
+    CURRENT: ClassVar[int] = 2
     type: Literal["guidance.given"] = "guidance.given"
+    version: int = 2
     guidance: Guidance
     pause_id: str | None = None
 
 
 class DecisionMade(Event):
-    """The supervisor decided what comes after a phase."""
+    """The supervisor decided what comes after a phase; or somebody wished for it, and it was ``refused`` for a reason:
+    then it is a wish and no decision."""
 
+    CURRENT: ClassVar[int] = 2
     type: Literal["decision.made"] = "decision.made"
+    version: int = 2
     action: SupervisorAction
     decision: AgentDecision
+    refused: str | None = None
 
 
 class IterationStarted(Event):
+    CURRENT: ClassVar[int] = 2
     type: Literal["iteration.started"] = "iteration.started"
+    version: int = 2
     iteration: int
     sub_queries: tuple[SubQuery, ...]
 
@@ -298,6 +327,7 @@ AnyEvent = (
     | RunResumed
     | PhaseStarted
     | PlanMade
+    | SubQueriesAdded
     | SubQueryCompleted
     | SubQueryFailed
     | SourcesAnalyzed
@@ -336,6 +366,14 @@ def _same(body: dict[str, Any]) -> dict[str, Any]:
 UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("sources.analyzed", 1): _same,  # 2: the passage, sentence, section, rank and probability of findings
     ("evidence.weighed", 1): _same,  # 2: the same
+    ("plan.made", 1): _same,  # 2: the parts of the question, and which of them a sub-query serves
+    ("iteration.started", 1): _same,  # 2: the latter
+    ("phase.retried", 1): _same,  # 2: the latter
+    ("sources.analyzed", 2): _same,  # 3: which part findings and gaps serve
+    ("evidence.weighed", 2): _same,  # 3: the same, and the verdicts on the parts
+    ("gaps.assessed", 1): _same,  # 2: gaps that the refiner names
+    ("guidance.given", 1): _same,  # 2: advice for the rest of an iteration
+    ("decision.made", 1): _same,  # 2: wishes that were refused
 }
 
 

@@ -34,6 +34,10 @@ def sub_query_id(query: str) -> str:
     return f"subq-{_digest(normalised(query))}"
 
 
+def part_id(text: str) -> str:
+    return f"part-{_digest(normalised(text))}"
+
+
 def source_id(address: str) -> str:
     """``address`` is the canonical URL or the corpus-relative path."""
     return f"src-{_digest(address)}"

@@ -55,7 +55,8 @@ class FirstLook(Record):
 
 class SubQuery(Record):
     """One question to search for. ``index`` is its place among all sub-queries of the run; ``wordings`` are the other
-    words in which it was asked as well, since it found nothing to the point."""
+    words in which it was asked as well, since it found nothing to the point. ``part_id`` is the part of the question that
+    it serves, None for all of it; ``origin`` who asked for it, where that is not the plan: hook, answer, supervisor."""
 
     id: str
     query: str
@@ -68,6 +69,8 @@ class SubQuery(Record):
     gap_id: str | None = None
     source_ids: tuple[str, ...] = ()
     wordings: tuple[str, ...] = ()
+    part_id: str | None = None
+    origin: str = ""
 
 
 class Source(Record):
@@ -118,7 +121,8 @@ class Finding(Record):
 
     One that was chosen by rank has its passage as its first quote: ``marked`` are the sentences in it that were chosen,
     in code points of the text, ``heading`` is the section that it stands in, ``rank`` its place among all that were
-    chosen (0 is the best), ``probability`` (0 to 1) how likely it and those before it hold the answer.
+    chosen (0 is the best), ``probability`` (0 to 1) how likely it and those before it hold the answer. ``part_id`` is the
+    part of the question that it serves.
     """
 
     id: str
@@ -134,11 +138,12 @@ class Finding(Record):
     heading: str = ""
     rank: int | None = None
     probability: float | None = None
+    part_id: str | None = None
 
 
 class Gap(Record):
     """Something the question asks for and the evidence does not give; priority 1 is the most important. ``rank`` is
-    its place among the gaps of its iteration."""
+    its place among the gaps of its iteration, ``part_id`` the part of the question that lacks it."""
 
     id: str
     description: str
@@ -148,6 +153,7 @@ class Gap(Record):
     resolution: str | None = None
     iteration: int = 1
     rank: int = 0
+    part_id: str | None = None
 
 
 class Contradiction(Record):
@@ -210,13 +216,24 @@ class AgentDecision(Record):
     timestamp: datetime
 
 
+GATE = "gate"  # the origin of advice that our own rules give
+
+
 class Guidance(Record):
-    """Advice for the agent of ``phase`` in ``iteration``; ``origin``: gate, hook, answer …"""
+    """Advice for the agent of ``phase`` in ``iteration``, and where ``lasting`` for those that work after it in that
+    iteration; ``origin``: gate, hook, answer, supervisor."""
 
     phase: DeepResearchPhase
     iteration: int
     text: str
     origin: str
+    lasting: bool = False
+
+    def reaches(self, phase: DeepResearchPhase, iteration: int) -> bool:
+        """Whether it is for the agent of a phase in an iteration."""
+        order = list(DeepResearchPhase)
+        later = self.lasting and order.index(phase) > order.index(self.phase)
+        return self.iteration == iteration and (phase is self.phase or later)
 
 
 class Citation(Record):

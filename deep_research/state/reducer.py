@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from deep_research.errors import LogDamagedError
 from deep_research.state import events as ev
+from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import (
     AbortReason,
     DeepResearchPhase,
@@ -77,6 +78,8 @@ class Fold:
     phase_done: bool
     research_brief: str | None
     first_look: FirstLook | None
+    parts: tuple[QuestionPart, ...]
+    verdicts: tuple[PartVerdict, ...]
     completeness: float
     report: str | None
     report_metadata: ReportMetadata | None
@@ -239,6 +242,7 @@ def _damaged(what: str, research_id: str) -> LogDamagedError:
 _RANKS = (
     ev.PlanMade,
     ev.PhaseRetried,
+    ev.SubQueriesAdded,
     ev.IterationStarted,
     ev.SubQueryCompleted,
     ev.SourcesAnalyzed,
@@ -325,6 +329,7 @@ def _planned(state: Fold, event: ev.PlanMade) -> None:
             state.sub_queries[old.id] = old.model_copy(update={"status": SubQueryStatus.SUPERSEDED})
     state.research_brief = event.research_brief
     state.first_look = event.first_look
+    state.parts = event.parts
     _add_sub_queries(state, event.sub_queries)
     state.phase_done = True
 
@@ -337,6 +342,14 @@ def _add_sub_queries(state: Fold, sub_queries: Iterable[SubQuery]) -> None:
             state.sub_queries[sub_query.id] = sub_query
         elif known.status is SubQueryStatus.SUPERSEDED:
             state.sub_queries[sub_query.id] = sub_query.model_copy(update={"index": known.index})
+
+
+@_on(ev.SubQueriesAdded)
+def _sub_queries_added(state: Fold, event: ev.SubQueriesAdded) -> None:
+    for replaced in event.replaced:
+        old = state.sub_queries[replaced]
+        state.sub_queries[replaced] = old.model_copy(update={"status": SubQueryStatus.SUPERSEDED})
+    _add_sub_queries(state, event.sub_queries)
 
 
 @_on(ev.SubQueryCompleted)
@@ -444,6 +457,8 @@ def _weighed(state: Fold, event: ev.EvidenceWeighed) -> None:
         state.sources[source_id] = state.sources[source_id].model_copy(update={"score": score})
     if event.completeness is not None:
         state.completeness = event.completeness
+    if event.verdicts:
+        state.verdicts = event.verdicts
     state.unknown_ids += event.unknown_ids
     state.phase_done = True
 
@@ -464,6 +479,7 @@ def _gaps_assessed(state: Fold, event: ev.GapsAssessed) -> None:
     state.recommendation = event.recommendation
     state.report_improvements = event.report_improvements
     state.refined = state.iteration
+    state.gaps.update((gap.id, gap) for gap in event.gaps)
     state.unknown_ids += event.unknown_ids
     state.phase_done = True
 

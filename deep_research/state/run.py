@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any
 
 from pydantic import Field
 
+from deep_research.state.parts import Answered, Found, PartVerdict, QuestionPart, answered
 from deep_research.state.phases import (
     AbortReason,
     DeepResearchPhase,
@@ -15,6 +17,7 @@ from deep_research.state.phases import (
     SubQueryStatus,
 )
 from deep_research.state.records import (
+    GATE,
     AgentDecision,
     Citation,
     Contradiction,
@@ -87,6 +90,7 @@ class DeepResearchState(Record):
     are requests to models of which no end is known: in flight, or lost with their task; ``sent`` is what agents with
     models were given, by phase, and ``reading`` what this pass of ANALYSIS gives them. ``iteration_spent`` and
     ``phase_spent`` are what had been spent, such requests included, when the iteration and this pass of the phase began;
+    ``parts`` are those of the question and ``verdicts`` what was found of each;
     ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
     had been measured of the texts of each model. All collections
     keep the order in which they rank: sub-queries by index, sources by score, those without one after them by
@@ -104,6 +108,8 @@ class DeepResearchState(Record):
     phase_done: bool = False
     research_brief: str | None = None
     first_look: FirstLook | None = None
+    parts: tuple[QuestionPart, ...] = ()
+    verdicts: tuple[PartVerdict, ...] = ()
     sub_queries: tuple[SubQuery, ...] = ()
     sources: tuple[Source, ...] = ()
     analyzed: frozenset[str] = frozenset()
@@ -155,6 +161,16 @@ class DeepResearchState(Record):
         return min(self.options.max_iterations, cap) if cap else self.options.max_iterations
 
     @property
+    def answered(self) -> Answered | None:
+        """How far the question is answered, by the verdicts on its parts; None before the evidence was weighed."""
+        return answered(self.verdicts)
+
+    def not_found(self) -> tuple[QuestionPart, ...]:
+        """The parts of the question of which nothing was found."""
+        missing = {v.part_id for v in self.verdicts if v.verdict is Found.NOT_FOUND}
+        return tuple(part for part in self.parts if part.id in missing)
+
+    @property
     def max_sub_queries(self) -> int:
         return self.options.max_sub_queries
 
@@ -203,4 +219,11 @@ class DeepResearchState(Record):
 
     def guidance_for(self, phase: DeepResearchPhase) -> tuple[str, ...]:
         """What was advised for this phase in the current iteration, oldest first."""
-        return tuple(g.text for g in self.guidance if g.phase is phase and g.iteration == self.iteration)
+        return tuple(g.text for g in self._reaching(phase))
+
+    def wishes_for(self, phase: DeepResearchPhase) -> tuple[str, ...]:
+        """The same without the advice of our own gates."""
+        return tuple(dict.fromkeys(g.text for g in self._reaching(phase) if g.origin != GATE))
+
+    def _reaching(self, phase: DeepResearchPhase) -> Iterator[Guidance]:
+        return (g for g in self.guidance if g.reaches(phase, self.iteration))

@@ -9,6 +9,7 @@ from deep_research.phases.synthesis.handoff import SynthesizerOutput
 from deep_research.phases.synthesis.phase import synthesizer_input, written
 from deep_research.state import (
     AbortReason,
+    Answered,
     DeepResearchPhase,
     DeepResearchState,
     Gap,
@@ -83,7 +84,8 @@ def last_words(state: DeepResearchState, reason: AbortReason) -> list[Event]:
     the open questions when there was no evidence."""
     if reason in _STOPPED and state.findings:
         return [_partial(state, reason)]
-    if reason in (AbortReason.NO_EVIDENCE, AbortReason.BUDGET) and not state.findings:
+    nothing = not state.findings or state.answered is Answered.NO
+    if reason in (AbortReason.NO_EVIDENCE, AbortReason.BUDGET) and nothing:
         return [EvidenceWeighed(findings=(), gaps=_unanswered(state), contradictions=state.contradictions)]
     return []
 

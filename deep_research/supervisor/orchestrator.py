@@ -27,6 +27,7 @@ from deep_research.phases.base import Phase
 from deep_research.state import (
     AbortReason,
     AgentDecision,
+    Answered,
     DeepResearchPhase,
     DeepResearchState,
     Limit,
@@ -377,7 +378,7 @@ class SupervisorOrchestrator:
         """After an ANALYSIS that found no answer: whether what was found leads to further searches."""
         fresh = len(follow_ups(state))
         left = state.max_iterations - state.iteration
-        no_answer = not state.findings and review.asked_by == "gate"
+        no_answer = (not state.findings or state.answered is Answered.NO) and review.asked_by == "gate"
         if not (no_answer and fresh and left > 0) or self._out_of_time(state):
             return situation, []
         made = decisions.iteration(

@@ -76,13 +76,14 @@ def test_speculation_stays_speculation():
 def test_a_gap_is_filled_by_a_finding_that_covers_most_of_it():
     gap = Gap(id="g", description="Not found: wages", suggested_queries=("keeper wages Boston",))
     others = ["The tower is tall.", "The tower is old.", "The keeper lived there."]
-    assert filled([gap], ["The keeper at Boston had wages; none were found.", *others]) == {"g"}
-    assert filled([gap], others) == set()
+    found = [finding(text) for text in ("The keeper at Boston had wages; none were found.", *others)]
+    assert filled([gap], found) == {"g": found[:1]}
+    assert filled([gap], found[1:]) == {}
 
 
 def test_words_that_every_statement_has_fill_no_gap():
     gap = Gap(id="g", description="the tower's architect")
-    assert filled([gap], [f"The tower of place {n}." for n in range(9)]) == set()
+    assert filled([gap], [finding(f"The tower of place {n}.") for n in range(9)]) == {}
 
 
 def test_numbers_of_one_unit_and_subject_from_different_sources_are_a_conflict():

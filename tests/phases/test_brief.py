@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from deep_research import DeepResearch, RunStatus
-from deep_research.phases.analysis.extractive import ExtractiveAnalyzer, ranked
+from deep_research.phases.analysis.best_passages import best_passages
+from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzerOutput, SourceText
 from deep_research.phases.synthesis.extractive import DEFAULT_WORDS, LEAST, within
 from deep_research.report.markup import code_block, is_code
@@ -125,8 +126,8 @@ def test_ranking_stops_between_documents() -> None:
     stop = threading.Event()
     stop.set()
     source = SourceText(id="s", title="Mole", content=PAGES["mole.md"])
-    assert ranked("How tall is the Mole?", [source], 100, stop=stop) == []
-    assert ranked("How tall is the Mole?", [source], 100)
+    assert best_passages("How tall is the Mole?", [source], 100, stop=stop).findings == []
+    assert best_passages("How tall is the Mole?", [source], 100).findings
 
 
 @pytest.mark.parametrize(

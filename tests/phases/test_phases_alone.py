@@ -382,16 +382,27 @@ def test_batches_are_as_large_as_allowed_and_each_is_a_unit():
     assert sorted(i for b in batches for i in b) == sorted(s.id for s in sources)
 
 
-def test_a_gap_that_the_analyzer_addressed_is_marked_with_its_resolution():
+@pytest.mark.parametrize(
+    ("said", "addressed"), [("It was built by Robert Stevenson.", True), ("It was built of granite.", False)]
+)
+def test_a_gap_is_addressed_by_a_finding_of_the_kind_that_it_asks_for(said, addressed):
     gap = Gap(id="gap-1", description="who built it")
-    analyzer = Agent(AnalyzerOutput(addressed_gap_ids=("gap-1",), gaps=(AnalyzedGap(description="new one"),)))
+    found = AnalyzedFinding(content=said, source_ids=("src-a",))
+    analyzer = Agent(
+        AnalyzerOutput(
+            findings=(found,), addressed_gap_ids=("gap-1",), gaps=(AnalyzedGap(description="new one"),)
+        )
+    )
     state = run(
         AnalysisPhase(analyzer),
         DeepResearchState(query="q", sources=(source(),), gaps=(gap,), iteration=2),
         texts=[TEXT],
     ).state
-    assert [(g.description, g.addressed) for g in state.gaps] == [("who built it", True), ("new one", False)]
-    assert state.gaps[0].resolution
+    assert [(g.description, g.addressed) for g in state.gaps] == [
+        ("who built it", addressed),
+        ("new one", False),
+    ]
+    assert bool(state.gaps[0].resolution) is addressed
 
 
 def test_a_quality_update_changes_the_source():

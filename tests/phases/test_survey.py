@@ -2,6 +2,7 @@
 
 import pytest
 
+from deep_research.evidence.inquiry import question_parts
 from deep_research.phases.analysis.handoff import SourceText, SurveyInput
 from deep_research.phases.analysis.survey import survey
 from deep_research.state import (
@@ -9,8 +10,10 @@ from deep_research.state import (
     DeepResearchPhase,
     Finding,
     FirstLook,
+    Found,
     Gap,
     Mention,
+    PartVerdict,
     SubQuery,
     SubQueryStatus,
 )
@@ -52,9 +55,16 @@ def said(content, *sources):
     )
 
 
-def surveyed(*sources, question=QUESTION, queries=None, iteration=1, **fields):
+def surveyed(*sources, question=QUESTION, queries=None, iteration=1, lacking=(), **fields):
+    """``lacking`` are the places of the parts of the question that nothing answers."""
+    parts = question_parts(question)
+    verdicts = [
+        PartVerdict(part_id=part.id, verdict=Found.NOT_FOUND if place in lacking else Found.ANSWERED)
+        for place, part in enumerate(parts)
+    ]
     return survey(
         SurveyInput(
+            parts=parts,
             research_id="deepres-000000000000",
             original_query=question,
             current_phase=DeepResearchPhase.ANALYSIS,
@@ -64,7 +74,8 @@ def surveyed(*sources, question=QUESTION, queries=None, iteration=1, **fields):
             first_look=LOOK,
             follow_ups=5,
             **fields,
-        )
+        ),
+        verdicts=verdicts,
     )
 
 
@@ -97,35 +108,39 @@ MOLE = ("Ann Mole was born in Ghent in 1901.", PERSON)
 
 
 @pytest.mark.parametrize(
-    ("question", "findings", "gaps"),
+    ("question", "findings", "lacking", "gaps"),
     [
-        # parts of the question that no finding covers
+        # parts of the question that nothing answers
         (
             "Who directed Harbour, and what did the film cost?",
             [DIRECTED],
+            (1,),
             ["Not found: what did the film cost"],
         ),
-        ("Who directed Harbour, and where was Ann Mole born?", [DIRECTED, MOLE], []),
+        ("Who directed Harbour, and where was Ann Mole born?", [DIRECTED, MOLE], (), []),
         # the question as a whole
-        (QUESTION, [], [f"Not found: {QUESTION}"]),
+        (QUESTION, [], (0,), [f"Not found: {QUESTION}"]),
         (
             "Who built the Mole Tower of Harbour?",
             [],
+            (0,),
             ["Not found: Who built the Mole Tower of Harbour?", "Nothing was found about “Mole Tower”."],
         ),
         # names that no source has
         (
             "Who directed Stoat?",
             [DIRECTED],
+            (),
             ["Nothing was found about “Stoat”."],
         ),
         # a broad request: what was found of it is enough
-        ("Harbour", [DIRECTED], []),
-        ("Harbour", [], ["Not found: Harbour"]),
+        ("Harbour", [DIRECTED], (), []),
+        ("Harbour", [], (0,), ["Not found: Harbour"]),
     ],
 )
-def test_what_was_not_found_is_told_by_parts_and_names(question, findings, gaps):
-    output = surveyed(FILM, PERSON, question=question, findings=tuple(said(*one) for one in findings))
+def test_what_was_not_found_is_told_by_parts_and_names(question, findings, lacking, gaps):
+    found = tuple(said(*one) for one in findings)
+    output = surveyed(FILM, PERSON, question=question, findings=found, lacking=lacking)
     assert [gap.description for gap in output.gaps] == gaps
 
 

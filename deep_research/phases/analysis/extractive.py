@@ -10,22 +10,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from math import exp
-from statistics import fmean
 from typing import TypeVar
 
-from deep_research.evidence.candidates import STEP, Candidate, Document, Pool, read_document
-from deep_research.evidence.columns import View
-from deep_research.evidence.inquiry import Inquiry, read_question
-from deep_research.evidence.passages import BlockKind
-from deep_research.evidence.quotation import readable
-from deep_research.evidence.ranker import Ranker, default_ranker
-from deep_research.evidence.selection import Passage, choose, passages
+from deep_research.evidence.inquiry import read_question
+from deep_research.evidence.ranker import Ranker
+from deep_research.phases.analysis.best_passages import Chosen, best_passages
 from deep_research.phases.analysis.broad import broad_findings
 from deep_research.phases.analysis.handoff import (
-    AnalyzedFinding,
-    AnalyzedQuote,
     AnalyzerInput,
     AnalyzerOutput,
     SourceText,
@@ -33,14 +24,9 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.analysis.survey import follow_sources, survey
-from deep_research.state import ConfidenceLevel, Span
 
 T = TypeVar("T")
 BATCH_WORDS = 300  # that a batch chooses, for a report that has to do without the survey
-PART_WORDS = 40  # of a part of a question, for the best passage of it alone
-SIGNAL_WORDS = 150  # of what is chosen, by which the probability is told
-NEAR = 0.125  # the least probability with which anything is told
-KEPT_DOCUMENTS, KEPT_LENGTH = 256, 60_000  # documents that are kept read, and characters of the longest
 
 
 class ExtractiveAnalyzer:
@@ -66,13 +52,15 @@ class ExtractiveAnalyzer:
         if read_question(handoff.original_query).is_broad:
             return survey(handoff, trails)
         order = sorted(handoff.whole, key=lambda source: -trails.scores.get(source.id, 0.0))
-        found = tuple(ranked(handoff.original_query, order, handoff.words, self._ranker, stop))
-        if not found:  # what earlier rounds chose is what comes nearest
-            return survey(handoff, trails)
-        return survey(handoff, trails, found).model_copy(
+        chosen = _chosen(handoff, order, handoff.words, self._ranker, stop)
+        idle = {"unfollowed": chosen.idle}
+        if not chosen.findings:  # what earlier rounds chose is what comes nearest
+            return survey(handoff, trails, verdicts=chosen.verdicts).model_copy(update=idle)
+        return survey(handoff, trails, chosen.findings, chosen.verdicts).model_copy(
             update={
-                "findings": found,
+                "findings": tuple(chosen.findings),
                 "dropped": tuple(f.id for f in handoff.findings if f.rank is not None),
+                **idle,
             }
         )
 
@@ -94,95 +82,25 @@ def analyze(
     if read_question(handoff.original_query).is_broad:
         return AnalyzerOutput(findings=tuple(broad_findings(handoff, stop)))
     return AnalyzerOutput(
-        findings=tuple(ranked(handoff.original_query, handoff.sources, BATCH_WORDS, ranker, stop))
+        findings=tuple(_chosen(handoff, handoff.sources, BATCH_WORDS, ranker, stop).findings)
     )
 
 
-def ranked(
-    question: str,
+def _chosen(
+    handoff: AnalyzerInput | SurveyInput,
     sources: Sequence[SourceText],
     words: int,
-    ranker: Ranker | None = None,
-    stop: threading.Event | None = None,
-) -> list[AnalyzedFinding]:
-    """The best passages of the sources, best first, ``words`` words of them; none where nothing is near the question.
-    Of a question of several parts the best passage of each comes first.
-
-    Pure, but that it gives up when ``stop`` is set.
-    """
-    inquiry = read_question(question)
-    documents: list[Document] = []
-    for source in sources:
-        if stop is not None and stop.is_set():
-            return []
-        documents.append(_read(source))
-    ranker, pool = ranker or default_ranker(), Pool(documents)
-    sure, told = _told(inquiry, pool, words, ranker)
-    if len(inquiry.parts) > 1:
-        parts = [
-            _told(read_question(part.query, inquiry.language), pool, PART_WORDS, ranker)
-            for part in inquiry.parts
-        ]
-        sure = max(sure, fmean(probability for probability, _ in parts))
-        told = [*(found[0] for probability, found in parts if found and probability >= NEAR), *told]
-    if sure < NEAR:
-        return []
-    kept: list[AnalyzedFinding] = []
-    for found in told:
-        if not any(_overlap(found.quotes[0], known.quotes[0]) for known in kept):
-            kept.append(found)
-    update = {"probability": round(sure, 4)}
-    return [found.model_copy(update={"rank": rank, **update}) for rank, found in enumerate(kept)]
-
-
-def _overlap(one: AnalyzedQuote, other: AnalyzedQuote) -> bool:
-    return (
-        one.source_id == other.source_id
-        and one.start < other.start + len(other.quote)
-        and other.start < one.start + len(one.quote)
+    ranker: Ranker | None,
+    stop: threading.Event | None,
+) -> Chosen:
+    """For the question, its parts, and all that was wished for so far."""
+    searched = (s.rationale for s in handoff.sub_queries if s.origin)
+    return best_passages(
+        handoff.original_query,
+        sources,
+        words,
+        parts=handoff.parts,
+        wishes=tuple(dict.fromkeys((*searched, *handoff.wishes))),
+        ranker=ranker,
+        stop=stop,
     )
-
-
-def _told(inquiry: Inquiry, pool: Pool, words: int, ranker: Ranker) -> tuple[float, list[AnalyzedFinding]]:
-    """How likely the best candidates hold the answer, and the best passages."""
-    view = View(inquiry, pool)
-    scores = ranker.scores(view)
-    sure = ranker.probability(view, scores, choose(view, scores, SIGNAL_WORDS))
-    chosen = passages(view, scores, words) if sure else []
-    return sure, [_finding(view, passage, chosen[0].score) for passage in chosen]
-
-
-def _finding(view: View, passage: Passage, best: float) -> AnalyzedFinding:
-    document = view.pool.named[passage.document]
-    candidates = document.candidates[passage.first : passage.last + 1]
-    start, end = candidates[0].start, candidates[-1].end
-    text = document.text[start:end]
-    marked = [document.candidates[place] for place in passage.marked]
-    return AnalyzedFinding(
-        content=_content(document.text, candidates),
-        confidence=ConfidenceLevel.LOW,
-        source_ids=(document.id,),
-        quotes=(AnalyzedQuote(source_id=document.id, quote=text, start=start),),
-        relevance=round(exp(passage.score - best), 6),
-        marked=tuple(Span(start=c.start, end=c.end) for c in marked),
-        heading=candidates[0].heading,
-    )
-
-
-def _content(text: str, candidates: Sequence[Candidate]) -> str:
-    """The passage on one line, a row with the headers of its columns, an item after the heading it stands under, which
-    may turn its sense."""
-    told = readable(text, candidates[0].start, candidates[-1].end)
-    section = candidates[0].heading.rpartition(STEP)[2]
-    return f"{section}: {told}" if candidates[0].kind is BlockKind.ITEM and section else told
-
-
-def _read(source: SourceText) -> Document:
-    read = _kept if len(source.content) <= KEPT_LENGTH else _kept.__wrapped__
-    return read(source.id, source.title, source.content)
-
-
-@lru_cache(maxsize=KEPT_DOCUMENTS)
-def _kept(identity: str, title: str, text: str) -> Document:
-    """A run looks at the same texts again in each round, and runs over one corpus at the same documents."""
-    return read_document(identity, title, text)

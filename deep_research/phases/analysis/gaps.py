@@ -1,67 +1,39 @@
-"""What was not found: parts of the question that no finding covers, and names of it that no source has. Pure."""
+"""What was not found: parts of the question that nothing answers, and names of it that no source has. Pure."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
 
-from deep_research.evidence.inquiry import Inquiry, Part
+from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.names import key, question_names, spelled
-from deep_research.evidence.relations import related
-from deep_research.evidence.words import StemFinder, coverage, rarity, stem
+from deep_research.evidence.words import StemFinder, stem
 from deep_research.phases.analysis.handoff import AnalyzedGap, SurveyInput
-from deep_research.state import FirstLook
+from deep_research.phases.analysis.weighing import NOT_FOUND
+from deep_research.state import FirstLook, Found, PartVerdict
 
-COVERED = 0.6  # of what a part asks, for a finding that covers it
-PREFIX = "Not found: "
 NOTHING = "Nothing was found about "
 MORE = "There may be more to find on: "
 
 
-class Drawn(Protocol):
-    """A finding, proposed or standing."""
-
-    @property
-    def content(self) -> str: ...
-    @property
-    def source_ids(self) -> tuple[str, ...]: ...
-
-
 def gaps(
-    handoff: SurveyInput, findings: Sequence[Drawn], inquiry: Inquiry, queries: Sequence[str]
+    handoff: SurveyInput, verdicts: Sequence[PartVerdict], inquiry: Inquiry, queries: Sequence[str]
 ) -> tuple[AnalyzedGap, ...]:
-    """Parts that no finding covers; names that no source has; and while ``queries`` may find more, that they may."""
+    """Parts that nothing answers; names that no source has; and while ``queries`` may find more, that they may."""
+    by_id = {part.id: part for part in handoff.parts}
+    lacking = [by_id[v.part_id] for v in verdicts if v.verdict is Found.NOT_FOUND and v.part_id in by_id]
     missing = [
-        AnalyzedGap(description=f"{PREFIX}{part.text}", priority=1 if part is inquiry.parts[0] else 2)
-        for part in _uncovered(handoff, findings, inquiry)
+        AnalyzedGap(
+            description=f"{NOT_FOUND}{part.text}",
+            priority=1 if part is handoff.parts[0] else 2,
+            part_id=part.id,
+        )
+        for part in lacking
     ]
     if unknown := _unknown(handoff):
         missing.append(AnalyzedGap(description=f"{NOTHING}{_either(unknown)}.", priority=2))
     if queries and not missing and len(inquiry.parts) == 1:
         missing.append(AnalyzedGap(description=f"{MORE}{inquiry.text}", priority=2))
     return tuple(missing)
-
-
-def _uncovered(handoff: SurveyInput, findings: Sequence[Drawn], inquiry: Inquiry) -> list[Part]:
-    """The parts that no finding covers with the titles of its sources; rare words count more. A question of one part may
-    be answered by several findings, of which each says a piece: any will do."""
-    if len(inquiry.parts) == 1 and findings:
-        return []
-    # In order, so that sums come out the same each time.
-    asked = [list(dict.fromkeys(map(stem, inquiry.telling(part.query)))) for part in inquiry.parts]
-    terms = set[str]().union(*asked)
-    find = StemFinder(way for term in terms for way in related(term))
-    titles = {source.id: source.title for source in handoff.sources}
-    held = Counter(term for s in handoff.sources for term in find(f"{s.title}\n{s.content}"))
-    weights = {term: rarity(max(1, len(titles)), held[term]) for term in terms}
-    said = [find("\n".join((f.content, *(titles.get(i, "") for i in f.source_ids)))) for f in findings]
-    found = [{term for term in terms if not stems.isdisjoint(related(term))} for stems in said]
-    return [
-        part
-        for part, wanted in zip(inquiry.parts, asked, strict=True)
-        if all(coverage({t: weights[t] for t in wanted}, stems) < COVERED for stems in found)
-    ]
 
 
 def _unknown(handoff: SurveyInput) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from deep_research.state import ConfidenceLevel, DeepResearchState, ValidationResult
+from deep_research.state import Answered, ConfidenceLevel, DeepResearchState, ValidationResult
 
 MIN_FINDINGS = 2
 MIN_COVERAGE = 0.3
@@ -15,7 +15,7 @@ def validate_analysis(state: DeepResearchState) -> ValidationResult:
     strong = sum(f.confidence in STRONG for f in state.findings)
     issues: list[str] = []
     blocking: list[str] = []
-    if not count:
+    if not count or state.answered is Answered.NO:
         blocking.append("No finding answers the question.")
     elif count < MIN_FINDINGS:
         issues.append("Only one finding speaks to the question.")

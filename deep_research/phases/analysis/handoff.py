@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date
-from typing import Self, TypeVar
+from typing import Self
 
 from pydantic import Field
 
@@ -16,6 +15,7 @@ from deep_research.state import (
     FirstLook,
     Gap,
     Mention,
+    PartVerdict,
     QualityUpdate,
     Record,
     Sending,
@@ -71,8 +71,9 @@ class AnalyzedQuote(Record):
 
 
 class AnalyzedFinding(Record):
-    """``iteration`` is that of an earlier finding whose place it takes; None is this one. The last four are those of
-    `deep_research.state.Finding`, for an analyzer that ranks passages: each quoted one is a passage of its source."""
+    """``iteration`` is that of an earlier finding whose place it takes; None is this one. ``part_id`` is the part of the
+    question that it serves, None: the phase looks. The last four are those of `deep_research.state.Finding`, for an
+    analyzer that ranks passages: each quoted one is a passage of its source."""
 
     content: str
     confidence: ConfidenceLevel = ConfidenceLevel.LOW
@@ -82,6 +83,7 @@ class AnalyzedFinding(Record):
     sub_query_id: str | None = None
     relevance: float = 0.0
     iteration: int | None = None
+    part_id: str | None = None
     marked: tuple[Span, ...] = ()
     heading: str = ""
     rank: int | None = None
@@ -92,6 +94,7 @@ class AnalyzedGap(Record):
     description: str
     suggested_queries: tuple[str, ...] = ()
     priority: int = 1
+    part_id: str | None = None
 
 
 class AnalyzerOutput(Proposal):
@@ -129,23 +132,14 @@ class SurveyInput(Handoff):
     words: int = 800
 
 
-_Asked = TypeVar("_Asked", AnalyzerInput, SurveyInput)
-
-
-def reworded(handoff: _Asked, mend: Callable[[str], str]) -> _Asked:
-    """The handoff with its question, and its sub-queries, worded as ``mend`` words them."""
-    sub_queries = tuple(s.model_copy(update={"query": mend(s.query)}) for s in handoff.sub_queries)
-    return handoff.model_copy(
-        update={"original_query": mend(handoff.original_query), "sub_queries": sub_queries}
-    )
-
-
 class SurveyOutput(Proposal):
     """What all sources together say. ``scores`` (0 to 1) order the sources, by id; ``gaps`` are new ones, and
     ``addressed_gap_ids`` old ones that are none any more; ``follow_ups`` are queries that
     may fill the open gaps, best first; ``completeness`` (0 to 1) is the share of the question that is answered.
     ``findings`` are what only shows when sources are read together, ``dropped`` the ids of those that no longer
-    stand. ``unknown`` counts ids that were named and never given; ``notes`` are what a reader should know."""
+    stand. ``verdicts`` are those on the parts of the question, where the agent gives them; else code does. ``unfollowed``
+    are wishes of which no source says anything. ``unknown`` counts ids that were named and never given; ``notes`` are
+    what a reader should know."""
 
     findings: tuple[AnalyzedFinding, ...] = ()
     dropped: tuple[str, ...] = ()
@@ -154,6 +148,8 @@ class SurveyOutput(Proposal):
     addressed_gap_ids: tuple[str, ...] = ()
     follow_ups: tuple[str, ...] = ()
     completeness: float = Field(default=0.0, ge=0, le=1)
+    verdicts: tuple[PartVerdict, ...] = ()
+    unfollowed: tuple[str, ...] = ()
     unknown: int = 0
 
     def with_queries(self, change: Change) -> Self:

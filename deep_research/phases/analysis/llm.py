@@ -85,12 +85,18 @@ class NewFinding(BaseModel):
     source_ids: list[str] = Field(description="names of the sources that carry it")
     category: str | None = Field(default=None, description="theme")
     quotes: list[Evidence] = Field(description="one for each source")
+    part: str | None = Field(
+        default=None, description="name of the part of the question that it serves, such as P1"
+    )
 
 
 class NewGap(BaseModel):
     description: str
     suggested_queries: list[str] = Field(default_factory=list)
     priority: int = 1
+    part: str | None = Field(
+        default=None, description="name of the part of the question that lacks it, such as P1"
+    )
 
 
 class Opinion(BaseModel):
@@ -147,7 +153,15 @@ class LLMAnalyzer:
         """Order and coverage by code; what several readings have in common by the model."""
         surveyed = await self._extractive.survey(handoff)
         looked = surveyed.model_copy(
-            update={"findings": (), "dropped": (), "gaps": (), "addressed_gap_ids": (), "follow_ups": ()}
+            update={
+                "findings": (),
+                "dropped": (),
+                "gaps": (),
+                "addressed_gap_ids": (),
+                "follow_ups": (),
+                "verdicts": (),
+                "unfollowed": (),
+            }
         )
         return await merge(handoff, looked, model) if handoff.readings > 1 else looked
 
@@ -179,6 +193,11 @@ def _beside(handoff: AnalyzerInput, room: Room) -> Message:
     message = Message(room)
     opening(message, handoff)
     brief(message, handoff.research_brief)
+    if len(handoff.parts) > 1:
+        names = Aliases("P", [part.id for part in handoff.parts]).names
+        asked = [f"{names[part.id]}: {one_line(part.text)}" for part in handoff.parts]
+        message.add("The parts of the question; say of each finding and gap which it serves:")
+        message.material("parts", "\n".join(message.lines(asked, OF_BESIDE, "the parts of the question")))
     queries = message.lines([one_line(s.query) for s in handoff.sub_queries], OF_BESIDE, "the searches")
     if queries:
         message.add(f"What was searched for:\n{listed(queries)}")
@@ -208,6 +227,7 @@ def _head(source: SourceText) -> str:
 def _output(reading: Reading, handoff: AnalyzerInput) -> AnalyzerOutput:
     sources = Aliases("S", [s.id for s in handoff.sources])
     gaps = Aliases("G", [g.id for g in handoff.open_gaps])
+    parts = Aliases("P", [part.id for part in handoff.parts])
     by_sub_query = {s.id: s.sub_query_id for s in handoff.sources}
     relevance = {s.id: s.relevance or 0.0 for s in handoff.sources}
     findings = []
@@ -227,6 +247,7 @@ def _output(reading: Reading, handoff: AnalyzerInput) -> AnalyzerOutput:
                     category=item.category,
                     quotes=quotes,
                     sub_query_id=by_sub_query.get(carried[0]) if carried else None,
+                    part_id=parts.id(item.part) if item.part else None,
                     relevance=max((relevance[i] for i in carried), default=0.0),
                 )
             )
@@ -237,6 +258,7 @@ def _output(reading: Reading, handoff: AnalyzerInput) -> AnalyzerOutput:
                 description=gap.description[:LONGEST_GAP],
                 suggested_queries=tuple(q for q in gap.suggested_queries if q.strip())[:MOST_GAP_QUERIES],
                 priority=max(1, gap.priority),
+                part_id=parts.id(gap.part) if gap.part else None,
             )
             for gap in sorted(reading.gaps, key=lambda gap: gap.priority)[:MOST_GAPS]
             if gap.description.strip()
@@ -247,6 +269,6 @@ def _output(reading: Reading, handoff: AnalyzerInput) -> AnalyzerOutput:
             if (source_id := sources.id(opinion.source_id)) is not None
         ),
         addressed_gap_ids=gaps.all(reading.addressed_gap_ids),
-        unknown=sources.unknown + gaps.unknown,
+        unknown=sources.unknown + gaps.unknown + parts.unknown,
         quoted=True,
     )

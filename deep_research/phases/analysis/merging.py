@@ -144,4 +144,5 @@ def _one(group: list[Finding]) -> AnalyzedFinding:
         sub_query_id=first.sub_query_id,
         relevance=max(f.relevance for f in group),
         iteration=min(f.iteration for f in group),
+        part_id=first.part_id,
     )

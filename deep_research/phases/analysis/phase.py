@@ -9,7 +9,6 @@ from functools import partial
 from deep_research.budget.allocation import ItemClass
 from deep_research.budget.metered import RunModels, shorter
 from deep_research.budget.tokens import Counter
-from deep_research.evidence.contradictions import contradictions
 from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
     AnalyzerOutput,
@@ -19,11 +18,19 @@ from deep_research.phases.analysis.handoff import (
 )
 from deep_research.phases.analysis.loading import Shortening, Texts, with_text
 from deep_research.phases.analysis.portions import Calls, paid, planned, whole
-from deep_research.phases.analysis.weighing import analyzed, finding_of, weighed, with_survey
+from deep_research.phases.analysis.weighing import (
+    analyzed,
+    finding_of,
+    weighed,
+    with_findings,
+    with_lacking,
+    with_survey,
+)
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, off_loop, shared, together
 from deep_research.phases.keeping import Original, keep, to_keep
 from deep_research.phases.prompting import Room
 from deep_research.phases.summarizing import Summarizer
+from deep_research.phases.wishes import unfollowed
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -222,23 +229,13 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         survey = await self._survey(state, event, readings, texts, models)
         notes = list(limits)
         if survey is not None:
-            event = with_survey(event, survey, state)
-            notes += noted(survey.notes)
             found = await self._found_together(survey, state, texts)
-            fresh = {f.id for f in found}
-            known = {f.id for f in state.findings} - set(event.dropped)
-            dropped = [i for i in dict.fromkeys(survey.dropped) if i in known and i not in fresh]
-            event = event.model_copy(
-                update={
-                    "findings": (*(f for f in event.findings if f.id not in {*fresh, *dropped}), *found),
-                    "dropped": (*event.dropped, *dropped),
-                }
+            event = await off_loop(
+                len(state.findings) + len(found), with_findings, event, survey, found, state
             )
-            if found or dropped:
-                standing = {f.id: f for f in (*state.findings, *event.findings) if f.id not in event.dropped}
-                differ = await off_loop(len(standing), contradictions, standing.values())
-                event = event.model_copy(update={"contradictions": differ})
-        await texts.journal.record(event, *notes)
+            event = with_survey(event, survey, state)
+            notes += [*noted(survey.notes), *unfollowed(survey.unfollowed)]
+        await texts.journal.record(with_lacking(event, state), *notes)
 
     async def _found_together(
         self, survey: SurveyOutput, state: DeepResearchState, texts: Texts

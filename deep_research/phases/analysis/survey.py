@@ -9,14 +9,15 @@ from deep_research.evidence.entries import Item, asked
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.names import key, question_names, runs
 from deep_research.evidence.trails import Trails, follow
-from deep_research.phases.analysis.gaps import Drawn, gaps
+from deep_research.phases.analysis.gaps import gaps
 from deep_research.phases.analysis.handoff import (
+    AnalyzedFinding,
     AnalyzedGap,
     SourceText,
     SurveyInput,
     SurveyOutput,
 )
-from deep_research.state import FirstLook, Gap, Mention, SubQuery
+from deep_research.state import Finding, FirstLook, Gap, Mention, PartVerdict, SubQuery
 
 LATER = 3  # follow-ups in each round after the first
 SETTLED = 0.7  # of the question held by sources that belong together, for no search to follow
@@ -24,10 +25,13 @@ MENTIONS = 16  # of a source whose provider names none
 
 
 def survey(
-    handoff: SurveyInput, trails: Trails | None = None, findings: Sequence[Drawn] | None = None
+    handoff: SurveyInput,
+    trails: Trails | None = None,
+    findings: Sequence[AnalyzedFinding | Finding] | None = None,
+    verdicts: Sequence[PartVerdict] = (),
 ) -> SurveyOutput:
     """What all sources together say. An analyzer that chooses among all of them follows their ``trails`` first, and gives
-    the ``findings`` that it chose in place of those that stand. Pure."""
+    the ``findings`` that it chose in place of those that stand, with its ``verdicts`` on the parts. Pure."""
     trails = trails or follow_sources(handoff)
     found = handoff.findings if findings is None else findings
     inquiry = read_question(handoff.original_query)
@@ -37,13 +41,14 @@ def survey(
     # What asks nothing, as a claim does, is told in one place or nowhere: where its names lead, other subjects are.
     asks = bool(inquiry.expects) or "?" in inquiry.text
     searching = asks and trails.held < SETTLED
-    missing = () if broad else gaps(handoff, found, inquiry, queries if searching else ())
+    missing = () if broad else gaps(handoff, verdicts, inquiry, queries if searching else ())
     return SurveyOutput(
         scores={source: round(score, 6) for source, score in trails.scores.items()},
         gaps=missing,
         addressed_gap_ids=() if handoff.read_by_model else _addressed(missing, handoff.gaps),
         follow_ups=queries if missing else (),
         completeness=round(min(1.0, trails.held), 4),
+        verdicts=tuple(verdicts),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from deep_research.evidence.agreement import confidence, filled, level_of, merged
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions
+from deep_research.evidence.inquiry import question_parts
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedGap,
@@ -14,11 +15,13 @@ from deep_research.phases.analysis.handoff import (
     AnalyzerOutput,
     SurveyOutput,
 )
-from deep_research.state import DeepResearchState, Finding, Gap, QualityUpdate, Source
+from deep_research.phases.analysis.verdicts import fills, part_of, verdicts
+from deep_research.state import DeepResearchState, Finding, Found, Gap, QualityUpdate, QuestionPart, Source
 from deep_research.state.events import EvidenceWeighed, SourcesAnalyzed
 from deep_research.state.identity import finding_id, gap_id
 
 LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
+NOT_FOUND = "Not found: "  # opens the gap of a part that nothing answers
 GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
 
 
@@ -32,11 +35,17 @@ def analyzed(
     """What an agent made of a batch: ``texts`` are the whole ones of the sources that it quotes, by id."""
     given = {s.id: s for s in batch}
     findings = [finding_of(item, given, texts, state, quoted=answer.quoted) for item in answer.findings]
-    open_gaps = {g.id for g in handoff.open_gaps}
+    drawn = [finding for finding in findings if finding is not None]
+    open_gaps = {g.id: g for g in handoff.open_gaps}
+    filled_now = (
+        i
+        for i in dict.fromkeys(answer.addressed_gap_ids)
+        if i in open_gaps and any(fills(f, open_gaps[i], handoff.parts, state.query) for f in drawn)
+    )
     first = next((n for n, s in enumerate(state.sources) if s.id in given), 0) * GAPS_PER_SOURCE
     return SourcesAnalyzed(
         source_ids=tuple(given),
-        findings=tuple(f for f in findings if f is not None),
+        findings=tuple(drawn),
         gaps=tuple(
             gap_of(item, state, first + number)
             for number, item in enumerate(answer.gaps)
@@ -47,10 +56,10 @@ def analyzed(
             for u in answer.quality_updates
             if u.source_id in given
         ),
-        addressed_gap_ids=tuple(i for i in dict.fromkeys(answer.addressed_gap_ids) if i in open_gaps),
-        unfounded=sum(finding is None for finding in findings),
+        addressed_gap_ids=tuple(filled_now),
+        unfounded=len(findings) - len(drawn),
         unknown_ids=answer.unknown,
-        own_words=answer.quoted and any(findings),
+        own_words=answer.quoted and bool(drawn),
     )
 
 
@@ -62,7 +71,12 @@ def gap_of(item: AnalyzedGap, state: DeepResearchState, rank: int) -> Gap:
         priority=item.priority,
         iteration=state.iteration,
         rank=rank,
+        part_id=part_of(item.part_id, None, item.description, _parts(state), state),
     )
+
+
+def _parts(state: DeepResearchState) -> tuple[QuestionPart, ...]:
+    return state.parts or question_parts(state.query)
 
 
 def finding_of(
@@ -113,6 +127,7 @@ def finding_of(
         heading=item.heading,
         rank=item.rank,
         probability=item.probability,
+        part_id=part_of(item.part_id, item.sub_query_id, content, _parts(state), state),
     )
 
 
@@ -121,7 +136,7 @@ def weighed(state: DeepResearchState, *, several: bool) -> EvidenceWeighed:
     known = {f.id: f for f in state.findings}
     findings = merged(state.findings, {s.id: s for s in state.sources})
     kept = {f.id for f in findings}
-    by_others = filled(state.unresolved_gaps(), [f.content for f in findings]) if several else set()
+    by_others = _filled_by_others(state, findings) if several else set[str]()
     gaps: list[Gap] = []
     for gap in state.gaps:
         if gap.id in by_others or (gap.addressed and gap.resolution is None):
@@ -132,7 +147,66 @@ def weighed(state: DeepResearchState, *, several: bool) -> EvidenceWeighed:
         dropped=tuple(i for i in known if i not in kept),
         gaps=tuple(gaps),
         contradictions=contradictions(findings),
+        verdicts=verdicts(_parts(state), findings, state),
     )
+
+
+def _filled_by_others(state: DeepResearchState, findings: Sequence[Finding]) -> set[str]:
+    """The ids of the gaps that one finding covers, and with what they ask for."""
+    covered = filled(state.unresolved_gaps(), findings)
+    return {
+        gap.id
+        for gap in state.unresolved_gaps()
+        if any(fills(finding, gap, _parts(state), state.query) for finding in covered.get(gap.id, ()))
+    }
+
+
+def with_findings(
+    event: EvidenceWeighed, survey: SurveyOutput, found: Sequence[Finding], state: DeepResearchState
+) -> EvidenceWeighed:
+    """The event with what the survey ``found``, without what it dropped, and its verdicts on the parts."""
+    fresh = {f.id for f in found}
+    known = {f.id for f in state.findings} - set(event.dropped)
+    dropped = [i for i in dict.fromkeys(survey.dropped) if i in known and i not in fresh]
+    changed = (*(f for f in event.findings if f.id not in {*fresh, *dropped}), *found)
+    event = event.model_copy(update={"findings": changed, "dropped": (*event.dropped, *dropped)})
+    stand = standing(event, state)
+    ids = {f.id for f in stand}
+    own = tuple(
+        v.model_copy(update={"finding_ids": tuple(i for i in v.finding_ids if i in ids)})
+        for v in survey.verdicts
+    )
+    if own or found or dropped:
+        told = own or verdicts(_parts(state), stand, state)
+        event = event.model_copy(update={"verdicts": told})
+    if found or dropped:
+        event = event.model_copy(update={"contradictions": contradictions(stand)})
+    return event
+
+
+def standing(event: EvidenceWeighed, state: DeepResearchState) -> tuple[Finding, ...]:
+    """The findings that stand after the event."""
+    every = {f.id: f for f in (*state.findings, *event.findings)}
+    return tuple(f for f in every.values() if f.id not in event.dropped)
+
+
+def with_lacking(event: EvidenceWeighed, state: DeepResearchState) -> EvidenceWeighed:
+    """The event with a gap for each part that nothing answers, which a part that is answered now has no more."""
+    parts = {part.id: part for part in _parts(state)}
+    current = {g.id: g for g in (*state.gaps, *event.gaps)}
+    changed = {g.id: g for g in event.gaps}
+    for verdict in event.verdicts:
+        part = parts[verdict.part_id]
+        key = gap_id(f"{NOT_FOUND}{part.text}")
+        held = current.get(key)
+        if verdict.verdict is Found.NOT_FOUND and held is None:
+            priority = 1 if part is next(iter(parts.values())) else 2
+            item = AnalyzedGap(description=f"{NOT_FOUND}{part.text}", priority=priority, part_id=part.id)
+            changed[key] = gap_of(item, state, len(current) + len(changed))
+        elif verdict.verdict is not Found.NOT_FOUND and held is not None and not held.addressed:
+            resolution = f"Evidence was found in iteration {state.iteration}."
+            changed[key] = held.model_copy(update={"addressed": True, "resolution": resolution})
+    return event.model_copy(update={"gaps": tuple(changed.values())})
 
 
 def with_survey(event: EvidenceWeighed, survey: SurveyOutput, state: DeepResearchState) -> EvidenceWeighed:
@@ -140,8 +214,10 @@ def with_survey(event: EvidenceWeighed, survey: SurveyOutput, state: DeepResearc
     known = {s.id for s in state.sources}
     changed = {g.id: g for g in event.gaps}
     current = {g.id: g for g in state.gaps} | changed
+    stand = standing(event, state)
     for gap_id_ in survey.addressed_gap_ids:
-        if gap_id_ in current and not current[gap_id_].addressed:
+        gap = current.get(gap_id_)
+        if gap and not gap.addressed and any(fills(f, gap, _parts(state), state.query) for f in stand):
             resolution = f"Evidence was found in iteration {state.iteration}."
             changed[gap_id_] = current[gap_id_].model_copy(
                 update={"addressed": True, "resolution": resolution}

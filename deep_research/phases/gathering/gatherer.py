@@ -96,6 +96,14 @@ class SearchGatherer:
         """What the documents say of a question before it is researched. Raises `SearchError`."""
         return await self._pool.look(question)
 
+    async def knows(self, words: str, *, named: bool) -> bool:
+        """Whether a search for these words can find something: whether documents have one of them; of services of the
+        web, which nobody can look through, whether one is ``named``, a name by its spelling. Raises `SearchError`."""
+        if named and not self._pool.is_local:
+            return True
+        look = await self.look(words) if self.looks else None
+        return bool(look and look.titles)
+
     async def _gather(self, query: str, handoff: GathererInput, purse: Purse) -> GathererOutput:
         query = _asked(query, handoff)
         limit = handoff.max_sources_per_query

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from deep_research.evidence.inquiry import Inquiry, read_question
+from deep_research.evidence.inquiry import Inquiry, question_parts, read_question
 from deep_research.evidence.names import question_names, spelled
 from deep_research.phases.base import off_loop
-from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
+from deep_research.phases.planning.handoff import (
+    PlannedPart,
+    PlannedQuery,
+    PlannerInput,
+    PlannerOutput,
+)
+from deep_research.phases.wishes import query_of
 from deep_research.state import FirstLook
 
 WHOLE = "The whole question."
@@ -15,6 +21,7 @@ PART = "A part of the question."
 KEY_WORDS = "The question's key words."
 NAME = "What the question asks of one of its names."
 SIDE = "A side of the subject."
+WISHED = "What was wished for while the run was going."
 
 _UNIT = 50  # characters of a question that are planned in the time of one small item
 
@@ -35,12 +42,18 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
     question = " ".join(handoff.original_query.split())
     inquiry = read_question(question)
     planned = [PlannedQuery(query=question, rationale=WHOLE, priority=1)]
+    asked = question_parts(question)
+    parts = [PlannedPart(text=part.text, expects=part.expects) for part in asked]
+    for wish in handoff.further:
+        parts.append(PlannedPart(text=wish, expects=read_question(wish, inquiry.language).expects))
+        query = query_of(wish, question)
+        planned.append(PlannedQuery(query=query, rationale=WISHED, priority=1, part=len(parts)))
     if inquiry.subject:
         sides = (f"{inquiry.subject} {side}" for side in inquiry.forms.sides)
         planned += [PlannedQuery(query=query, rationale=SIDE, priority=2) for query in sides]
     else:
-        parts = [part.query for part in inquiry.parts] if len(inquiry.parts) > 1 else []
-        planned += [PlannedQuery(query=query, rationale=PART, priority=2) for query in parts]
+        for number, part in enumerate(inquiry.parts if len(asked) > 1 else (), 1):
+            planned.append(PlannedQuery(query=part.query, rationale=PART, priority=2, part=number))
         named = _named(inquiry, handoff.first_look or FirstLook())
         planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in named]
     planned = _distinct(planned, inquiry)
@@ -48,7 +61,9 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
         words = " ".join(dict.fromkeys(inquiry.telling(question)))
         planned.append(PlannedQuery(query=words or question, rationale=KEY_WORDS, priority=2))
     planned = planned[: handoff.max_sub_queries]
-    return PlannerOutput(research_brief=_brief(inquiry, planned), sub_queries=tuple(planned))
+    return PlannerOutput(
+        research_brief=_brief(inquiry, planned), parts=tuple(parts), sub_queries=tuple(planned)
+    )
 
 
 def _named(inquiry: Inquiry, look: FirstLook) -> list[str]:

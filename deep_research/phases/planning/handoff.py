@@ -13,25 +13,36 @@ from deep_research.state import FirstLook, Record
 
 class PlannerInput(Handoff):
     """``asked`` are queries already searched in this run, when planning again; ``first_look`` is what the corpus says of
-    the question, where there is one."""
+    the question, where there is one; ``further`` are those of the wishes that can be searched."""
 
     max_sub_queries: int
+    further: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
     first_look: FirstLook | None = None
 
 
+class PlannedPart(Record):
+    """A part of the question, and the kind of answer it expects (see `QuestionPart`)."""
+
+    text: str
+    expects: str = ""
+
+
 class PlannedQuery(Record):
-    """Priority 1 is the most important."""
+    """Priority 1 is the most important. ``part`` is the number of the part that it serves, from 1; None for all."""
 
     query: str
     rationale: str = ""
     priority: int = Field(default=1, ge=1)
+    part: int | None = None
 
 
 class PlannerOutput(Proposal):
-    """``notes`` are what a reader of the report should know, such as that the question did not fit the window."""
+    """``parts`` are those of the question; where there are none, it is read for them. ``notes`` are what a reader of the
+    report should know, such as that the question did not fit the window."""
 
     research_brief: str
+    parts: tuple[PlannedPart, ...] = ()
     sub_queries: tuple[PlannedQuery, ...]
 
     def with_queries(self, change: Change) -> Self:

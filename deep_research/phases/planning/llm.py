@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, Field
 
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
+from deep_research.phases.planning.handoff import (
+    PlannedPart,
+    PlannedQuery,
+    PlannerInput,
+    PlannerOutput,
+)
 from deep_research.phases.prompting import RULES, Message, Room, asked, listed, manner, one_line, wishes
 from deep_research.state import FirstLook
 
@@ -19,7 +26,9 @@ You plan research. You are given a question and work out what has to be found so
 well, and which searches would find it.
 
 Write a research brief of two or three sentences: how the question is understood, and which sides of it \
-are looked into. Then write the searches. Each one
+are looked into. Then name the parts of the question: each thing that it asks, in its own words, with the \
+kind of answer that would settle it. Most questions have one part, and a topic has one, itself; what would \
+be good to know besides is none. Then write the searches. Each one
 - stands by itself: it names people, places and things in full, for whoever searches has not read the \
 question;
 - is specific enough that good sources would match its words;
@@ -35,16 +44,25 @@ usual; a plain question needs few. Priority 1 is what the answer cannot do witho
 {RULES}"""
 
 
+class AskedPart(BaseModel):
+    text: str = Field(description="what is asked, understandable by itself")
+    expects: Literal[
+        "", "number", "date", "person", "place", "list", "definition", "manner", "reason", "polar"
+    ] = Field(default="", description="the kind of answer; empty for any")
+
+
 class PlannedSearch(BaseModel):
     query: str = Field(description="a search that stands by itself")
     rationale: str = Field(default="", description="what it contributes to the answer")
     priority: int = Field(default=1, description="1 is the most important")
+    part: int | None = Field(default=None, description="number of the part that it serves; none for all")
 
 
 class Plan(BaseModel):
     research_brief: str = Field(
         description="how the question is understood and looked into, 2 or 3 sentences"
     )
+    parts: list[AskedPart] = Field(default_factory=list, description="what the question asks, in its order")
     sub_queries: list[PlannedSearch] = Field(min_length=1)
 
 
@@ -60,6 +78,7 @@ class LLMPlanner:
         plan, message = await asked(model, SYSTEM, MOST_OUTPUT, Plan, lambda room: _told(handoff, room))
         return PlannerOutput(
             research_brief=plan.research_brief,
+            parts=tuple(PlannedPart(text=part.text, expects=part.expects) for part in plan.parts),
             sub_queries=_planned(plan, handoff),
             notes=message.notes(self.name),
         )
@@ -93,6 +112,7 @@ def _planned(plan: Plan, handoff: PlannerInput) -> tuple[PlannedQuery, ...]:
             query=" ".join(item.query.split()),
             rationale=item.rationale,
             priority=max(1, item.priority),
+            part=item.part,
         )
         for item in list(distinct.values())[: handoff.max_sub_queries]
     )

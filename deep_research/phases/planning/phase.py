@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from deep_research.budget.metered import RunModels
 from deep_research.errors import SearchError
+from deep_research.evidence.inquiry import question_parts
 from deep_research.logs import get_log, told
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
+from deep_research.phases.wishes import Knows, parted, unfollowed
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     FirstLook,
+    QuestionPart,
     SubQuery,
     SubQueryStatus,
 )
-from deep_research.state.events import PlanMade
-from deep_research.state.identity import sub_query_id
+from deep_research.state.events import LimitReached, PlanMade
+from deep_research.state.identity import part_id, sub_query_id
 from deep_research.state.journal import Journal
 
 log = get_log("planning")
 
+MOST_PARTS, LONGEST_PART = 12, 400  # parts that a planner may see, and characters of each
 Look = Callable[[str], Awaitable[FirstLook | None]]
 
 
 class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
-    """``look`` tells what the corpus says of the question, so that the plan stands on what there is."""
+    """``look`` tells what the corpus says of the question, so that the plan stands on what there is; ``knows`` whether a
+    search for what is wished for can find something."""
 
     phase = DeepResearchPhase.PLANNING
     must_propose = True
@@ -38,22 +43,32 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
         *,
         limits: WorkLimits | None = None,
         look: Look | None = None,
+        knows: Knows | None = None,
     ) -> None:
         super().__init__(agent, limits=limits)
         self._look = look
+        self._knows = knows
 
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         if state.phase_done:
             return
         look = await self._first_look(state.query)
-        answer = await self.ask(self.handoff(state, look), models)
+        handoff = self.handoff(state, look)
+        idle: list[LimitReached] = []
+        if not self._uses_model and handoff.wishes:
+            further, left = await parted(handoff.wishes, state.query, self._knows)
+            handoff, idle = handoff.model_copy(update={"further": further}), unfollowed(left)
+        answer = await self.ask(handoff, models)
+        parts = parts_of(answer, state)
         await journal.record(
             PlanMade(
                 research_brief=answer.research_brief.strip(),
-                sub_queries=numbered(answer.sub_queries, state),
+                sub_queries=numbered(answer.sub_queries, state, [part.id for part in parts]),
                 first_look=look,
+                parts=tuple(dict.fromkeys(parts)),
             ),
             *noted(answer.notes),
+            *idle,
         )
 
     async def _first_look(self, question: str) -> FirstLook | None:
@@ -78,8 +93,23 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
         )
 
 
-def numbered(planned: tuple[PlannedQuery, ...], state: DeepResearchState) -> tuple[SubQuery, ...]:
-    """The plan as sub-queries: by priority, each text once, placed behind those the run already has."""
+def parts_of(answer: PlannerOutput, state: DeepResearchState) -> tuple[QuestionPart, ...]:
+    """The parts that the planner sees, in its order; else those that the question shows."""
+    seen = [item for item in answer.parts[:MOST_PARTS] if item.text.strip()]
+    if not seen:
+        return question_parts(state.query)
+    texts = [" ".join(item.text.split())[:LONGEST_PART] for item in seen]
+    return tuple(
+        QuestionPart(id=part_id(text), text=text, expects=item.expects)
+        for text, item in zip(texts, seen, strict=True)
+    )
+
+
+def numbered(
+    planned: tuple[PlannedQuery, ...], state: DeepResearchState, parts: Sequence[str] = ()
+) -> tuple[SubQuery, ...]:
+    """The plan as sub-queries: by priority, each text once, placed behind those the run already has. ``parts`` are the
+    ids of the parts by which it is numbered."""
     first = len(state.sub_queries)
     seen: dict[str, SubQuery] = {}
     for item in sorted(planned, key=lambda p: p.priority):
@@ -93,5 +123,13 @@ def numbered(planned: tuple[PlannedQuery, ...], state: DeepResearchState) -> tup
                 priority=item.priority,
                 index=first + len(seen),
                 iteration=state.iteration,
+                part_id=_served(item.part, parts),
             )
     return tuple(seen.values())
+
+
+def _served(number: int | None, parts: Sequence[str]) -> str | None:
+    """Of a question with one part all searches serve that."""
+    if len(parts) == 1:
+        return parts[0]
+    return parts[number - 1] if number is not None and 0 < number <= len(parts) else None

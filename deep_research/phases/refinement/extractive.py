@@ -1,10 +1,12 @@
-"""A refiner without a model: a gap is worth a further iteration while it has a query not yet asked."""
+"""A refiner without a model: a gap is worth a further iteration while it has a query not yet asked. What was wished for is
+a gap too."""
 
 from __future__ import annotations
 
-from deep_research.phases.refinement.handoff import RefinerInput, RefinerOutput
+from deep_research.phases.refinement.handoff import NamedGap, RefinerInput, RefinerOutput
+from deep_research.phases.wishes import new_words, query_of
 from deep_research.state import FollowUpQuery, Gap, GapAnalysis, IterationRecommendation
-from deep_research.state.identity import sub_query_id
+from deep_research.state.identity import gap_id, sub_query_id
 
 _SEVERITIES = {1: "critical", 2: "moderate"}
 
@@ -15,16 +17,36 @@ class ExtractiveRefiner:
 
     async def __call__(self, handoff: RefinerInput) -> RefinerOutput:
         asked = {sub_query_id(query) for query in handoff.asked}
-        analysis = tuple(_analysis(gap, asked) for gap in handoff.gaps)
+        wished = {w: query_of(w, handoff.original_query) for w in handoff.wishes}
+        fresh = {w: q for w, q in wished.items() if new_words(w, handoff.original_query)}
+        analysis = (
+            *(_analysis(gap, asked) for gap in handoff.gaps),
+            *(_of_wish(wish, query, asked) for wish, query in fresh.items()),
+        )
         promising = tuple(g.gap_id for g in analysis if g.addressable)
         return RefinerOutput(
             gap_analysis=analysis,
+            gaps=tuple(NamedGap(description=_description(wish)) for wish in fresh),
+            unfollowed=tuple(wish for wish in wished if wish not in fresh),
             iteration_recommendation=IterationRecommendation(
                 should_iterate=bool(promising) and handoff.remaining_iterations > 0,
                 rationale=f"{len(promising)} of {len(analysis)} gaps have a query that was not asked yet.",
                 priority_gaps=promising,
             ),
         )
+
+
+def _description(wish: str) -> str:
+    return f"Wished for: {' '.join(wish.split())}"
+
+
+def _of_wish(wish: str, query: str, asked: set[str]) -> GapAnalysis:
+    new = sub_query_id(query) not in asked
+    return GapAnalysis(
+        gap_id=gap_id(_description(wish)),
+        addressable=new,
+        follow_up_queries=(FollowUpQuery(query=query, expected_contribution=wish),) if new else (),
+    )
 
 
 def _analysis(gap: Gap, asked: set[str]) -> GapAnalysis:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from deep_research.phases.base import Handoff
 from deep_research.phases.proposed_queries import Change, Proposal
@@ -40,15 +40,25 @@ class FlatFollowUp(Record):
     expected_contribution: str = ""
 
 
+class NamedGap(Record):
+    """A gap that the refiner sees and nobody named before."""
+
+    description: str
+    priority: int = Field(default=2, ge=1)
+
+
 class RefinerOutput(Proposal):
     """Follow-up queries stand under their gap; a flat list with gap ids is accepted too. ``unknown`` counts ids that
-    were named and never given; ``notes`` are what a reader of the report should know; ``sent`` is what a model was given
-    of the report and the gaps."""
+    were named and never given; ``notes`` are what a reader of the report should know, ``unfollowed`` wishes that an agent
+    without a model could do nothing for; ``sent`` is what a model was given of the report and the gaps. ``gaps`` are new
+    ones, whose analysis names them by `gap_id` of their description."""
 
     gap_analysis: tuple[GapAnalysis, ...] = ()
     iteration_recommendation: IterationRecommendation
     report_improvements: tuple[str, ...] = ()
     follow_up_queries: tuple[FlatFollowUp, ...] = ()
+    gaps: tuple[NamedGap, ...] = ()
+    unfollowed: tuple[str, ...] = ()
     unknown: int = 0
     sent: Sending = Sending()
 

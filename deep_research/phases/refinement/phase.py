@@ -8,8 +8,10 @@ from deep_research.budget.metered import RunModels
 from deep_research.phases.base import Phase, noted, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.refinement.handoff import REPORT, RefinerInput, RefinerOutput
-from deep_research.state import DeepResearchPhase, DeepResearchState, SubQueryStatus
+from deep_research.phases.wishes import unfollowed
+from deep_research.state import DeepResearchPhase, DeepResearchState, Gap, SubQueryStatus
 from deep_research.state.events import GapsAssessed
+from deep_research.state.identity import gap_id
 from deep_research.state.journal import Journal
 
 
@@ -22,7 +24,8 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
             return
         handoff = self.handoff(state)
         answer = await self.ask(handoff, models)
-        known = {g.id for g in state.gaps}
+        fresh = _named(answer, state)
+        known = {g.id for g in (*state.gaps, *fresh)}
         recommended = answer.iteration_recommendation
         await journal.record(
             GapsAssessed(
@@ -32,8 +35,10 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
                 ),
                 report_improvements=answer.report_improvements,
                 unknown_ids=answer.unknown,
+                gaps=fresh,
             ),
             *noted(answer.notes),
+            *unfollowed(answer.unfollowed),
             *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
         )
 
@@ -49,6 +54,20 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
             findings=state.findings,
             asked=tuple(s.query for s in state.sub_queries if s.status is not SubQueryStatus.SUPERSEDED),
         )
+
+
+def _named(answer: RefinerOutput, state: DeepResearchState) -> tuple[Gap, ...]:
+    """The gaps that the refiner names, each once; one that is known stays as it is."""
+    known = {gap.id for gap in state.gaps}
+    fresh: dict[str, Gap] = {}
+    for item in answer.gaps:
+        text = " ".join(item.description.split())
+        key = gap_id(text)
+        if text and key not in known:
+            rank = len(state.gaps) + len(fresh)
+            gap = Gap(id=key, description=text, priority=item.priority, iteration=state.iteration, rank=rank)
+            fresh.setdefault(key, gap)
+    return tuple(fresh.values())
 
 
 def _originals(handoff: RefinerInput) -> dict[str, Original]:

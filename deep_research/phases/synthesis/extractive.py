@@ -17,6 +17,7 @@ from deep_research.evidence.selection import FLOOR
 from deep_research.phases.base import off_loop
 from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
+from deep_research.phases.wishes import new_words
 from deep_research.report.markup import code_block, escaped, is_code
 from deep_research.state import ConfidenceLevel, Finding, Source, SourceQuality
 
@@ -46,7 +47,10 @@ class ExtractiveSynthesizer:
     name = "extractive synthesizer"
 
     async def __call__(self, handoff: SynthesizerInput) -> SynthesizerOutput:
-        return SynthesizerOutput(report=await off_loop(len(handoff.findings), draft, handoff))
+        report = await off_loop(len(handoff.findings), draft, handoff)
+        question = handoff.original_query
+        idle = (w for w in handoff.wishes if not any(_has_word_of(f, w, question) for f in handoff.findings))
+        return SynthesizerOutput(report=report, unfollowed=tuple(idle))
 
 
 def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
@@ -54,7 +58,8 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     the passages: headings, differing figures, limits and references come on top."""
     sources = {source.id: source for source in handoff.sources}
     sound, withdrawn = _parted(_ordered(handoff.findings, sources), sources)
-    kept = within(handoff.words, sound or withdrawn)
+    told = _first(sound or withdrawn, handoff)
+    kept = within(handoff.words, told)
     blocks = [f"# {escaped(_shortened(handoff.original_query))}"]
     if notice:
         blocks.append(f"*{notice}*")
@@ -64,11 +69,10 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     if kept and (inquiry.is_topic or inquiry.subject):
         blocks += ["## Overview", *_passages(kept, sources)]
     elif kept:
-        # The best passages of the parts come first; that of a part which nothing is near to is not there.
-        answers = [
-            f for f in kept[: len(inquiry.parts)] if f.rank is not None and f.relevance == 1.0
-        ] or kept[:1]
-        blocks += ["## Answer", *_answer(answers), *_figures(handoff, sound or withdrawn)]
+        best = {v.finding_ids[0] for v in handoff.verdicts if v.finding_ids}
+        answers = [f for f in kept if f.id in best and f.rank is not None] or kept[:1]
+        wished = [f for f in kept[: len(handoff.wishes)] if _is_wished(f, handoff) and f not in answers]
+        blocks += ["## Answer", *_wished(wished), *_answer(answers), *_figures(handoff, sound or withdrawn)]
         blocks += _passages(kept, sources, answers)
     blocks += conflicts(handoff.contradictions, handoff.findings, handoff.sources)
     if sound and withdrawn:
@@ -86,6 +90,31 @@ def _ordered(findings: Iterable[Finding], sources: Mapping[str, Source]) -> list
         return max(map(_QUALITIES.index, known), default=0)
 
     return sorted(findings, key=lambda f: (f.rank is None, f.rank or 0, -f.relevance, -better(f)))
+
+
+def _first(findings: Sequence[Finding], handoff: SynthesizerInput) -> list[Finding]:
+    """The findings, and before all others the best one for each wish."""
+    first: dict[str, Finding] = {}
+    for wish in handoff.wishes:
+        best = next((f for f in findings if _has_word_of(f, wish, handoff.original_query)), None)
+        if best is not None:
+            first.setdefault(best.id, best)
+    return [*first.values(), *(f for f in findings if f.id not in first)]
+
+
+def _is_wished(finding: Finding, handoff: SynthesizerInput) -> bool:
+    return any(_has_word_of(finding, wish, handoff.original_query) for wish in handoff.wishes)
+
+
+def _has_word_of(finding: Finding, wish: str, question: str) -> bool:
+    """Whether it has one of the new words of a wish."""
+    words = read_question(question).words
+    new = {term for word in new_words(wish, question) for term in words.terms(word)}
+    return not new.isdisjoint(words.terms(finding.content))
+
+
+def _wished(findings: Sequence[Finding]) -> list[str]:
+    return [_cited([_told(f)], [f.id]) for f in findings]
 
 
 def _parted(

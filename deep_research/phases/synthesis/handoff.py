@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from deep_research.phases.base import Handoff
-from deep_research.state import Contradiction, Finding, Gap, Limit, Record, Sending, Source, SubQuery
+from deep_research.state import (
+    Contradiction,
+    Finding,
+    Gap,
+    Limit,
+    PartVerdict,
+    Record,
+    Sending,
+    Source,
+    SubQuery,
+)
 
 
 class SynthesizerInput(Handoff):
     """``sources`` are those that findings cite, without their texts: a report is written from findings.
     ``improvements`` are the refiner's suggestions on the last report; ``words`` is the wanted length.
+    ``verdicts`` are those on the parts of the question;
     ``requests`` are those of a model that the budget has room for, None for any number. ``read_by_model``: a model read
     sources, so that findings may be in its words."""
 
@@ -21,6 +32,7 @@ class SynthesizerInput(Handoff):
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()
     contradictions: tuple[Contradiction, ...] = ()
+    verdicts: tuple[PartVerdict, ...] = ()
     sources: tuple[Source, ...] = ()
     limits: tuple[Limit, ...] = ()
     improvements: tuple[str, ...] = ()
@@ -37,9 +49,11 @@ class SynthesizerInput(Handoff):
 class SynthesizerOutput(Record):
     """A report in Markdown that refers to findings as ``[find-…]`` and to sources as ``[src-…]``. Numbers and
     the list of references are put in by the phase. ``unknown`` counts references to what was never given; ``notes`` are
-    what a reader should know; ``sent`` is what a model was given of findings, contradictions and gaps."""
+    what a reader should know, ``unfollowed`` wishes that an agent without a model could do nothing for; ``sent`` is what
+    a model was given of findings, contradictions and gaps."""
 
     report: str
     unknown: int = 0
     notes: tuple[str, ...] = ()
+    unfollowed: tuple[str, ...] = ()
     sent: Sending = Sending()

@@ -13,6 +13,7 @@ from deep_research.phases.base import Phase, noted, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.sections import longest_output
+from deep_research.phases.wishes import unfollowed
 from deep_research.report.render import finished
 from deep_research.state import DeepResearchPhase, DeepResearchState, Limit, ModelRole
 from deep_research.state.events import ReportWritten
@@ -41,6 +42,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         await journal.record(
             report,
             *noted((*answer.notes, *([WITHHELD] if cut else [])), OF_REPORT),
+            *unfollowed(answer.unfollowed),
             *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
         )
 
@@ -71,6 +73,7 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
         findings=state.findings,
         gaps=state.gaps,
         contradictions=state.contradictions,
+        verdicts=state.verdicts,
         sources=tuple(s for s in state.sources if s.id in cited),
         limits=(*_limits(state), *_unfounded(state)),
         improvements=state.report_improvements,

@@ -78,7 +78,12 @@ class SearchPool:
 
     def asks_services(self, request: SearchRequest) -> bool:
         """Whether a search asks more than what is on this machine."""
-        return bool(self._kinds(request)) and not all(service.local for service in self.services)
+        return bool(self._kinds(request)) and not self.is_local
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all that it searches is on this machine."""
+        return all(service.local for service in self.services)
 
     @property
     def looks(self) -> bool:

@@ -1,0 +1,220 @@
+"""The best passages of a run's sources for a question, its parts and what was wished for, and what they say of each part."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from math import exp
+from statistics import fmean
+
+from deep_research.evidence.answer_kinds import FORMAL
+from deep_research.evidence.candidates import STEP, Candidate, Document, Pool, read_document
+from deep_research.evidence.columns import View, fits
+from deep_research.evidence.inquiry import Inquiry, read_question, standing
+from deep_research.evidence.passages import BlockKind
+from deep_research.evidence.quotation import readable
+from deep_research.evidence.ranker import Ranker, default_ranker
+from deep_research.evidence.selection import Passage, choose, passages
+from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SourceText
+from deep_research.phases.wishes import new_words, query_of
+from deep_research.state import ConfidenceLevel, Found, PartVerdict, QuestionPart, Span
+from deep_research.state.identity import finding_id
+
+PART_WORDS = 40  # of a part of a question, for the best passage of it alone
+SIGNAL_WORDS = 150  # of what is chosen, by which the probability is told
+# The probability from which on something is told of a question, and from which on it counts as answered.
+NEAR, SURE = 0.125, 0.5
+# Of several parts each takes names from the others, so that all of them look likely: what counts is the mean of the
+# probability and of the share of its own words that stands near one candidate.
+LEAST = 0.35
+KEPT_DOCUMENTS, KEPT_LENGTH = 256, 60_000  # documents that are kept read, and characters of the longest
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The passages, best first, and the verdict on each part. ``idle`` are wishes of which no source has a new word."""
+
+    findings: list[AnalyzedFinding] = field(default_factory=list)
+    verdicts: tuple[PartVerdict, ...] = ()
+    idle: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What the sources say of one question: how likely the best candidates hold the answer (0 to 1), whether one holds
+    something of the kind that is asked, and the best passages. ``own`` is of a part among several the share (0 to 1) of its
+    own words near one candidate of that kind."""
+
+    view: View
+    sure: float
+    fits: bool
+    findings: list[AnalyzedFinding]
+    own: float | None = None
+
+    @property
+    def found(self) -> Found:
+        near = self.sure >= NEAR if self.own is None else (self.sure + self.own) / 2 >= LEAST
+        if not (near and self.fits and self.findings):
+            return Found.NOT_FOUND
+        return Found.ANSWERED if self.sure >= SURE else Found.PARTLY
+
+
+def best_passages(
+    question: str,
+    sources: Sequence[SourceText],
+    words: int,
+    *,
+    parts: Sequence[QuestionPart] = (),
+    wishes: Sequence[str] = (),
+    ranker: Ranker | None = None,
+    stop: threading.Event | None = None,
+) -> Chosen:
+    """Of the sources ``words`` words: first the best passage of each part that is found, then of each wish, then what
+    ranks best for the whole question. Nothing where nothing is near.
+
+    Pure, but that it gives up when ``stop`` is set.
+    """
+    documents: list[Document] = []
+    for source in sources:
+        if stop is not None and stop.is_set():
+            return Chosen()
+        documents.append(_read(source))
+    ranker, pool = ranker or default_ranker(), Pool(documents)
+    whole = _told(read_question(question), pool, words, ranker)
+    asked = (
+        {parts[0].id: whole}
+        if len(parts) == 1
+        else {p.id: _told(standing(p, question), pool, PART_WORDS, ranker, p) for p in parts}
+    )
+    wished = {wish: _wished(wish, question, pool, ranker) for wish in wishes}
+    first = [
+        told.findings[0].model_copy(update={"part_id": part})
+        for part, told in asked.items()
+        if told.found is not Found.NOT_FOUND
+    ]
+    further = [found for told in wished.values() for found in told[:1]]
+    sure = max([whole.sure, *([fmean(told.sure for told in asked.values())] if asked else [])])
+    near = bool(first or further) or (not parts and sure >= NEAR)
+    kept = _distinct([*first, *further, *whole.findings]) if near else []
+    by_part = {part: told.view for part, told in asked.items()}
+    findings = [
+        found.model_copy(
+            update={
+                "rank": rank,
+                "probability": round(sure, 4),
+                "part_id": found.part_id or _served(found, by_part),
+            }
+        )
+        for rank, found in enumerate(kept)
+    ]
+    return Chosen(findings, _verdicts(asked, findings), tuple(w for w, found in wished.items() if not found))
+
+
+def _distinct(found: Iterable[AnalyzedFinding]) -> list[AnalyzedFinding]:
+    """Without passages that overlap with a better one."""
+    kept: list[AnalyzedFinding] = []
+    for finding in found:
+        if not any(_overlap(finding.quotes[0], known.quotes[0]) for known in kept):
+            kept.append(finding)
+    return kept
+
+
+def _overlap(one: AnalyzedQuote, other: AnalyzedQuote) -> bool:
+    return (
+        one.source_id == other.source_id
+        and one.start < other.start + len(other.quote)
+        and other.start < one.start + len(one.quote)
+    )
+
+
+def _verdicts(asked: dict[str, _Told], findings: Sequence[AnalyzedFinding]) -> tuple[PartVerdict, ...]:
+    """A part whose best passage is that of another as well names that one."""
+    every: list[PartVerdict] = []
+    for part, told in asked.items():
+        own: list[str] = []
+        if told.found is not Found.NOT_FOUND:
+            best = told.findings[0].quotes[0]
+            of_it = [f for f in findings if f.part_id == part or _overlap(f.quotes[0], best)]
+            own = [finding_id(f.content) for f in of_it]
+        every.append(PartVerdict(part_id=part, verdict=told.found, finding_ids=tuple(dict.fromkeys(own))))
+    return tuple(every)
+
+
+def _served(found: AnalyzedFinding, by_part: dict[str, View]) -> str | None:
+    """The part of whose words a passage has most."""
+    shares = {
+        part: view.share(view.asked.intersection(view.inquiry.words.terms(found.content)))
+        for part, view in by_part.items()
+    }
+    return max(shares, key=lambda part: shares[part]) if shares else None
+
+
+def _told(
+    inquiry: Inquiry, pool: Pool, words: int, ranker: Ranker, part: QuestionPart | None = None
+) -> _Told:
+    view = View(inquiry, pool)
+    scores = ranker.scores(view)
+    chosen = choose(view, scores, SIGNAL_WORDS)
+    sure = ranker.probability(view, scores, chosen)
+    best = passages(view, scores, words) if sure else []
+    fitting = _fitting(view, [view.candidates[i] for i in chosen])
+    own = None
+    if part is not None:
+        terms = view.asked.intersection(inquiry.words.terms(part.text))
+        terms = terms - inquiry.names or terms
+        own = max((view.share_of(terms, view.asked_near(c)) for c in fitting), default=0.0)
+    return _Told(view, sure, bool(fitting), [_finding(view, p, best[0].score) for p in best], own)
+
+
+def _fitting(view: View, chosen: Sequence[Candidate]) -> list[Candidate]:
+    """Those that hold something of the kind that the question expects, as far as that shows in their form."""
+    formal = view.inquiry.expects in FORMAL
+    return [c for c in chosen if not formal or fits(view, c) > 0]
+
+
+def _wished(wish: str, question: str, pool: Pool, ranker: Ranker) -> list[AnalyzedFinding]:
+    """The best passage that has one of the wish's new words."""
+    inquiry = read_question(wish, read_question(question).language)
+    new = {term for word in new_words(wish, question) for term in inquiry.words.terms(word)}
+    if not new:
+        return []
+    told = _told(read_question(query_of(wish, question), inquiry.language), pool, PART_WORDS, ranker)
+    return [f for f in told.findings if not new.isdisjoint(inquiry.words.terms(f.content))]
+
+
+def _finding(view: View, passage: Passage, best: float) -> AnalyzedFinding:
+    document = view.pool.named[passage.document]
+    candidates = document.candidates[passage.first : passage.last + 1]
+    start, end = candidates[0].start, candidates[-1].end
+    text = document.text[start:end]
+    marked = [document.candidates[place] for place in passage.marked]
+    return AnalyzedFinding(
+        content=_content(document.text, candidates),
+        confidence=ConfidenceLevel.LOW,
+        source_ids=(document.id,),
+        quotes=(AnalyzedQuote(source_id=document.id, quote=text, start=start),),
+        relevance=round(exp(passage.score - best), 6),
+        marked=tuple(Span(start=c.start, end=c.end) for c in marked),
+        heading=candidates[0].heading,
+    )
+
+
+def _content(text: str, candidates: Sequence[Candidate]) -> str:
+    """The passage on one line, a row with the headers of its columns, an item after the heading it stands under, which
+    may turn its sense."""
+    told = readable(text, candidates[0].start, candidates[-1].end)
+    section = candidates[0].heading.rpartition(STEP)[2]
+    return f"{section}: {told}" if candidates[0].kind is BlockKind.ITEM and section else told
+
+
+def _read(source: SourceText) -> Document:
+    read = _kept if len(source.content) <= KEPT_LENGTH else _kept.__wrapped__
+    return read(source.id, source.title, source.content)
+
+
+@lru_cache(maxsize=KEPT_DOCUMENTS)
+def _kept(identity: str, title: str, text: str) -> Document:
+    """A run looks at the same texts again in each round, and runs over one corpus at the same documents."""
+    return read_document(identity, title, text)

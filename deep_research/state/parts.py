@@ -1,0 +1,51 @@
+"""The parts of a question, what was found of each, and how far that answers the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from deep_research.state.records import Record
+
+
+class QuestionPart(Record):
+    """One thing that the question asks. ``expects`` is the kind of answer: number, date, person, place, list,
+    definition, manner, reason, polar; "" for any. A topic has one part, itself."""
+
+    id: str
+    text: str
+    expects: str = ""
+
+
+class Found(StrEnum):
+    """What was found of a part."""
+
+    ANSWERED = "answered"
+    PARTLY = "partly"
+    NOT_FOUND = "not_found"
+
+
+class PartVerdict(Record):
+    """How far a part is answered, and the findings that do it, best first."""
+
+    part_id: str
+    verdict: Found
+    finding_ids: tuple[str, ...] = ()
+
+
+class Answered(StrEnum):
+    """How far a question is answered."""
+
+    YES = "yes"
+    PARTLY = "partly"
+    NO = "no"
+
+
+def answered(verdicts: Iterable[PartVerdict]) -> Answered | None:
+    """By the verdicts on its parts alone; None before there is any."""
+    kinds = {each.verdict for each in verdicts}
+    if not kinds:
+        return None
+    if kinds == {Found.ANSWERED}:
+        return Answered.YES
+    return Answered.NO if kinds == {Found.NOT_FOUND} else Answered.PARTLY
