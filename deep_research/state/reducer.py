@@ -499,7 +499,7 @@ def _phase_retried(state: Fold, event: ev.PhaseRetried) -> None:
     """Make the units of the phase remain: failed searches pend again, sources that no finding cites are
     unread again, a plan, a report or an assessment is to be made again."""
     state.attempt = event.attempt
-    if event.asked_by == "hook":
+    if event.asked_by in ("hook", "supervisor"):
         state.supervisor_retries += 1
     if state.phase is not event.phase:
         state.phase = event.phase

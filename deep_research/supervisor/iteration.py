@@ -9,10 +9,8 @@ from deep_research.state import (
     GapAnalysis,
     SubQuery,
     SubQueryStatus,
-    SupervisorAction,
 )
 from deep_research.state.identity import sub_query_id
-from deep_research.supervisor.hooks import Verdict
 
 _SEVERITY = {"critical": 0, "moderate": 1, "minor": 2}
 
@@ -89,19 +87,16 @@ def decide(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[bool, st
     return worth_iterating(state) if phase is DeepResearchPhase.REFINEMENT else worth_refining(state)
 
 
-def wish(
-    wished: Verdict, state: DeepResearchState, phase: DeepResearchPhase, should: bool
-) -> tuple[bool, str]:
-    """A hook's wish to go on or to finish, within what is possible."""
-    if wished.action is SupervisorAction.COMPLETE:
-        return False, wished.rationale or "A hook decided that the research is complete."
-    if wished.action is not SupervisorAction.ITERATE:
-        return should, wished.rationale or decide(state, phase)[1]
-    possible = state.iteration < state.max_iterations and (
-        bool(follow_ups(state))
-        if phase is DeepResearchPhase.REFINEMENT
-        else state.has_unresolved_gaps() and state.refined < state.iteration
-    )
-    if possible:
-        return True, wished.rationale or "A hook decided to go on."
-    return False, "A hook wished to go on, but there is nothing left to ask or no iteration left."
+def cannot_iterate(state: DeepResearchState, phase: DeepResearchPhase) -> str:
+    """Why the research cannot go on after this phase, whoever wishes it; nothing where it can."""
+    if state.iteration >= state.max_iterations:
+        return f"Iteration {state.iteration} was the last allowed."
+    if phase is DeepResearchPhase.REFINEMENT:
+        return (
+            ""
+            if follow_ups(state)
+            else "There is nothing left to ask: every follow-up query was asked before."
+        )
+    if not state.has_unresolved_gaps():
+        return "No gap is open."
+    return "" if state.refined < state.iteration else "The gaps of this iteration were assessed already."

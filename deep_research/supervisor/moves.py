@@ -15,23 +15,30 @@ from deep_research.state.events import (
     PhaseStarted,
     RunCompleted,
 )
+from deep_research.state.records import GATE
 from deep_research.state.transitions import Node, Transition
 from deep_research.supervisor import decisions
-from deep_research.supervisor.iteration import follow_ups
-from deep_research.supervisor.review import Review
+from deep_research.supervisor.iteration import cannot_iterate, follow_ups
+from deep_research.supervisor.review import Review, Wish
 
 
 def onward(state: DeepResearchState, review: Review, way: Transition, at: datetime) -> list[Event]:
     """The events that bring the machine to the transition's target."""
     if way.target is Node.COMPLETED:
-        return [RunCompleted(rationale=way.label)]
+        last = [given(review.phase, state.iteration, text, by) for text, by in review.guidance if by != GATE]
+        return [*last, RunCompleted(rationale=way.label)]
     target = DeepResearchPhase(way.target.value)
     again = review.action is SupervisorAction.RETRY
     again_from = (DeepResearchPhase.ANALYSIS, DeepResearchPhase.REFINEMENT)
     iterating = not again and review.phase in again_from and target is DeepResearchPhase.GATHERING
     iteration = state.iteration + iterating
     fresh = follow_ups(state) if iterating else ()
-    events: list[Event] = [given(target, iteration, text, origin) for text, origin in review.guidance]
+    # What is said between the iterations, or before all else, is for all that follows; a gate speaks of the next step.
+    lasting = not again and review.phase in _LASTING
+    events: list[Event] = [
+        given(target, iteration, text, origin, lasting=lasting and origin != GATE)
+        for text, origin in review.guidance
+    ]
     if again:
         return [*events, *_again(state, review, target, at)]
     if iterating:
@@ -65,6 +72,42 @@ def _again(state: DeepResearchState, review: Review, target: DeepResearchPhase, 
     ]
 
 
-def given(phase: DeepResearchPhase, iteration: int, text: str, origin: str) -> GuidanceGiven:
-    """Advice for the agent of a phase, as an event."""
-    return GuidanceGiven(guidance=Guidance(phase=phase, iteration=iteration, text=text, origin=origin))
+def given(
+    phase: DeepResearchPhase, iteration: int, text: str, origin: str, *, lasting: bool = False
+) -> GuidanceGiven:
+    """Advice for the agent of a phase, as an event; ``lasting``: and for those that work after it in the iteration."""
+    return GuidanceGiven(
+        guidance=Guidance(phase=phase, iteration=iteration, text=text, origin=origin, lasting=lasting)
+    )
+
+
+def wishes_told(
+    state: DeepResearchState, review: Review, taken: SupervisorAction, at: datetime
+) -> list[Event]:
+    """What was wished for, once it is known what comes next: a thought of the supervisor's model as the decision that it
+    led to; what came to nothing as a wish, with the reason."""
+    events: list[Event] = []
+    for wish in review.wishes:
+        followed = wish.action is taken or (wish.action is SupervisorAction.PROCEED and taken not in _HELD)
+        if followed and wish.thought is None:
+            continue  # the decision itself says by whom it was asked for
+        thought = wish.thought or decisions.action(
+            state,
+            name="wish",
+            rationale=wish.rationale or f"{wish.who} wished for it.",
+            outputs={"wished": wish.action.value, "asked_by": wish.origin},
+            at=at,
+        )
+        why = None if followed else wish.refused or _why_not(state, wish, taken)
+        events.append(DecisionMade(action=taken if followed else wish.action, decision=thought, refused=why))
+    return events
+
+
+def _why_not(state: DeepResearchState, wish: Wish, taken: SupervisorAction) -> str:
+    if wish.action is SupervisorAction.ITERATE:
+        return cannot_iterate(state, state.phase) or "It was decided otherwise."
+    return f"It was decided otherwise: {taken.value}."
+
+
+_LASTING = (DeepResearchPhase.PLANNING, DeepResearchPhase.REFINEMENT)
+_HELD = (SupervisorAction.RETRY, SupervisorAction.ABORT)

@@ -46,15 +46,15 @@ from deep_research.state.events import (
     RunParked,
 )
 from deep_research.state.journal import Clock, Journal, utc_now
-from deep_research.state.transitions import Node, Situation, next_transition
+from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions, ending
 from deep_research.supervisor.gates import VALIDATORS, Gates, policies
 from deep_research.supervisor.hooks import ANSWERS, Park, SupervisorHooks, Verdict, overridden
-from deep_research.supervisor.iteration import decide, follow_ups, wish
-from deep_research.supervisor.moves import given, onward
+from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups
+from deep_research.supervisor.moves import given, onward, wishes_told
 from deep_research.supervisor.outage import Way, is_spent, limit_of, parking_for, share_of, way_after
 from deep_research.supervisor.reflection import reflection_prompt
-from deep_research.supervisor.review import Review, judge, overrule
+from deep_research.supervisor.review import Review, Wish, judge, overrule
 from deep_research.supervisor.review import situation as situation_of
 from deep_research.supervisor.thinking import Thinking
 
@@ -69,6 +69,29 @@ class _Stop:
 
 class _Parked(Exception):  # noqa: N818 - control flow inside this module
     """A decision hook asked to park; the run's journal has it."""
+
+
+def _taken(review: Review, way: Transition) -> SupervisorAction:
+    """The action that a transition is."""
+    if way.target is Node.ABORTED:
+        return SupervisorAction.ABORT
+    if way.target is Node.COMPLETED:
+        return SupervisorAction.COMPLETE
+    if review.action is SupervisorAction.RETRY:
+        return SupervisorAction.RETRY
+    goes_on = (
+        (Node.SYNTHESIS, Node.REFINEMENT),
+        (Node.REFINEMENT, Node.GATHERING),
+        (Node.ANALYSIS, Node.GATHERING),
+    )
+    return SupervisorAction.ITERATE if (way.source, way.target) in goes_on else SupervisorAction.PROCEED
+
+
+def _not_now(hook: Verdict) -> str:
+    """Why a verdict is none on whether to go on."""
+    if hook.action in (SupervisorAction.RETRY, SupervisorAction.ABORT):
+        return "After synthesis and refinement a phase is done again, or the run ended, by the gate's hook."
+    return ""
 
 
 class SupervisorOrchestrator:
@@ -174,10 +197,7 @@ class SupervisorOrchestrator:
                 if self._roles is not None:
                     self._models = self._roles.of_run(journal, self._clock, self._shared)
                 self._thinking = Thinking(self._models, self._reflection, self._clock)
-                try:
-                    await self._to_the_end(journal)
-                finally:
-                    await self._thinking.end()
+                await self._to_the_end(journal)
             except asyncio.CancelledError:
                 if self._stop is None:
                     raise
@@ -295,7 +315,7 @@ class SupervisorOrchestrator:
                 review.guidance.append((str(overruled), "hook"))
             judge(review, state, worker=worker, policy=policy)
         if self._thinking is not None:
-            await self._thinking.after(journal, review)
+            await self._thinking.after(journal, review, worker)
         if review.action is not SupervisorAction.ABORT:
             prompt = self.get_reflection_prompt(state, phase)
             thought = await self._hook(journal, "think_pause", state, prompt)
@@ -316,10 +336,12 @@ class SupervisorOrchestrator:
             )
         ]
         situation = situation_of(review)
-        if review.action is SupervisorAction.PROCEED or not (situation.retry or situation.replan):
+        decided: list[Event] = []
+        if not (situation.retry or situation.replan):
             situation, decided = await self._decide(journal, review, situation)
-            events += decided
         way = next_transition(Node(review.phase.value), situation)
+        events += decided
+        events += wishes_told(journal.state, review, _taken(review, way), self._clock())
         if way.target is Node.ABORTED:
             await self._blocked(journal, review, events)
             return
@@ -340,20 +362,26 @@ class SupervisorOrchestrator:
         should = bool((decision.outputs or {}).get("should_iterate")) and not self._out_of_time(state)
         rationale = decision.rationale
         hook = await self._hook(journal, "decide_iteration", state, decision)
-        wished = hook if isinstance(hook, Verdict) else None
-        if hook and wished is None:  # the answer to a pause of this hook
+        if isinstance(hook, Verdict):
+            review.wishes.insert(0, Wish(hook.action, "hook", hook.rationale, refused=_not_now(hook)))
+            if hook.guidance:
+                review.guidance.append((hook.guidance, "hook"))
+        elif hook:  # the answer to a pause of this hook
             review.guidance.append((str(hook), "hook"))
-        if wished is None and review.action in (SupervisorAction.ITERATE, SupervisorAction.COMPLETE):
-            wished = Verdict(action=review.action)
-        if wished is not None:
-            should, rationale = wish(wished, state, review.phase, should)
-            if wished.guidance:
-                review.guidance.append((wished.guidance, "hook"))
+        wish = review.wish()
+        if wish is not None and wish.action is SupervisorAction.COMPLETE:
+            should, rationale = (
+                False,
+                wish.rationale or f"{wish.who} decided that the research is complete.",
+            )
+        elif wish is not None and not cannot_iterate(state, review.phase):
+            should, rationale = True, wish.rationale or f"{wish.who} decided to go on."
         fresh = follow_ups(state) if review.phase is DeepResearchPhase.REFINEMENT else ()
         improve = bool(
             review.phase is DeepResearchPhase.REFINEMENT
             and state.report_improvements
             and not self._phases[DeepResearchPhase.SYNTHESIS].deterministic
+            and (wish is None or wish.action is not SupervisorAction.COMPLETE)
         )
         situation = Situation(
             should_iterate=should,
@@ -369,8 +397,7 @@ class SupervisorOrchestrator:
             next_phase="COMPLETED" if way.target is Node.COMPLETED else way.target.value,
             at=self._clock(),
         )
-        action = SupervisorAction.ITERATE if should else SupervisorAction.COMPLETE
-        return situation, [DecisionMade(action=action, decision=made)]
+        return situation, [DecisionMade(action=_taken(review, way), decision=made)]
 
     def _search_on(
         self, review: Review, situation: Situation, state: DeepResearchState

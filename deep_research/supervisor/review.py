@@ -14,9 +14,26 @@ from deep_research.state import (
     SupervisorAction,
     ValidationResult,
 )
+from deep_research.state.records import GATE
 from deep_research.state.transitions import Situation
 from deep_research.supervisor.gates import GatePolicy, verdict
 from deep_research.supervisor.hooks import Verdict
+
+
+@dataclass(slots=True)
+class Wish:
+    """What somebody wants to come next. ``thought`` is the decision in which the supervisor's model says so; ``refused``
+    is why it was not done, where that is known before the machine has moved."""
+
+    action: SupervisorAction
+    origin: str
+    rationale: str = ""
+    thought: AgentDecision | None = None
+    refused: str = ""
+
+    @property
+    def who(self) -> str:
+        return "A hook" if self.origin == "hook" else "The supervisor's model"
 
 
 @dataclass(slots=True)
@@ -27,18 +44,35 @@ class Review:
     validation: ValidationResult
     evaluation: AgentDecision
     action: SupervisorAction
-    asked_by: str = "gate"
+    asked_by: str = GATE
     rationale: str = ""
     replan: bool = False
     retry: Retry | None = None
     guidance: list[tuple[str, str]] = field(default_factory=list)  # (text, origin)
+    wishes: list[Wish] = field(default_factory=list)
+
+    def is_advised(self, state: DeepResearchState) -> bool:
+        """Whether somebody said something that the agent of the phase was not told yet: with that its handoff differs."""
+        told = state.wishes_for(self.phase)
+        return any(origin != GATE and text not in told for text, origin in self.guidance)
+
+    def wish(self) -> Wish | None:
+        """The one to go on or to finish that is still open, the owner's before the model's."""
+        return next((w for w in self.wishes if w.action in _FLOW and not w.refused), None)
+
+
+_FLOW = (SupervisorAction.ITERATE, SupervisorAction.COMPLETE)
+_ENDS = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
+NOT_HERE = "To go on or to finish is decided after synthesis and after refinement."
+NO_RETRY = "The retries of this phase are used up."
+SAME = "Done again it would be the same: nothing that its agent is told has changed."
+REPLANNED = "The research was planned again in this iteration already."
 
 
 def judge(review: Review, state: DeepResearchState, *, worker: Phase[Any, Any], policy: GatePolicy) -> None:
     """The gate's verdict, bounded by the retries allowed."""
     by_gate = state.attempt - state.supervisor_retries
-    advised = any(origin != "gate" for _, origin in review.guidance)
-    retry = worker.retried(state, advised=advised)
+    retry = worker.retried(state, advised=review.is_advised(state))
     review.action = verdict(
         review.validation,
         policy,
@@ -55,25 +89,62 @@ def overrule(
     worker: Phase[Any, Any],
     policy: GatePolicy,
 ) -> None:
-    """A hook's verdict instead, bounded by the retries that hooks may ask for; past them the gate judges."""
-    review.asked_by, review.rationale = "hook", hook.rationale
-    review.action = hook.action
-    review.retry = worker.retried(state, advised=True) or Retry()
+    """A hook's verdict instead, within bounds; past them the gate judges, and the verdict stays a wish."""
     if hook.guidance:
         review.guidance.append((hook.guidance, "hook"))
-    if hook.action is SupervisorAction.RETRY:
-        review.replan = (
-            hook.phase is DeepResearchPhase.PLANNING and review.phase is not DeepResearchPhase.PLANNING
-        )
-        spent = (
-            state.replanned
-            if review.replan
-            else state.supervisor_retries >= state.options.max_supervisor_retries
-        )
-        if spent:
-            review.replan = False
-            review.asked_by, review.rationale = "gate", ""
-            judge(review, state, worker=worker, policy=policy)
+    wish = Wish(hook.action, "hook", hook.rationale)
+    review.wishes.append(wish)
+    review.replan = hook.action is SupervisorAction.RETRY and (
+        hook.phase is DeepResearchPhase.PLANNING and review.phase is not DeepResearchPhase.PLANNING
+    )
+    wish.refused = _refused(wish, review, state, worker)
+    if wish.refused:
+        review.replan = False
+        judge(review, state, worker=worker, policy=policy)
+        return
+    review.asked_by, review.rationale = "hook", hook.rationale
+    # Whether to go on is decided once the phase has passed.
+    review.action = SupervisorAction.PROCEED if hook.action in _FLOW else hook.action
+    review.retry = worker.retried(state, advised=True) or Retry()
+
+
+def consider(
+    review: Review,
+    thought: AgentDecision,
+    wished: SupervisorAction,
+    state: DeepResearchState,
+    worker: Phase[Any, Any],
+) -> None:
+    """What the supervisor's model wants, within bounds: the owner's word counts more, and what a gate blocks does not
+    pass."""
+    wish = Wish(wished, "supervisor", thought.rationale, thought)
+    review.wishes.append(wish)
+    if wished is SupervisorAction.PROCEED:
+        return
+    if review.asked_by == "hook":
+        wish.refused = "A hook decided otherwise."
+    elif review.action is not SupervisorAction.PROCEED and wished is not review.action:
+        wish.refused = "The gate does not let the phase pass as it is."
+    else:
+        wish.refused = _refused(wish, review, state, worker)
+    if not wish.refused and wished is SupervisorAction.RETRY:
+        review.action, review.asked_by, review.rationale = wished, "supervisor", thought.rationale
+        review.retry = worker.retried(state, advised=review.is_advised(state)) or Retry()
+
+
+def _refused(wish: Wish, review: Review, state: DeepResearchState, worker: Phase[Any, Any]) -> str:
+    """Why a wish cannot be followed, as far as that shows here; else nothing."""
+    if wish.action in _FLOW:
+        return "" if review.phase in _ENDS else NOT_HERE
+    if wish.action is not SupervisorAction.RETRY:
+        return ""
+    if review.replan:
+        return REPLANNED if state.replanned else ""
+    if state.supervisor_retries >= state.options.max_supervisor_retries:
+        return NO_RETRY
+    is_owner = wish.origin == "hook"  # who may know what has changed outside
+    same = not is_owner and worker.retried(state, advised=review.is_advised(state)) is None
+    return SAME if same else ""
 
 
 def situation(review: Review) -> Situation:

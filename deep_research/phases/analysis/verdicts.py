@@ -24,8 +24,8 @@ def part_of(
     parts: Sequence[QuestionPart],
     state: DeepResearchState,
 ) -> str | None:
-    """The part that a statement serves: the one that is ``named``; that of the search which led to it; that of whose words
-    the ``text`` has most."""
+    """The part that a statement serves: the one that is ``named``; that of the search which led to it; that of whose
+    words the ``text`` has most."""
     known = {part.id for part in parts}
     if named in known:
         return named

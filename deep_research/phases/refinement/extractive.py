@@ -1,5 +1,5 @@
-"""A refiner without a model: a gap is worth a further iteration while it has a query not yet asked. What was wished for is
-a gap too."""
+"""A refiner without a model: a gap is worth a further iteration while it has a query not yet asked, and what was wished
+for is a gap too."""
 
 from __future__ import annotations
 
