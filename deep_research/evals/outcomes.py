@@ -31,9 +31,9 @@ class Outcome:
 
     ``sources`` are in the order in which the product ranks them; ``first_stage`` is that of one plain search, ten at
     most; ``cited`` are those that the report cites. ``report`` is kept only where it is looked at. ``probability``
-    (0 to 1) is what the run says of its answer, and ``answered`` how far it says that the question is. ``status`` and ``reason`` are those of the run. ``seconds`` is the wall
-    time of the run, ``searching`` the sum of the seconds that its calls to the corpus took. With ``error`` the run or
-    one of its searches failed, and nothing else is told.
+    (0 to 1) is what the run says of its answer, and ``answered`` how far it says that the question is. ``status`` and
+    ``reason`` are those of the run. ``seconds`` is the wall time of the run, ``searching`` the sum of the seconds that
+    its calls to the corpus took. With ``error`` the run or one of its searches failed, and nothing else is told.
     """
 
     id: str

@@ -7,8 +7,9 @@ from collections.abc import Set
 from deep_research.evidence.vocabulary import WORD, Vocabulary
 from deep_research.patterns import regex
 
+_NAMES = frozenset(("person", "place"))
 # Kinds that show in the form of what is said: a text without a figure tells no number.
-FORMAL = frozenset(("number", "date", "person", "place"))
+FORMAL = _NAMES | {"number", "date"}
 _YEAR = regex(r"\b(?:1\d{3}|20\d\d)\b|\b\d{1,2}[./]\d{1,2}[./]\d{2,4}\b")
 _DIGIT = regex(r"\d")
 _NAMED = regex(r"(?<![.!?]\s)(?<!^)\b[^\W\d_a-zß-ÿ][^\W\d_]+")
@@ -38,3 +39,15 @@ def holds_kind(
     if kind == "manner":
         return shown
     return float(bool(words.cues.get(kind, _NONE) & low))
+
+
+def may_hold(kind: str, text: str, words: Vocabulary, asked: Set[str]) -> bool:
+    """Whether the text can hold something of a kind at all: of a name any word will do that is written large, since a
+    sentence may begin with it. Texts without capitals may hold any."""
+    if kind not in FORMAL:
+        return True
+    if kind not in _NAMES:
+        return holds_kind(kind, text, words, asked) > 0
+    spoken = WORD.findall(text)
+    large = (w for w in spoken if w[0].isupper() and w.casefold() not in words.function)
+    return any(words.stem(w.casefold()) not in asked for w in large) or not any(map(str.isupper, text))

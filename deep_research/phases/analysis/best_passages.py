@@ -1,4 +1,4 @@
-"""The best passages of a run's sources for a question, its parts and what was wished for, and what they say of each part."""
+"""The best passages of a run's sources for a question, its parts and wishes, and what they say of each part."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from functools import lru_cache
 from math import exp
 from statistics import fmean
 
-from deep_research.evidence.answer_kinds import FORMAL
+from deep_research.evidence.answer_kinds import may_hold
 from deep_research.evidence.candidates import STEP, Candidate, Document, Pool, read_document
-from deep_research.evidence.columns import View, fits
+from deep_research.evidence.columns import View
 from deep_research.evidence.inquiry import Inquiry, read_question, standing
 from deep_research.evidence.passages import BlockKind
 from deep_research.evidence.quotation import readable
@@ -43,9 +43,9 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What the sources say of one question: how likely the best candidates hold the answer (0 to 1), whether one holds
-    something of the kind that is asked, and the best passages. ``own`` is of a part among several the share (0 to 1) of its
-    own words near one candidate of that kind."""
+    """What the sources say of one question: how likely the best candidates hold the answer (0 to 1), whether one may hold
+    something of the kind that is asked, and the best passages. ``own`` is of a part among several the share (0 to 1) of
+    its own words near one candidate of that kind."""
 
     view: View
     sure: float
@@ -170,8 +170,12 @@ def _told(
 
 def _fitting(view: View, chosen: Sequence[Candidate]) -> list[Candidate]:
     """Those that hold something of the kind that the question expects, as far as that shows in their form."""
-    formal = view.inquiry.expects in FORMAL
-    return [c for c in chosen if not formal or fits(view, c) > 0]
+    kind, words = view.inquiry.expects, view.inquiry.words
+    return [
+        c
+        for c in chosen
+        if not view.document(c).has_capitals or may_hold(kind, view.text(c), words, view.asked)
+    ]
 
 
 def _wished(wish: str, question: str, pool: Pool, ranker: Ranker) -> list[AnalyzedFinding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from deep_research.evidence.answer_kinds import FORMAL, holds_kind
+from deep_research.evidence.answer_kinds import may_hold
 from deep_research.evidence.inquiry import expected, read_question, standing
 from deep_research.state import (
     ConfidenceLevel,
@@ -79,8 +79,5 @@ def fills(finding: Finding, gap: Gap, parts: Sequence[QuestionPart], question: s
 
 
 def _holds(finding: Finding, kind: str, terms: Iterable[str], question: str) -> bool:
-    if kind not in FORMAL:
-        return True
     told = "\n".join((finding.content, *(quote.quote for quote in finding.quotes)))
-    capitals = any(map(str.isupper, told))
-    return holds_kind(kind, told, read_question(question).words, frozenset(terms), capitals=capitals) > 0
+    return may_hold(kind, told, read_question(question).words, frozenset(terms))
