@@ -52,16 +52,14 @@ class Interrupted(CommandError):  # noqa: N818 - as KeyboardInterrupt
 
 
 def command_line(args: Namespace, verb: str, run_id: str) -> str:
-    """A command for a run of the same data directory. What it searches is not part of a run, so `resume` names it
-    again."""
+    """A command for a run of the same data directory. `resume` finds the documents of the run by itself; what else was
+    named is named again, since it goes before what the environment or a file may name."""
     words = [PROGRAM, verb, run_id]
-    given = [option for option in COMMON if option.metavar and option.flag != "--log-level"]
+    given = [option for option in COMMON if option.metavar and option.flag not in ("--log-level", "--corpus")]
     if verb != "resume":
         given = [option for option in given if option.flag in ("--data-dir", "--config", "--set")]
-    else:
-        words += [
-            flag for flag in ("--sample", "--local-only") if getattr(args, flag[2:].replace("-", "_"), False)
-        ]
+    elif args.local_only:
+        words.append("--local-only")
     for option in given:
         value = getattr(args, option.dest)
         for item in value if option.repeats else [value] if value is not None else []:
