@@ -418,7 +418,7 @@ class DeepResearch:
 
     async def _stop(self) -> None:
         await self._runner.interrupt()
-        await self._parts.disconnect()
+        await self._variants.disconnect()
         corpora = [parts.sources.corpus for parts in self._variants]
         for provider in (*self._parts.providers, *corpora, self._parts.sources.extractor):
             close = getattr(provider, "aclose", None)
