@@ -52,14 +52,16 @@ class Interrupted(CommandError):  # noqa: N818 - as KeyboardInterrupt
 
 
 def command_line(args: Namespace, verb: str, run_id: str) -> str:
-    """A command for a run of the same data directory. `resume` finds the documents of the run by itself; what else was
-    named is named again, since it goes before what the environment or a file may name."""
+    """A command for a run of the same data directory. A run keeps its set-up; what was named for it is named again all
+    the same, since that goes before what the environment or a file may name."""
     words = [PROGRAM, verb, run_id]
-    given = [option for option in COMMON if option.metavar and option.flag not in ("--log-level", "--corpus")]
+    given = [option for option in COMMON if option.metavar and option.flag != "--log-level"]
     if verb != "resume":
         given = [option for option in given if option.flag in ("--data-dir", "--config", "--set")]
-    elif args.local_only:
-        words.append("--local-only")
+    else:
+        words += [
+            flag for flag in ("--sample", "--local-only") if getattr(args, flag[2:].replace("-", "_"), False)
+        ]
     for option in given:
         value = getattr(args, option.dest)
         for item in value if option.repeats else [value] if value is not None else []:
