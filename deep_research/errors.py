@@ -9,6 +9,7 @@
     │   ├── RunNotFoundError        no run of that id
     │   ├── RunBusyError            another live process owns the run
     │   ├── RunStateError           the verb does not fit the run's status
+    │   ├── SetUpError              a run is to go on with another set-up than it has
     │   └── ReentrantCallError      a plain verb called on the engine's own loop
     ├── ConfigurationError          settings, corpus or providers cannot be used as given
     │   ├── SettingsError           a value out of its bounds, a file that cannot be read
@@ -129,6 +130,12 @@ class RunBusyError(UsageError):
 
 class RunStateError(UsageError):
     code = "run_state"
+
+
+class SetUpError(UsageError):
+    """``data`` has ``differences``: of each ``what``, and what it is of the run (``old``) and here (``new``)."""
+
+    code = "set_up"
 
 
 class ReentrantCallError(UsageError):

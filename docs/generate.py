@@ -117,8 +117,11 @@ $ deep-research run --sample "Who built the Bell Rock lighthouse?" --out report.
 - With `--json`, stdout is JSON and nothing else, and no progress is shown unless `--verbose` asks for it. `--out`
   then takes the report, besides the JSON on stdout.
 - Ctrl-C and SIGTERM stop a run so that it can be resumed, and print how. A second one ends the process at once.
-- The documents that a run searches are not part of it: `resume` needs `--corpus` again. The commands that are
-  printed name it.
+- A run keeps its set-up. `resume ID` takes models, services, gates and settings from the run by name, and searches its
+  documents where they stand: `--corpus` is only needed when they have moved. What is named in the call, the environment,
+  a file or a preset goes before that; where it is otherwise than it was, `resume` says what differs and ends with 2.
+  `--with-new-setup` goes on with it all the same, which is written to the log and told in the report's limits.
+  Own agents and hooks of a Python program cannot be made of names: such a run is resumed from the program.
 """
 JSON_CONTRACT = """\
 ## JSON

@@ -2,12 +2,17 @@
 chosen."""
 
 from deep_research.assembly.content import archive_folder, make_archive
+from deep_research.assembly.given import Given
 from deep_research.assembly.model_choice import Models, make_models
 from deep_research.assembly.parts import Parts, assemble
+from deep_research.assembly.variants import Going, Variants
 
 __all__ = [
+    "Given",
+    "Going",
     "Models",
     "Parts",
+    "Variants",
     "archive_folder",
     "assemble",
     "make_archive",

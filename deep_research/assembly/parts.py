@@ -8,35 +8,39 @@ from importlib import import_module
 from typing import Any
 
 from deep_research.assembly.content import make_archive, tidy
-from deep_research.assembly.model_choice import Models, make_models, ready, used
-from deep_research.assembly.source_choice import Sources, make_sources
+from deep_research.assembly.given import Given, chosen_agents, chosen_hooks
+from deep_research.assembly.model_choice import make_models, ready, used
+from deep_research.assembly.set_up import set_up
+from deep_research.assembly.source_choice import Sources, make_extractor, make_sources
 from deep_research.budget.archive import Archive
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import ModelRoles
 from deep_research.calls import Calls
-from deep_research.errors import (
-    ConfigurationError,
-    NoSearchProviderError,
-    SettingsError,
-    UnknownNameError,
-)
-from deep_research.logs import get_log, told
+from deep_research.errors import NoSearchProviderError
+from deep_research.logs import get_log, kept, told
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
-from deep_research.phases.gathering.source_reading import Pages
 from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
 from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
 from deep_research.phases.summarizing import Choices, Summarizer
 from deep_research.phases.synthesis import ExtractiveSynthesizer, SynthesisPhase
 from deep_research.settings import Settings
 from deep_research.sources.documents import Skipped
+from deep_research.sources.documents.corpus import Standing
 from deep_research.sources.search import SearchProvider
-from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase, ModelRole
+from deep_research.state import (
+    PHASE_TO_AGENT,
+    AgentRole,
+    CorpusChoice,
+    DeepResearchPhase,
+    ModelRole,
+    SetUp,
+)
 from deep_research.state.journal import Clock, utc_now
 from deep_research.store import Store
 from deep_research.store.factory import make_store
-from deep_research.supervisor.gates import GatePolicy, Gates, policies
+from deep_research.supervisor.gates import GatePolicy, policies
 from deep_research.supervisor.hooks import SupervisorHooks
 
 log = get_log("assembly")
@@ -64,11 +68,14 @@ _EXTRACTIVE: dict[DeepResearchPhase, Callable[[], Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parts:
-    """Everything an engine works with. ``searches`` says whether there is anything to search; ``providers`` are those
+    """Everything that runs of one set-up are worked on with. ``setup`` says what that is; the documents are known once it
+    is `ready`, see `set_up_now`. ``searches`` says whether there is anything to search; ``providers`` are those
     that were handed over, and are closed with the engine. ``archive`` is None where what is left out is not kept."""
 
+    settings: Settings
+    setup: SetUp
     store: Store
     own_store: bool
     phases: Mapping[DeepResearchPhase, Phase[Any, Any]]
@@ -98,6 +105,23 @@ class Parts:
         if self.sources.corpus is not None:
             self.sources.corpus.prepare(max_age=CORPUS_AGE)
 
+    @property
+    def set_up_now(self) -> SetUp:
+        """The set-up with its documents, as they were when it was last `ready`."""
+        corpora = tuple(
+            CorpusChoice(name=kept(found.name), fingerprint=found.fingerprint) for found in self._standing
+        )
+        return self.setup.model_copy(update={"corpora": corpora})
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where these documents are on this machine."""
+        return tuple(found.place for found in self._standing)
+
+    @property
+    def _standing(self) -> Sequence[Standing]:
+        return self.sources.corpus.standing if self.sources.corpus is not None else ()
+
     def skipped(self) -> Sequence[Skipped]:
         """Which local documents cannot be read. Blocking. Raises `CorpusError`."""
         corpus = self.sources.corpus
@@ -118,20 +142,13 @@ class Parts:
 
 
 def assemble(
-    settings: Settings,
-    *,
-    model: Models | None = None,
-    models: Mapping[str, Models] | None = None,
-    agents: Mapping[AgentRole | str, Any] | None = None,
-    search: Sequence[SearchProvider | str] | None = None,
-    pages: Pages | None = None,
-    hooks: SupervisorHooks | None = None,
-    gates: Gates | None = None,
-    store: Store | None = None,
-    clock: Clock = utc_now,
+    settings: Settings, given: Given, *, clock: Clock = utc_now, beside: Parts | None = None
 ) -> Parts:
-    """Raises `UnknownNameError`, `ConfigurationError`."""
-    calls = Calls()
+    """``beside`` are parts of the same engine: the store, threads and processes are theirs.
+
+    Raises `UnknownNameError`, `ConfigurationError`.
+    """
+    calls = beside.calls if beside else Calls()
     archive = make_archive(settings, clock=clock) if settings.content_archive_enabled else None
     limits = WorkLimits(
         max_concurrent=settings.max_concurrent,
@@ -140,45 +157,38 @@ def assemble(
         calls=calls,
         archive=archive,
     )
-    own_store = store is None
-    store = store or make_store(settings)
-    chosen = _agents(agents)
-    roles = make_models(settings, model, models or {})
+    store = beside.store if beside else given.store or make_store(settings)
+    agents, hooks = chosen_agents(given.agents), chosen_hooks(given.hooks)
+    roles = make_models(settings, given.model, given.models or {})
     ready(roles, local_only=settings.local_only)
-    found = make_sources(settings, search or settings.search, pages=pages, store=store, calls=calls)
-    own = chosen.get(AgentRole.GATHERER)
-    phases = _phases(chosen, found, roles, limits, settings)
-    roles = used(roles, phases, settings)
-    return Parts(
+    found = make_sources(
+        settings,
+        given.search or settings.search,
+        pages=given.pages,
         store=store,
-        own_store=own_store,
+        calls=calls,
+        extractor=beside.sources.extractor if beside else make_extractor(settings),
+    )
+    phases = _phases(agents, found, roles, limits, settings)
+    roles = used(roles, phases, settings)
+    gates = policies(given.gates)
+    return Parts(
+        settings=settings,
+        setup=set_up(settings, given, roles, found, gates),
+        store=store,
+        own_store=given.store is None,
         phases=phases,
         fallbacks={phase: _PHASES[phase](agent(), limits=limits) for phase, agent in _EXTRACTIVE.items()},
-        hooks=_hooks(hooks),
-        gates=policies(gates),
-        providers=[each for each in search or () if not isinstance(each, str)],
+        hooks=hooks,
+        gates=gates,
+        providers=[each for each in given.search or () if not isinstance(each, str)],
         sources=found,
         calls=calls,
         models=roles,
-        searches=bool(found.any or own),
+        searches=bool(found.any or AgentRole.GATHERER in agents),
         local_only=settings.local_only,
         archive=archive,
     )
-
-
-def _agents(given: Mapping[AgentRole | str, Any] | None) -> dict[AgentRole, Any]:
-    chosen: dict[AgentRole, Any] = {}
-    roles = [role.value for role in AgentRole if role is not AgentRole.SUPERVISOR]
-    for role, agent in (given or {}).items():
-        if role not in roles:
-            raise UnknownNameError.of("agent role", str(role), roles)
-        if not callable(agent):
-            raise ConfigurationError(
-                f"The {role} is not callable.",
-                hint="An agent is called with its handoff: see docs/agents.md.",
-            )
-        chosen[AgentRole(role)] = agent
-    return chosen
 
 
 def _phases(
@@ -218,11 +228,3 @@ def _agent(phase: DeepResearchPhase, roles: ModelRoles, rules: ContentRules) -> 
     module, name = _THINKING[phase]
     agent = getattr(import_module(module), name)
     return agent() if phase is DeepResearchPhase.PLANNING else agent(rules)
-
-
-def _hooks(given: SupervisorHooks | None) -> SupervisorHooks:
-    if given is not None and not isinstance(given, SupervisorHooks):
-        raise SettingsError(
-            "hooks must be a SupervisorHooks.", hint="Subclass it, or pass functions: SupervisorHooks(…)."
-        )
-    return given or SupervisorHooks()

@@ -59,9 +59,9 @@ def make_sources(
     pages: Pages | None = None,
     store: Store,
     calls: Calls,
+    extractor: Extractor,
 ) -> Sources:
     """``pages`` is what reads pages in place of our own. Raises `UnknownNameError`, `ConfigurationError`."""
-    extractor = make_extractor(settings)
     corpus = make_corpus(settings, extractor)
     found = _services(settings, search, calls)
     web = any(not service.local for service in found.services)

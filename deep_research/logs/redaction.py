@@ -146,7 +146,15 @@ def holds_secret(body: bytes) -> bool:
 def redact(text: str) -> str:
     """The text with ``***`` for registered secrets, for what stands under a secret's name, and for what looks
     like a key. Redacting twice changes nothing more."""
-    text = _secrets.hide(text)
+    return _shapeless(_secrets.hide(text))
+
+
+def kept(text: str) -> str:
+    """A name, fit to be stored: as `masked`, and without what looks like a key."""
+    return _shapeless(masked(text))
+
+
+def _shapeless(text: str) -> str:
     for shape, replacement in _SHAPES:
         text = shape.sub(replacement, text)
     return text

@@ -9,10 +9,12 @@ import time
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from deep_research.errors import (
+    ConfigurationError,
     DeepResearchError,
     InvalidQuestionError,
     RunBusyError,
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 ReportFormat = Literal["markdown", "json"]
 FORMATS = ("markdown", "json")
+SetUpChoice = Literal["same", "new"]
+SET_UPS = ("same", "new")
 READ_AHEAD = 500
 POLL = 0.2  # seconds between looks at a run that another process works on
 CANCEL_WAIT = 10.0
@@ -100,7 +104,7 @@ class DeepResearch:
     ) -> None:
         # The agents, phases and stores behind an engine take longer to import than all else together; a program
         # that only names the class should not pay for them.
-        from deep_research.assembly import assemble
+        from deep_research.assembly import Given, Variants
         from deep_research.research.runner import Runner
 
         overrides = {
@@ -116,8 +120,7 @@ class DeepResearch:
             configure(self._settings.log_level, self._settings.log_format)
         self._budget = budget
         self._shared_budget = _shared(shared_budget)
-        self._parts = assemble(
-            self._settings,
+        given = Given(
             model=None if _is_named(model) else model,
             models=None if _is_named(models) else models,
             agents=agents,
@@ -126,16 +129,17 @@ class DeepResearch:
             hooks=hooks,
             gates=gates,
             store=store if isinstance(store, Store) else None,
-            clock=clock,
         )
+        self._variants = Variants(self._resolved, given, clock)
+        self._parts = self._variants.own
         self._runs = Runs(self._parts.store)
         self._feed = Feed()
-        self._background = BackgroundLoop(farewell=self._parts.disconnect)
+        self._background = BackgroundLoop(farewell=self._variants.disconnect)
         self._runner = Runner(
-            self._parts, self._settings, self._feed, clock, lasting=self._background.is_current
+            self._variants, self._settings, self._feed, clock, lasting=self._background.is_current
         )
         self._ready = threading.Lock()
-        self._prepared = False
+        self._prepared: set[Parts] = set()
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
 
     @property
@@ -156,9 +160,9 @@ class DeepResearch:
         return self._background.call(self.arun(query, **options))
 
     async def arun(self, query: str, **options: Any) -> ResearchResult:
-        question, chosen, shared = self._checked(query, options)
-        await self._prepare()
-        return await self._runner.begin(_new_id(), question, chosen, shared)
+        question, chosen, shared, parts = self._checked(query, options)
+        await self._prepare(parts)
+        return await self._runner.begin(_new_id(), question, chosen, shared, parts=parts)
 
     def start(self, query: str, **options: Any) -> ResearchHandle:
         """Research in the background. Options and errors as `run`."""
@@ -169,21 +173,21 @@ class DeepResearch:
         return await self._astart(query, options, own_loop=False)
 
     async def _astart(self, query: str, options: dict[str, Any], *, own_loop: bool) -> ResearchHandle:
-        question, chosen, shared = self._checked(query, options)
-        await self._prepare()
+        question, chosen, shared, parts = self._checked(query, options)
+        await self._prepare(parts)
         run_id = _new_id()
         created = asyncio.Event()
-        task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created))
+        task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created, parts))
         await _first(created, task)
         return self._handle(run_id, task)
 
     async def stream(self, query: str, **options: Any) -> AsyncIterator[Event | Progress]:
         """Research and give every event as it happens. Leaving early interrupts the run, resumable."""
-        question, chosen, shared = self._checked(query, options)
-        await self._prepare()
+        question, chosen, shared, parts = self._checked(query, options)
+        await self._prepare(parts)
         run_id = _new_id()
         created = asyncio.Event()
-        task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created))
+        task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created, parts))
         try:
             await _first(created, task)
             async for event in self.follow(run_id):
@@ -194,34 +198,68 @@ class DeepResearch:
             await asyncio.gather(task, return_exceptions=True)
 
     def resume(
-        self, research_id: str, answer: str | None = None, *, shared_budget: SharedBudget | None = None
+        self,
+        research_id: str,
+        answer: str | None = None,
+        *,
+        setup: SetUpChoice = "same",
+        shared_budget: SharedBudget | None = None,
     ) -> ResearchResult:
         """Go on with a run that was interrupted, parked or aborted; finished units are not done again.
 
+        The run keeps its set-up: models, services, documents, gates, reflection and so on are taken from it by name
+        where this engine names none of its own, so its folder of documents need not be given again while it stands.
+        The engine names a part of the set-up where an object was handed to it, or where one of the settings of that
+        part came from anywhere but the defaults: an argument, a variable of the environment, a file, a preset
+        (``engine.settings.origins`` tells which). Hooks, agents, a reader of pages and providers of your own cannot be
+        made of names: hand them over as you did for `run`.
+
+        What is otherwise than it was is refused, unless ``setup="new"``: then the run goes on with what this engine
+        names, which is written to its log and told in its limits. Documents in the same folder that have changed are
+        told, not refused. Of a run that an older version of this package made nothing is known and nothing compared.
+
         ``answer`` is for a run parked by a hook, and becomes its guidance. ``shared_budget`` as in `run`: it is no part
         of the run, and is given anew. A completed run gives its result.
-        Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, and as `run`.
+        Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, `SetUpError`, `CorpusError` where the
+        documents are gone, and as `run`.
         """
-        return self._background.call(self.aresume(research_id, answer, shared_budget=shared_budget))
+        return self._background.call(
+            self.aresume(research_id, answer, setup=setup, shared_budget=shared_budget)
+        )
 
     async def aresume(
-        self, research_id: str, answer: str | None = None, *, shared_budget: SharedBudget | None = None
+        self,
+        research_id: str,
+        answer: str | None = None,
+        *,
+        setup: SetUpChoice = "same",
+        shared_budget: SharedBudget | None = None,
     ) -> ResearchResult:
+        if setup not in SET_UPS:
+            raise UnknownNameError.of("setup", str(setup), SET_UPS)
         shared = (*self._shared_budget, *_shared(shared_budget))
         self._parts.models.check(Budget(), shared)
         row = await self._runs.row(research_id)
         if row.projection.status is RunStatus.COMPLETED:
             return await self.aresult(research_id)
-        await self._prepare()
-        return await self._runner.resume(research_id, answer, shared)
+        new, old = setup == "new", await self._runs.asetup(research_id)
+        parts = await asyncio.to_thread(self._variants.of_run, old, row.places, new=new)
+        parts.models.check(Budget(), shared)
+        try:
+            await self._prepare(parts)
+        except ConfigurationError:
+            self._variants.refuse(parts, old, new=new)
+            raise
+        compared = partial(self._variants.going, parts, places=row.places, new=new)
+        return await self._runner.resume(research_id, answer, shared, parts, compared)
 
     def estimate(self, query: str, **options: Any) -> Estimate:
         """What a run of this question may take, from the low to the high end: searches, pages, requests to models with
         their tokens and dollars. Nothing is spent, read or started. Options and errors as `run`."""
         from deep_research.assembly.run_estimate import estimated
 
-        question, chosen, _ = self._checked(query, options)
-        return estimated(self._parts, self._settings, question, chosen)
+        question, chosen, _, parts = self._checked(query, options)
+        return estimated(parts, parts.settings, question, chosen)
 
     async def aestimate(self, query: str, **options: Any) -> Estimate:
         return self.estimate(query, **options)
@@ -380,15 +418,16 @@ class DeepResearch:
 
     async def _stop(self) -> None:
         await self._runner.interrupt()
-        await self._parts.disconnect()
-        for provider in (*self._parts.providers, self._parts.sources.corpus, self._parts.sources.extractor):
+        await self._variants.disconnect()
+        corpora = [parts.sources.corpus for parts in self._variants]
+        for provider in (*self._parts.providers, *corpora, self._parts.sources.extractor):
             close = getattr(provider, "aclose", None)
             if close is not None:
                 try:
                     await self._parts.calls(close, timeout=CANCEL_WAIT)
                 except Exception as error:
                     log.warning("provider_close_failed", error=told(error))
-        self._prepared = False
+        self._prepared.clear()
 
     def __enter__(self) -> DeepResearch:
         return self
@@ -418,7 +457,7 @@ class DeepResearch:
 
     def _checked(
         self, query: str, options: Mapping[str, Any]
-    ) -> tuple[str, RunOptions, Sequence[SharedBudget]]:
+    ) -> tuple[str, RunOptions, Sequence[SharedBudget], Parts]:
         if not isinstance(query, str):
             raise InvalidQuestionError("The question is no text.", hint="Ask something, as a str.")
         if "\x00" in query or any(0xD800 <= ord(c) <= 0xDFFF for c in query):
@@ -437,28 +476,29 @@ class DeepResearch:
         given = {"budget": self._budget, **options} if self._budget is not None else dict(options)
         shared = (*self._shared_budget, *_shared(given.pop("shared_budget", None)))
         chosen = self._settings.run_options(**given)
-        self._parts.models.check(chosen.budget, shared)
+        parts = self._variants.with_model(chosen.provider_id)
+        parts.models.check(chosen.budget, shared)
         try:
             chosen.model_dump_json()
         except ValueError:
             raise SettingsError(
                 "An option holds characters that are not text.", hint="Remove them and ask again."
             ) from None
-        return masked(question), in_all_texts(chosen, masked), shared
+        return masked(question), in_all_texts(chosen, masked), shared, parts
 
-    async def _prepare(self) -> None:
+    async def _prepare(self, parts: Parts) -> None:
         """Before every run, off the loop: the store is open, there is something to search, and documents that came
         or went since are seen. Before the first, what has expired goes from the archive."""
-        if not self._prepared or self._parts.sources.corpus is not None:
-            await asyncio.to_thread(self._prepare_off_loop)
+        if parts not in self._prepared or parts.sources.corpus is not None:
+            await asyncio.to_thread(self._prepare_off_loop, parts)
 
-    def _prepare_off_loop(self) -> None:
+    def _prepare_off_loop(self, parts: Parts) -> None:
         with self._ready:
-            self._parts.ready()
-            self._parts.store.open()
-            if not self._prepared:
-                self._parts.tidy()
-            self._prepared = True
+            parts.ready()
+            parts.store.open()
+            if parts not in self._prepared:
+                parts.tidy()
+            self._prepared.add(parts)
 
     def _handle(self, run_id: str, task: asyncio.Task[ResearchResult]) -> ResearchHandle:
         future: Future[ResearchResult] = Future()

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from deep_research.assembly import Parts
+from deep_research.assembly import Going, Parts, Variants
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError
 from deep_research.logs import get_log, told
@@ -24,9 +24,19 @@ from deep_research.state import (
     DeepResearchState,
     RunOptions,
     RunStatus,
+    SetUp,
     SubQueryStatus,
 )
-from deep_research.state.events import Event, PhaseRetried, PhaseStarted, RunCreated, RunResumed, decode_log
+from deep_research.state.events import (
+    Event,
+    LimitReached,
+    PhaseRetried,
+    PhaseStarted,
+    RunCreated,
+    RunResumed,
+    SetUpChanged,
+    decode_log,
+)
 from deep_research.state.journal import Clock
 from deep_research.state.projection import Projection
 from deep_research.state.reducer import Fold, fold
@@ -84,14 +94,15 @@ class Runner:
 
     def __init__(
         self,
-        parts: Parts,
+        variants: Variants,
         settings: Settings,
         feed: Feed,
         clock: Clock,
         lasting: Callable[[], bool] = lambda: False,
     ) -> None:
         self._lasting = lasting
-        self._parts = parts
+        self._variants = variants
+        self._parts = variants.own
         self._settings = settings
         self._feed = feed
         self._clock = clock
@@ -108,14 +119,16 @@ class Runner:
         options: RunOptions,
         shared: Sequence[SharedBudget] = (),
         created: asyncio.Event | None = None,
+        parts: Parts | None = None,
     ) -> ResearchResult:
         """A new run, from its first event to its end, which draws on the ``shared`` budgets too. ``created`` is set once
-        it is in the store."""
+        it is in the store; ``parts`` are not those of the engine where the run has a model of its own."""
+        parts = parts or self._parts
         lane = Lane(run_id, Owner.here(self._token), fence=1)
-        new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id)
+        new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id, places=parts.places)
         journal = self._journal(lane, Fold(), Projection(), new)
-        first = RunCreated(research_id=run_id, query=query, options=options)
-        active = self._activate(journal, shared)
+        first = RunCreated(research_id=run_id, query=query, options=options, setup=parts.set_up_now)
+        active = self._activate(journal, parts, shared)
         start = PhaseStarted(
             phase=DeepResearchPhase.PLANNING,
             iteration=1,
@@ -161,21 +174,31 @@ class Runner:
         return True
 
     async def resume(
-        self, run_id: str, answer: str | None, shared: Sequence[SharedBudget] = ()
+        self,
+        run_id: str,
+        answer: str | None,
+        shared: Sequence[SharedBudget] = (),
+        parts: Parts | None = None,
+        compared: Callable[[SetUp | None], Going] = lambda _: Going(),
     ) -> ResearchResult:
-        """Take the run over and go on. Raises `RunBusyError`, `LogDamagedError`."""
+        """Take the run over and go on with the ``parts``, as ``compared`` says of the set-up that it has, or does not go
+        on. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`."""
         async with self._loop().slots:
             journal = await self._take(run_id)
-            active = self._activate(journal, shared)
+            active = self._activate(journal, parts or self._parts, shared)
             try:
                 state = journal.state
                 if state.status is RunStatus.COMPLETED:  # between the look and the taking
                     return ResearchResult.of(state)
+                going = compared(state.setup)
                 parking = state.parking
                 resumed = RunResumed(
                     pause_id=parking.pause_id if parking and answer is not None else None, answer=answer
                 )
-                await journal.record(resumed, *_taken_up(state, active.orchestrator))
+                journal.stand(going.places)
+                await journal.record(
+                    resumed, *_set_up_anew(state, going), *_taken_up(state, active.orchestrator)
+                )
                 return await self._carry_out(active, seen=state.seq)
             finally:
                 await self._deactivate(active)
@@ -183,7 +206,7 @@ class Runner:
     async def abandon(self, run_id: str) -> None:
         """Cancel a run that nobody works on. Raises `RunBusyError` when somebody does."""
         journal = await self._take(run_id)
-        active = self._activate(journal)
+        active = self._activate(journal, self._parts)
         try:
             await active.orchestrator.abort(journal, AbortReason.CANCELLED, CANCELLED)
         finally:
@@ -251,8 +274,7 @@ class Runner:
             new_run=new,
         )
 
-    def _activate(self, journal: RunJournal, shared: Sequence[SharedBudget] = ()) -> _Active:
-        parts = self._parts
+    def _activate(self, journal: RunJournal, parts: Parts, shared: Sequence[SharedBudget] = ()) -> _Active:
         orchestrator = SupervisorOrchestrator(
             parts.phases,
             hooks=parts.hooks,
@@ -261,8 +283,8 @@ class Runner:
             calls=parts.calls,
             hook_timeout=self._settings.hook_timeout,
             models=parts.models,
-            reflection=self._settings.reflection,
-            on_outage=self._settings.on_outage,
+            reflection=parts.settings.reflection,
+            on_outage=parts.settings.on_outage,
             shared=shared,
             clock=self._clock,
             elapsed=lambda: time.monotonic() - active.started,
@@ -345,7 +367,7 @@ class Runner:
             is_last = not any(other.loop is loop for other in self._active.values())
         if is_last and not self._lasting():
             try:
-                await asyncio.wait_for(self._parts.disconnect(), RELEASE_WAIT)
+                await asyncio.wait_for(self._variants.disconnect(), RELEASE_WAIT)
             except TimeoutError:
                 log.warning("connections_left_open")
 
@@ -428,6 +450,12 @@ def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) ->
     if state.phase is DeepResearchPhase.ANALYSIS and any(limit.name == "agent" for limit in state.limits):
         return [PhaseRetried(phase=DeepResearchPhase.ANALYSIS, attempt=0, asked_by="resume")]
     return []
+
+
+def _set_up_anew(state: DeepResearchState, going: Going) -> list[Event]:
+    """What is told of a run that is not gone on with as it was set up. What was told before is not told again."""
+    changed: list[Event] = [SetUpChanged(old=state.setup, new=going.change)] if going.change else []
+    return changed + [LimitReached(limit=limit) for limit in going.limits if limit not in state.limits]
 
 
 def _set(created: asyncio.Event | None) -> None:

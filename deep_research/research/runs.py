@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from deep_research.errors import RunStateError, UsageError
-from deep_research.state import AbortReason, DeepResearchPhase, Record, RunStatus
-from deep_research.state.events import Event, decode_log
+from deep_research.errors import RunStateError, StoreError, UsageError
+from deep_research.state import AbortReason, DeepResearchPhase, Record, RunStatus, SetUp
+from deep_research.state.events import Event, RunCreated, SetUpChanged, decode_log, known
 from deep_research.state.identity import RUN_ID
 from deep_research.state.reducer import fold
-from deep_research.store import RunRow, Store
+from deep_research.store import RunRow, Store, StoredEvent
 
 if TYPE_CHECKING:
     from deep_research.research.result import ResearchResult
@@ -85,6 +85,14 @@ class Runs:
         await self.row(research_id)
         return await asyncio.to_thread(self._read, research_id, after, limit)
 
+    async def asetup(self, research_id: str) -> SetUp | None:
+        """What a run works with, from its log, of which nothing else is decoded. None for a log that cannot be read:
+        whoever takes the run reads all of it, and says what is wrong."""
+        try:
+            return _setup_of(await asyncio.to_thread(self._store.read, research_id))
+        except StoreError:
+            return None
+
     async def adelete(self, research_id: str) -> None:
         """Removes a run, and the texts that no other run uses. Raises `RunBusyError` while it is worked on."""
         await self.row(research_id)
@@ -92,3 +100,15 @@ class Runs:
 
     def _read(self, research_id: str, after: int, limit: int | None) -> Sequence[Event]:
         return decode_log(self._store.read(research_id, after=after, limit=limit))
+
+
+def _setup_of(rows: Sequence[StoredEvent]) -> SetUp | None:
+    setup: SetUp | None = None
+    for event in decode_log(
+        [row for row in rows if known(row.type, row.version) in (RunCreated, SetUpChanged)]
+    ):
+        if isinstance(event, RunCreated):
+            setup = event.setup
+        elif isinstance(event, SetUpChanged):
+            setup = event.new
+    return setup

@@ -39,6 +39,7 @@ from deep_research.state.records import (
 )
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
 from deep_research.state.sending import Portion, ReadingPlan, Sending, SentItem
+from deep_research.state.setup import Choice, CorpusChoice, SetUp
 from deep_research.state.spending import Budget, ModelSpend, Reservation, Spent, TokenUsage, Usage
 
 __all__ = [
@@ -49,10 +50,12 @@ __all__ = [
     "AgentRole",
     "Answered",
     "Budget",
+    "Choice",
     "Citation",
     "ConfidenceLevel",
     "ConfidenceSummary",
     "Contradiction",
+    "CorpusChoice",
     "DeepResearchPhase",
     "DeepResearchState",
     "Finding",
@@ -81,6 +84,7 @@ __all__ = [
     "RunStatus",
     "Sending",
     "SentItem",
+    "SetUp",
     "Source",
     "SourceKind",
     "SourceQuality",

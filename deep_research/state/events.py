@@ -41,6 +41,7 @@ from deep_research.state.records import (
 )
 from deep_research.state.run import Parking, RunOptions
 from deep_research.state.sending import ReadingPlan, Sending
+from deep_research.state.setup import SetUp
 from deep_research.state.spending import Reservation, TokenUsage
 
 
@@ -61,10 +62,13 @@ class Event(Record):
 
 
 class RunCreated(Event):
+    CURRENT: ClassVar[int] = 2
     type: Literal["run.created"] = "run.created"
+    version: int = 2
     research_id: str
     query: str
     options: RunOptions
+    setup: SetUp | None = None
 
 
 class RunResumed(Event):
@@ -73,6 +77,15 @@ class RunResumed(Event):
     type: Literal["run.resumed"] = "run.resumed"
     pause_id: str | None = None
     answer: str | None = None
+
+
+class SetUpChanged(Event):
+    """The run goes on with another set-up than before, by the wish of who resumed it. ``old`` is None where nobody
+    knows."""
+
+    type: Literal["setup.changed"] = "setup.changed"
+    old: SetUp | None
+    new: SetUp
 
 
 class PhaseStarted(Event):
@@ -325,6 +338,7 @@ class RunAborted(Event):
 AnyEvent = (
     RunCreated
     | RunResumed
+    | SetUpChanged
     | PhaseStarted
     | PlanMade
     | SubQueriesAdded
@@ -364,6 +378,7 @@ def _same(body: dict[str, Any]) -> dict[str, Any]:
 
 # (type, version) -> the same body one version later.
 UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
+    ("run.created", 1): _same,  # 2: the set-up, and the run's own model among its options
     ("sources.analyzed", 1): _same,  # 2: the passage, sentence, section, rank and probability of findings
     ("evidence.weighed", 1): _same,  # 2: the same
     ("plan.made", 1): _same,  # 2: the parts of the question, and which of them a sub-query serves

@@ -42,6 +42,7 @@ from deep_research.state.records import (
 )
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
 from deep_research.state.sending import ReadingPlan, Sending
+from deep_research.state.setup import SetUp
 from deep_research.state.spending import Reservation, Spent, Usage
 
 _COLLECTIONS = frozenset(
@@ -71,6 +72,7 @@ class Fold:
     research_id: str
     query: str
     options: RunOptions
+    setup: SetUp | None
     status: RunStatus
     phase: DeepResearchPhase
     iteration: int
@@ -265,7 +267,13 @@ def _created(state: Fold, event: ev.RunCreated) -> None:
     state.research_id = event.research_id
     state.query = event.query
     state.options = event.options
+    state.setup = event.setup
     state.created_at = event.at
+
+
+@_on(ev.SetUpChanged)
+def _set_up_anew(state: Fold, event: ev.SetUpChanged) -> None:
+    state.setup = event.new
 
 
 @_on(ev.RunResumed)

@@ -34,12 +34,14 @@ from deep_research.state.records import (
     SubQuery,
 )
 from deep_research.state.sending import ReadingPlan, Sending
+from deep_research.state.setup import SetUp
 from deep_research.state.spending import Budget, Reservation, Spent, Usage
 
 
 class RunOptions(Record):
     """Everything a caller may choose per run; written into the log once, so a resumed run keeps it.
-    Bounds are those of the settings."""
+    Bounds are those of the settings. ``provider_id`` is the model (a name such as ``anthropic:MODEL``) of all agents of
+    this run, before those of the engine."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
     max_sub_queries: int = Field(default=5, ge=2, le=20)
@@ -60,6 +62,7 @@ class RunOptions(Record):
     protected: tuple[str, ...] = ()
     user_id: str | None = None
     session_id: str | None = None
+    provider_id: str | None = Field(default=None, min_length=1)
     budget: Budget = Budget()
 
 
@@ -92,7 +95,8 @@ class DeepResearchState(Record):
     ``phase_spent`` are what had been spent, such requests included, when the iteration and this pass of the phase began;
     ``parts`` are those of the question and ``verdicts`` what was found of each;
     ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
-    had been measured of the texts of each model. All collections
+    had been measured of the texts of each model; ``setup`` is what the run works with, None where an older version of
+    the package made it. All collections
     keep the order in which they rank: sub-queries by index, sources by score, those without one after them by
     (sub-query index, rank), findings by iteration and first source,
     gaps by (iteration, rank), limits by name.
@@ -101,6 +105,7 @@ class DeepResearchState(Record):
     research_id: str = ""
     query: str
     options: RunOptions = RunOptions()
+    setup: SetUp | None = None
     status: RunStatus = RunStatus.PENDING
     phase: DeepResearchPhase = DeepResearchPhase.PLANNING
     iteration: int = 1

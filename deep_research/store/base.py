@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from deep_research.errors import AppendRefusedError, DeepResearchError, RunBusyError
-from deep_research.logs import masked
+from deep_research.logs import kept, masked
 from deep_research.state.journal import Content, PageHead
 from deep_research.state.phases import RunStatus
 from deep_research.state.projection import Projection
@@ -92,7 +92,8 @@ def _process_start(pid: int) -> str | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """A run as it is listed. ``lease_until`` is in seconds since the epoch."""
+    """A run as it is listed. ``lease_until`` is in seconds since the epoch. ``places`` are the folders of its documents
+    on this machine, in the order of its set-up; an empty text stands for one that is not kept."""
 
     run_id: str
     query: str
@@ -105,6 +106,7 @@ class RunRow:
     lease_until: float = 0.0
     user_id: str | None = None
     session_id: str | None = None
+    places: tuple[str, ...] = ()
 
     def owned(self, now: float) -> bool:
         """Whether a live process holds the run."""
@@ -141,16 +143,24 @@ class Lane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRun:
-    """What the first append of a run brings besides its events."""
+    """What the first append of a run brings besides its events. ``places`` as in `RunRow`."""
 
     query: str
     user_id: str | None = None
     session_id: str | None = None
+    places: tuple[str, ...] = ()
 
     def masked(self) -> NewRun:
         """Without registered secrets."""
         user, session = (text and masked(text) for text in (self.user_id, self.session_id))
-        return NewRun(query=masked(self.query), user_id=user, session_id=session)
+        return NewRun(
+            query=masked(self.query), user_id=user, session_id=session, places=kept_places(self.places)
+        )
+
+
+def kept_places(places: Sequence[str]) -> tuple[str, ...]:
+    """A path with a secret in it is of no use without: an empty one stands for it."""
+    return tuple(place if kept(place) == place else "" for place in places)
 
 
 class Outbox(Protocol):
@@ -163,7 +173,8 @@ class Outbox(Protocol):
 class Append:
     """One unit: events after ``expected`` (the run's last sequence number), texts, and the row they lead to.
 
-    ``release`` lets go of the run in the same transaction; ``consumed`` are control rows it answers.
+    ``release`` lets go of the run in the same transaction; ``consumed`` are control rows it answers; ``places`` are where
+    its documents are from now on, None: where they were.
     """
 
     lane: Lane
@@ -176,6 +187,7 @@ class Append:
     new_run: NewRun | None = None
     release: bool = False
     consumed: Sequence[int] = ()
+    places: tuple[str, ...] | None = None
     on_settled: Callable[[DeepResearchError | None], None]
 
 

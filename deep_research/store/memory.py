@@ -84,6 +84,7 @@ class MemoryStore(Store):
             projection=append.projection,
             last_seq=append.expected + len(append.events),
             updated_at=append.at,
+            places=held.row.places if append.places is None else append.places,
         )
         for control_id in append.consumed:
             self._controls.pop(control_id, None)
@@ -216,4 +217,5 @@ def _new_row(append: Append, new: NewRun) -> RunRow:
         lease_until=float("inf"),
         user_id=new.user_id,
         session_id=new.session_id,
+        places=new.places,
     )

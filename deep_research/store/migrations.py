@@ -61,6 +61,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             headers TEXT NOT NULL
         ) WITHOUT ROWID""",
     ),
+    (
+        # Where the documents of a run are on this machine: a list of paths as JSON. Logs hold no path.
+        "ALTER TABLE runs ADD COLUMN places TEXT NOT NULL DEFAULT '[]'",
+    ),
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -35,7 +35,7 @@ from deep_research.store.base import (
 
 COLUMNS = (
     "run_id, query, status, reason, phase, iteration, last_seq, created_at, updated_at,"
-    " user_id, session_id, owner, fence, lease_until"
+    " user_id, session_id, owner, fence, lease_until, places"
 )
 
 _Member = TypeVar("_Member", bound=StrEnum)
@@ -100,9 +100,21 @@ def row_of(row: tuple[Any, ...]) -> RunRow:
             owner=Owner.decode(row[11]) if row[11] else None,
             fence=int(row[12]),
             lease_until=float(row[13]),
+            places=_places(row[14]),
         )
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise damaged(f"the row of run {row[0]!r} cannot be read") from error
+
+
+def places_row(places: Sequence[str]) -> str:
+    return json.dumps(list(places))
+
+
+def _places(text: str) -> tuple[str, ...]:
+    places = json.loads(text)
+    if not (isinstance(places, list) and all(isinstance(place, str) for place in places)):
+        raise TypeError("places are texts")
+    return tuple(places)
 
 
 def _member(kind: type[_Member], value: object, run_id: object) -> _Member:

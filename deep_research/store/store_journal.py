@@ -16,7 +16,7 @@ from deep_research.state.journal import Clock, Content, readable, utc_now
 from deep_research.state.projection import Projection
 from deep_research.state.reducer import Fold
 from deep_research.state.run import DeepResearchState
-from deep_research.store.base import Append, Lane, NewRun, Store, StoredEvent, refused
+from deep_research.store.base import Append, Lane, NewRun, Store, StoredEvent, kept_places, refused
 from deep_research.store.feed import Feed
 
 
@@ -85,6 +85,7 @@ class RunJournal:
         self._drained: asyncio.Future[None] | None = None
         self._released = False
         self._consumed: list[int] = []
+        self._places: tuple[str, ...] | None = None
 
     @property
     def state(self) -> DeepResearchState:
@@ -107,6 +108,10 @@ class RunJournal:
     def consume(self, control_id: int) -> None:
         """The next append answers this wish."""
         self._consumed.append(control_id)
+
+    def stand(self, places: Sequence[str]) -> None:
+        """The next append writes where the documents are, beside the log."""
+        self._places = kept_places(places)
 
     async def record(self, *events: Event, contents: Sequence[Content] = ()) -> None:
         """Raises `RunStateError` after the run's last word (once that is stored), `StoreError` when it could not
@@ -139,11 +144,13 @@ class RunJournal:
                 new_run=self._new_run,
                 release=last_word,
                 consumed=tuple(self._consumed),
+                places=self._places,
                 on_settled=lambda failure: self._settle(stamped, failure, done),
             )
         )
         self._new_run = None
         self._consumed.clear()
+        self._places = None
         await done
 
     def _end(self) -> None:

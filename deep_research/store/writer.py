@@ -34,7 +34,15 @@ from deep_research.store.base import (
     refused,
 )
 from deep_research.store.migrations import migrate, refuse_foreign
-from deep_research.store.sqlite_rows import COLUMNS, REMEMBER_PAGE, mapped, page_row, projected, typed
+from deep_research.store.sqlite_rows import (
+    COLUMNS,
+    REMEMBER_PAGE,
+    mapped,
+    page_row,
+    places_row,
+    projected,
+    typed,
+)
 
 MAX_BATCH = 256
 CHECKPOINT_BYTES = 16 * 1024 * 1024
@@ -321,6 +329,10 @@ class Writer:
             " WHERE run_id = ?",
             (*projected(append.projection), last, append.at.isoformat(), lane.run_id),
         )
+        if append.places is not None:
+            db.execute(
+                "UPDATE runs SET places = ? WHERE run_id = ?", (places_row(append.places), lane.run_id)
+            )
         if append.consumed:
             db.executemany("DELETE FROM control WHERE id = ?", [(i,) for i in append.consumed])
         if append.release:
@@ -332,7 +344,7 @@ class Writer:
     def _insert_run(self, db: sqlite3.Connection, append: Append) -> None:
         lane, new = append.lane, append.new_run or NewRun(query="")
         db.execute(
-            f"INSERT INTO runs ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            f"INSERT INTO runs ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
             (
                 lane.run_id,
                 new.query,
@@ -344,6 +356,7 @@ class Writer:
                 lane.owner.encode(),
                 lane.fence,
                 self._now() + self._ttl,
+                places_row(new.places),
             ),
         )
 

@@ -97,7 +97,8 @@ class Bench:
     ) -> Lane:
         """A run with one event, and the lane of its owner."""
         lane = Lane(run_id, owner or self.owner(), fence=1)
-        new = NewRun(query=query, user_id=more.pop("user_id", None), session_id=more.pop("session_id", None))
+        of_row = {name: more.pop(name) for name in ("user_id", "session_id", "places") if name in more}
+        new = NewRun(query=query, **of_row)
         failure = self.append(lane, 0, new_run=new, **more)
         if failure is not None:
             raise failure
@@ -123,6 +124,7 @@ class Bench:
         new_run: NewRun | None = None,
         release: bool = False,
         consumed: Sequence[int] = (),
+        moved: tuple[str, ...] | None = None,
     ) -> tuple[Append, Settled]:
         settled: Settled = Future()
         bodies = bodies or [b'{"n": %d}' % n for n in range(count)]
@@ -137,6 +139,7 @@ class Bench:
             new_run=new_run,
             release=release,
             consumed=consumed,
+            places=moved,
             on_settled=settled.set_result,
         ), settled
 

@@ -627,6 +627,16 @@ def user_and_session_are_kept(bench: Bench) -> None:
     assert (bare.user_id, bare.session_id) == (None, None)
 
 
+def places_are_kept_beside_the_log_and_change_with_an_append(bench: Bench) -> None:
+    lane = bench.create(places=("/a/docs", "/b/docs"))
+    assert bench.store.run("run-1").places == ("/a/docs", "/b/docs")
+    bench.append(lane, 1)
+    assert bench.store.run("run-1").places == ("/a/docs", "/b/docs")
+    bench.append(lane, 2, moved=("/c",))
+    assert bench.store.run("run-1").places == ("/c",)
+    assert b"/c" not in b"".join(event.body for event in bench.store.read("run-1"))
+
+
 def times_keep_their_instant(bench: Bench) -> None:
     moment = datetime(2026, 3, 1, 12, 30, 0, 123456, tzinfo=UTC)
     bench.append(bench.create(at=moment), 1, at=moment + timedelta(microseconds=1))

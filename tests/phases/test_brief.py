@@ -95,7 +95,7 @@ def test_a_resumed_run_writes_the_same_brief(corpus: Path, phase: str, tmp_path:
     with engine(corpus, hooks=hooks, store="sqlite", data_dir=tmp_path / "home") as research:
         parked = research.run(question)
         assert parked.status is RunStatus.PARKED
-    with engine(corpus, store="sqlite", data_dir=tmp_path / "home") as research:
+    with engine(corpus, hooks=hooks, store="sqlite", data_dir=tmp_path / "home") as research:
         resumed = research.resume(parked.research_id, answer="")
     assert resumed.report == whole.report
     assert resumed.findings == whole.findings

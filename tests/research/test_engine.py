@@ -332,7 +332,7 @@ def test_a_cancelled_run_can_be_resumed_and_pays_nothing_twice(tmp_path):
         handle.cancel()
     search = ScriptedSearch()
     with engine(tmp_path, search=[search]) as again:
-        result = again.resume(handle.research_id)
+        result = again.resume(handle.research_id, setup="new")
         assert result.status == "completed"
         assert not result.report_metadata.partial
         assert search.requests == []
@@ -381,7 +381,7 @@ def test_closing_the_engine_leaves_runs_interrupted_and_resumable(tmp_path):
     research.close()
     with engine(tmp_path) as again:
         assert again.status(handle.research_id).status == "interrupted"
-        assert again.resume(handle.research_id).status == "completed"
+        assert again.resume(handle.research_id, setup="new").status == "completed"
 
 
 @pytest.mark.timed
@@ -569,7 +569,7 @@ def test_a_run_that_waits_for_a_slot_is_interrupted_with_the_others_and_can_be_r
     assert {run.status for run in research.list()} == {RunStatus.INTERRUPTED}
     research.close()
     with engine(tmp_path) as after:
-        assert after.resume(handles[2].research_id).status == "completed"
+        assert after.resume(handles[2].research_id, setup="new").status == "completed"
 
 
 @pytest.mark.timed
@@ -581,7 +581,7 @@ def test_a_run_that_waits_for_a_slot_is_cancelled_at_once(tmp_path):
         assert research.cancel(waiting.research_id).status == "aborted"
         assert waiting.result(300).reason == "cancelled"
     with engine(tmp_path) as after:
-        assert after.resume(waiting.research_id).status == "completed"
+        assert after.resume(waiting.research_id, setup="new").status == "completed"
 
 
 @pytest.mark.timed
@@ -708,7 +708,7 @@ def test_after_a_resume_an_observer_hears_only_of_what_is_new(tmp_path):
     research.close()
     seen = []
     with engine(tmp_path, hooks=SupervisorHooks(event=lambda event: seen.append(event.name))) as again:
-        again.resume(handle.research_id)
+        again.resume(handle.research_id, setup="new")
     assert seen[0] == "run.resumed"
     assert "run.created" not in seen
 

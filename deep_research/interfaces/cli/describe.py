@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from deep_research.interfaces.cli import text
 from deep_research.state import events as ev
+from deep_research.state.setup import differences
 
 
 def described(event: ev.Event) -> str:
@@ -19,6 +20,9 @@ def gist(event: ev.Event) -> str:
             return event.query
         case ev.RunResumed():
             return event.answer or ""
+        case ev.SetUpChanged():
+            found = differences(event.old, event.new) if event.old else ()
+            return "; ".join(difference.line for difference in found)
         case ev.PhaseStarted():
             return f"{event.phase}, iteration {event.iteration}"
         case ev.PlanMade():

@@ -131,10 +131,14 @@ COMMANDS = (
     Command(
         name="resume",
         summary="Go on with an interrupted, parked or aborted run.",
-        example="deep-research resume deepres-0123456789ab --corpus docs/",
+        example="deep-research resume deepres-0123456789ab",
         arguments=(_ID,),
         options=(
             Option(flag="--answer", metavar="TEXT", help="Answer to what a parked run waits for."),
+            Option(
+                flag="--with-new-setup",
+                help="Go on with what is named here in place of what the run was set up with.",
+            ),
             _OUT,
             _SAMPLE,
         ),

@@ -36,7 +36,8 @@ async def run(session: Session) -> int:
 async def resume(session: Session) -> int:
     run_id, answer = session.args.id, session.args.answer
     past = await session.engine.aevents(run_id)
-    return await _carry_out(session, run_id, session.engine.aresume(run_id, answer), past)
+    work = session.engine.aresume(run_id, answer, setup="new" if session.args.with_new_setup else "same")
+    return await _carry_out(session, run_id, work, past)
 
 
 async def _carry_out(

@@ -52,8 +52,8 @@ class Interrupted(CommandError):  # noqa: N818 - as KeyboardInterrupt
 
 
 def command_line(args: Namespace, verb: str, run_id: str) -> str:
-    """A command for a run of the same data directory. What it searches is not part of a run, so `resume` names it
-    again."""
+    """A command for a run of the same data directory. A run keeps its set-up; what was named for it is named again all
+    the same, since that goes before what the environment or a file may name."""
     words = [PROGRAM, verb, run_id]
     given = [option for option in COMMON if option.metavar and option.flag != "--log-level"]
     if verb != "resume":

@@ -53,12 +53,21 @@ class Root:
     path: str
     prefix: str
     index: CorpusIndex
+    name: str = ""
 
     def paths(self, addresses: Iterable[str]) -> frozenset[str]:
         """Those of the addresses that are here, as the index calls them."""
         return frozenset(
             address.removeprefix(self.prefix) for address in addresses if address.startswith(self.prefix)
         )
+
+
+class Standing(NamedTuple):
+    """A folder of documents as it was found: ``place`` is its real path."""
+
+    name: str
+    fingerprint: str
+    place: str
 
 
 class _Ranked(NamedTuple):
@@ -106,12 +115,18 @@ class LocalCorpus(SearchProvider):
         self._closing = threading.Event()
         self._extractor = extractor or Extractor()
         self._report: IndexReport | None = None
+        self._standing: tuple[Standing, ...] = ()
         self._prepared_at = 0.0
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
         """Every file that could not be read, and why; empty before the first search or `prepare`."""
         return self._report.skipped if self._report else ()
+
+    @property
+    def standing(self) -> tuple[Standing, ...]:
+        """The folders, in their order, as the last `prepare` found them; empty before it."""
+        return self._standing
 
     def prepare(self, *, max_age: float = inf) -> IndexReport:
         """Brings the indexes up to date, unless that was done within ``max_age`` seconds; then the report of that
@@ -120,7 +135,12 @@ class LocalCorpus(SearchProvider):
             if self._report is None or time.monotonic() - self._prepared_at > max_age:
                 self._roots = self._roots or self._found()
                 self._prepared_at = time.monotonic()
-                self._report = _summed([self._refresh(root) for root in self._roots])
+                reports = [self._refresh(root) for root in self._roots]
+                self._report = _summed(reports)
+                self._standing = tuple(
+                    Standing(root.name, report.fingerprint, root.path)
+                    for root, report in zip(self._roots, reports, strict=True)
+                )
                 self.notes = _of_skipped(self._report.skipped) + _of_partly(self._report.partly)
             return self._report
 
@@ -130,12 +150,13 @@ class LocalCorpus(SearchProvider):
         return [
             Root(
                 path,
-                prefix,
+                f"{name}/" if len(paths) > 1 else "",
                 CorpusIndex(
                     self._folder / f"{sha256_hex(os.fsencode(path))}.db", lock_timeout=self._lock_timeout
                 ),
+                name,
             )
-            for path, prefix in zip(paths, _prefixes(paths), strict=True)
+            for path, name in zip(paths, _names(paths), strict=True)
         ]
 
     async def search(self, request: SearchRequest) -> Sequence[SearchResult]:
@@ -239,12 +260,10 @@ class LocalCorpus(SearchProvider):
         return replace(report, skipped=skipped, partly=partly)
 
 
-def _prefixes(paths: Sequence[str]) -> list[str]:
+def _names(paths: Sequence[str]) -> list[str]:
     """What tells the addresses of several roots apart: their names, numbered where two have the same."""
-    if len(paths) == 1:
-        return [""]
     taken: set[str] = set()
-    prefixes: list[str] = []
+    names: list[str] = []
     for path in paths:
         name = printable(os.path.basename(path)) or "root"
         unique = name
@@ -253,8 +272,8 @@ def _prefixes(paths: Sequence[str]) -> list[str]:
             unique = f"{name}-{number}"
             number += 1
         taken.add(unique)
-        prefixes.append(f"{unique}/")
-    return prefixes
+        names.append(unique)
+    return names
 
 
 def _of_skipped(every: Sequence[Skipped]) -> tuple[str, ...]:

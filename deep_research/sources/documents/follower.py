@@ -76,6 +76,13 @@ class Follower:
         self._extractor = extractor
         self._max_text_bytes = max_text_bytes
         self._under_way: deque[_UnderWay] = deque()
+        self._contents: dict[str, str] = {}  # of each document: the hash of its bytes
+
+    def fingerprint(self) -> str:
+        """What is the same of all folders with the same documents, once it was followed. Files that cannot be read are no
+        documents."""
+        lines = (f"{self._contents[path]} {path}\n" for path in sorted(self._contents))
+        return sha256_hex("".join(lines).encode("utf-8", "surrogatepass"))
 
     def follow(self, stopped: Callable[[], bool]) -> None:
         """Adds, replaces and removes what differs. ``stopped`` is asked between files. Raises `CorpusError` when it says
@@ -110,8 +117,8 @@ class Follower:
                 self._read(entry, before)
             elif before.why is not None:
                 self._writer.skipped.append(Skipped(entry.path, before.why))
-            elif before.unread:
-                self._writer.partly.append(Skipped(entry.path, before.unread))
+            else:
+                self._keep(entry.path, before)
         while self._under_way:
             _check(stopped)
             self._finish(self._under_way.popleft())
@@ -132,8 +139,7 @@ class Follower:
             self._writer.connection.execute(
                 "UPDATE documents SET size = ?, mtime_ns = ? WHERE id = ?", (size, mtime_ns, before.id)
             )
-            if before.unread:
-                self._writer.partly.append(Skipped(file.path, before.unread))
+            self._keep(file.path, before)
         elif is_read_apart(name, len(raw)):
             while len(self._under_way) > self._extractor.workers:
                 self._finish(self._under_way.popleft())
@@ -149,7 +155,7 @@ class Follower:
                     file.path, str(error), size=size, mtime_ns=mtime_ns, over=over, reader=reader
                 )
             else:
-                self._writer.put(file.path, found, size=size, mtime_ns=mtime_ns, reader=reader)
+                self._put(file.path, found, size, mtime_ns)
 
     def _finish(self, file: _UnderWay) -> None:
         error = file.document.exception()  # not raised: its traceback would hold the bytes of the next file
@@ -167,8 +173,17 @@ class Follower:
                     reader=reader,
                 )
         else:
-            document = file.document.result()
-            self._writer.put(file.path, document, size=file.size, mtime_ns=file.mtime_ns, reader=reader)
+            self._put(file.path, file.document.result(), file.size, file.mtime_ns)
+
+    def _put(self, path: str, document: Document, size: int, mtime_ns: int) -> None:
+        self._contents[path] = document.snapshot_hash
+        self._writer.put(path, document, size=size, mtime_ns=mtime_ns, reader=_reader_of(path))
+
+    def _keep(self, path: str, before: _Known) -> None:
+        """The index has the document as it is."""
+        self._contents[path] = before.snapshot_hash
+        if before.unread:
+            self._writer.partly.append(Skipped(path, before.unread))
 
     def _skip(self, path: str, why: str, before: _Known | None) -> None:
         self._writer.skipped.append(Skipped(path, why))

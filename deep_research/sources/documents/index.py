@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from deep_research.errors import CorpusError, SearchError
@@ -27,7 +27,8 @@ from deep_research.state import FirstLook
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexReport:
-    """What an index holds after a change, and what the change was, in documents."""
+    """What an index holds after a change, and what the change was, in documents. ``fingerprint`` is that of the folder
+    which it followed, of the paths and contents of its documents; it counts for nothing when reports are compared."""
 
     documents: int = 0
     passages: int = 0
@@ -36,6 +37,7 @@ class IndexReport:
     removed: int = 0
     skipped: tuple[Skipped, ...] = ()
     partly: tuple[Skipped, ...] = ()  # documents of which something was not read
+    fingerprint: str = field(default="", compare=False)
 
 
 class CorpusIndex:
@@ -64,11 +66,17 @@ class CorpusIndex:
         """
         reader = extractor or Extractor()
 
+        fingerprint = ""
+
         def work(writer: IndexWriter) -> None:
-            Follower(writer, folder, reader, max_text_bytes).follow(stopped)
+            nonlocal fingerprint
+            follower = Follower(writer, folder, reader, max_text_bytes)
+            follower.follow(stopped)
+            fingerprint = follower.fingerprint()
 
         try:
-            return self._write(work)
+            report = self._write(work)
+            return replace(report, fingerprint=fingerprint)
         finally:
             if extractor is None:
                 reader.close()

@@ -90,7 +90,7 @@ def test_a_database_in_use_is_counted_and_left_as_it_was(plain: Cli, cli: Cli, h
     cli("run", QUESTION)
     before = (home / "runs.db").read_bytes()
     done = plain("doctor", "--json")
-    assert found(done, "database")[0]["detail"].startswith("version 2, 1 run, ")
+    assert found(done, "database")[0]["detail"].startswith("version 3, 1 run, ")
     assert (home / "runs.db").read_bytes() == before
     assert {p.name for p in home.iterdir()} <= {"runs.db", "runs.db.lock"}
 

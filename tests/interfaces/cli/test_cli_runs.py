@@ -285,7 +285,7 @@ def test_a_parked_run_says_what_it_waits_for_and_goes_on_with_the_answer(cli: Cl
     last = done.err.splitlines()[-1]
     assert last.startswith("Parked: the run waits for the editor's word. Answer with: deep-research resume ")
     run_id = ID.findall(last)[0]
-    done = cli("resume", run_id, "--answer", "Go on.", "--json")
+    done = cli("resume", run_id, "--answer", "Go on.", "--with-new-setup", "--json")
     assert (done.code, done.json["status"]) == (0, "completed")
 
 
@@ -361,3 +361,37 @@ def test_a_store_that_fails_on_the_way_is_one_line_after_the_progress(cli: Cli) 
     assert (done.code, done.out) == (1, "")
     assert done.err.splitlines()[-1] == "deep-research: The disk is full. Free some space and resume the run."
     assert "Traceback" not in done.err
+
+
+# --- the set-up of a run -----------------------------------------------------------------------------------
+
+
+def budgeted(plain: Cli, corpus: Path, *more: str) -> str:
+    """A run that ended for want of searches, and can be resumed."""
+    corpus.mkdir(exist_ok=True)
+    (corpus / "bell.md").write_text("Robert Stevenson built the Bell Rock lighthouse in 1810.", "utf-8")
+    done = plain("run", QUESTION, "--corpus", str(corpus), "--max-searches", "0", *more)
+    return ID.findall(done.err)[0]
+
+
+def test_resume_finds_the_documents_of_a_run(plain: Cli, tmp_path: Path) -> None:
+    run_id = budgeted(plain, tmp_path / "docs")
+    done = plain("resume", run_id, "--json")
+    assert (done.code, done.json["reason"]) == (3, "budget")
+    (tmp_path / "docs").rename(tmp_path / "moved")
+    gone = plain("resume", run_id)
+    assert gone.code == 2
+    assert "'docs', which was " in gone.err
+    assert plain("resume", run_id, "--corpus", "moved").code == 3
+
+
+def test_resume_refuses_another_setup_in_one_line_and_takes_it_when_told(plain: Cli, tmp_path: Path) -> None:
+    run_id = budgeted(plain, tmp_path / "docs", "--set", "reflection=never")
+    refused = plain("resume", run_id, "--set", "reflection=always", "--json")
+    assert refused.code == 2
+    assert refused.error["code"] == "set_up"
+    assert "reflection was never and is always" in refused.error["message"]
+    assert "--with-new-setup" in refused.error["hint"]
+    done = plain("resume", run_id, "--set", "reflection=always", "--with-new-setup", "--json")
+    assert any("reflection was never and is always" in limit["message"] for limit in done.json["limits"])
+    assert "setup.changed       reflection was never and is always" in plain("events", run_id).out

@@ -1,0 +1,95 @@
+"""From what an engine works with to its set-up: names and resolved values, and nothing that is secret or of this machine
+alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import urlsplit
+
+from deep_research.assembly.given import Given
+from deep_research.assembly.source_choice import Sources
+from deep_research.budget.metered import ModelRoles
+from deep_research.logs import kept
+from deep_research.models.model_pool import Named
+from deep_research.models.registry import parse_name
+from deep_research.settings import Settings
+from deep_research.state import Choice, DeepResearchPhase, SetUp
+from deep_research.state.setup import SETTINGS
+from deep_research.supervisor.gates import GatePolicy
+from deep_research.supervisor.hooks import DECISION_HOOKS, SupervisorHooks
+
+_LONGEST = 200  # characters of a name that somebody else made
+
+
+def set_up(
+    settings: Settings,
+    given: Given,
+    roles: ModelRoles,
+    found: Sources,
+    gates: Mapping[DeepResearchPhase, GatePolicy],
+) -> SetUp:
+    """All but the documents, which are not known before they are read."""
+    own = {id(each) for each in given.search or () if not isinstance(each, str)}
+    services = [
+        Choice(
+            name=_name(service.name),
+            address="" if id(service.provider) in own else told_of(settings.search_urls.get(service.name)),
+            by_name=id(service.provider) not in own,
+        )
+        for service in found.services
+    ]
+    return SetUp(
+        provider_id=given.provider_id and kept(given.provider_id),
+        model=tuple(map(_model, roles.chain)),
+        models={role.value: tuple(map(_model, chain)) for role, chain in sorted(roles.by_role.items())},
+        services=tuple(services),
+        agents={str(role): _class(agent) for role, agent in sorted((given.agents or {}).items())},
+        hooks=_hooks(given.hooks),
+        pages=None if given.pages is None else _class(given.pages),
+        gates={phase.value: policy.value for phase, policy in gates.items()},
+        **{name: getattr(settings, name) for name in SETTINGS},
+    )
+
+
+def _model(given: Named) -> Choice:
+    """A file of recorded answers lies on one machine, and an address may hold a login: neither is written down."""
+    if not isinstance(given, str):
+        return Choice(name=_name(given.name), by_name=False)
+    parts = parse_name(given)
+    if parts.service == "replay":
+        return Choice(name=_name(f"{parts.service}:{PurePath(parts.model).name}"), by_name=False)
+    name, address = kept(str(parts)), told_of(parts.base_url)
+    return Choice(
+        name=name, address=address, by_name=name == str(parts) and address == (parts.base_url or "")
+    )
+
+
+def told_of(address: str | None) -> str:
+    """An address in which nothing may be secret: no login, no query. Else nothing."""
+    try:
+        parts = urlsplit(address or "")
+    except ValueError:
+        return ""
+    secret = parts.username or parts.password or parts.query or parts.fragment
+    return "" if not address or secret or kept(address) != address else address
+
+
+def _hooks(hooks: SupervisorHooks | None) -> str | None:
+    """The class, and which functions were handed to it. Functions that only look on change nothing of a run."""
+    if hooks is None:
+        return None
+    functions = [name for name in DECISION_HOOKS if name in vars(hooks)]
+    if type(hooks) is SupervisorHooks and not functions:
+        return None
+    return _class(hooks) + (f"({', '.join(functions)})" if functions else "")
+
+
+def _class(own: Any) -> str:
+    """Of a function its own name."""
+    return _name(getattr(own, "__name__", None) or type(own).__name__)
+
+
+def _name(name: object) -> str:
+    return kept(" ".join(str(name).split())[:_LONGEST])

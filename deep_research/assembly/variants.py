@@ -1,0 +1,231 @@
+"""The parts of one engine for every set-up that its runs have."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from deep_research.assembly.given import Given
+from deep_research.assembly.parts import Parts, assemble
+from deep_research.errors import ConfigurationError, CorpusError, SetUpError, UnknownNameError
+from deep_research.settings import ResolvedSettings, Settings
+from deep_research.sources.search.service_choice import CORPUS
+from deep_research.state import Choice, Limit, ModelRole, SetUp
+from deep_research.state.journal import Clock, utc_now
+from deep_research.state.setup import SETTINGS, Difference, corpus_differences, differences, moved
+
+_OF_MODELS = ("model", "models", "economy", "summarization_provider", "summarization_providers")
+_OF_WINDOWS = ("runtime", "runtime_overhead")  # what one means depends on the other
+SET_UP = "setup"  # the limit of a run that went on with another set-up
+CHANGED = "corpus"  # the limit of documents that are not what they were when the run began
+_CHANGED = "The documents in '{}' have changed since the run began; what it had read before stays as it was."
+_HINT = (
+    "Leave out what is to stay as it was, and hand over the same objects; or go on with the new set-up: "
+    '--with-new-setup (setup="new").'
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Going:
+    """How a run is gone on with. ``change`` is its new set-up, where that is another; ``limits`` tell what is otherwise;
+    ``places`` are where its documents are now."""
+
+    change: SetUp | None = None
+    limits: tuple[Limit, ...] = ()
+    places: tuple[str, ...] = ()
+
+
+class Variants:
+    """The parts of an engine: its ``own``, and those for runs that are set up otherwise, which are made when they are
+    first needed, share the store and the processes of its own, and are let go of with it. Thread-safe.
+
+    A part of the set-up counts as *named* by whoever made the engine where an object or a name was handed over for it, or
+    where one of its settings came from anywhere but the defaults: an argument, a variable, a file, a preset. What is not
+    named is taken from the run. Objects are never taken from a run: no name makes them.
+    """
+
+    def __init__(self, resolved: ResolvedSettings, given: Given, clock: Clock = utc_now) -> None:
+        self._origins = resolved.origins
+        self._given = given
+        self._clock = clock
+        self._gate = threading.Lock()
+        self.own = assemble(resolved.settings, given, clock=clock)
+        self._made: dict[tuple[object, ...], Parts] = {}
+
+    def __iter__(self) -> Iterator[Parts]:
+        with self._gate:
+            return iter([self.own, *self._made.values()])
+
+    def with_model(self, provider_id: str | None) -> Parts:
+        """For a run that was given a model of its own: all its agents ask that one. Raises as `assemble`."""
+        if provider_id is None:
+            return self.own
+        of_all = ModelRole.SUMMARIZER.value  # who shortens texts is no agent, and asked for its price
+        settings = self.own.settings
+        own, more = settings.models, self._given.models
+        return self._parts(
+            _changed(
+                settings,
+                model=(provider_id,),
+                models={role: chain for role, chain in own.items() if role == of_all},
+            ),
+            replace(
+                self._given,
+                provider_id=provider_id,
+                model=None,
+                models=more and {role: chain for role, chain in more.items() if role == of_all},
+            ),
+        )
+
+    def of_run(self, setup: SetUp | None, places: Sequence[str], *, new: bool = False) -> Parts:
+        """To go on with a run of that set-up: what was named is the caller's, all else the run's, as far as names can
+        make it. ``places`` are where the run has its documents; ``new``: it may get another set-up.
+
+        Raises `CorpusError` where its documents are gone, and as `assemble`; `SetUpError` where that is because something
+        is otherwise.
+        """
+        if setup is None:
+            return self.own
+        base = self.with_model(None if new and self._names(*_OF_MODELS) else setup.provider_id)
+        if not differences(setup, base.setup) and (self._names("corpus") or not setup.corpora):
+            return base
+        settings, given = self._merged(setup, base, places, new=new)
+        try:
+            return self._parts(settings, given)
+        except (ConfigurationError, UnknownNameError):
+            # Two parts that do not go together, of which one is the run's: that they differ says more.
+            _refuse(differences(setup, _foreseen(setup, base, settings)), new=new)
+            raise
+
+    def refuse(self, parts: Parts, setup: SetUp | None, *, new: bool = False) -> None:
+        """Where parts cannot be used at all: that they are not those of the run says more. Raises `SetUpError`."""
+        if setup is not None:
+            _refuse(differences(setup, parts.setup), parts, new=new)
+
+    def going(self, parts: Parts, setup: SetUp | None, places: Sequence[str], *, new: bool = False) -> Going:
+        """Compares what the run had with what it is gone on with, once the documents are read. Raises `SetUpError`."""
+        now, is_at = parts.set_up_now, parts.places
+        if setup is None:
+            told = Limit(
+                name=SET_UP, message="The set-up that the run had before it was resumed is not known."
+            )
+            return Going(change=now, limits=(told,), places=is_at) if new else Going(places=is_at)
+        corpora = corpus_differences(setup.corpora, places, now.corpora, is_at)
+        found = (*differences(setup, now), *corpora.differences)
+        _refuse(found, parts, new=new)
+        elsewhere = moved(setup, now)
+        limits = [
+            *(Limit(name=CHANGED, message=_CHANGED.format(name)) for name in corpora.changed),
+            *(
+                Limit(name=SET_UP, message=f"The run went on with {name} at another address.")
+                for name in elsewhere
+            ),
+        ]
+        if found:
+            limits.append(
+                Limit(name=SET_UP, message=f"The run went on with another set-up: {_lines(found)}.")
+            )
+        return Going(change=now if found or elsewhere else None, limits=tuple(limits), places=is_at)
+
+    async def disconnect(self) -> None:
+        """Lets go of the connections of the running loop."""
+        for parts in self:
+            await parts.disconnect()
+
+    def _names(self, *settings: str) -> bool:
+        """Whether one of the settings, or an object in its place, was named: see the class."""
+        return any(
+            self._origins[name] != "default" or getattr(self._given, name, None) is not None
+            for name in settings
+        )
+
+    def _merged(
+        self, setup: SetUp, base: Parts, places: Sequence[str], *, new: bool
+    ) -> tuple[Settings, Given]:
+        given = self._given if base is self.own else replace(self._given, provider_id=setup.provider_id)
+        taken: dict[str, Any] = {}
+        if (
+            base is self.own
+            and not self._names(*_OF_MODELS)
+            and _can_be_made(setup.model, *setup.models.values())
+        ):
+            taken |= {
+                "model": _full(setup.model),
+                "models": {role: _full(chain) for role, chain in setup.models.items()},
+            }
+        if not self._names("search") and _can_be_made(setup.services):
+            taken["search"] = tuple(service.name for service in setup.services) or (CORPUS,)
+        if not self._names("search_urls"):
+            taken["search_urls"] = {each.name: each.address for each in setup.services if each.address}
+        if not self._names("corpus") and setup.corpora:
+            taken |= _standing(setup, places, new=new)
+        for name in SETTINGS:
+            if not self._names(*(_OF_WINDOWS if name in _OF_WINDOWS else (name,))):
+                taken[name] = getattr(setup, name)
+        return _changed(base.settings, **taken), replace(
+            given, gates=dict(setup.gates) if given.gates is None else given.gates
+        )
+
+    def _parts(self, settings: Settings, given: Given) -> Parts:
+        objects = (given.model is None, given.models is None, given.provider_id, repr(given.gates))
+        key = (repr(settings), *objects)
+        with self._gate:
+            if key not in self._made:
+                self._made[key] = assemble(settings, given, clock=self._clock, beside=self.own)
+            return self._made[key]
+
+
+def _changed(settings: Settings, **values: Any) -> Settings:
+    return Settings.model_validate(dict(settings) | values)
+
+
+def _can_be_made(*chains: Sequence[Choice]) -> bool:
+    return all(choice.by_name for chain in chains for choice in chain)
+
+
+def _full(models: Sequence[Choice]) -> tuple[str, ...]:
+    """With their addresses, as they are named in settings."""
+    return tuple(f"{each.name}@{each.address}" if each.address else each.name for each in models)
+
+
+def _standing(setup: SetUp, places: Sequence[str], *, new: bool) -> dict[str, Any]:
+    """The folders where the run had them. Raises `CorpusError`."""
+    if len(places) == len(setup.corpora) and all(place and Path(place).exists() for place in places):
+        return {"corpus": tuple(map(Path, places))}
+    if new:
+        return {}
+    gone = [
+        f"'{corpus.name}'" + (f", which was {place}" if place else "")
+        for corpus, place in zip(setup.corpora, (*places, *[""] * len(setup.corpora)), strict=False)
+        if not (place and Path(place).exists())
+    ]
+    raise CorpusError(
+        f"The documents of the run are not where they were: {'; '.join(gone)}.",
+        hint="Name all folders of the run: --corpus PATH (corpus=…). To search others instead, say so as well: "
+        '--with-new-setup (setup="new").',
+    )
+
+
+def _foreseen(setup: SetUp, base: Parts, settings: Settings) -> SetUp:
+    """The set-up that parts would have which cannot be made, as far as it is known without making them."""
+    of_objects = {name: getattr(base.setup, name) for name in ("agents", "hooks", "pages")}
+    return setup.model_copy(update=of_objects | {name: getattr(settings, name) for name in SETTINGS})
+
+
+def _refuse(found: Sequence[Difference], parts: Parts | None = None, *, new: bool) -> None:
+    """Raises `SetUpError`."""
+    if new or not found:
+        return
+    missing = " ".join(str(error) for error in parts.sources.missing) if parts else ""
+    raise SetUpError(
+        f"The run is set up otherwise: {_lines(found)}.",
+        hint=f"{missing} {_HINT}".strip(),
+        differences=[difference.model_dump() for difference in found],
+    )
+
+
+def _lines(found: Sequence[Difference]) -> str:
+    return "; ".join(difference.line for difference in found)
