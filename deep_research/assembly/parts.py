@@ -208,6 +208,7 @@ def _phases(
             "knows": found.gatherer.knows,
         },
         DeepResearchPhase.GATHERING: {"knows": found.gatherer.knows},
+        DeepResearchPhase.REFINEMENT: {"knows": found.gatherer.knows},
         DeepResearchPhase.ANALYSIS: {"summarizer": Summarizer(settings.summarization_timeout, choices)},
     }
     return {

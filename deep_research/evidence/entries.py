@@ -22,13 +22,31 @@ BORNE = 1.5  # what a name is worth that a document bears, against another
 class Asked:
     """What a question asks for: its words by stem and its names by key, with how telling (0 to 1) each is.
     ``relations`` are the stems that are no part of a name; with ``sides`` the names are compared with each other, so that
-    none of them is looked for where another leads."""
+    none of them is looked for where another leads. ``text`` is the question."""
 
     words: Mapping[str, float]
     names: Mapping[str, float] = field(default_factory=dict)
     relations: frozenset[str] = frozenset()
-    spelled: Mapping[str, str] = field(default_factory=dict)
     sides: bool = False
+    text: str = ""
+
+    def phrase(self, lacking: Iterable[str]) -> str:
+        """The question's words for what is lacking but its names, in their order, with the small words between them."""
+        wanted = self.relations.intersection(lacking)
+        told: list[str] = []
+        between: list[str] = []
+        for word in words(self.text):
+            term = stem(word)
+            if term in wanted:
+                told += [*(between if told else ()), word]
+                between = []
+            elif term in self.words:
+                between = []
+                if told and told[-1]:
+                    told.append("")  # something else stands here
+            elif told and told[-1]:
+                between.append(word)
+        return " ".join(filter(None, told))
 
     def share(self, present: AbstractSet[str]) -> float:
         """The share of the weight of its words that is present."""
@@ -72,9 +90,9 @@ def asked(inquiry: Inquiry, rarity: Mapping[str, float], names: Iterable[Mention
     said = inquiry.telling(inquiry.text.casefold())
     comparing = inquiry.forms.comparing
     sides = len(by_key) > 1 and not comparing.isdisjoint(said)
-    spelled = {stem(word): word for word in reversed(said) if not sides or word not in comparing}
-    weights = {term: rarity.get(word, UNKNOWN_WORD) for term, word in spelled.items()}
-    return Asked(weights, by_key, frozenset(weights) - inside, spelled, sides)
+    words_of = {stem(word): word for word in reversed(said) if not sides or word not in comparing}
+    weights = {term: rarity.get(word, UNKNOWN_WORD) for term, word in words_of.items()}
+    return Asked(weights, by_key, frozenset(weights) - inside, sides, inquiry.text)
 
 
 def entry_of(item: Item, question: Asked) -> Entry:

@@ -28,16 +28,15 @@ NEARLY_ALL = 0.9  # of the question, for one source to answer it alone
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A query worth asking: a name that a strong source mentions, and the words it lacks."""
+    """A query worth asking: what the question asks and a strong source lacks, of a name that it mentions."""
 
     name: str
-    lacking: tuple[str, ...]
+    phrase: str
     value: float
 
     @property
     def query(self) -> str:
-        """Each word once."""
-        return " ".join(dict.fromkeys(" ".join((self.name, *self.lacking)).split()))
+        return " ".join((*dict.fromkeys(self.name.split()), self.phrase))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +149,10 @@ def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) 
     found: dict[str, Lead] = {}
     for entry in strong:
         names = leading_names(entry, question)
-        lacking = tuple(question.spelled[term] for term in question.lacking(entry.stems))
-        fresh = [n for n in names if n not in question.names and n not in entry.bears] if lacking else []
+        phrase = question.phrase(question.lacking(entry.stems))
+        fresh = [n for n in names if n not in question.names and n not in entry.bears] if phrase else []
         for name, written in zip(fresh, spelled(entry.item.text, *fresh), strict=True):
-            lead = Lead(written, lacking, base[entry.item.id] * names[name])
+            lead = Lead(written, phrase, base[entry.item.id] * names[name])
             if name not in found or found[name].value < lead.value:
                 found[name] = lead
     return tuple(sorted(found.values(), key=lambda lead: (-lead.value, lead.name)))

@@ -55,7 +55,7 @@ class Handoff(Record):
     """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first; ``system_prompt``
     what the owner of the run adds; ``language`` and ``audience`` are for what people will read; ``day`` is when the run
     was asked, and ``protected`` are patterns of sources that its owner wants kept. ``parts`` are those of the question;
-    ``wishes`` is the guidance without that of gates, which is no part of what is asked."""
+    ``wishes`` is what hooks, answers and the supervisor said for the phase so far, for agents that have no model."""
 
     research_id: str
     original_query: str

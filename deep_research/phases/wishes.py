@@ -6,11 +6,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Protocol
 
+from deep_research.errors import SearchError
 from deep_research.evidence.inquiry import Inquiry, read_question
-from deep_research.state import Limit
+from deep_research.logs import get_log, told
+from deep_research.state import Gap, Limit, SubQuery
 from deep_research.state.events import LimitReached
 
 WISH = "wish"  # the name of the limits that tell of wishes
+_GAP = "Wished for: "  # opens the gap that a refiner makes of one
+
+log = get_log("wishes")
 
 
 class Knows(Protocol):
@@ -56,16 +61,35 @@ async def parted(
     can: list[str] = []
     cannot: list[str] = []
     for wish in wishes:
-        fresh = new_words(wish, question)
-        named = names_something(wish, question)
-        known = named if knows is None else bool(fresh) and await knows(" ".join(fresh), named=named)
-        (can if known else cannot).append(wish)
+        (can if await _is_known(wish, question, knows) else cannot).append(wish)
     return tuple(can), tuple(cannot)
+
+
+async def _is_known(wish: str, question: str, knows: Knows | None) -> bool:
+    fresh, named = new_words(wish, question), names_something(wish, question)
+    if knows is None or not fresh:
+        return named
+    try:
+        return await knows(" ".join(fresh), named=named)
+    except SearchError as error:  # the searches fail for the same reason, and say so
+        log.warning("wish_not_looked_up", error=told(error))
+        return named
 
 
 def unfollowed(wishes: Sequence[str]) -> list[LimitReached]:
     """What is told of wishes that could not be followed; of each once, whoever meets it."""
     return [LimitReached(limit=Limit(name=WISH, message=not_followed(wish))) for wish in wishes]
+
+
+def gap_of(wish: str) -> str:
+    """The description of the gap that a wish is for a refiner."""
+    return f"{_GAP}{' '.join(wish.split())}"
+
+
+def searched(sub_queries: Iterable[SubQuery], gaps: Iterable[Gap]) -> tuple[str, ...]:
+    """The wishes for which searches were made, in their order."""
+    of_wishes = {gap.id for gap in gaps if gap.description.startswith(_GAP)}
+    return tuple(dict.fromkeys(s.rationale for s in sub_queries if s.origin or s.gap_id in of_wishes))
 
 
 def not_followed(wish: str) -> str:

@@ -229,11 +229,10 @@ class Guidance(Record):
     origin: str
     lasting: bool = False
 
-    def reaches(self, phase: DeepResearchPhase, iteration: int) -> bool:
-        """Whether it is for the agent of a phase in an iteration."""
+    def reaches(self, phase: DeepResearchPhase) -> bool:
+        """Whether it is for the agent of a phase."""
         order = list(DeepResearchPhase)
-        later = self.lasting and order.index(phase) > order.index(self.phase)
-        return self.iteration == iteration and (phase is self.phase or later)
+        return phase is self.phase or (self.lasting and order.index(phase) > order.index(self.phase))
 
 
 class Citation(Record):

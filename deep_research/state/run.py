@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import date, datetime
 from typing import Any
 
@@ -224,11 +223,10 @@ class DeepResearchState(Record):
 
     def guidance_for(self, phase: DeepResearchPhase) -> tuple[str, ...]:
         """What was advised for this phase in the current iteration, oldest first."""
-        return tuple(g.text for g in self._reaching(phase))
+        return tuple(g.text for g in self.guidance if g.iteration == self.iteration and g.reaches(phase))
 
     def wishes_for(self, phase: DeepResearchPhase) -> tuple[str, ...]:
-        """The same without the advice of our own gates."""
-        return tuple(dict.fromkeys(g.text for g in self._reaching(phase) if g.origin != GATE))
-
-    def _reaching(self, phase: DeepResearchPhase) -> Iterator[Guidance]:
-        return (g for g in self.guidance if g.reaches(phase, self.iteration))
+        """What hooks, answers and the supervisor said for this phase in any iteration so far: what an agent without a
+        model made of it must not be lost with the next."""
+        told = (g.text for g in self.guidance if g.origin != GATE and g.reaches(phase))
+        return tuple(dict.fromkeys(told))

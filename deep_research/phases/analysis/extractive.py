@@ -24,6 +24,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.analysis.survey import follow_sources, survey
+from deep_research.phases.wishes import searched
 
 T = TypeVar("T")
 BATCH_WORDS = 300  # that a batch chooses, for a report that has to do without the survey
@@ -94,13 +95,13 @@ def _chosen(
     stop: threading.Event | None,
 ) -> Chosen:
     """For the question, its parts, and all that was wished for so far."""
-    searched = (s.rationale for s in handoff.sub_queries if s.origin)
+    gaps = handoff.open_gaps if isinstance(handoff, AnalyzerInput) else handoff.gaps
     return best_passages(
         handoff.original_query,
         sources,
         words,
         parts=handoff.parts,
-        wishes=tuple(dict.fromkeys((*searched, *handoff.wishes))),
+        wishes=tuple(dict.fromkeys((*searched(handoff.sub_queries, gaps), *handoff.wishes))),
         ranker=ranker,
         stop=stop,
     )

@@ -9,7 +9,6 @@ from typing import Any
 from deep_research.budget.metered import RunModels
 from deep_research.budget.shared_budget import Purse
 from deep_research.errors import BudgetError, DeepResearchError, SearchError
-from deep_research.evidence.disclosure import askable
 from deep_research.evidence.page_identity import canonical_url
 from deep_research.evidence.plain import clean
 from deep_research.evidence.wording import wordings
@@ -17,12 +16,12 @@ from deep_research.logs import blotted, blotted_bytes, holds_secret, masked
 from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, off_loop, shared, together
 from deep_research.phases.gathering.fetching import OVER_SHARED_CAP
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput, Snapshot
-from deep_research.phases.wishes import WISH, Knows, not_followed, parted, query_of, too_many, unfollowed
+from deep_research.phases.gathering.wished import unsearched_wishes, with_wishes
+from deep_research.phases.wishes import Knows, parted, unfollowed
 from deep_research.sources.search import SearchFilters
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
-    Guidance,
     Limit,
     Source,
     SubQuery,
@@ -32,15 +31,13 @@ from deep_research.state.events import (
     Event,
     LimitReached,
     Progress,
-    SubQueriesAdded,
     SubQueryCompleted,
     SubQueryFailed,
 )
 from deep_research.state.identity import sha256_hex, source_id, sub_query_id
 from deep_research.state.journal import Content, Journal, PageHead
-from deep_research.state.records import FETCHES, GATE, PAGES, SHARED
+from deep_research.state.records import FETCHES, PAGES, SHARED
 
-MOST_WISHED = 2  # searches of an iteration for what was wished for while the run was going
 TEXT_UNIT = 5_000  # characters that are cleaned and hashed in the time of one small item
 BYTES_UNIT = 50_000  # bytes that are only hashed
 
@@ -91,10 +88,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         fresh = unsearched_wishes(state)
         if not fresh:
             return state
-        try:
-            can, cannot = await parted((wish.text for wish in fresh), state.query, self._knows)
-        except SearchError:  # the searches will fail for the same reason, and say so
-            return state
+        can, cannot = await parted((wish.text for wish in fresh), state.query, self._knows)
         # What lasts is told by who works later and cannot follow it either.
         lasting = {wish.text for wish in fresh if wish.lasting}
         events = with_wishes([wish for wish in fresh if wish.text in can], state)
@@ -355,53 +349,6 @@ def _capped(state: DeepResearchState, skipped: tuple[SubQuery, ...]) -> LimitRea
             skipped=tuple(s.query for s in skipped),
         )
     )
-
-
-def unsearched_wishes(state: DeepResearchState) -> tuple[Guidance, ...]:
-    """What was wished for the searches of this iteration and is neither searched nor told to be left out."""
-    done = {s.rationale for s in state.sub_queries if s.origin}
-    told = {limit.message for limit in state.limits if limit.name == WISH}
-    wishes = {w.text: w for w in state.guidance if w.origin != GATE}
-    here = (wishes[text] for text in state.wishes_for(DeepResearchPhase.GATHERING))
-    return tuple(
-        w for w in here if w.text not in done and told.isdisjoint((not_followed(w.text), too_many(w.text)))
-    )
-
-
-def with_wishes(wishes: Sequence[Guidance], state: DeepResearchState) -> list[Event]:
-    """At most two further sub-queries an iteration, the latest wishes first. Where the plan has no room, they take the
-    places of what is least important and not searched yet."""
-    plan = [s for s in state.current_sub_queries() if s.iteration == state.iteration]
-    left = MOST_WISHED - sum(bool(s.origin) for s in plan)
-    known = {s.id for s in state.current_sub_queries()}
-    fresh: dict[str, SubQuery] = {}
-    beyond: list[Guidance] = []
-    for wish in reversed(wishes):
-        text = askable(query_of(wish.text, state.query), state.query, state.options.system_prompt)
-        key = sub_query_id(text)
-        if not text or key in known or key in fresh:
-            continue
-        if len(fresh) >= left:
-            beyond.append(wish)
-            continue
-        fresh[key] = SubQuery(
-            id=key,
-            query=text,
-            rationale=wish.text,
-            index=len(state.sub_queries) + len(fresh),
-            iteration=state.iteration,
-            origin=wish.origin,
-        )
-    pending = sorted(
-        (s for s in plan if s.status is SubQueryStatus.PENDING), key=lambda s: (s.priority, s.index)
-    )
-    over = max(0, len(plan) + len(fresh) - state.max_sub_queries)
-    replaced = tuple(s.id for s in pending[max(1, len(pending) - over) :]) if over else ()
-    notes = [LimitReached(limit=Limit(name=WISH, message=too_many(wish.text))) for wish in beyond]
-    return [
-        *([SubQueriesAdded(sub_queries=tuple(fresh.values()), replaced=replaced)] if fresh else []),
-        *notes,
-    ]
 
 
 def reworded(state: DeepResearchState) -> tuple[SubQuery, ...]:

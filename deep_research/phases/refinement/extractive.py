@@ -4,7 +4,7 @@ for is a gap too."""
 from __future__ import annotations
 
 from deep_research.phases.refinement.handoff import NamedGap, RefinerInput, RefinerOutput
-from deep_research.phases.wishes import new_words, query_of
+from deep_research.phases.wishes import gap_of, query_of
 from deep_research.state import FollowUpQuery, Gap, GapAnalysis, IterationRecommendation
 from deep_research.state.identity import gap_id, sub_query_id
 
@@ -17,17 +17,15 @@ class ExtractiveRefiner:
 
     async def __call__(self, handoff: RefinerInput) -> RefinerOutput:
         asked = {sub_query_id(query) for query in handoff.asked}
-        wished = {w: query_of(w, handoff.original_query) for w in handoff.wishes}
-        fresh = {w: q for w, q in wished.items() if new_words(w, handoff.original_query)}
+        wished = {wish: query_of(wish, handoff.original_query) for wish in handoff.further}
         analysis = (
+            *(_of_wish(wish, query, asked) for wish, query in wished.items()),
             *(_analysis(gap, asked) for gap in handoff.gaps),
-            *(_of_wish(wish, query, asked) for wish, query in fresh.items()),
         )
         promising = tuple(g.gap_id for g in analysis if g.addressable)
         return RefinerOutput(
             gap_analysis=analysis,
-            gaps=tuple(NamedGap(description=_description(wish)) for wish in fresh),
-            unfollowed=tuple(wish for wish in wished if wish not in fresh),
+            gaps=tuple(NamedGap(description=gap_of(wish), priority=1) for wish in wished),
             iteration_recommendation=IterationRecommendation(
                 should_iterate=bool(promising) and handoff.remaining_iterations > 0,
                 rationale=f"{len(promising)} of {len(analysis)} gaps have a query that was not asked yet.",
@@ -36,14 +34,11 @@ class ExtractiveRefiner:
         )
 
 
-def _description(wish: str) -> str:
-    return f"Wished for: {' '.join(wish.split())}"
-
-
 def _of_wish(wish: str, query: str, asked: set[str]) -> GapAnalysis:
     new = sub_query_id(query) not in asked
     return GapAnalysis(
-        gap_id=gap_id(_description(wish)),
+        gap_id=gap_id(gap_of(wish)),
+        severity=_SEVERITIES[1],
         addressable=new,
         follow_up_queries=(FollowUpQuery(query=query, expected_contribution=wish),) if new else (),
     )

@@ -22,7 +22,8 @@ REPORT = "report"  # the item that the report is, among those that a model is gi
 
 
 class RefinerInput(Handoff):
-    """``asked`` are all queries searched so far: none of them is worth asking again."""
+    """``asked`` are all queries searched so far: none of them is worth asking again. ``further`` are those of the wishes
+    that can be searched."""
 
     gaps: tuple[Gap, ...]
     max_iterations: int
@@ -32,6 +33,7 @@ class RefinerInput(Handoff):
     source_count: int = 0
     findings: tuple[Finding, ...] = ()
     asked: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
 
 
 class FlatFollowUp(Record):
@@ -49,8 +51,7 @@ class NamedGap(Record):
 
 class RefinerOutput(Proposal):
     """Follow-up queries stand under their gap; a flat list with gap ids is accepted too. ``unknown`` counts ids that
-    were named and never given; ``notes`` are what a reader of the report should know, ``unfollowed`` wishes that an agent
-    without a model could do nothing for; ``sent`` is what a model was given of the report and the gaps. ``gaps`` are new
+    were named and never given; ``notes`` are what a reader of the report should know; ``sent`` is what a model was given of the report and the gaps. ``gaps`` are new
     ones, whose analysis names them by `gap_id` of their description."""
 
     gap_analysis: tuple[GapAnalysis, ...] = ()
@@ -58,7 +59,6 @@ class RefinerOutput(Proposal):
     report_improvements: tuple[str, ...] = ()
     follow_up_queries: tuple[FlatFollowUp, ...] = ()
     gaps: tuple[NamedGap, ...] = ()
-    unfollowed: tuple[str, ...] = ()
     unknown: int = 0
     sent: Sending = Sending()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from deep_research.budget.metered import RunModels
-from deep_research.phases.base import Phase, noted, shared
+from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.refinement.handoff import REPORT, RefinerInput, RefinerOutput
-from deep_research.phases.wishes import unfollowed
+from deep_research.phases.wishes import Knows, parted, unfollowed
 from deep_research.state import DeepResearchPhase, DeepResearchState, Gap, SubQueryStatus
-from deep_research.state.events import GapsAssessed
+from deep_research.state.events import GapsAssessed, LimitReached
 from deep_research.state.identity import gap_id
 from deep_research.state.journal import Journal
 
@@ -19,10 +19,25 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
     phase = DeepResearchPhase.REFINEMENT
     answer_type = RefinerOutput
 
+    def __init__(
+        self,
+        agent: Agent[RefinerInput, RefinerOutput],
+        *,
+        limits: WorkLimits | None = None,
+        knows: Knows | None = None,
+    ) -> None:
+        """``knows`` tells whether a search for what is wished for can find something."""
+        super().__init__(agent, limits=limits)
+        self._knows = knows
+
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         if state.phase_done:
             return
         handoff = self.handoff(state)
+        idle: list[LimitReached] = []
+        if not self._uses_model and handoff.wishes:
+            further, left = await parted(handoff.wishes, state.query, self._knows)
+            handoff, idle = handoff.model_copy(update={"further": further}), unfollowed(left)
         answer = await self.ask(handoff, models)
         fresh = _named(answer, state)
         known = {g.id for g in (*state.gaps, *fresh)}
@@ -38,7 +53,7 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
                 gaps=fresh,
             ),
             *noted(answer.notes),
-            *unfollowed(answer.unfollowed),
+            *idle,
             *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
         )
 
