@@ -165,12 +165,18 @@ class GapsAssessed(Event):
 
 
 class PhaseEnded(Event):
+    """A phase is over. ``seconds`` is how long the run was worked on since the last phase ended, by whatever owners;
+    the time in which nobody worked on it is not counted."""
+
+    CURRENT: ClassVar[int] = 2
     type: Literal["phase.ended"] = "phase.ended"
+    version: int = 2
     phase: DeepResearchPhase
     iteration: int
     attempt: int
     validation: ValidationResult
     decision: AgentDecision
+    seconds: float = Field(default=0.0, ge=0)
 
 
 class PhaseRetried(Event):
@@ -336,6 +342,7 @@ def _same(body: dict[str, Any]) -> dict[str, Any]:
 UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("sources.analyzed", 1): _same,  # 2: the passage, sentence, section, rank and probability of findings
     ("evidence.weighed", 1): _same,  # 2: the same
+    ("phase.ended", 1): _same,  # 2: the seconds of work
 }
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from deep_research.state.phases import (
     AbortReason,
     DeepResearchPhase,
+    ParkedKind,
     RunStatus,
     SourceQuality,
     SubQueryStatus,
@@ -67,6 +68,11 @@ class Parking(Record):
     until: datetime | None = None
     pause_id: str | None = None
 
+    @property
+    def kind(self) -> ParkedKind:
+        """Only a hook's pause has an id."""
+        return ParkedKind.OUTAGE if self.pause_id is None else ParkedKind.QUESTION
+
 
 class Abort(Record):
     """How a run was aborted, and where it can be taken up again."""
@@ -88,7 +94,8 @@ class DeepResearchState(Record):
     models were given, by phase, and ``reading`` what this pass of ANALYSIS gives them. ``iteration_spent`` and
     ``phase_spent`` are what had been spent, such requests included, when the iteration and this pass of the phase began;
     ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
-    had been measured of the texts of each model. All collections
+    had been measured of the texts of each model; ``seconds`` is how long the run had been worked on, by all its owners,
+    when a phase last ended. All collections
     keep the order in which they rank: sub-queries by index, sources by score, those without one after them by
     (sub-query index, rank), findings by iteration and first source,
     gaps by (iteration, rank), limits by name.
@@ -139,6 +146,7 @@ class DeepResearchState(Record):
     refined: int = 0
     parking: Parking | None = None
     abort: Abort | None = None
+    seconds: float = 0.0
     seq: int = 0
     created_at: datetime | None = None
     updated_at: datetime | None = None
