@@ -15,7 +15,7 @@ from deep_research.state import Budget, SubQueryStatus
 # What to do about an aborted run, and whether the command that takes it up again follows.
 _ADVICE = {
     "cancelled": ("Go on with:", True),
-    "timeout": ("Go on with:", True),
+    "timeout": ("Give it more time with --set task_timeout=SECONDS, then go on with:", True),
     "no_evidence": (
         "Ask in other words, give more documents with --corpus, or search the web with --search web.",
         False,
