@@ -122,6 +122,11 @@ $ deep-research run --sample "Who built the Bell Rock lighthouse?" --out report.
   a file or a preset goes before that; where it is otherwise than it was, `resume` says what differs and ends with 2.
   `--with-new-setup` goes on with it all the same, which is written to the log and told in the report's limits.
   Own agents and hooks of a Python program cannot be made of names: such a run is resumed from the program.
+- `list` and `status` say why a run stands where it does and how far it came: searches done of those planned, sources and
+  findings (each once), tokens and dollars of models, seconds of work by all who worked on it. What nobody counted is
+  unknown: dollars where a price is, all of it for a run whose log could not be read. Seconds are as of what the run
+  recorded last; a killed process loses those since. They are unknown for runs of versions that did not count them.
+- `list --limit 20` prints a page; `--after ID` with the last run of a page goes on with the next.
 """
 JSON_CONTRACT = """\
 ## JSON
@@ -135,7 +140,9 @@ JSON_CONTRACT = """\
 shortened most), `limits`, `advice` |
 | `list` | an array of objects as of `status` |
 | `status`, `cancel` | one object: `research_id`, `query`, `status`, `reason`, `phase`, `iteration`, `created_at`, \
-`updated_at` |
+`updated_at`; why: `message` (of an aborted run), `waiting_for`, `until`, `pause_id`, `parked_kind` (of a parked one: \
+`question` or `outage`); how far: `seconds`, `searches_done`, `searches_planned`, `sources`, `findings`, `tokens`, \
+`cost_usd` |
 | `events` | one object a line, an event each |
 | `delete` | `{"deleted": ID}` |
 | `archive list` | an array of objects: `content_hash`, `archived_at`, `expires_at`, `size` in bytes |

@@ -87,7 +87,7 @@ def _caps(state: DeepResearchState) -> Iterator[CapUse]:
             case "max_iterations":
                 used = state.iteration
             case "max_seconds":
-                used = told.get(name)
+                used = told.get(name) or state.seconds or None  # the log of an older run does not say
             case _:
                 used = dict(usage).get(_COUNTED[name])
         cap = state.max_iterations if name == "max_iterations" else getattr(state.options.budget, name)

@@ -273,12 +273,22 @@ class DeepResearch:
     async def astatus(self, research_id: str) -> RunSummary:
         return await self._runs.astatus(research_id)
 
-    def list(self, *, limit: int | None = None) -> Sequence[RunSummary]:
-        """All runs of the store, newest first."""
-        return self._background.call(self.alist(limit=limit))
+    def list(
+        self, *, limit: int | None = None, after: RunSummary | str | None = None, **filters: Any
+    ) -> Sequence[RunSummary]:
+        """The runs of the store, newest first: those that fit the filters, of these the ones below ``after`` (a run of
+        the list, or its id), and of these the first ``limit``.
 
-    async def alist(self, *, limit: int | None = None) -> Sequence[RunSummary]:
-        return await self._runs.alist(limit=limit)
+        Filters: ``status`` as it is shown, ``user``, ``session``, ``text`` in the question (in whatever case),
+        ``parked_kind`` (question, outage), ``due_before`` (parked until before that moment).
+        Raises `UsageError`, `RunNotFoundError` where ``after`` is the id of none.
+        """
+        return self._background.call(self.alist(limit=limit, after=after, **filters))
+
+    async def alist(
+        self, *, limit: int | None = None, after: RunSummary | str | None = None, **filters: Any
+    ) -> Sequence[RunSummary]:
+        return await self._runs.alist(limit=limit, after=after, **filters)
 
     def result(self, research_id: str) -> ResearchResult:
         """The result of a run as it stands now, from its log. Raises `RunNotFoundError`, `LogDamagedError`."""

@@ -26,6 +26,7 @@ from deep_research.state import (
     Source,
     Usage,
 )
+from deep_research.state.parts import told_lacking
 
 # What the result shows at its top level is not repeated inside its state when it is written as JSON.
 _SHOWN = frozenset(
@@ -89,7 +90,9 @@ class ResearchResult(Record):
     @classmethod
     def of(cls, state: DeepResearchState, status: RunStatus | None = None) -> ResearchResult:
         abort, parking = state.abort, state.parking
-        message = abort.message if abort else (parking.waiting_for if parking else _lacking(state))
+        message = abort.message if abort else parking.waiting_for if parking else None
+        if state.status is RunStatus.COMPLETED:
+            message = told_lacking(state.not_found())
         return cls(
             research_id=state.research_id,
             query=state.query,
@@ -132,11 +135,3 @@ class ResearchResult(Record):
     @field_serializer("state", when_used="json")
     def _state(self, state: DeepResearchState) -> dict[str, Any]:
         return state.model_dump(mode="json", exclude=set(_SHOWN))
-
-
-def _lacking(state: DeepResearchState) -> str | None:
-    """What a completed run did not find."""
-    missing = state.not_found()
-    if state.status is not RunStatus.COMPLETED or not missing:
-        return None
-    return f"Not found: {'; '.join(part.text.rstrip(' .') for part in missing)}."

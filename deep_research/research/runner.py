@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from deep_research.assembly import Going, Parts, Variants
@@ -17,6 +18,7 @@ from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError
 from deep_research.logs import get_log, told
 from deep_research.research.result import ResearchResult
+from deep_research.research.stopwatch import Stopwatch
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,
@@ -38,7 +40,6 @@ from deep_research.state.events import (
     decode_log,
 )
 from deep_research.state.journal import Clock
-from deep_research.state.projection import Projection
 from deep_research.state.reducer import Fold, fold
 from deep_research.store import (
     Control,
@@ -74,8 +75,8 @@ class _Active:
     loop: asyncio.AbstractEventLoop
     journal: RunJournal
     orchestrator: SupervisorOrchestrator
+    elapsed: Stopwatch
     task: asyncio.Task[Any] | None = None
-    started: float = 0.0  # by the monotonic clock; waiting for a slot is no work
     begun: bool = False
     stopped: bool = False
     lost: bool = False
@@ -126,9 +127,10 @@ class Runner:
         parts = parts or self._parts
         lane = Lane(run_id, Owner.here(self._token), fence=1)
         new = NewRun(query=query, user_id=options.user_id, session_id=options.session_id, places=parts.places)
-        journal = self._journal(lane, Fold(), Projection(), new)
+        elapsed = Stopwatch(time.monotonic)
+        journal = self._journal(lane, Fold(), elapsed, new)
         first = RunCreated(research_id=run_id, query=query, options=options, setup=parts.set_up_now)
-        active = self._activate(journal, parts, shared)
+        active = self._activate(journal, elapsed, parts, shared)
         start = PhaseStarted(
             phase=DeepResearchPhase.PLANNING,
             iteration=1,
@@ -184,8 +186,8 @@ class Runner:
         """Take the run over and go on with the ``parts``, as ``compared`` says of the set-up that it has, or does not go
         on. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`."""
         async with self._loop().slots:
-            journal = await self._take(run_id)
-            active = self._activate(journal, parts or self._parts, shared)
+            journal, elapsed = await self._take(run_id)
+            active = self._activate(journal, elapsed, parts or self._parts, shared)
             try:
                 state = journal.state
                 if state.status is RunStatus.COMPLETED:  # between the look and the taking
@@ -205,8 +207,8 @@ class Runner:
 
     async def abandon(self, run_id: str) -> None:
         """Cancel a run that nobody works on. Raises `RunBusyError` when somebody does."""
-        journal = await self._take(run_id)
-        active = self._activate(journal, self._parts)
+        journal, elapsed = await self._take(run_id)
+        active = self._activate(journal, elapsed, self._parts)
         try:
             await active.orchestrator.abort(journal, AbortReason.CANCELLED, CANCELLED)
         finally:
@@ -239,7 +241,7 @@ class Runner:
 
     # One run
 
-    async def _take(self, run_id: str) -> RunJournal:
+    async def _take(self, run_id: str) -> tuple[RunJournal, Stopwatch]:
         owner = Owner.here(self._token)
         store = self._parts.store
         taking = asyncio.ensure_future(asyncio.to_thread(store.acquire, run_id, owner))
@@ -257,24 +259,28 @@ class Runner:
         except DeepResearchError:
             await asyncio.to_thread(store.release, lane)
             raise
-        return self._journal(lane, state, row.projection, None)
+        # The row says it to the last word of its owner, the log to the end of a phase.
+        elapsed = Stopwatch(time.monotonic, before=max(state.seconds, row.projection.seconds or 0.0))
+        return self._journal(lane, state, elapsed), elapsed
 
     def _folded(self, row: RunRow) -> Fold:
         return fold(decode_log(self._parts.store.read(row.run_id)))
 
-    def _journal(self, lane: Lane, state: Fold, projection: Projection, new: NewRun | None) -> RunJournal:
+    def _journal(self, lane: Lane, state: Fold, elapsed: Stopwatch, new: NewRun | None = None) -> RunJournal:
         return RunJournal(
             self._parts.store,
             lane,
             fold=state,
-            projection=projection,
             outbox=self._loop().outbox,
             feed=self._feed,
             clock=self._clock,
             new_run=new,
+            elapsed=elapsed,
         )
 
-    def _activate(self, journal: RunJournal, parts: Parts, shared: Sequence[SharedBudget] = ()) -> _Active:
+    def _activate(
+        self, journal: RunJournal, elapsed: Stopwatch, parts: Parts, shared: Sequence[SharedBudget] = ()
+    ) -> _Active:
         orchestrator = SupervisorOrchestrator(
             parts.phases,
             hooks=parts.hooks,
@@ -287,9 +293,9 @@ class Runner:
             on_outage=parts.settings.on_outage,
             shared=shared,
             clock=self._clock,
-            elapsed=lambda: time.monotonic() - active.started,
+            elapsed=elapsed,
         )
-        active = _Active(asyncio.get_running_loop(), journal, orchestrator)
+        active = _Active(asyncio.get_running_loop(), journal, orchestrator, elapsed)
         with self._gate:
             self._active[journal.lane.run_id] = active
         return active
@@ -299,16 +305,19 @@ class Runner:
         of the events after ``seen``."""
         journal, loop = active.journal, active.loop
         run_id = journal.lane.run_id
-        active.started = time.monotonic()
+        active.elapsed.start()
         self._observe(active, seen)
+        limit = self._settings.task_timeout
+        out_of_time = partial(
+            active.orchestrator.stop, AbortReason.TIMEOUT, f"The run took longer than {limit:g} s."
+        )
+        left = limit - active.elapsed()
+        if left <= 0:
+            out_of_time()  # before it begins
         task = active.task = loop.create_task(active.orchestrator.run(journal))
         active.begun = True
         self._watch(active)
-        limit = self._settings.task_timeout
-        timer = loop.call_later(
-            limit,
-            lambda: active.orchestrator.stop(AbortReason.TIMEOUT, f"The run took longer than {limit:g} s."),
-        )
+        timer = loop.call_later(max(0.0, left), out_of_time)
         try:
             await task
         except asyncio.CancelledError:
@@ -355,6 +364,7 @@ class Runner:
         # heartbeat would hold for ever what nobody works on.
         try:
             if not active.journal.released:
+                lane.seconds = active.elapsed()
                 await asyncio.shield(asyncio.to_thread(self._release, lane))
         finally:
             active.gone.set_result(None)

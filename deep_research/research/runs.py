@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
-from deep_research.errors import RunStateError, StoreError, UsageError
-from deep_research.state import AbortReason, DeepResearchPhase, Record, RunStatus, SetUp
+from deep_research.errors import RunStateError, StoreError, UnknownNameError, UsageError
+from deep_research.state import AbortReason, DeepResearchPhase, ParkedKind, Record, RunStatus, SetUp
 from deep_research.state.events import Event, RunCreated, SetUpChanged, decode_log, known
 from deep_research.state.identity import RUN_ID
+from deep_research.state.projection import Figures
 from deep_research.state.reducer import fold
-from deep_research.store import RunRow, Store, StoredEvent
+from deep_research.store import RunCursor, RunFilter, RunRow, Store, StoredEvent
 
 if TYPE_CHECKING:
     from deep_research.research.result import ResearchResult
 
 
-class RunSummary(Record):
-    """A run as `list` and `status` show it, without reading its log."""
+class _Standing(Record):
+    """Where a run stands and why; the figures come after it in JSON."""
 
     research_id: str
     query: str
@@ -30,18 +33,42 @@ class RunSummary(Record):
     iteration: int
     created_at: datetime
     updated_at: datetime
+    message: str | None = None
+    waiting_for: str | None = None
+    until: datetime | None = None
+    pause_id: str | None = None
+    parked_kind: ParkedKind | None = None
+    seconds: float | None = None
+
+
+class RunSummary(Figures, _Standing):
+    """A run as `list` and `status` show it, without reading its log.
+
+    ``message`` says why it was aborted; ``waiting_for``, ``until``, ``pause_id`` and ``parked_kind`` what it is parked
+    for. ``seconds`` is how long it was worked on, by all its owners, when it last recorded something or was let go of.
+    The figures are those of `Figures`: None where nobody counted.
+    """
 
     @classmethod
     def of(cls, row: RunRow, now: float) -> RunSummary:
+        stands = row.projection
+        parking = stands.parking
         return cls(
             research_id=row.run_id,
             query=row.query,
             status=row.status(now),
-            reason=row.projection.reason,
-            phase=row.projection.phase,
-            iteration=row.projection.iteration,
+            reason=stands.reason,
+            phase=stands.phase,
+            iteration=stands.iteration,
             created_at=row.created_at,
             updated_at=row.updated_at,
+            message=stands.message,
+            waiting_for=parking.waiting_for if parking else None,
+            until=parking.until if parking else None,
+            pause_id=parking.pause_id if parking else None,
+            parked_kind=parking.kind if parking else None,
+            seconds=stands.seconds,
+            **dict(stands.figures),
         )
 
 
@@ -60,13 +87,25 @@ class Runs:
             )
         return await asyncio.to_thread(self._store.run, research_id)
 
-    async def alist(self, *, limit: int | None = None) -> Sequence[RunSummary]:
-        """All runs, newest first."""
+    async def alist(
+        self, *, limit: int | None = None, after: RunSummary | str | None = None, **filters: Any
+    ) -> Sequence[RunSummary]:
+        """The runs that fit the filters, newest first: those below ``after``, a run of the list or its id, and of them
+        the first ``limit``. Filters are those of `RunFilter`. Raises `UsageError`, `RunNotFoundError` for ``after``."""
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise UsageError("limit must be a whole number above 0.", hint="Leave it out for all runs.")
-        rows = await asyncio.to_thread(self._store.runs, limit=limit)
+        wanted = _filter(filters)
+        cursor = await self._cursor(after)
+        rows = await asyncio.to_thread(self._store.runs, filter=wanted, after=cursor, limit=limit)
         now = time.time()
         return [RunSummary.of(row, now) for row in rows]
+
+    async def _cursor(self, after: RunSummary | str | None) -> RunCursor | None:
+        if after is None:
+            return None
+        if isinstance(after, RunSummary):
+            return RunCursor(after.created_at, after.research_id)
+        return (await self.row(after)).cursor
 
     async def astatus(self, research_id: str) -> RunSummary:
         return RunSummary.of(await self.row(research_id), time.time())
@@ -112,3 +151,30 @@ def _setup_of(rows: Sequence[StoredEvent]) -> SetUp | None:
         elif isinstance(event, SetUpChanged):
             setup = event.new
     return setup
+
+
+_NAMED: dict[str, type[StrEnum]] = {"status": RunStatus, "parked_kind": ParkedKind}
+
+
+def _filter(given: Mapping[str, Any]) -> RunFilter:
+    """What the caller named as a filter. Raises `UsageError`."""
+    known = [item.name for item in fields(RunFilter)]
+    for name in given:
+        if name not in known:
+            raise UnknownNameError.of("filter", name, known)
+    return RunFilter(**{name: _checked(name, value) for name, value in given.items() if value is not None})
+
+
+def _checked(name: str, value: Any) -> Any:
+    """The value of a filter."""
+    if name in _NAMED:
+        if value not in list(_NAMED[name]):
+            raise UnknownNameError.of(name, str(value), map(str, _NAMED[name]))
+        return _NAMED[name](value)
+    kind = datetime if name == "due_before" else str
+    if not isinstance(value, kind):
+        raise UsageError(
+            f"The filter {name} takes a {kind.__name__}, got {type(value).__name__}.",
+            hint="Leave it out for all runs.",
+        )
+    return value

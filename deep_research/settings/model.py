@@ -120,7 +120,7 @@ class Settings(BaseModel):
     max_seconds: float | None = Field(
         default=None,
         gt=0,
-        description="Cap on the seconds of work of one run; the report is written likewise.",
+        description="Cap on the seconds of work of one run, by all who resume it; the report is written likewise.",
     )
     max_usd: float | None = Field(
         default=None, ge=0, description="Cap on the dollars of one run; needs the price of every model."
@@ -240,7 +240,10 @@ class Settings(BaseModel):
         "least `operation_timeout`. Unset: 2.5 times that.",
     )
     task_timeout: float = Field(
-        default=1_800.0, gt=0, le=86_400, description="Seconds that a whole run may take."
+        default=1_800.0,
+        gt=0,
+        le=86_400,
+        description="Seconds of work that a whole run may take, by all who resume it; parked time does not count.",
     )
     hook_timeout: float = Field(default=60.0, gt=0, le=3_600, description="Seconds that one hook may take.")
     corpus: Paths = Field(default=(), description="Files and folders of local documents to search.")

@@ -197,12 +197,18 @@ class GapsAssessed(Event):
 
 
 class PhaseEnded(Event):
+    """A phase is over. ``seconds`` is how long the run was worked on since the last phase ended, by whatever owners;
+    the time in which nobody worked on it is not counted."""
+
+    CURRENT: ClassVar[int] = 2
     type: Literal["phase.ended"] = "phase.ended"
+    version: int = 2
     phase: DeepResearchPhase
     iteration: int
     attempt: int
     validation: ValidationResult
     decision: AgentDecision
+    seconds: float = Field(default=0.0, ge=0)
 
 
 class PhaseRetried(Event):
@@ -389,6 +395,7 @@ UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("gaps.assessed", 1): _same,  # 2: gaps that the refiner names
     ("guidance.given", 1): _same,  # 2: advice for the rest of an iteration
     ("decision.made", 1): _same,  # 2: wishes that were refused
+    ("phase.ended", 1): _same,  # 2: the seconds of work
 }
 
 

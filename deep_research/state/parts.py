@@ -41,6 +41,18 @@ class Answered(StrEnum):
     NO = "no"
 
 
+def lacking(parts: Iterable[QuestionPart], verdicts: Iterable[PartVerdict]) -> tuple[QuestionPart, ...]:
+    """The parts of which nothing was found."""
+    missing = {v.part_id for v in verdicts if v.verdict is Found.NOT_FOUND}
+    return tuple(part for part in parts if part.id in missing)
+
+
+def told_lacking(parts: Iterable[QuestionPart]) -> str | None:
+    """What a run that completed says of the parts it lacks."""
+    texts = "; ".join(part.text.strip().rstrip(".") for part in parts)
+    return f"Not found: {texts}." if texts else None
+
+
 def answered(verdicts: Iterable[PartVerdict]) -> Answered | None:
     """By the verdicts on its parts alone; None before there is any."""
     kinds = {each.verdict for each in verdicts}

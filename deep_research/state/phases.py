@@ -68,6 +68,13 @@ class RunStatus(StrEnum):
         return self in (RunStatus.COMPLETED, RunStatus.ABORTED)
 
 
+class ParkedKind(StrEnum):
+    """What a parked run waits for: the answer to a hook's question, or a service that could not be reached."""
+
+    QUESTION = "question"
+    OUTAGE = "outage"
+
+
 class AbortReason(StrEnum):
     """Why a run was aborted."""
 

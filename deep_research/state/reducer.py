@@ -104,6 +104,7 @@ class Fold:
     refined: int
     parking: Parking | None
     abort: Abort | None
+    seconds: float
     seq: int
     created_at: datetime | None
     updated_at: datetime | None
@@ -495,6 +496,7 @@ def _gaps_assessed(state: Fold, event: ev.GapsAssessed) -> None:
 @_on(ev.PhaseEnded)
 def _phase_ended(state: Fold, event: ev.PhaseEnded) -> None:
     state.decisions.append(event.decision)
+    state.seconds = round(state.seconds + event.seconds, 3)
     # What a later pass of the same phase made good is no limit any more.
     name = f"gate:{event.phase}"
     state.limits = {key: limit for key, limit in state.limits.items() if limit.name != name}

@@ -7,10 +7,11 @@ from typing import Any
 
 from pydantic import Field
 
-from deep_research.state.parts import Answered, Found, PartVerdict, QuestionPart, answered
+from deep_research.state.parts import Answered, PartVerdict, QuestionPart, answered, lacking
 from deep_research.state.phases import (
     AbortReason,
     DeepResearchPhase,
+    ParkedKind,
     RunStatus,
     SourceQuality,
     SubQueryStatus,
@@ -72,6 +73,11 @@ class Parking(Record):
     until: datetime | None = None
     pause_id: str | None = None
 
+    @property
+    def kind(self) -> ParkedKind:
+        """Only a hook's pause has an id."""
+        return ParkedKind.OUTAGE if self.pause_id is None else ParkedKind.QUESTION
+
 
 class Abort(Record):
     """How a run was aborted, and where it can be taken up again."""
@@ -95,7 +101,8 @@ class DeepResearchState(Record):
     ``parts`` are those of the question and ``verdicts`` what was found of each;
     ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
     had been measured of the texts of each model; ``setup`` is what the run works with, None where an older version of
-    the package made it. All collections
+    the package made it; ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
+    All collections
     keep the order in which they rank: sub-queries by index, sources by score, those without one after them by
     (sub-query index, rank), findings by iteration and first source,
     gaps by (iteration, rank), limits by name.
@@ -149,6 +156,7 @@ class DeepResearchState(Record):
     refined: int = 0
     parking: Parking | None = None
     abort: Abort | None = None
+    seconds: float = 0.0
     seq: int = 0
     created_at: datetime | None = None
     updated_at: datetime | None = None
@@ -171,8 +179,7 @@ class DeepResearchState(Record):
 
     def not_found(self) -> tuple[QuestionPart, ...]:
         """The parts of the question of which nothing was found."""
-        missing = {v.part_id for v in self.verdicts if v.verdict is Found.NOT_FOUND}
-        return tuple(part for part in self.parts if part.id in missing)
+        return lacking(self.parts, self.verdicts)
 
     @property
     def max_sub_queries(self) -> int:

@@ -21,10 +21,10 @@ BESIDE_AGENTS = frozenset({ModelRole.SUMMARIZER.value, ModelRole.SUPERVISOR.valu
 
 class Budget(Record):
     """Caps of one run; None means no cap. Reaching one stops gathering, and the report is written from what
-    there is. ``max_seconds`` counts the time a process spends on the run, pauses excluded; ``max_model_calls`` counts
-    requests to model services, ``max_tokens`` those of input and output together; ``max_fetches`` counts pages that are
-    asked for over the network. A cap is a finite number of its kind: no text, and no truth value, which Python counts as
-    one."""
+    there is. ``max_seconds`` counts the time in which the run is worked on, by all its owners together;
+    ``max_model_calls`` counts requests to model services, ``max_tokens`` those of input and output together;
+    ``max_fetches`` counts pages that are asked for over the network. A cap is a finite number of its kind: no text, and
+    no truth value, which Python counts as one."""
 
     max_usd: float | None = Field(default=None, ge=0, strict=True, allow_inf_nan=False)
     max_tokens: int | None = Field(default=None, ge=0, strict=True)

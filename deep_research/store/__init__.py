@@ -12,6 +12,7 @@ from deep_research.store.base import (
     Watch,
 )
 from deep_research.store.feed import Feed, Watcher
+from deep_research.store.listing import RunCursor, RunFilter
 from deep_research.store.memory import MemoryStore
 from deep_research.store.sqlite import SQLiteStore
 from deep_research.store.store_journal import LoopOutbox, RunJournal
@@ -24,6 +25,8 @@ __all__ = [
     "MemoryStore",
     "NewRun",
     "Owner",
+    "RunCursor",
+    "RunFilter",
     "RunJournal",
     "RunRow",
     "SQLiteStore",

@@ -7,21 +7,25 @@ settled later through their lane's outbox. Every implementation passes
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import os
 import socket
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from deep_research.errors import AppendRefusedError, DeepResearchError, RunBusyError
 from deep_research.logs import kept, masked
 from deep_research.state.journal import Content, PageHead
 from deep_research.state.phases import RunStatus
 from deep_research.state.projection import Projection
+from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter, holds, utc_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,38 @@ class RunRow:
             return RunStatus.INTERRUPTED
         return status
 
+    @property
+    def cursor(self) -> RunCursor:
+        """Where a page begins that goes on after this run."""
+        return RunCursor(self.created_at, self.run_id)
+
+    def fits(self, wanted: RunFilter, now: float) -> bool:
+        """Whether a filter lets the run through."""
+        parking = self.projection.parking
+        due = parking.until if parking else None
+        return (
+            (wanted.status is None or self.status(now) == wanted.status)
+            and (wanted.user is None or self.user_id == wanted.user)
+            and (wanted.session is None or self.session_id == wanted.session)
+            and (wanted.text is None or holds(self.query, wanted.text))
+            and (wanted.parked_kind is None or (parking is not None and parking.kind == wanted.parked_kind))
+            and (
+                wanted.due_before is None or (due is not None and utc_text(due) < utc_text(wanted.due_before))
+            )
+        )
+
+
+def page_of(
+    rows: Iterable[RunRow], wanted: RunFilter, after: RunCursor | None, limit: int | None, now: float
+) -> list[RunRow]:
+    """Of all runs of a store, what `Store.runs` gives."""
+    listed = sorted(
+        (row for row in rows if (after is None or row.cursor < after) and row.fits(wanted, now)),
+        key=lambda row: row.cursor,
+        reverse=True,
+    )
+    return listed if limit is None else listed[:limit]
+
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
@@ -133,12 +169,16 @@ class StoredEvent:
 @dataclass(slots=True)
 class Lane:
     """The right to append to one run, in order. A refused or failed append closes it, and everything handed
-    in behind that append is refused too: otherwise a later event could land where an earlier one is missing."""
+    in behind that append is refused too: otherwise a later event could land where an earlier one is missing.
+
+    ``seconds`` is what its owner leaves behind when it lets go without a last word: how long the run was worked on, by
+    all its owners; None where the row says it already."""
 
     run_id: str
     owner: Owner
     fence: int
     closed: bool = False
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +260,17 @@ class Watch:
 
 
 class Store(ABC):
-    """Logs, texts, ownership. All methods raise only `StoreError`s and what they name."""
+    """Logs, texts, ownership. All methods raise only `StoreError`s and what they name.
+
+    The ``runs`` of a store may take a ``limit`` alone, as they did before there were filters and pages: all its runs are
+    looked through then.
+    """
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        own = cls.__dict__.get("runs")
+        if own is not None and "filter" not in inspect.signature(own).parameters:
+            cls.runs = _looked_through(own)  # type: ignore[method-assign]
 
     @abstractmethod
     def open(self) -> None:
@@ -239,7 +289,7 @@ class Store(ABC):
 
     @abstractmethod
     def release(self, lane: Lane) -> None:
-        """Let go of the run if the lane still owns it."""
+        """Let go of the run if the lane still owns it. The lane's ``seconds``, where there are any, go into its row."""
 
     @abstractmethod
     def watch(self, lane: Lane, watch: Watch) -> None:
@@ -258,8 +308,15 @@ class Store(ABC):
         """Raises `RunNotFoundError`."""
 
     @abstractmethod
-    def runs(self, *, limit: int | None = None) -> list[RunRow]:
-        """All runs, newest first."""
+    def runs(
+        self,
+        *,
+        filter: RunFilter = EVERY_RUN,
+        after: RunCursor | None = None,
+        limit: int | None = None,
+    ) -> list[RunRow]:
+        """The runs that fit the filter, by when they were created and then by id, the last one first; those below
+        ``after``, and of them the first ``limit``: fewer only where there are no more."""
 
     @abstractmethod
     def contents(self, hashes: Sequence[str]) -> list[bytes]:
@@ -283,6 +340,22 @@ class Store(ABC):
     @abstractmethod
     def close(self) -> None:
         """Settle what was handed in and let go of everything. A later call opens the store again."""
+
+
+def _looked_through(runs: Callable[..., list[RunRow]]) -> Callable[..., list[RunRow]]:
+    """The ``runs`` of a store that knows no filters."""
+
+    @functools.wraps(runs)
+    def filtered(
+        store: Store,
+        *,
+        filter: RunFilter = EVERY_RUN,
+        after: RunCursor | None = None,
+        limit: int | None = None,
+    ) -> list[RunRow]:
+        return page_of(runs(store), filter, after, limit, time.time())
+
+    return filtered
 
 
 def refused(lane: Lane, why: str) -> AppendRefusedError:

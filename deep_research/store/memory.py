@@ -22,8 +22,10 @@ from deep_research.store.base import (
     StoredEvent,
     Watch,
     busy,
+    page_of,
     refused,
 )
+from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter
 
 
 @dataclass(slots=True)
@@ -117,7 +119,10 @@ class MemoryStore(Store):
             lane.closed = True
             held = self._runs.get(lane.run_id)
             if held is not None and held.row.fence == lane.fence:
-                held.row = replace(held.row, owner=None, lease_until=0.0)
+                projection = held.row.projection
+                if lane.seconds is not None:
+                    projection = replace(projection, seconds=lane.seconds)
+                held.row = replace(held.row, owner=None, lease_until=0.0, projection=projection)
 
     def watch(self, lane: Lane, watch: Watch) -> None:
         with self._gate:
@@ -159,10 +164,16 @@ class MemoryStore(Store):
         with self._gate:
             return self._get(run_id).row
 
-    def runs(self, *, limit: int | None = None) -> list[RunRow]:
+    def runs(
+        self,
+        *,
+        filter: RunFilter = EVERY_RUN,
+        after: RunCursor | None = None,
+        limit: int | None = None,
+    ) -> list[RunRow]:
         with self._gate:
-            rows = [held.row for held in reversed(self._runs.values())]
-        return rows if limit is None else rows[:limit]
+            rows = [held.row for held in self._runs.values()]
+        return page_of(rows, filter, after, limit, self._now())
 
     def contents(self, hashes: Sequence[str]) -> list[bytes]:
         with self._gate:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 
 from deep_research.errors import StoreDamagedError, StoreVersionError
+from deep_research.store.recount import count_runs
 
 APPLICATION_ID = 0x64656570  # "deep": tells our files from other SQLite databases
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
+# A step is SQL, or work on what stands there.
+MIGRATIONS: tuple[tuple[str | Callable[[sqlite3.Connection], None], ...], ...] = (
     (
         """CREATE TABLE runs (
             run_id TEXT PRIMARY KEY,
@@ -65,6 +68,18 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         # Where the documents of a run are on this machine: a list of paths as JSON. Logs hold no path.
         "ALTER TABLE runs ADD COLUMN places TEXT NOT NULL DEFAULT '[]'",
     ),
+    (
+        # Why a run stands where it does, and how far it came.
+        "ALTER TABLE runs ADD COLUMN message TEXT",
+        "ALTER TABLE runs ADD COLUMN waiting_for TEXT",
+        "ALTER TABLE runs ADD COLUMN parked_until TEXT",
+        "ALTER TABLE runs ADD COLUMN pause_id TEXT",
+        "ALTER TABLE runs ADD COLUMN parked_kind TEXT",
+        "ALTER TABLE runs ADD COLUMN seconds REAL",
+        "ALTER TABLE runs ADD COLUMN figures TEXT",
+        "CREATE INDEX runs_by_creation ON runs (created_at, run_id)",
+        count_runs,
+    ),
 )
 
 
@@ -100,7 +115,10 @@ def migrate(connection: sqlite3.Connection) -> None:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         for step in MIGRATIONS[version:]:
             for statement in step:
-                connection.execute(statement)
+                if isinstance(statement, str):
+                    connection.execute(statement)
+                else:
+                    statement(connection)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         connection.execute("COMMIT")

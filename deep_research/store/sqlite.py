@@ -25,7 +25,9 @@ from deep_research.store.base import (
     Watch,
     busy,
 )
-from deep_research.store.sqlite_rows import COLUMNS, damaged, mapped, page_of, row_of, run_row, stored_event
+from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter
+from deep_research.store.sqlite_listing import prepare, selection
+from deep_research.store.sqlite_rows import damaged, mapped, page_of, row_of, run_row, stored_event
 from deep_research.store.writer import FORK_WAIT, LOCK_TIMEOUT, StoppedError, Writer, connect, log
 
 LEASE_TTL = 15.0
@@ -93,8 +95,9 @@ class SQLiteStore(Store):
 
         def work(db: sqlite3.Connection) -> None:
             db.execute(
-                "UPDATE runs SET owner = NULL, lease_until = 0 WHERE run_id = ? AND fence = ?",
-                (lane.run_id, lane.fence),
+                "UPDATE runs SET owner = NULL, lease_until = 0, seconds = coalesce(?, seconds)"
+                " WHERE run_id = ? AND fence = ?",
+                (lane.seconds, lane.run_id, lane.fence),
             )
 
         self._write(work)
@@ -152,12 +155,16 @@ class SQLiteStore(Store):
         with self._reader() as db:
             return run_row(db, run_id)
 
-    def runs(self, *, limit: int | None = None) -> list[RunRow]:
+    def runs(
+        self,
+        *,
+        filter: RunFilter = EVERY_RUN,
+        after: RunCursor | None = None,
+        limit: int | None = None,
+    ) -> list[RunRow]:
+        statement, values = selection(filter, after, limit, self._now())
         with self._reader() as db:
-            rows = db.execute(
-                f"SELECT {COLUMNS} FROM runs ORDER BY created_at DESC, rowid DESC LIMIT ?",  # noqa: S608
-                (-1 if limit is None else limit,),
-            ).fetchall()
+            rows = db.execute(statement, values).fetchall()
         return [row_of(row) for row in rows]
 
     def contents(self, hashes: Sequence[str]) -> list[bytes]:
@@ -226,6 +233,7 @@ class SQLiteStore(Store):
         with self._gate, mapped(self.path):
             connection = connect(self.path, self._lock_timeout)
             connection.execute("PRAGMA query_only = 1")
+            prepare(connection)
             self._readers_made += 1
             return connection
 

@@ -24,19 +24,16 @@ from deep_research.errors import (
     one_line,
 )
 from deep_research.state.journal import PageHead
-from deep_research.state.phases import AbortReason, DeepResearchPhase, RunStatus
-from deep_research.state.projection import Projection
+from deep_research.state.phases import AbortReason, DeepResearchPhase, ParkedKind, RunStatus
+from deep_research.state.projection import Figures, Projection
+from deep_research.state.run import Parking
 from deep_research.store.base import (
     Owner,
     RunRow,
     SavedPage,
     StoredEvent,
 )
-
-COLUMNS = (
-    "run_id, query, status, reason, phase, iteration, last_seq, created_at, updated_at,"
-    " user_id, session_id, owner, fence, lease_until, places"
-)
+from deep_research.store.listing import utc_text
 
 _Member = TypeVar("_Member", bound=StrEnum)
 
@@ -69,9 +66,54 @@ def page_of(db: sqlite3.Connection, url: str) -> SavedPage | None:
     return SavedPage(head, row[4], row[5])
 
 
-def projected(projection: Projection) -> tuple[str, str | None, str, int]:
-    reason = projection.reason.value if projection.reason else None
-    return projection.status.value, reason, projection.phase.value, projection.iteration
+def projected(projection: Projection) -> dict[str, str | int | float | None]:
+    """A projection as the columns that hold it, by their names."""
+    parking = projection.parking
+    return {
+        "status": projection.status.value,
+        "reason": projection.reason.value if projection.reason else None,
+        "phase": projection.phase.value,
+        "iteration": projection.iteration,
+        "message": projection.message,
+        "waiting_for": parking.waiting_for if parking else None,
+        "parked_until": utc_text(parking.until) if parking and parking.until else None,
+        "pause_id": parking.pause_id if parking else None,
+        "parked_kind": parking.kind.value if parking else None,
+        "seconds": projection.seconds,
+        "figures": projection.figures.model_dump_json(),
+    }
+
+
+_PROJECTED = tuple(projected(Projection()))
+_COLUMNS = (
+    *("run_id", "query", *_PROJECTED, "last_seq", "created_at", "updated_at"),
+    *("user_id", "session_id", "owner", "fence", "lease_until", "places"),
+)
+COLUMNS = ", ".join(_COLUMNS)
+INSERT_RUN = f"INSERT INTO runs ({COLUMNS}) VALUES ({', '.join('?' * len(_COLUMNS))})"  # noqa: S608
+SET_PROJECTION = ", ".join(f"{name} = ?" for name in _PROJECTED)
+
+
+def _projection(row: dict[str, Any]) -> Projection:
+    run_id, waiting_for, until = row["run_id"], row["waiting_for"], row["parked_until"]
+    if row["parked_kind"]:
+        _member(ParkedKind, row["parked_kind"], run_id)
+    return Projection(
+        status=_member(RunStatus, row["status"], run_id),
+        reason=_member(AbortReason, row["reason"], run_id) if row["reason"] else None,
+        phase=_member(DeepResearchPhase, row["phase"], run_id),
+        iteration=int(row["iteration"]),
+        message=row["message"],
+        parking=None
+        if waiting_for is None
+        else Parking(
+            waiting_for=waiting_for,
+            until=datetime.fromisoformat(until) if until else None,
+            pause_id=row["pause_id"],
+        ),
+        seconds=None if row["seconds"] is None else float(row["seconds"]),
+        figures=Figures.model_validate_json(row["figures"]) if row["figures"] else Figures(),
+    )
 
 
 def run_row(db: sqlite3.Connection, run_id: str) -> RunRow:
@@ -81,29 +123,26 @@ def run_row(db: sqlite3.Connection, run_id: str) -> RunRow:
     return row_of(row)
 
 
-def row_of(row: tuple[Any, ...]) -> RunRow:
+def row_of(values: tuple[Any, ...]) -> RunRow:
+    """``values`` are those of `COLUMNS`."""
+    row = dict(zip(_COLUMNS, values, strict=True))
     try:
         return RunRow(
-            run_id=row[0],
-            query=row[1],
-            projection=Projection(
-                status=_member(RunStatus, row[2], row[0]),
-                reason=_member(AbortReason, row[3], row[0]) if row[3] else None,
-                phase=_member(DeepResearchPhase, row[4], row[0]),
-                iteration=int(row[5]),
-            ),
-            last_seq=int(row[6]),
-            created_at=datetime.fromisoformat(row[7]),
-            updated_at=datetime.fromisoformat(row[8]),
-            user_id=row[9],
-            session_id=row[10],
-            owner=Owner.decode(row[11]) if row[11] else None,
-            fence=int(row[12]),
-            lease_until=float(row[13]),
-            places=_places(row[14]),
+            run_id=row["run_id"],
+            query=row["query"],
+            projection=_projection(row),
+            last_seq=int(row["last_seq"]),
+            created_at=datetime.fromisoformat(row["created_at"]),
+            updated_at=datetime.fromisoformat(row["updated_at"]),
+            user_id=row["user_id"],
+            session_id=row["session_id"],
+            owner=Owner.decode(row["owner"]) if row["owner"] else None,
+            fence=int(row["fence"]),
+            lease_until=float(row["lease_until"]),
+            places=_places(row["places"]),
         )
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        raise damaged(f"the row of run {row[0]!r} cannot be read") from error
+        raise damaged(f"the row of run {row['run_id']!r} cannot be read") from error
 
 
 def places_row(places: Sequence[str]) -> str:

@@ -8,12 +8,12 @@ that waits: a cancelled waiter must not leave the state behind its log.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from deep_research.errors import DeepResearchError, RunStateError
 from deep_research.state.events import Event, Progress, RunParked, storable, without_secrets
 from deep_research.state.journal import Clock, Content, readable, utc_now
-from deep_research.state.projection import Projection
+from deep_research.state.projection import Projector
 from deep_research.state.reducer import Fold
 from deep_research.state.run import DeepResearchState
 from deep_research.store.base import Append, Lane, NewRun, Store, StoredEvent, kept_places, refused
@@ -56,7 +56,8 @@ class LoopOutbox:
 class RunJournal:
     """Appends to one run through its lane. Used on one loop, by one owner.
 
-    ``fold`` is the state after what the store holds; ``new_run`` makes the first append create the run.
+    ``fold`` is the state after what the store holds; ``new_run`` makes the first append create the run; ``elapsed`` gives
+    the seconds that the run was worked on, by all its owners, for its row.
     """
 
     def __init__(
@@ -65,16 +66,17 @@ class RunJournal:
         lane: Lane,
         *,
         fold: Fold,
-        projection: Projection,
         outbox: LoopOutbox,
         feed: Feed,
         clock: Clock = utc_now,
         new_run: NewRun | None = None,
+        elapsed: Callable[[], float] | None = None,
     ) -> None:
         self.lane = lane
         self._store = store
         self._fold = fold
-        self._projection = projection
+        self._projector = Projector(fold)
+        self._elapsed = elapsed
         self._outbox = outbox
         self._feed = feed
         self._clock = clock
@@ -128,7 +130,7 @@ class RunJournal:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         expected, self._last = self._last, stamped[-1].seq
         for event in stamped:
-            self._projection = self._projection.after(event)
+            self._projector.apply(event)
         last_word = any(e.terminal or isinstance(e, RunParked) for e in stamped)
         if last_word:
             self._end()
@@ -137,7 +139,7 @@ class RunJournal:
                 lane=self.lane,
                 expected=expected,
                 events=rows,
-                projection=self._projection,
+                projection=self._projector.projection(self._elapsed() if self._elapsed else None),
                 at=self._clock(),
                 outbox=self._outbox,
                 contents=contents,

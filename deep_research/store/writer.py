@@ -33,10 +33,12 @@ from deep_research.store.base import (
     Watch,
     refused,
 )
+from deep_research.store.listing import utc_text
 from deep_research.store.migrations import migrate, refuse_foreign
 from deep_research.store.sqlite_rows import (
-    COLUMNS,
+    INSERT_RUN,
     REMEMBER_PAGE,
+    SET_PROJECTION,
     mapped,
     page_row,
     places_row,
@@ -325,9 +327,8 @@ class Writer:
         )
         last = append.expected + len(append.events)
         db.execute(
-            "UPDATE runs SET status = ?, reason = ?, phase = ?, iteration = ?, last_seq = ?, updated_at = ?"
-            " WHERE run_id = ?",
-            (*projected(append.projection), last, append.at.isoformat(), lane.run_id),
+            f"UPDATE runs SET {SET_PROJECTION}, last_seq = ?, updated_at = ? WHERE run_id = ?",  # noqa: S608
+            (*projected(append.projection).values(), last, append.at.isoformat(), lane.run_id),
         )
         if append.places is not None:
             db.execute(
@@ -344,12 +345,13 @@ class Writer:
     def _insert_run(self, db: sqlite3.Connection, append: Append) -> None:
         lane, new = append.lane, append.new_run or NewRun(query="")
         db.execute(
-            f"INSERT INTO runs ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+            INSERT_RUN,
             (
                 lane.run_id,
                 new.query,
-                *projected(append.projection),
-                append.at.isoformat(),
+                *projected(append.projection).values(),
+                0,
+                utc_text(append.at),
                 append.at.isoformat(),
                 new.user_id,
                 new.session_id,

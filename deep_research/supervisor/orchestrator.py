@@ -99,7 +99,7 @@ class SupervisorOrchestrator:
 
     ``fallbacks`` do a phase's work when its own agent, one that says ``falls_back``, cannot. ``models`` are
     for the agents that use one; ``shared`` are budgets that the run draws on beside its own. ``elapsed`` gives the
-    seconds this process has spent on the run.
+    seconds that the run was worked on, by all its owners.
     """
 
     def __init__(
@@ -333,6 +333,7 @@ class SupervisorOrchestrator:
                 attempt=state.attempt,
                 validation=review.validation,
                 decision=review.evaluation,
+                seconds=max(0.0, round(self._elapsed() - state.seconds, 3)),
             )
         ]
         situation = situation_of(review)

@@ -21,7 +21,6 @@ from deep_research.state import (
 )
 from deep_research.state import events as ev
 from deep_research.state.journal import Content
-from deep_research.state.projection import Projection
 from deep_research.state.reducer import Fold, fold
 from deep_research.store import Feed, Lane, LoopOutbox, NewRun, RunJournal
 from deep_research.testing.doubles import FakeClock
@@ -88,7 +87,6 @@ def open_desk(bench: Bench, run_id: str = "run-1", outbox: LoopOutbox | None = N
         bench.store,
         Lane(run_id, bench.owner(), fence=1),
         fold=state,
-        projection=Projection(),
         outbox=outbox,
         feed=feed,
         clock=FakeClock(),

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator
 from enum import StrEnum
 from types import ModuleType
 
-from deep_research.testing import journal_checks, page_checks, store_checks
+from deep_research.testing import journal_checks, listing_checks, page_checks, store_checks
 from deep_research.testing.promises import Check as Promise
 from deep_research.testing.promises import promises
 from deep_research.testing.store_bench import Bench
@@ -39,6 +39,7 @@ _NEEDS: dict[Callable[[Bench], None], frozenset[Ability]] = {
     store_checks.a_wish_left_through_another_store_is_heard: frozenset({Ability.SHARING}),
     store_checks.the_loser_is_told_of_a_taking_through_another_store: frozenset({Ability.SHARING}),
     store_checks.a_lease_that_ran_out_is_taken_over: frozenset({Ability.EXPIRY}),
+    listing_checks.a_run_whose_lease_ran_out_is_found_as_interrupted: frozenset({Ability.EXPIRY}),
     store_checks.a_heartbeat_keeps_the_lease: frozenset({Ability.EXPIRY, Ability.SHARING}),
     store_checks.without_a_watch_the_lease_runs_out: frozenset({Ability.EXPIRY, Ability.SHARING}),
     page_checks.a_page_comes_back_as_it_was_fetched: frozenset({Ability.PAGES}),
@@ -57,7 +58,9 @@ def _of(module: ModuleType) -> Iterator[Check]:
         yield Check(name, journal_checks.on_a_loop(function))
 
 
-STORE_CHECKS: tuple[Check, ...] = (*_of(store_checks), *_of(page_checks), *_of(journal_checks))
+STORE_CHECKS: tuple[Check, ...] = tuple(
+    check for module in (store_checks, listing_checks, page_checks, journal_checks) for check in _of(module)
+)
 
 
 def checks_for(*, lacks: Collection[Ability] = ()) -> list[Check]:

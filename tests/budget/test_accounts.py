@@ -49,6 +49,7 @@ def test_each_cap_stands_beside_what_was_used_of_it():
     assert caps["max_seconds"] == (9, 9.5)
     assert caps["max_iterations"] == (2, 1)
     assert caps.keys() == Budget.model_fields.keys()
+    assert [cap.used for cap in Accounts.of(state(seconds=4.5)).caps if cap.name == "max_seconds"] == [4.5]
 
 
 def test_the_texts_that_are_kept_least_come_first_with_their_titles_and_archived_originals():

@@ -16,6 +16,7 @@ import pytest
 
 from deep_research import Budget, DeepResearch, ResearchResult, RunStatus
 from deep_research.errors import AppendRefusedError, RunStateError
+from deep_research.state.projection import Projector
 from deep_research.state.reducer import fold
 from deep_research.store import Lane, MemoryStore, Owner, SQLiteStore, Store
 from deep_research.store.writer import Writer
@@ -60,7 +61,10 @@ async def same_everywhere(engine: DeepResearch, store: Store, result: ResearchRe
     assert state == result.state
     assert not any(event.terminal for event in log[:-1])
     row = store.run(result.research_id)
+    counted = Projector(fold(log)).projection(row.projection.seconds)
+    assert row.projection == counted
     assert row.projection.status == result.status
+    assert row.projection.seconds >= state.seconds
     if result.status in (RunStatus.COMPLETED, RunStatus.ABORTED):
         assert log[-1].terminal
         assert row.owner is None

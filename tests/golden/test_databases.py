@@ -78,6 +78,35 @@ def test_a_run_of_an_old_database_reads_as_it_did_when_it_was_made(name: str, ma
                 assert research.text(citation)[citation.start : citation.end] == citation.quote
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_of_an_old_database_says_why_it_stands_and_how_far_it_came(name: str, making: Any) -> None:
+    runs = json.loads((DATABASES / f"{name}.json").read_text(encoding="utf-8"))
+    with making(name).engine() as research:
+        for listed in research.list():
+            run, state = runs[listed.research_id], research.result(listed.research_id).state
+            assert listed.waiting_for == run["waiting_for"]
+            assert listed.pause_id == (state.parking.pause_id if state.parking else None)
+            assert bool(listed.message) is (run["status"] == "aborted")
+            assert (listed.sources, listed.findings) == (len(run["sources"]), len(run["findings"]))
+            assert (listed.tokens, listed.cost_usd) == (sum(run["tokens"]), state.usage.cost_usd)
+            planned, done = len(state.current_sub_queries()), len(state.completed_sub_queries())
+            assert (listed.searches_done, listed.searches_planned) == (done, planned)
+            assert listed.seconds is None
+        parked = [run_id for run_id, run in runs.items() if run["status"] == "parked"]
+        assert {run.research_id for run in research.list(parked_kind="question")} == set(parked)
+
+
+def test_a_run_of_an_old_database_that_cannot_be_read_shuts_nobody_out(making: Any) -> None:
+    name = NAMES[0]
+    prepared = making(name)
+    run_id, other = (case.values[1] for case in CASES[:2])
+    with closing(sqlite3.connect(prepared.folder / "runs.db", isolation_level=None)) as db:
+        db.execute("UPDATE events SET body = 'damaged' WHERE seq = 3 AND run_id = ?", (run_id,))
+    with prepared.engine() as research:
+        assert research.status(run_id).sources is None
+        assert research.status(other).sources is not None
+
+
 @pytest.mark.parametrize(("name", "run_id", "run"), CASES)
 def test_a_run_of_an_old_database_goes_on_where_it_was_left(
     name: str, run_id: str, run: dict[str, Any], making: Any

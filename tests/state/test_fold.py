@@ -24,7 +24,6 @@ from deep_research.state import (
     SupervisorAction,
 )
 from deep_research.state import events as ev
-from deep_research.state.projection import Projection
 from deep_research.state.reducer import Fold, fold
 from deep_research.testing import FakeClock, sample_log, sample_state
 from deep_research.testing.samples import RUN_ID
@@ -108,17 +107,6 @@ def test_the_fold_of_the_stored_log_is_the_live_state(tries: list[ev.Event]) -> 
     stored = [(event.name, event.version, ev.encode(event)) for event in log]
     assert fold(ev.decode(*row) for row in stored).snapshot() == folds[-1].snapshot()
     assert Fold(folds[-1].snapshot()).snapshot() == folds[-1].snapshot()
-
-
-@settings(max_examples=150)
-@given(st.lists(anything(), max_size=25))
-def test_the_row_says_what_the_state_says(tries: list[ev.Event]) -> None:
-    log, folds = live(tries)
-    row = Projection()
-    for event, state in zip(log, folds, strict=True):
-        row = row.after(event)
-        reason = state.abort.reason if state.abort else None
-        assert row == Projection(state.status, reason, state.phase, state.iteration)
 
 
 @settings(max_examples=60)

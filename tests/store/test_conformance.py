@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from deep_research.store import MemoryStore, SQLiteStore, Store
+from deep_research.store import MemoryStore, RunRow, SQLiteStore, Store
+from deep_research.testing import listing_checks
+from deep_research.testing.promises import promises
 from deep_research.testing.store_suite import STORE_CHECKS, Ability, Bench, Check, checks_for
 
 pytestmark = pytest.mark.timed
@@ -30,6 +32,27 @@ def test_the_sqlite_store_keeps_the_promise(check: Check, tmp_path: Path) -> Non
 @pytest.mark.parametrize("check", checks_for(lacks=MEMORY_LACKS), ids=str)
 def test_the_memory_store_keeps_the_promise(check: Check) -> None:
     with Bench(lambda now: MemoryStore(now=now)) as bench:
+        check(bench)
+
+
+class OlderStore(MemoryStore):
+    """A store that was written when there were no filters and pages."""
+
+    def runs(self, *, limit: int | None = None) -> list[RunRow]:  # type: ignore[override]
+        return super().runs(limit=limit)
+
+
+class InheritingStore(OlderStore):
+    """Whatever is built on it."""
+
+
+LISTING = {name for name, _ in promises(listing_checks)}
+
+
+@pytest.mark.parametrize("kind", [OlderStore, InheritingStore])
+@pytest.mark.parametrize("check", [c for c in checks_for(lacks=MEMORY_LACKS) if c.name in LISTING], ids=str)
+def test_a_store_of_the_older_contract_finds_runs_as_well(check: Check, kind: type[MemoryStore]) -> None:
+    with Bench(lambda now: kind(now=now)) as bench:
         check(bench)
 
 

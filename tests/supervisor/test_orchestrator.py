@@ -647,7 +647,7 @@ def test_a_wrong_configuration_aborts_as_such():
 
 @pytest.mark.timed
 def test_seconds_used_up_stop_gathering_and_the_report_is_written_from_what_there_is():
-    seconds = iter([0.0] + [99.0] * 50)
+    seconds = iter([0.0, 0.0] + [99.0] * 50)  # at the end of PLANNING, and when GATHERING begins
     machine = Machine(
         analyzer=with_gap,
         elapsed=lambda: next(seconds),

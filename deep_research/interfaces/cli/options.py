@@ -143,7 +143,27 @@ COMMANDS = (
             _SAMPLE,
         ),
     ),
-    Command(name="list", summary="List the runs, newest first.", example="deep-research list --json"),
+    Command(
+        name="list",
+        summary="List the runs, newest first, with how far each came.",
+        example="deep-research list --status parked --limit 20",
+        options=(
+            Option(
+                flag="--status",
+                metavar="NAME",
+                help="Only runs of this status: pending, running, parked, completed, aborted, interrupted.",
+            ),
+            Option(flag="--user", metavar="ID", help="Only runs of this user_id."),
+            Option(flag="--session", metavar="ID", help="Only runs of this session_id."),
+            Option(
+                flag="--text", metavar="TEXT", help="Only runs whose question holds TEXT, in whatever case."
+            ),
+            Option(flag="--limit", metavar="N", help="At most N runs."),
+            Option(
+                flag="--after", metavar="ID", help="Go on after this run: the last one of the page before."
+            ),
+        ),
+    ),
     Command(
         name="status",
         summary="Say where a run stands.",

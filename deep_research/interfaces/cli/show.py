@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 
 from deep_research.errors import UsageError
-from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli import standing, text
 from deep_research.interfaces.cli.describe import described
 from deep_research.interfaces.cli.session import Look, Session
 from deep_research.research.runs import RunSummary
@@ -14,16 +13,21 @@ from deep_research.state.events import Event, encode
 
 
 async def list_runs(session: Look) -> int:
-    runs = await session.runs.alist()
-    console = session.console
-    if session.args.json:
+    args, console = session.args, session.console
+    limit = None if args.limit is None else _number("--limit", args.limit, "a number of runs", "20")
+    given = {name: getattr(args, name) for name in ("status", "user", "session", "text")}
+    # One more than wanted tells whether there are more.
+    found = await session.runs.alist(limit=limit and limit + 1, after=args.after, **given)
+    runs = found[:limit]
+    if args.json:
         console.print(json.dumps([run.model_dump(mode="json") for run in runs], ensure_ascii=False))
     elif runs:
-        rows = [("RUN", "STATUS", "UPDATED", "QUESTION")]
-        rows += [(r.research_id, _standing(r), _moment(r.updated_at), text.line(r.query)) for r in runs]
-        console.print("\n".join(text.table(rows, console.columns)))
+        console.print("\n".join(standing.listed(runs, console.columns)))
     elif session.talks:
-        console.note("No runs yet.")
+        filtered = args.after or any(given.values())
+        console.note("No runs fit." if filtered else "No runs yet.")
+    if session.talks and len(found) > len(runs):
+        console.note(f"There are more: add --after {runs[-1].research_id}")
     return 0
 
 
@@ -84,15 +88,7 @@ def _summary(session: Look, run: RunSummary) -> None:
     if session.args.json:
         session.console.print(run.model_dump_json())
         return
-    rows = [
-        ("run", run.research_id),
-        ("question", text.line(run.query)),
-        ("status", _standing(run)),
-        ("phase", f"{run.phase}, iteration {run.iteration}"),
-        ("created", _moment(run.created_at)),
-        ("updated", _moment(run.updated_at)),
-    ]
-    session.console.print("\n".join(text.table(rows, session.console.columns)))
+    session.console.print("\n".join(standing.detailed(run, session.console.columns)))
 
 
 def _event(session: Look, event: Event) -> None:
@@ -102,19 +98,11 @@ def _event(session: Look, event: Event) -> None:
         session.console.print(text.clip(described(event), session.console.columns))
 
 
-def _standing(run: RunSummary) -> str:
-    return f"{run.status} ({run.reason})" if run.reason else str(run.status)
-
-
-def _moment(at: datetime) -> str:
-    return f"{at.astimezone():%Y-%m-%d %H:%M}"
-
-
 def _after(given: str | None) -> int:
-    if given is None:
-        return 0
+    return 0 if given is None else _number("--after", given, "the number of an event", "12")
+
+
+def _number(flag: str, given: str, what: str, example: str) -> int:
     if not given.isdecimal():
-        raise UsageError(
-            f"--after takes the number of an event, got '{given[:40]}'.", hint="For example: --after 12"
-        )
+        raise UsageError(f"{flag} takes {what}, got '{given[:40]}'.", hint=f"For example: {flag} {example}")
     return int(given)

@@ -10,12 +10,12 @@ from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.interfaces.cli.output_file import write_whole
 from deep_research.interfaces.cli.session import Look
 from deep_research.research.result import ResearchResult
-from deep_research.state import Budget, SubQueryStatus
+from deep_research.state import Answered, Budget, SubQueryStatus
 
 # What to do about an aborted run, and whether the command that takes it up again follows.
 _ADVICE = {
     "cancelled": ("Go on with:", True),
-    "timeout": ("Go on with:", True),
+    "timeout": ("Give it more time with --set task_timeout=SECONDS, then go on with:", True),
     "no_evidence": (
         "Ask in other words, give more documents with --corpus, or search the web with --search web.",
         False,
@@ -98,7 +98,9 @@ def _parked(result: ResearchResult, resume: str) -> tuple[str, str]:
 
 
 def _completed(session: Look, result: ResearchResult) -> tuple[str, str]:
-    said = f"Completed: {_counts(result)}.{_spent(result)}"
+    partly = ", answered in part" if result.answered is Answered.PARTLY else ""
+    said = f"Completed{partly}: {_counts(result)}.{_spent(result)}"
+    said += f" {result.message}" if result.message else ""
     said += f" Report in {session.args.out}." if session.args.out else ""
     show = session.again("show", result.research_id)
     return (f"{said} Show it again with:", show) if show else (said, "")

@@ -51,8 +51,9 @@ class NamedGap(Record):
 
 class RefinerOutput(Proposal):
     """Follow-up queries stand under their gap; a flat list with gap ids is accepted too. ``unknown`` counts ids that
-    were named and never given; ``notes`` are what a reader of the report should know; ``sent`` is what a model was given of the report and the gaps. ``gaps`` are new
-    ones, whose analysis names them by `gap_id` of their description."""
+    were named and never given; ``notes`` are what a reader of the report should know; ``sent`` is what a model was given
+    of the report and the gaps. ``gaps`` are new ones, whose analysis names them by `gap_id` of their description.
+    """
 
     gap_analysis: tuple[GapAnalysis, ...] = ()
     iteration_recommendation: IterationRecommendation

@@ -11,6 +11,7 @@ from cli_double import QUESTION, Done
 
 from deep_research import __version__
 from deep_research.settings import Settings
+from deep_research.store.migrations import MIGRATIONS
 
 Cli = Callable[..., Done]
 SECRET = "sk-ant-0123456789abcdef0123"
@@ -90,7 +91,7 @@ def test_a_database_in_use_is_counted_and_left_as_it_was(plain: Cli, cli: Cli, h
     cli("run", QUESTION)
     before = (home / "runs.db").read_bytes()
     done = plain("doctor", "--json")
-    assert found(done, "database")[0]["detail"].startswith("version 3, 1 run, ")
+    assert found(done, "database")[0]["detail"].startswith(f"version {len(MIGRATIONS)}, 1 run, ")
     assert (home / "runs.db").read_bytes() == before
     assert {p.name for p in home.iterdir()} <= {"runs.db", "runs.db.lock"}
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,6 +16,8 @@ pytestmark = pytest.mark.timed
 
 Cli = Callable[..., Done]
 FIELDS = ["research_id", "query", "status", "reason", "phase", "iteration", "created_at", "updated_at"]
+FIELDS += ["message", "waiting_for", "until", "pause_id", "parked_kind", "seconds"]
+FIELDS += ["searches_done", "searches_planned", "sources", "findings", "tokens", "cost_usd"]
 
 
 @pytest.fixture
@@ -32,11 +36,71 @@ def test_list_shows_the_newest_first_within_eighty_columns(cli: Cli) -> None:
         cli("run", f"{QUESTION} {'Tell me more about it. ' * 5}{number}", "--quiet")
     done = cli("list")
     assert done.out.startswith("RUN ")
-    assert len(done.out.splitlines()) == 3
+    assert len(done.out.splitlines()) == 1 + 2 * 2
     assert all(len(line) <= 80 for line in done.out.splitlines())
     runs = cli("list", "--json").json
     assert [run["query"][-1] for run in runs] == ["2", "1"]
     assert list(runs[0]) == FIELDS
+
+
+def test_list_says_how_far_each_run_came_and_why_it_stands(cli: Cli) -> None:
+    from deep_research.supervisor.hooks import Park
+
+    until = datetime(2027, 3, 1, 12, tzinfo=UTC)
+    cli("run", QUESTION, "--quiet")
+    cli("run", QUESTION, "--quiet", search=[Double(empty=True)])
+    cli("run", QUESTION, hooks=SupervisorHooks(before_phase=lambda *_: Park("a\x1b[2J word", until=until)))
+    lines = cli("list").out.splitlines()[1:]
+    parked, aborted, completed = lines[:3], lines[3:6], lines[6:]
+    assert parked[1].startswith("    searched 0 of 0, 0 sources, 0 findings, ")
+    assert parked[2] == f"    waits for a word until {until.astimezone():%Y-%m-%d %H:%M}"
+    assert aborted[2].startswith("    No source")
+    assert re.fullmatch(r"    searched \d+ of \d+, 3 sources, \d+ findings, [\d.]+ s", completed[1])
+    assert len(completed) == 2
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_list_takes_filters_and_pages(cli: Cli) -> None:
+    for number in range(3):
+        cli("run", f"{QUESTION} {number}", "--quiet")
+    cli("run", "Who was it?", "--quiet", search=[Double(empty=True)])
+    ids = [run["research_id"] for run in cli("list", "--json").json]
+    for found, options in (
+        (ids[1:], ("--status", "completed")),
+        (ids[:1], ("--status", "aborted", "--text", "WHO WAS")),
+        ([], ("--user", "ada", "--session", "s-1")),
+        (ids[:2], ("--limit", "2")),
+        (ids[2:], ("--after", ids[1], "--limit", "2")),
+        (ids[2:3], ("--status=completed", "--after", ids[1], "--limit", "1")),
+    ):
+        assert [run["research_id"] for run in cli("list", "--json", *options).json] == found
+    assert cli("list", "--limit", "2").err == f"There are more: add --after {ids[1]}\n"
+    assert cli("list", "--limit", "4").err == ""
+    assert cli("list", "--user", "ada").err == "No runs fit.\n"
+
+
+def test_status_says_why_in_whole_and_how_far_a_run_came(cli: Cli) -> None:
+    run_id = cli("run", QUESTION, "--json", search=[Double(empty=True)]).json["research_id"]
+    lines = cli("status", run_id).out.splitlines()
+    names = [line[:10].strip() for line in lines]
+    assert [name for name in names if name] == [
+        *(
+            "run",
+            "question",
+            "status",
+            "why",
+            "phase",
+            "searches",
+            "sources",
+            "findings",
+            "tokens",
+            "dollars",
+        ),
+        *("seconds", "created", "updated"),
+    ]
+    message = cli("status", run_id, "--json").json["message"]
+    assert message in " ".join(line[10:] for line in lines)
+    assert all(len(line) <= 80 for line in lines)
 
 
 def test_status_says_where_a_run_stands(cli: Cli, run_id: str) -> None:

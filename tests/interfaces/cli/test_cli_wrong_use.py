@@ -58,6 +58,10 @@ def refused(done: Done, code: int, *parts: str) -> None:
         (("run", QUESTION, "--set", "words"), "--set takes NAME=VALUE, got 'words'."),
         (("run", QUESTION, "--set", "=3"), "--set takes NAME=VALUE"),
         (("events", ABSENT, "--after", "-3"), "--after takes the number of an event"),
+        (("list", "--limit", "few"), "--limit takes a number of runs"),
+        (("list", "--limit", "0"), "limit must be a whole number above 0"),
+        (("list", "--status", "parkd"), "Did you mean 'parked'?"),
+        (("list", "--after", "run-1"), "is no run id"),
         (("list", "--log-level", "loud"), "Unknown log level 'loud'."),
     ],
 )

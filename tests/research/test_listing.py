@@ -1,0 +1,100 @@
+"""Runs are found by filters and listed in pages."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from deep_research import DeepResearch, ResearchResult, RunSummary
+from deep_research.errors import RunNotFoundError, UnknownNameError, UsageError
+from deep_research.state import Record
+from deep_research.state.projection import Figures
+from deep_research.testing import ScriptedSearch, parking_hooks, scripted_agents
+
+QUESTION = "What is known of towers?"
+
+
+def engine(**more: Any) -> DeepResearch:
+    parts = {"agents": scripted_agents(without=["gatherer"]), "search": [ScriptedSearch()], "store": "memory"}
+    return DeepResearch(**(parts | more))
+
+
+def test_a_summary_says_how_far_a_run_came() -> None:
+    with engine() as research:
+        result: ResearchResult = research.run(QUESTION)
+        (listed,) = research.list()
+        assert listed == research.status(result.research_id)
+    searches = len(result.state.completed_sub_queries())
+    assert (listed.searches_done, listed.searches_planned) == (searches, searches)
+    assert (listed.sources, listed.findings) == (len(result.sources), len(result.findings))
+    assert (listed.tokens, listed.cost_usd) == (0, 0.0)
+    assert (listed.message, listed.waiting_for) == (None, None)
+
+
+def test_a_summary_says_what_a_parked_run_waits_for_and_why_an_aborted_one_was_ended() -> None:
+    with engine(hooks=parking_hooks("think_pause")) as research:
+        run_id = research.run(QUESTION).research_id
+        parked = research.status(run_id)
+        assert (parked.waiting_for, parked.parked_kind) == ("a word on planning", "question")
+        assert parked.pause_id == "1.planning.0.think_pause"
+        aborted = research.cancel(run_id)
+        assert (aborted.message, aborted.waiting_for) == ("The run was cancelled.", None)
+
+
+def test_runs_are_found_by_every_filter() -> None:
+    with engine(hooks=parking_hooks("think_pause")) as research:
+        mine = research.run(QUESTION, user_id="ada", session_id="s-1").research_id
+        other = research.run("Who kept the LIGHT?").research_id
+        research.cancel(other)
+        for found, filters in (
+            ([other, mine], {}),
+            ([mine], {"status": "parked"}),
+            ([other], {"status": "aborted", "text": "light"}),
+            ([mine], {"user": "ada", "session": "s-1"}),
+            ([mine], {"parked_kind": "question"}),
+            ([], {"parked_kind": "outage"}),
+            ([], {"due_before": datetime.now(UTC) + timedelta(days=9)}),
+            ([other, mine], {"user": None, "text": ""}),
+        ):
+            assert [run.research_id for run in research.list(**filters)] == found, filters
+
+
+def test_a_page_goes_on_after_a_run_or_its_id() -> None:
+    with engine() as research:
+        for _ in range(5):
+            research.run(QUESTION)
+        whole = [run.research_id for run in research.list()]
+        first = research.list(limit=2)
+        research.run(QUESTION)
+        for after in (first[-1], first[-1].research_id):
+            assert [run.research_id for run in research.list(limit=2, after=after)] == whole[2:4]
+        research.delete(first[-1].research_id)
+        assert [run.research_id for run in research.list(after=first[-1])] == whole[2:]
+        with pytest.raises(RunNotFoundError):
+            research.list(after=first[-1].research_id)
+
+
+@pytest.mark.parametrize(
+    ("filters", "error", "said"),
+    [
+        ({"status": "abortd"}, UnknownNameError, "Did you mean 'aborted'"),
+        ({"statu": "aborted"}, UnknownNameError, "Did you mean 'status'"),
+        ({"parked_kind": "lunch"}, UnknownNameError, "outage, question"),
+        ({"user": 7}, UsageError, "takes a str, got int"),
+        ({"due_before": "today"}, UsageError, "takes a datetime, got str"),
+        ({"limit": 0}, UsageError, "above 0"),
+        ({"after": "last"}, UsageError, "no run id"),
+    ],
+)
+def test_what_is_no_filter_is_refused(filters: dict[str, Any], error: type[UsageError], said: str) -> None:
+    with engine() as research, pytest.raises(error, match=said):
+        research.list(**filters)
+
+
+def test_every_figure_stands_in_the_summary_after_where_the_run_stands() -> None:
+    names = list(RunSummary.model_fields)
+    assert names[0] == "research_id"
+    assert names[-len(Figures.model_fields) :] == list(Figures.model_fields)
+    assert issubclass(RunSummary, Record)
