@@ -49,7 +49,7 @@ def lacking(parts: Iterable[QuestionPart], verdicts: Iterable[PartVerdict]) -> t
 
 def told_lacking(parts: Iterable[QuestionPart]) -> str | None:
     """What a run that completed says of the parts it lacks."""
-    texts = "; ".join(part.text.strip().rstrip(".") for part in parts)
+    texts = "; ".join(part.text.strip().rstrip(".?! ") for part in parts)
     return f"Not found: {texts}." if texts else None
 
 

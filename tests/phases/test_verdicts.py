@@ -1,0 +1,79 @@
+"""How far the findings answer the parts of a question, by code."""
+
+import pytest
+
+from deep_research.evidence.answer_kinds import may_hold
+from deep_research.evidence.inquiry import question_parts
+from deep_research.evidence.vocabulary import vocabulary
+from deep_research.phases.analysis.verdicts import fills, part_of, verdicts
+from deep_research.state import ConfidenceLevel, DeepResearchState, Finding, Found, Gap
+
+QUESTION = "Who built the tower of Skerryvore, and how much did it cost?"
+STATE = DeepResearchState(query=QUESTION)
+WHO, COST = question_parts(QUESTION)
+
+
+def said(content, *, part=None, confidence=ConfidenceLevel.LOW):
+    return Finding(
+        id=f"find-{len(content):012d}",
+        content=content,
+        confidence=confidence,
+        source_ids=("src-1",),
+        part_id=part,
+    )
+
+
+@pytest.mark.parametrize(
+    ("findings", "found"),
+    [
+        ([], (Found.NOT_FOUND, Found.NOT_FOUND)),
+        ([said("Alan Stevenson built it.", part=WHO.id)], (Found.ANSWERED, Found.NOT_FOUND)),
+        # of the kind that is asked for, or only near to it
+        ([said("It cost a great deal.", part=COST.id)], (Found.NOT_FOUND, Found.PARTLY)),
+        ([said("It cost £90,000.", part=COST.id)], (Found.NOT_FOUND, Found.ANSWERED)),
+        # a guess answers nothing for sure
+        (
+            [said("Alan Stevenson built it.", part=WHO.id, confidence=ConfidenceLevel.SPECULATION)],
+            (Found.PARTLY, Found.NOT_FOUND),
+        ),
+        # of whose words it has most, where nobody says which part it serves
+        ([said("The cost of the tower was £90,000.")], (Found.NOT_FOUND, Found.ANSWERED)),
+    ],
+)
+def test_a_part_is_answered_by_a_finding_of_the_kind_that_it_expects(findings, found):
+    assert tuple(v.verdict for v in verdicts((WHO, COST), findings, STATE)) == found
+
+
+def test_a_part_that_was_never_named_is_looked_for():
+    assert part_of("part-unknown", None, "It cost a great deal.", (WHO, COST), STATE) == COST.id
+    assert part_of(None, None, "Anything.", (WHO,), STATE) == WHO.id
+
+
+@pytest.mark.parametrize(
+    ("description", "content", "filled"),
+    [
+        ("Not found: how much did it cost", "It cost £90,000.", True),
+        ("Not found: how much did it cost", "Its cost is not known.", False),
+        ("What the tower is built of", "It is built of gneiss.", True),
+    ],
+)
+def test_a_gap_is_filled_by_what_it_asks_for(description, content, filled):
+    gap = Gap(id="gap-1", description=description)
+    assert fills(said(content), gap, (WHO, COST), QUESTION) is filled
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "may"),
+    [
+        ("number", "three of them", True),
+        ("number", "none is told", False),
+        ("date", "in May", True),
+        ("date", "long ago", False),
+        ("person", "Stevenson built it.", True),
+        ("person", "The tower was built of stone.", False),
+        ("person", "all in lower case", True),
+        ("reason", "anything", True),
+    ],
+)
+def test_what_cannot_hold_an_answer_of_a_kind(kind, text, may):
+    assert may_hold(kind, text, vocabulary("en"), frozenset({"tower"})) is may
