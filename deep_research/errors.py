@@ -130,6 +130,14 @@ class RunBusyError(UsageError):
 class RunStateError(UsageError):
     code = "run_state"
 
+    @classmethod
+    def no_question(cls, research_id: str) -> RunStateError:
+        return cls(
+            f"Run '{research_id}' waits for no answer.",
+            hint=f"`deep-research status {research_id}` shows where it stands.",
+            research_id=research_id,
+        )
+
 
 class ReentrantCallError(UsageError):
     code = "reentrant_call"

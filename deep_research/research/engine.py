@@ -34,6 +34,7 @@ from deep_research.state import (
     AgentRole,
     Budget,
     Citation,
+    ControlKind,
     Quote,
     RunOptions,
     RunStatus,
@@ -198,9 +199,10 @@ class DeepResearch:
     ) -> ResearchResult:
         """Go on with a run that was interrupted, parked or aborted; finished units are not done again.
 
-        ``answer`` is for a run parked by a hook, and becomes its guidance. ``shared_budget`` as in `run`: it is no part
-        of the run, and is given anew. A completed run gives its result.
-        Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, and as `run`.
+        ``answer`` is for a run parked by a hook, also when it was cancelled there, and becomes its guidance.
+        ``shared_budget`` as in `run`: it is no part of the run, and is given anew. A completed run gives its result.
+        Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, `RunStateError` for an answer where
+        none is waited for, and as `run`.
         """
         return self._background.call(self.aresume(research_id, answer, shared_budget=shared_budget))
 
@@ -211,6 +213,8 @@ class DeepResearch:
         self._parts.models.check(Budget(), shared)
         row = await self._runs.row(research_id)
         if row.projection.status is RunStatus.COMPLETED:
+            if answer is not None:
+                raise RunStateError.no_question(research_id)
             return await self.aresult(research_id)
         await self._prepare()
         return await self._runner.resume(research_id, answer, shared)
@@ -334,7 +338,7 @@ class DeepResearch:
             try:
                 await self._runner.abandon(research_id)
             except RunBusyError:
-                await asyncio.to_thread(self._parts.store.post, research_id, "cancel")
+                await self._runner.ask(research_id, ControlKind.CANCEL)
         return await self._ended(research_id)
 
     async def _ended(self, research_id: str) -> RunSummary:
@@ -438,6 +442,7 @@ class DeepResearch:
         shared = (*self._shared_budget, *_shared(given.pop("shared_budget", None)))
         chosen = self._settings.run_options(**given)
         self._parts.models.check(chosen.budget, shared)
+        self._parts.check_kinds(chosen.source_types)
         try:
             chosen.model_dump_json()
         except ValueError:

@@ -14,19 +14,29 @@ from typing import Any
 
 from deep_research.assembly import Parts
 from deep_research.budget.shared_budget import SharedBudget
-from deep_research.errors import DeepResearchError
+from deep_research.errors import DeepResearchError, RunStateError, StoreError, UsageError
 from deep_research.logs import get_log, told
 from deep_research.research.result import ResearchResult
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,
+    ControlKind,
     DeepResearchPhase,
     DeepResearchState,
+    Limit,
     RunOptions,
     RunStatus,
     SubQueryStatus,
 )
-from deep_research.state.events import Event, PhaseRetried, PhaseStarted, RunCreated, RunResumed, decode_log
+from deep_research.state.events import (
+    Event,
+    LimitReached,
+    PhaseRetried,
+    PhaseStarted,
+    RunCreated,
+    RunResumed,
+    decode_log,
+)
 from deep_research.state.journal import Clock
 from deep_research.state.projection import Projection
 from deep_research.state.reducer import Fold, fold
@@ -45,6 +55,7 @@ from deep_research.supervisor.hooks import overridden
 from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
 CANCELLED = "The run was cancelled."
+ACTED_ON = frozenset({ControlKind.CANCEL})
 RELEASE_WAIT = 5.0  # seconds
 log = get_log("runner")
 
@@ -71,6 +82,7 @@ class _Active:
     lost: bool = False
     over: bool = False
     gone: Future[None] = field(default_factory=Future)  # done once the run was let go of
+    telling: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def ours(self) -> bool:
@@ -169,12 +181,12 @@ class Runner:
             active = self._activate(journal, shared)
             try:
                 state = journal.state
+                if answer is not None and state.question is None:
+                    raise RunStateError.no_question(run_id)
                 if state.status is RunStatus.COMPLETED:  # between the look and the taking
                     return ResearchResult.of(state)
-                parking = state.parking
-                resumed = RunResumed(
-                    pause_id=parking.pause_id if parking and answer is not None else None, answer=answer
-                )
+                question = state.question if answer is not None else None
+                resumed = RunResumed(pause_id=question.pause_id if question else None, answer=answer)
                 await journal.record(resumed, *_taken_up(state, active.orchestrator))
                 return await self._carry_out(active, seen=state.seq)
             finally:
@@ -185,9 +197,22 @@ class Runner:
         journal = await self._take(run_id)
         active = self._activate(journal)
         try:
-            await active.orchestrator.abort(journal, AbortReason.CANCELLED, CANCELLED)
+            question = journal.state.question
+            message = (
+                f"{CANCELLED[:-1]} while it waited for {question.waiting_for}." if question else CANCELLED
+            )
+            await active.orchestrator.abort(journal, AbortReason.CANCELLED, message)
         finally:
             await self._deactivate(active)
+
+    async def ask(self, run_id: str, kind: ControlKind) -> None:
+        """Leave a wish for the process that works on a run. Raises `UsageError` for one that no owner acts on."""
+        if kind not in ACTED_ON:
+            raise UsageError(
+                f"Nobody who works on a run acts on '{kind}'.",
+                hint=f"They act on: {', '.join(sorted(ACTED_ON))}.",
+            )
+        await asyncio.to_thread(self._parts.store.post, run_id, kind.value)
 
     def cancel(self, run_id: str) -> bool:
         """Ask a run of this engine to stop, from any thread; False when it is not ours."""
@@ -309,9 +334,14 @@ class Runner:
         self._parts.store.watch(active.journal.lane, watch)
 
     def _wish(self, active: _Active, control: Control) -> None:
-        if control.kind == "cancel":
+        if control.kind == ControlKind.CANCEL:
             active.journal.consume(control.id)
             self._cancel(active)
+            return
+        log.warning("wish_left", run=control.run_id, kind=control.kind)
+        telling = active.loop.create_task(_tell_of(control, active.journal))
+        active.telling.add(telling)
+        telling.add_done_callback(active.telling.discard)
 
     def _cancel(self, active: _Active) -> None:
         active.orchestrator.stop(AbortReason.CANCELLED, CANCELLED)
@@ -428,6 +458,17 @@ def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) ->
     if state.phase is DeepResearchPhase.ANALYSIS and any(limit.name == "agent" for limit in state.limits):
         return [PhaseRetried(phase=DeepResearchPhase.ANALYSIS, attempt=0, asked_by="resume")]
     return []
+
+
+async def _tell_of(control: Control, journal: RunJournal) -> None:
+    """A wish that is not acted on stays where it is, and the run's limits say so, once."""
+    message = f"The wish '{control.kind}' was left for the run; who works on it does not act on that."
+    if any(limit.message == message for limit in journal.state.limits):
+        return
+    try:
+        await journal.record(LimitReached(limit=Limit(name="control", message=message)))
+    except (RunStateError, StoreError) as error:  # the run has ended meanwhile, or was lost
+        log.warning("wish_untold", run=control.run_id, error=str(error))
 
 
 def _set(created: asyncio.Event | None) -> None:

@@ -68,6 +68,16 @@ class RunStatus(StrEnum):
         return self in (RunStatus.COMPLETED, RunStatus.ABORTED)
 
 
+class ControlKind(StrEnum):
+    """What anyone may wish of a run that another process works on."""
+
+    CANCEL = "cancel"
+    ANSWER = "answer"
+    STEER = "steer"
+    PAUSE = "pause"
+    RELEASE = "release"
+
+
 class AbortReason(StrEnum):
     """Why a run was aborted."""
 

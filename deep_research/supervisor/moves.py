@@ -24,7 +24,7 @@ from deep_research.supervisor.review import Review
 def onward(state: DeepResearchState, review: Review, way: Transition, at: datetime) -> list[Event]:
     """The events that bring the machine to the transition's target."""
     if way.target is Node.COMPLETED:
-        return [RunCompleted(rationale=way.label)]
+        return [*last_advice(state, review), RunCompleted(rationale=way.label)]
     target = DeepResearchPhase(way.target.value)
     again = review.action is SupervisorAction.RETRY
     again_from = (DeepResearchPhase.ANALYSIS, DeepResearchPhase.REFINEMENT)
@@ -63,6 +63,13 @@ def _again(state: DeepResearchState, review: Review, target: DeepResearchPhase, 
             asked_by=review.asked_by,
         ),
     ]
+
+
+def last_advice(state: DeepResearchState, review: Review) -> list[Event]:
+    """What was said after the last phase, of which no agent hears any more: it is kept with that phase. What the gate
+    says stands in the phase's end."""
+    said = [(text, origin) for text, origin in review.guidance if origin != "gate"]
+    return [given(review.phase, state.iteration, text, origin) for text, origin in said]
 
 
 def given(phase: DeepResearchPhase, iteration: int, text: str, origin: str) -> GuidanceGiven:

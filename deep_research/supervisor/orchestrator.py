@@ -50,7 +50,7 @@ from deep_research.supervisor import decisions, ending
 from deep_research.supervisor.gates import VALIDATORS, Gates, policies
 from deep_research.supervisor.hooks import ANSWERS, Park, SupervisorHooks, Verdict, overridden
 from deep_research.supervisor.iteration import decide, follow_ups, wish
-from deep_research.supervisor.moves import given, onward
+from deep_research.supervisor.moves import given, last_advice, onward
 from deep_research.supervisor.outage import Way, is_spent, limit_of, parking_for, share_of, way_after
 from deep_research.supervisor.reflection import reflection_prompt
 from deep_research.supervisor.review import Review, judge, overrule
@@ -320,7 +320,7 @@ class SupervisorOrchestrator:
             events += decided
         way = next_transition(Node(review.phase.value), situation)
         if way.target is Node.ABORTED:
-            await self._blocked(journal, review, events)
+            await self._blocked(journal, review, [*events, *last_advice(state, review)])
             return
         events += onward(journal.state, review, way, self._clock())
         await self.record_to_state(journal, *events)

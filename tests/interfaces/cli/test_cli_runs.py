@@ -289,6 +289,21 @@ def test_a_parked_run_says_what_it_waits_for_and_goes_on_with_the_answer(cli: Cl
     assert (done.code, done.json["status"]) == (0, "completed")
 
 
+def test_a_cancelled_pause_is_still_answered_and_an_answer_nobody_waits_for_is_wrong_use(cli: Cli) -> None:
+    parked = cli("run", QUESTION, "--json", hooks=SupervisorHooks(before_phase=lambda *_: Park("a word")))
+    run_id = parked.json["research_id"]
+    cli("cancel", run_id)
+    shown = cli("show", run_id)
+    assert "cancelled while it waited for a word. Answer, and go on, with: deep-research resume" in shown.err
+    assert shown.err.rstrip().endswith("--answer TEXT")
+    assert cli("resume", run_id, "--answer", "Go on.").code == 0
+    again = cli("resume", run_id, "--answer", "Go on.")
+    assert (again.code, again.err) == (
+        2,
+        f"deep-research: Run '{run_id}' waits for no answer. `deep-research status {run_id}` shows where it stands.\n",
+    )
+
+
 def test_a_completed_run_is_not_researched_again_by_resume(cli: Cli) -> None:
     first = cli("run", QUESTION, "--json")
     double = Double()
