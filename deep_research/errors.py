@@ -9,6 +9,7 @@
     │   ├── RunNotFoundError        no run of that id
     │   ├── RunBusyError            another live process owns the run
     │   ├── RunStateError           the verb does not fit the run's status
+    │   ├── PhaseStateError         a phase is handed a state that stands elsewhere
     │   └── ReentrantCallError      a plain verb called on the engine's own loop
     ├── ConfigurationError          settings, corpus or providers cannot be used as given
     │   ├── SettingsError           a value out of its bounds, a file that cannot be read
@@ -137,6 +138,12 @@ class RunStateError(UsageError):
             hint=f"`deep-research status {research_id}` shows where it stands.",
             research_id=research_id,
         )
+
+
+class PhaseStateError(UsageError):
+    """``data`` has ``phase``, ``stands_at``, and ``event``: what is to be recorded before."""
+
+    code = "phase_state"
 
 
 class ReentrantCallError(UsageError):

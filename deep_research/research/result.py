@@ -12,10 +12,12 @@ from deep_research.state import (
     AbortReason,
     AgentDecision,
     Citation,
+    ConfidenceSummary,
     Contradiction,
     DeepResearchState,
     Finding,
     Gap,
+    GatherStats,
     Limit,
     Record,
     ReportMetadata,
@@ -23,6 +25,7 @@ from deep_research.state import (
     Source,
     Usage,
 )
+from deep_research.state.limitations import limitations
 
 # What the result shows at its top level is not repeated inside its state when it is written as JSON.
 _SHOWN = frozenset(
@@ -53,7 +56,8 @@ class ResearchResult(Record):
     ``completeness`` (0 to 1) is how far what was found holds what is asked; ``probability`` (0 to 1) that the passages
     which were chosen without a model hold the answer, None where nothing was chosen so.
     ``reason`` and ``message`` say why a run was aborted or what it waits for; ``fidelity`` is how much
-    of what was found the agents were given, by item and phase; ``limits`` is what was left out.
+    of what was found the agents were given, by item and phase; ``limits`` is what was left out and still is;
+    ``gather_stats`` are the sums of all searches. The confidence in ``report_metadata`` is that of the ``findings``.
     """
 
     research_id: str
@@ -74,6 +78,7 @@ class ResearchResult(Record):
     fidelity: RunFidelity = RunFidelity()
     decisions: tuple[AgentDecision, ...] = ()
     limits: tuple[Limit, ...] = ()
+    gather_stats: GatherStats = GatherStats()
     iterations: int = 1
     state: DeepResearchState
 
@@ -88,7 +93,7 @@ class ResearchResult(Record):
             reason=abort.reason if abort else None,
             message=message,
             report=state.report,
-            report_metadata=state.report_metadata,
+            report_metadata=_as_it_stands(state),
             sources=state.sources,
             findings=state.findings,
             gaps=state.gaps,
@@ -99,7 +104,13 @@ class ResearchResult(Record):
             usage=state.usage,
             fidelity=RunFidelity.of(state.sent),
             decisions=state.decisions,
-            limits=state.limits,
+            limits=limitations(state),
+            gather_stats=GatherStats(
+                queries_executed=state.usage.searches,
+                queries_failed=state.usage.failed_searches,
+                sources_collected=len(state.sources),
+                duplicates_skipped=state.duplicates_skipped,
+            ),
             iterations=state.iteration,
             state=state,
         )
@@ -120,3 +131,9 @@ class ResearchResult(Record):
     @field_serializer("state", when_used="json")
     def _state(self, state: DeepResearchState) -> dict[str, Any]:
         return state.model_dump(mode="json", exclude=set(_SHOWN))
+
+
+def _as_it_stands(state: DeepResearchState) -> ReportMetadata | None:
+    """What was found since the report was written counts for what is told of the evidence."""
+    known = state.report_metadata
+    return known and known.model_copy(update={"confidence_summary": ConfidenceSummary.of(state.findings)})

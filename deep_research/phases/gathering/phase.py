@@ -34,6 +34,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
     answer_type = GathererOutput
 
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
+        self.check_place(state)
         pending = state.pending_sub_queries()
         allowed = _affordable(state, len(pending))
         if allowed < len(pending):
@@ -92,19 +93,22 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
                 SubQueryFailed(sub_query_id=sub_query.id, error=error.problem, fetches=fetches)
             )
             return
+        searches = max(1 + len(answer.wordings), answer.stats.queries_executed)
         if not getattr(self.agent, "uses_purse", False):
-            purse.charge("max_searches", len(answer.wordings))
+            purse.charge("max_searches", searches - 1)
             purse.charge("max_fetches", answer.fetches)
         known = handoff.known
         size = sum(map(_size, answer.sources))
-        sources, contents, notes = await off_loop(size, self._collect, answer, sub_query, state, known)
+        sources, contents, notes, twice = await off_loop(size, self._collect, answer, sub_query, state, known)
         events: list[Event] = [
             SubQueryCompleted(
                 sub_query_id=sub_query.id,
                 sources=sources,
                 wordings=answer.wordings,
-                searches=1 + len(answer.wordings),
+                searches=searches,
                 fetches=answer.fetches,
+                failed=min(answer.stats.queries_failed, searches),
+                duplicates=answer.stats.duplicates_skipped + twice,
             )
         ]
         new = [note for note in dict.fromkeys(notes) if note not in told]
@@ -138,16 +142,17 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         sub_query: SubQuery,
         state: DeepResearchState,
         known: frozenset[str],
-    ) -> tuple[tuple[Source, ...], list[Content], list[str]]:
-        """Sources with ids, their texts, and a note for each text that is too long to keep."""
+    ) -> tuple[tuple[Source, ...], list[Content], list[str], int]:
+        """Sources with ids, their texts, a note for each text that is too long to keep, and how many came twice."""
         sources: dict[str, Source] = {}
         contents: list[Content] = []
         notes = list(answer.notes)
-        new = 0
+        new = twice = 0
         for item in answer.sources:
             name = canonical_url(item.url) if item.url else f"{item.title}\n{item.content or item.snippet}"
             key = source_id(name)
             if key in sources:
+                twice += 1
                 continue
             if name not in known:
                 new += 1
@@ -173,7 +178,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
                 contents.append(content)
             if item.snapshot is not None:
                 contents.append(_kept(item.snapshot))
-        return tuple(sources.values()), contents, notes
+        return tuple(sources.values()), contents, notes, twice
 
 
 def _source(

@@ -18,6 +18,7 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
     answer_type = RefinerOutput
 
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
+        self.check_place(state)
         if state.phase_done:
             return
         handoff = self.handoff(state)
