@@ -307,6 +307,12 @@ class DeepResearch:
     async def askipped(self) -> Sequence[Skipped]:
         return await asyncio.to_thread(self._parts.skipped)
 
+    @property
+    def files_read(self) -> int | None:
+        """How many local documents were read by the indexing that is under way before a run; None when there is none."""
+        corpus = self._parts.sources.corpus
+        return corpus.files_read if corpus is not None else None
+
     def text(self, source: Source | Citation | Quote | str) -> str:
         """The saved text of a source, a citation, or a content hash. Raises `ContentMissingError`."""
         return self._background.call(self.atext(source))

@@ -448,6 +448,12 @@ def test_a_search_that_breaks_off_is_charged_with_all_the_pages_it_might_ask_for
     assert fetched(7, provider=provider)[0].usage.fetches == 0
 
 
+def test_how_many_pages_were_read_is_told_while_they_are():
+    journal = gathered(Found(*map(page, range(3))), Site({at(n): f"{TEXT} Page {n}." for n in (0, 2)}))
+    told = [(note.message, note.done, note.total) for note in journal.notes]
+    assert told == [(QUERY.query, 0, 0), *((QUERY.query, read, 3) for read in range(4))]
+
+
 # Budgets that are shared with other runs
 
 

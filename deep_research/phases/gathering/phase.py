@@ -14,7 +14,7 @@ from deep_research.evidence.plain import clean
 from deep_research.evidence.wording import wordings
 from deep_research.logs import blotted, blotted_bytes, holds_secret, masked
 from deep_research.phases.base import Phase, Retry, off_loop, shared, together
-from deep_research.phases.gathering.fetching import OVER_SHARED_CAP
+from deep_research.phases.gathering.fetching import OVER_SHARED_CAP, pages_told
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput, Snapshot
 from deep_research.sources.search import SearchFilters
 from deep_research.state import DeepResearchPhase, DeepResearchState, Limit, Source, SubQuery, SubQueryStatus
@@ -83,9 +83,15 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         if refusal is not None:
             unmade.append((sub_query, refusal))
             return
-        journal.progress(Progress(phase=self.phase, message=sub_query.query))
+        note = Progress(phase=self.phase, message=sub_query.query)
+        journal.progress(note)
+
+        def pages(read: int, wanted: int) -> None:
+            journal.progress(note.model_copy(update={"done": read, "total": wanted}))
+
         try:
-            answer = await self.ask(handoff, models)
+            with pages_told(pages):
+                answer = await self.ask(handoff, models)
         except DeepResearchError as error:
             # A search that failed led to no page; else nobody knows how many were asked for.
             fetches = 0 if isinstance(error, SearchError) else handoff.fetches or 0

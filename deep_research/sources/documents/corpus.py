@@ -107,11 +107,17 @@ class LocalCorpus(SearchProvider):
         self._extractor = extractor or Extractor()
         self._report: IndexReport | None = None
         self._prepared_at = 0.0
+        self._files_read: int | None = None
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
         """Every file that could not be read, and why; empty before the first search or `prepare`."""
         return self._report.skipped if self._report else ()
+
+    @property
+    def files_read(self) -> int | None:
+        """How many files were read by the refresh that is under way; None when there is none. Safe from any thread."""
+        return self._files_read
 
     def prepare(self, *, max_age: float = inf) -> IndexReport:
         """Brings the indexes up to date, unless that was done within ``max_age`` seconds; then the report of that
@@ -120,7 +126,11 @@ class LocalCorpus(SearchProvider):
             if self._report is None or time.monotonic() - self._prepared_at > max_age:
                 self._roots = self._roots or self._found()
                 self._prepared_at = time.monotonic()
-                self._report = _summed([self._refresh(root) for root in self._roots])
+                self._files_read = 0
+                try:
+                    self._report = _summed([self._refresh(root) for root in self._roots])
+                finally:
+                    self._files_read = None
                 self.notes = _of_skipped(self._report.skipped) + _of_partly(self._report.partly)
             return self._report
 
@@ -216,12 +226,16 @@ class LocalCorpus(SearchProvider):
         self.prepare()
         return together([root.index.look(question) for root in self._roots])
 
+    def _count(self) -> None:
+        self._files_read = (self._files_read or 0) + 1
+
     def _refresh(self, root: Root) -> IndexReport:
         with CorpusFolder(root.path, max_file_bytes=self._max_file_bytes) as folder:
             report = root.index.refresh(
                 folder,
                 max_text_bytes=self._max_text_bytes,
                 stopped=self._closing.is_set,
+                on_read=self._count,
                 extractor=self._extractor,
             )
         skipped, partly = (

@@ -77,9 +77,9 @@ class Follower:
         self._max_text_bytes = max_text_bytes
         self._under_way: deque[_UnderWay] = deque()
 
-    def follow(self, stopped: Callable[[], bool]) -> None:
-        """Adds, replaces and removes what differs. ``stopped`` is asked between files. Raises `CorpusError` when it says
-        yes."""
+    def follow(self, stopped: Callable[[], bool], on_read: Callable[[], None] = lambda: None) -> None:
+        """Adds, replaces and removes what differs. ``stopped`` is asked between files, ``on_read`` called after each that
+        was new or changed. Raises `CorpusError` when ``stopped`` says yes."""
         known = {
             row[0]: _Known(*row[1:])
             for row in self._writer.connection.execute(
@@ -87,14 +87,16 @@ class Follower:
             )
         }
         try:
-            self._walk(known, stopped)
+            self._walk(known, stopped, on_read)
         finally:
             for left in self._under_way:
                 left.document.cancel()
         for gone in known:
             self._writer.removed += self._writer.remove(gone)
 
-    def _walk(self, known: dict[str, _Known], stopped: Callable[[], bool]) -> None:
+    def _walk(
+        self, known: dict[str, _Known], stopped: Callable[[], bool], on_read: Callable[[], None]
+    ) -> None:
         """Reads what is new or changed. What is left in ``known`` is gone."""
         seen: set[str] = set()
         for entry in self._folder.walk():
@@ -108,6 +110,7 @@ class Follower:
             before = known.pop(entry.path, None)
             if before is None or not before.holds(entry, self._max_text_bytes):
                 self._read(entry, before)
+                on_read()
             elif before.why is not None:
                 self._writer.skipped.append(Skipped(entry.path, before.why))
             elif before.unread:

@@ -13,6 +13,7 @@ from cli_double import QUESTION, Done, Double
 from deep_research import StopResearch
 from deep_research.errors import ConfigurationError, SearchError, StoreFullError
 from deep_research.research import DeepResearch, ResearchResult
+from deep_research.state.events import EVENT_TYPES
 from deep_research.store import MemoryStore
 from deep_research.store.base import Append
 from deep_research.supervisor.hooks import Park, SupervisorHooks
@@ -87,14 +88,15 @@ def test_quiet_says_nothing_about_a_completed_run(cli: Cli) -> None:
 
 def test_verbose_has_a_line_for_every_step(cli: Cli) -> None:
     done = cli("run", QUESTION, "--verbose")
-    assert "sources.analyzed: " in done.err
-    assert "decision.made: " in done.err
+    for said in ("\nPlan: ", "\nRead ", "\nWeighed ", "\nDecision: ", "  Planning was evaluated. "):
+        assert said in done.err
+    assert not [name for name in EVENT_TYPES if name in done.err]
 
 
 def test_verbose_shows_progress_beside_json(cli: Cli) -> None:
     done = cli("run", QUESTION, "--json", "--verbose")
     assert done.json["status"] == "completed"
-    assert "plan.made" in done.err
+    assert "\nPlan: " in done.err
 
 
 def test_options_may_stand_before_or_after_the_command(cli: Cli) -> None:
