@@ -187,6 +187,7 @@ def architecture_page() -> str:
     return f"{opening}```mermaid\n{mermaid()}```{rest.partition('```')[2]}"
 
 
+BY_HAND = "*The model's answers in this example were written by hand: see [about the reports](about-the-reports.md).*"
 SAMPLE_QUESTION = "How tall is the Cape Hatteras lighthouse?"
 
 
@@ -201,10 +202,10 @@ def readme_page() -> str:
 
 
 def model_report_page() -> str:
-    """The report that a person's answers make."""
+    """The report that a person's answers make, and that they are a person's."""
     from handwritten import report
 
-    return report()
+    return f"{BY_HAND}\n\n{report()}"
 
 
 PAGES = {
