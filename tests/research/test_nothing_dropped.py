@@ -47,6 +47,7 @@ def parks(hook, phase):
 # Wishes
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("kind", [kind.value for kind in ControlKind if kind != "cancel"] + ["sing"])
 def test_a_wish_that_nobody_acts_on_stays_and_is_told_in_the_limits(kind):
     store, reached, go_on = MemoryStore(), threading.Event(), threading.Event()
@@ -117,6 +118,7 @@ def test_an_answer_to_a_run_that_waits_for_none_is_refused_and_the_run_untouched
         assert research.events(ended.research_id) == log
 
 
+@pytest.mark.timed
 def test_an_answer_to_an_interrupted_run_is_refused_and_the_run_can_be_resumed():
     store, reached = MemoryStore(), threading.Event()
 
