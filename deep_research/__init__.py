@@ -1,5 +1,5 @@
-"""An embeddable deep-research engine: a question goes in, a report comes out whose citations were checked
-against saved text, and everything in between is a log that can be watched, stopped, resumed and audited.
+"""An embeddable deep-research engine: a question goes in, a report comes out whose quotes are held
+against saved texts, and everything in between is a log that can be watched, stopped, resumed and audited.
 
 Names are loaded when first used, so importing the package stays cheap.
 """

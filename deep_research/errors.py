@@ -10,6 +10,7 @@
     │   ├── RunBusyError            another live process owns the run
     │   ├── RunStateError           the verb does not fit the run's status
     │   ├── SetUpError              a run is to go on with another set-up than it has
+    │   ├── PhaseStateError         a phase is handed a state that stands elsewhere
     │   └── ReentrantCallError      a plain verb called on the engine's own loop
     ├── ConfigurationError          settings, corpus or providers cannot be used as given
     │   ├── SettingsError           a value out of its bounds, a file that cannot be read
@@ -130,6 +131,20 @@ class RunBusyError(UsageError):
 
 class RunStateError(UsageError):
     code = "run_state"
+
+    @classmethod
+    def no_question(cls, research_id: str) -> RunStateError:
+        return cls(
+            f"Run '{research_id}' waits for no answer.",
+            hint=f"`deep-research status {research_id}` shows where it stands.",
+            research_id=research_id,
+        )
+
+
+class PhaseStateError(UsageError):
+    """``data`` has ``phase``, ``stands_at``, and ``event``: what is to be recorded before."""
+
+    code = "phase_state"
 
 
 class SetUpError(UsageError):

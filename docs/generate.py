@@ -109,11 +109,15 @@ $ deep-research run --sample "Who built the Bell Rock lighthouse?" --out report.
 ```
 
 `python -m deep_research` does the same as `deep-research`. Options may stand before or after the command, as
-`--option VALUE` or `--option=VALUE`, and are never abbreviated. What follows `--` is no option.
+`--option VALUE` or `--option=VALUE`, and are never abbreviated; the common ones have a letter, `-o FILE`. What follows
+`--` is no option. Completion is one line in the shell's start-up file: `eval "$(deep-research completion bash)"`, the
+same with `zsh`, and `deep-research completion fish | source`.
 
 - The report (Markdown) goes to stdout, or to the file of `--out`; all else goes to stderr.
 - On a terminal, progress is redrawn in place; elsewhere it is one plain line for each finished phase and
   sub-query. With `--verbose`, or with log lines on, it is plain lines on a terminal too. `NO_COLOR` is honoured.
+  While documents are indexed it says how many were read, and of a search of the web how many of its pages.
+- `--verbose` shows the plan, the reasons of gaps and decisions, and a line for every step.
 - With `--json`, stdout is JSON and nothing else, and no progress is shown unless `--verbose` asks for it. `--out`
   then takes the report, besides the JSON on stdout.
 - Ctrl-C and SIGTERM stop a run so that it can be resumed, and print how. A second one ends the process at once.
@@ -168,7 +172,8 @@ def command_line_page() -> str:
     return (
         f"{COMMAND_LINE}\n## Exit codes\n\n{codes}\n{JSON_CONTRACT}\n"
         f"## Options of every command\n\n{_option_table(list(map(_option, COMMON)))}\n"
-        f"`{PROGRAM} --version` prints the version, `--help` the help of the program or of a command.\n\n"
+        f"`{PROGRAM} --version` prints the version, `--help` the help of the program or of a command, `--help-all` \
+with the options of every command.\n\n"
         f"## Commands\n\n{commands}"
     )
 
@@ -192,6 +197,7 @@ def architecture_page() -> str:
     return f"{opening}```mermaid\n{mermaid()}```{rest.partition('```')[2]}"
 
 
+BY_HAND = "*The model's answers in this example were written by hand: see [about the reports](about-the-reports.md).*"
 SAMPLE_QUESTION = "How tall is the Cape Hatteras lighthouse?"
 
 
@@ -206,10 +212,10 @@ def readme_page() -> str:
 
 
 def model_report_page() -> str:
-    """The report that a person's answers make."""
+    """The report that a person's answers make, and that they are a person's."""
     from handwritten import report
 
-    return report()
+    return f"{BY_HAND}\n\n{report()}"
 
 
 PAGES = {

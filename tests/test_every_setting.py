@@ -134,7 +134,10 @@ def instructions_to_agents(tmp_path):
 
 @shows("source_types")
 def kinds_of_sources_asked_for(tmp_path):
-    search = ScriptedSearch()
+    class Papers(ScriptedSearch):
+        types = frozenset({"academic"})
+
+    search = Papers()
     run(tmp_path, search=[search], source_types=("academic",))
     assert search.requests[0].source_types == ("academic",)
 

@@ -122,6 +122,12 @@ class Parts:
     def _standing(self) -> Sequence[Standing]:
         return self.sources.corpus.standing if self.sources.corpus is not None else ()
 
+    def check_kinds(self, kinds: Sequence[str]) -> None:
+        """Raises `UnknownNameError` for a kind of sources that nothing which is searched declares; a gatherer of one's
+        own knows its kinds itself."""
+        if self.phases[DeepResearchPhase.GATHERING].agent is self.sources.gatherer:
+            self.sources.check_kinds(kinds)
+
     def skipped(self) -> Sequence[Skipped]:
         """Which local documents cannot be read. Blocking. Raises `CorpusError`."""
         corpus = self.sources.corpus

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deep_research.calls import Calls
-from deep_research.errors import ConfigurationError, MissingKeyError
+from deep_research.errors import ConfigurationError, MissingKeyError, UnknownNameError
 from deep_research.evidence.quality import QualityLists
 from deep_research.phases.gathering import SearchGatherer
 from deep_research.phases.gathering.source_reading import Pages, Reading
@@ -17,7 +17,7 @@ from deep_research.settings import Settings
 from deep_research.sources.documents import LocalCorpus
 from deep_research.sources.documents.dense import load_stage
 from deep_research.sources.extract import Extractor
-from deep_research.sources.search import SearchProvider
+from deep_research.sources.search import SearchProvider, SourceType
 from deep_research.sources.search.policy import Service
 from deep_research.sources.search.service_choice import CORPUS, Chosen, chosen
 from deep_research.store import Store
@@ -50,6 +50,14 @@ class Sources:
     def any(self) -> bool:
         """Whether there is anything to search."""
         return bool(self.services or self.corpus)
+
+    def check_kinds(self, kinds: Sequence[str]) -> None:
+        """Raises `UnknownNameError` for a kind of sources that nothing which is searched declares."""
+        declared = {str(kind) for service in self.services for kind in service.types}
+        declared |= {SourceType.DOCUMENT.value} if self.corpus else set()
+        for kind in kinds:
+            if declared and kind not in declared:
+                raise UnknownNameError.of("source type", kind, declared, where="what is searched")
 
 
 def make_sources(

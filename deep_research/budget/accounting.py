@@ -15,6 +15,7 @@ from deep_research.state import (
     Record,
     Usage,
 )
+from deep_research.state.limitations import limitations
 
 MOST_ITEMS = 10  # that are named
 _COUNTED = {"max_model_calls": "model_calls", "max_searches": "searches", "max_fetches": "fetches"}
@@ -57,7 +58,7 @@ class Accounts(Record):
     @classmethod
     def of(cls, state: DeepResearchState, *, archive_bytes: int = 0) -> Accounts:
         """``archive_bytes`` are those of the archive as a whole."""
-        fidelity = RunFidelity.of(state.sent)
+        fidelity, limits = RunFidelity.of(state.sent), limitations(state)
         aborted = state.abort.message if state.abort else ""
         kept = sorted(
             _shortened(state, fidelity), key=lambda i: (i.compression_ratio, -i.original_tokens, i.id)
@@ -69,8 +70,8 @@ class Accounts(Record):
             usage=state.usage,
             fidelity=fidelity,
             least_kept=tuple(kept[:MOST_ITEMS]),
-            limits=state.limits,
-            advice=tuple(advice(fidelity, state.limits, aborted=aborted, archive_bytes=archive_bytes)),
+            limits=limits,
+            advice=tuple(advice(fidelity, limits, aborted=aborted, archive_bytes=archive_bytes)),
         )
 
 

@@ -1,7 +1,8 @@
 """The ladder of fidelity: how much of an item is sent, and what that is called. Pure.
 
 A level's ratio is its upper bound: an item at a level has any share of its tokens from that ratio down to the ratio of
-the next level, which is not part of it.
+the next level, which is not part of it. Only what is whole is full: what lost
+anything at all is condensed at least.
 """
 
 from __future__ import annotations
@@ -56,19 +57,13 @@ _BANDS = (
 )
 
 
-def level_of(ratio: float) -> FidelityLevel:
-    """The lowest level that a share (0 to 1) of an item still fits."""
-    fitting = [level for level in FidelityLevel if ratio <= level.ratio]
-    return fitting[-1] if fitting else FidelityLevel.FULL
-
-
 def level_of_size(size: int, tokens: int) -> FidelityLevel:
-    """The level of an item of which ``size`` of its ``tokens`` are left, told without rounding. An item that never had
-    any has lost none."""
-    if tokens <= 0:
+    """The lowest level that an item fits of which ``size`` of its ``tokens`` are left, told without rounding. What lost
+    anything at all is condensed at least; an item that never had any tokens has lost none."""
+    if size >= tokens:
         return FidelityLevel.FULL
     fitting = [level for level in FidelityLevel if size * 100 <= level.percent * tokens]
-    return fitting[-1] if fitting else FidelityLevel.FULL
+    return max(fitting[-1], FidelityLevel.CONDENSED, key=list(FidelityLevel).index)
 
 
 def band_of(fidelity: float) -> FidelityBand:

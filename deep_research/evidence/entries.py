@@ -31,8 +31,8 @@ class Asked:
     text: str = ""
 
     def phrase(self, lacking: Iterable[str]) -> str:
-        """The question's words for what is lacking but its names, in their order, with the small words between them."""
-        wanted = self.relations.intersection(lacking)
+        """The question's words for what is lacking, in their order, with the small words between them."""
+        wanted = set(lacking)
         told: list[str] = []
         between: list[str] = []
         for word in words(self.text):

@@ -22,6 +22,7 @@ from deep_research.errors import (
     DeepResearchError,
     HandoffError,
     ModelError,
+    PhaseStateError,
     StopResearch,
 )
 from deep_research.evidence.inquiry import question_parts
@@ -42,6 +43,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import LimitReached
 from deep_research.state.journal import Journal
+from deep_research.state.transitions import opens_iteration
 
 _In_contra = TypeVar("_In_contra", contravariant=True)
 _Out_co = TypeVar("_Out_co", covariant=True)
@@ -155,7 +157,19 @@ class Phase(ABC, Generic[_In, _Out]):
     @abstractmethod
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         """Do what remains of the phase. ``models`` are for an agent that uses one. Raises `WorkError`s,
-        `ConfigurationError` and `StopResearch`."""
+        `ConfigurationError` and `StopResearch`, and `PhaseStateError` for a state that stands at another phase."""
+
+    def check_place(self, state: DeepResearchState) -> None:
+        """Raises `PhaseStateError` unless the state stands at this phase: else what is done would count as another's."""
+        if state.phase is not self.phase:
+            event = "iteration.started" if opens_iteration(state.phase, self.phase) else "phase.started"
+            raise PhaseStateError(
+                f"{self.phase.value.capitalize()} was handed a state that stands at {state.phase}.",
+                hint=f"Record {event} before: `await journal.enter(DeepResearchPhase.{self.phase.name})` does.",
+                phase=self.phase.value,
+                stands_at=state.phase.value,
+                event=event,
+            )
 
     def retried(self, state: DeepResearchState, *, advised: bool) -> Retry | None:
         """What doing the phase again would change, or None when it would only repeat itself. ``advised`` says

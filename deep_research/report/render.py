@@ -12,7 +12,6 @@ from deep_research.report.ledger import Ledger
 from deep_research.report.markup import address, escaped, linkable, plain, prose, safe
 from deep_research.state import (
     Citation,
-    ConfidenceLevel,
     ConfidenceSummary,
     Finding,
     ReportMetadata,
@@ -51,7 +50,7 @@ def finished(
         sections=tuple(heading.rstrip(" \t#") for heading in _HEADING.findall(prose(report))),
         word_count=len(body.split()),
         citations_count=len(ledger.citations),
-        confidence_summary=summary(findings),
+        confidence_summary=ConfidenceSummary.of(findings),
         writer=writer,
         partial=partial,
         removed_references=ledger.removed,
@@ -113,12 +112,3 @@ def _leaves(source: Source, cited: Sequence[int]) -> str:
     numbers = sorted({bisect_right(source.pages, start) for start in cited}) if source.pages else []
     told = ", ".join(str(max(1, number)) for number in numbers)
     return f", {'p.' if len(numbers) == 1 else 'pp.'} {told}" if told else ""
-
-
-def summary(findings: Sequence[Finding]) -> ConfidenceSummary:
-    levels = [f.confidence for f in findings]
-    return ConfidenceSummary(
-        high=sum(x in (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED) for x in levels),
-        medium=sum(x is ConfidenceLevel.MEDIUM for x in levels),
-        low=sum(x in (ConfidenceLevel.LOW, ConfidenceLevel.SPECULATION) for x in levels),
-    )

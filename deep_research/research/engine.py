@@ -36,6 +36,7 @@ from deep_research.state import (
     AgentRole,
     Budget,
     Citation,
+    ControlKind,
     Quote,
     RunOptions,
     RunStatus,
@@ -218,10 +219,10 @@ class DeepResearch:
         names, which is written to its log and told in its limits. Documents in the same folder that have changed are
         told, not refused. Of a run that an older version of this package made nothing is known and nothing compared.
 
-        ``answer`` is for a run parked by a hook, and becomes its guidance. ``shared_budget`` as in `run`: it is no part
-        of the run, and is given anew. A completed run gives its result.
-        Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, `SetUpError`, `CorpusError` where the
-        documents are gone, and as `run`.
+        ``answer`` is for a run parked by a hook, also when it was cancelled there, and becomes its guidance.
+        ``shared_budget`` as in `run`: it is no part of the run, and is given anew. A completed run gives its result.
+        Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, `RunStateError` for an answer where
+        none is waited for, `SetUpError`, `CorpusError` where the documents are gone, and as `run`.
         """
         return self._background.call(
             self.aresume(research_id, answer, setup=setup, shared_budget=shared_budget)
@@ -241,6 +242,8 @@ class DeepResearch:
         self._parts.models.check(Budget(), shared)
         row = await self._runs.row(research_id)
         if row.projection.status is RunStatus.COMPLETED:
+            if answer is not None:
+                raise RunStateError.no_question(research_id)
             return await self.aresult(research_id)
         new, old = setup == "new", await self._runs.asetup(research_id)
         parts = await asyncio.to_thread(self._variants.of_run, old, row.places, new=new)
@@ -351,6 +354,12 @@ class DeepResearch:
     async def askipped(self) -> Sequence[Skipped]:
         return await asyncio.to_thread(self._parts.skipped)
 
+    @property
+    def files_read(self) -> int | None:
+        """How many local documents were read by the indexing that is under way before a run; None when there is none."""
+        corpus = self._parts.sources.corpus
+        return corpus.files_read if corpus is not None else None
+
     def text(self, source: Source | Citation | Quote | str) -> str:
         """The saved text of a source, a citation, or a content hash. Raises `ContentMissingError`."""
         return self._background.call(self.atext(source))
@@ -382,7 +391,7 @@ class DeepResearch:
             try:
                 await self._runner.abandon(research_id)
             except RunBusyError:
-                await asyncio.to_thread(self._parts.store.post, research_id, "cancel")
+                await self._runner.ask(research_id, ControlKind.CANCEL)
         return await self._ended(research_id)
 
     async def _ended(self, research_id: str) -> RunSummary:
@@ -488,6 +497,7 @@ class DeepResearch:
         chosen = self._settings.run_options(**given)
         parts = self._variants.with_model(chosen.provider_id)
         parts.models.check(chosen.budget, shared)
+        parts.check_kinds(chosen.source_types)
         try:
             chosen.model_dump_json()
         except ValueError:

@@ -13,10 +13,12 @@ from deep_research.state import (
     AgentDecision,
     Answered,
     Citation,
+    ConfidenceSummary,
     Contradiction,
     DeepResearchState,
     Finding,
     Gap,
+    GatherStats,
     Limit,
     PartVerdict,
     QuestionPart,
@@ -26,6 +28,7 @@ from deep_research.state import (
     Source,
     Usage,
 )
+from deep_research.state.limitations import limitations
 from deep_research.state.parts import told_lacking
 
 # What the result shows at its top level is not repeated inside its state when it is written as JSON.
@@ -60,7 +63,8 @@ class ResearchResult(Record):
     which were chosen without a model hold the answer, None where nothing was chosen so.
     ``answered`` is how far its parts are: yes, partly, no; None before the evidence was weighed.
     ``reason`` and ``message`` say why a run was aborted, what it waits for, or what was not found; ``fidelity`` is how
-    much of what was found the agents were given, by item and phase; ``limits`` is what was left out.
+    much of what was found the agents were given, by item and phase; ``limits`` is what was left out and still is;
+    ``gather_stats`` are the sums of all searches. The confidence in ``report_metadata`` is that of the ``findings``.
     """
 
     research_id: str
@@ -84,6 +88,7 @@ class ResearchResult(Record):
     fidelity: RunFidelity = RunFidelity()
     decisions: tuple[AgentDecision, ...] = ()
     limits: tuple[Limit, ...] = ()
+    gather_stats: GatherStats = GatherStats()
     iterations: int = 1
     state: DeepResearchState
 
@@ -103,7 +108,7 @@ class ResearchResult(Record):
             parts=state.parts,
             verdicts=state.verdicts,
             report=state.report,
-            report_metadata=state.report_metadata,
+            report_metadata=_as_it_stands(state),
             sources=state.sources,
             findings=state.findings,
             gaps=state.gaps,
@@ -114,7 +119,13 @@ class ResearchResult(Record):
             usage=state.usage,
             fidelity=RunFidelity.of(state.sent),
             decisions=state.decisions,
-            limits=state.limits,
+            limits=limitations(state),
+            gather_stats=GatherStats(
+                queries_executed=state.usage.searches,
+                queries_failed=state.usage.failed_searches,
+                sources_collected=len(state.sources),
+                duplicates_skipped=state.duplicates_skipped,
+            ),
             iterations=state.iteration,
             state=state,
         )
@@ -135,3 +146,9 @@ class ResearchResult(Record):
     @field_serializer("state", when_used="json")
     def _state(self, state: DeepResearchState) -> dict[str, Any]:
         return state.model_dump(mode="json", exclude=set(_SHOWN))
+
+
+def _as_it_stands(state: DeepResearchState) -> ReportMetadata | None:
+    """What was found since the report was written counts for what is told of the evidence."""
+    known = state.report_metadata
+    return known and known.model_copy(update={"confidence_summary": ConfidenceSummary.of(state.findings)})

@@ -15,15 +15,17 @@ from typing import Any
 
 from deep_research.assembly import Going, Parts, Variants
 from deep_research.budget.shared_budget import SharedBudget
-from deep_research.errors import DeepResearchError
+from deep_research.errors import DeepResearchError, RunStateError, StoreError, UsageError
 from deep_research.logs import get_log, told
 from deep_research.research.result import ResearchResult
 from deep_research.research.stopwatch import Stopwatch
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,
+    ControlKind,
     DeepResearchPhase,
     DeepResearchState,
+    Limit,
     RunOptions,
     RunStatus,
     SetUp,
@@ -56,6 +58,7 @@ from deep_research.supervisor.hooks import overridden
 from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
 CANCELLED = "The run was cancelled."
+ACTED_ON = frozenset({ControlKind.CANCEL})
 RELEASE_WAIT = 5.0  # seconds
 log = get_log("runner")
 
@@ -82,6 +85,7 @@ class _Active:
     lost: bool = False
     over: bool = False
     gone: Future[None] = field(default_factory=Future)  # done once the run was let go of
+    telling: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def ours(self) -> bool:
@@ -190,13 +194,13 @@ class Runner:
             active = self._activate(journal, elapsed, parts or self._parts, shared)
             try:
                 state = journal.state
+                if answer is not None and state.question is None:
+                    raise RunStateError.no_question(run_id)
                 if state.status is RunStatus.COMPLETED:  # between the look and the taking
                     return ResearchResult.of(state)
                 going = compared(state.setup)
-                parking = state.parking
-                resumed = RunResumed(
-                    pause_id=parking.pause_id if parking and answer is not None else None, answer=answer
-                )
+                question = state.question if answer is not None else None
+                resumed = RunResumed(pause_id=question.pause_id if question else None, answer=answer)
                 journal.stand(going.places)
                 await journal.record(
                     resumed, *_set_up_anew(state, going), *_taken_up(state, active.orchestrator)
@@ -210,9 +214,22 @@ class Runner:
         journal, elapsed = await self._take(run_id)
         active = self._activate(journal, elapsed, self._parts)
         try:
-            await active.orchestrator.abort(journal, AbortReason.CANCELLED, CANCELLED)
+            question = journal.state.question
+            message = (
+                f"{CANCELLED[:-1]} while it waited for {question.waiting_for}." if question else CANCELLED
+            )
+            await active.orchestrator.abort(journal, AbortReason.CANCELLED, message)
         finally:
             await self._deactivate(active)
+
+    async def ask(self, run_id: str, kind: ControlKind) -> None:
+        """Leave a wish for the process that works on a run. Raises `UsageError` for one that no owner acts on."""
+        if kind not in ACTED_ON:
+            raise UsageError(
+                f"Nobody who works on a run acts on '{kind}'.",
+                hint=f"They act on: {', '.join(sorted(ACTED_ON))}.",
+            )
+        await asyncio.to_thread(self._parts.store.post, run_id, kind.value)
 
     def cancel(self, run_id: str) -> bool:
         """Ask a run of this engine to stop, from any thread; False when it is not ours."""
@@ -340,9 +357,14 @@ class Runner:
         self._parts.store.watch(active.journal.lane, watch)
 
     def _wish(self, active: _Active, control: Control) -> None:
-        if control.kind == "cancel":
+        if control.kind == ControlKind.CANCEL:
             active.journal.consume(control.id)
             self._cancel(active)
+            return
+        log.warning("wish_left", run=control.run_id, kind=control.kind)
+        telling = active.loop.create_task(_tell_of(control, active.journal))
+        active.telling.add(telling)
+        telling.add_done_callback(active.telling.discard)
 
     def _cancel(self, active: _Active) -> None:
         active.orchestrator.stop(AbortReason.CANCELLED, CANCELLED)
@@ -466,6 +488,17 @@ def _set_up_anew(state: DeepResearchState, going: Going) -> list[Event]:
     """What is told of a run that is not gone on with as it was set up. What was told before is not told again."""
     changed: list[Event] = [SetUpChanged(old=state.setup, new=going.change)] if going.change else []
     return changed + [LimitReached(limit=limit) for limit in going.limits if limit not in state.limits]
+
+
+async def _tell_of(control: Control, journal: RunJournal) -> None:
+    """A wish that is not acted on stays where it is, and the run's limits say so, once."""
+    message = f"The wish '{control.kind}' was left for the run; who works on it does not act on that."
+    if any(limit.message == message for limit in journal.state.limits):
+        return
+    try:
+        await journal.record(LimitReached(limit=Limit(name="control", message=message)))
+    except (RunStateError, StoreError) as error:  # the run has ended meanwhile, or was lost
+        log.warning("wish_untold", run=control.run_id, error=str(error))
 
 
 def _set(created: asyncio.Event | None) -> None:

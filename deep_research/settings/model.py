@@ -89,7 +89,8 @@ class Settings(BaseModel):
         description="Ask the cheaper sibling of a model where that is enough: to read sources and to reflect.",
     )
     source_types: Names = Field(
-        default=(), description="Kinds of sources to ask for: `web`, `academic`, `news`; empty: any."
+        default=(),
+        description="Kinds of sources to ask for: `web`, `academic`, `news`, `document`; empty: any that is searched.",
     )
     since: Day | None = Field(
         default=None, description="First day of publication of what is searched, such as `2024-01-01`."

@@ -119,14 +119,19 @@ class SubQueriesAdded(Event):
 
 class SubQueryCompleted(Event):
     """One search with all it found, duplicates of other sub-queries included: the state keeps each source
-    once, under the sub-query that comes first."""
+    once, under the sub-query that comes first. Of its ``searches`` so many ``failed``; ``duplicates`` are what came more
+    than once within it."""
 
+    CURRENT: ClassVar[int] = 2
     type: Literal["sub_query.completed"] = "sub_query.completed"
+    version: int = 2
     sub_query_id: str
     sources: tuple[Source, ...]
     searches: int = 1
     fetches: int = 0
     wordings: tuple[str, ...] = ()
+    failed: int = 0
+    duplicates: int = 0
 
 
 class SubQueryFailed(Event):
@@ -396,6 +401,7 @@ UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("guidance.given", 1): _same,  # 2: advice for the rest of an iteration
     ("decision.made", 1): _same,  # 2: wishes that were refused
     ("phase.ended", 1): _same,  # 2: the seconds of work
+    ("sub_query.completed", 1): _same,  # 2: how many of its searches failed, and what came twice
 }
 
 

@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
 
-from deep_research.errors import ContentMissingError, LogDamagedError
-from deep_research.state.events import Event, Progress
+from deep_research.errors import ContentMissingError, LogDamagedError, UsageError
+from deep_research.state.events import Event, IterationStarted, PhaseStarted, Progress
 from deep_research.state.identity import sha256_hex
+from deep_research.state.phases import PHASE_TO_AGENT, DeepResearchPhase
+from deep_research.state.records import AgentDecision, SubQuery
 from deep_research.state.reducer import Fold
 from deep_research.state.run import DeepResearchState
+from deep_research.state.transitions import opens_iteration
 
 Clock = Callable[[], datetime]
 
@@ -103,6 +106,30 @@ class MemoryJournal:
             stamped = event.model_copy(update={"seq": self._fold.seq + 1, "at": self._clock()})
             self._fold.apply(stamped)
             self.events.append(stamped)
+
+    async def enter(self, phase: DeepResearchPhase | str, *, sub_queries: Sequence[SubQuery] = ()) -> None:
+        """Make the machine stand at a phase, so that it can be worked on: what the supervisor records between phases.
+        From a later phase to GATHERING is a new iteration, which searches ``sub_queries``. Raises `UsageError` for them
+        where no iteration begins."""
+        phase, state = DeepResearchPhase(phase), self.state
+        iterating = opens_iteration(state.phase, phase)
+        if sub_queries and not iterating:
+            raise UsageError(
+                f"No iteration begins between {state.phase} and {phase}.",
+                hint="Sub-queries come with the plan, or with a further iteration.",
+            )
+        iteration = state.iteration + iterating
+        decision = AgentDecision(
+            agent=PHASE_TO_AGENT[phase].value,
+            action=f"execute_{phase.value}",
+            rationale="Entered by hand.",
+            inputs={"research_id": state.research_id, "current_phase": phase.value, "iteration": iteration},
+            timestamp=self._clock(),
+        )
+        events: list[Event] = [PhaseStarted(phase=phase, iteration=iteration, decision=decision)]
+        if iterating:
+            events.insert(0, IterationStarted(iteration=iteration, sub_queries=tuple(sub_queries)))
+        await self.record(*events)
 
     async def settle(self) -> None:
         """Nothing is ever under way here."""

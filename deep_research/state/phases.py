@@ -75,6 +75,16 @@ class ParkedKind(StrEnum):
     OUTAGE = "outage"
 
 
+class ControlKind(StrEnum):
+    """What anyone may wish of a run that another process works on."""
+
+    CANCEL = "cancel"
+    ANSWER = "answer"
+    STEER = "steer"
+    PAUSE = "pause"
+    RELEASE = "release"
+
+
 class AbortReason(StrEnum):
     """Why a run was aborted."""
 

@@ -6,6 +6,7 @@ record is about (see `deep_research.state.identity`), so a resumed run issues th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -114,6 +115,16 @@ class Quote(Record):
     start: int = Field(ge=0)
     end: int = Field(ge=0)
     content_hash: str
+
+
+class GatherStats(Record):
+    """What searching came to. A source that several searches found is collected once, and skipped as a duplicate where
+    it came again."""
+
+    queries_executed: int = 0
+    queries_failed: int = 0
+    sources_collected: int = 0
+    duplicates_skipped: int = 0
 
 
 class Finding(Record):
@@ -249,9 +260,20 @@ class Citation(Record):
 
 
 class ConfidenceSummary(Record):
+    """How many findings are how sure: high has those that are confirmed, low what is speculation."""
+
     high: int = 0
     medium: int = 0
     low: int = 0
+
+    @classmethod
+    def of(cls, findings: Iterable[Finding]) -> ConfidenceSummary:
+        levels = [finding.confidence for finding in findings]
+        return cls(
+            high=sum(x in (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED) for x in levels),
+            medium=sum(x is ConfidenceLevel.MEDIUM for x in levels),
+            low=sum(x in (ConfidenceLevel.LOW, ConfidenceLevel.SPECULATION) for x in levels),
+        )
 
 
 class ReportMetadata(Record):

@@ -314,6 +314,7 @@ def _phase_started(state: Fold, event: ev.PhaseStarted) -> None:
     state.attempt = 0
     state.supervisor_retries = 0
     state.phase_done = False
+    _forget_gates(state, event.phase)
     state.analyzed_now.clear()
     state.decisions.append(event.decision)
     _pass_begins(state)
@@ -381,7 +382,8 @@ def _sub_query_completed(state: Fold, event: ev.SubQueryCompleted) -> None:
         # First by plan, not by arrival: which search finished first must not show in the report.
         if known.id not in state.analyzed and _place(state, source) < _place(state, known):
             state.sources[source.id] = source
-    _count_searches(state, event.searches, fetches=event.fetches)
+    state.duplicates_skipped += event.duplicates
+    _count_searches(state, event.searches, fetches=event.fetches, failed=event.failed)
 
 
 def _place(state: Fold, source: Source) -> tuple[int, int]:
@@ -474,10 +476,11 @@ def _weighed(state: Fold, event: ev.EvidenceWeighed) -> None:
 
 @_on(ev.ReportWritten)
 def _report_written(state: Fold, event: ev.ReportWritten) -> None:
+    if event.report != state.report:  # a whole one that a stop makes partial keeps its limits
+        _drop_limits(state, OF_REPORT)
     state.report = event.report
     state.report_metadata = event.metadata
     state.citations = event.citations
-    state.limits = {key: limit for key, limit in state.limits.items() if limit.name != OF_REPORT}
     if not event.metadata.partial:
         state.phase_done = True
 
@@ -495,13 +498,32 @@ def _gaps_assessed(state: Fold, event: ev.GapsAssessed) -> None:
 
 @_on(ev.PhaseEnded)
 def _phase_ended(state: Fold, event: ev.PhaseEnded) -> None:
+    _fill_dispatch(state, event)
     state.decisions.append(event.decision)
     state.seconds = round(state.seconds + event.seconds, 3)
-    # What a later pass of the same phase made good is no limit any more.
     name = f"gate:{event.phase}"
-    state.limits = {key: limit for key, limit in state.limits.items() if limit.name != name}
+    _drop_limits(state, name)  # what a later pass of the same phase made good is no limit any more
     for issue in event.validation.advisory:
         state.limits[name, issue] = Limit(name=name, message=issue)
+
+
+def _fill_dispatch(state: Fold, event: ev.PhaseEnded) -> None:
+    """What an agent was dispatched for is told by what came of it: the figures of the phase's end."""
+    action = f"execute_{event.phase}"
+    place = next((n for n, d in reversed([*enumerate(state.decisions)]) if d.action == action), None)
+    if place is not None:
+        figures = {k: v for k, v in (event.decision.outputs or {}).items() if not k.startswith("quality_")}
+        state.decisions[place] = state.decisions[place].model_copy(update={"outputs": figures})
+
+
+def _drop_limits(state: Fold, *names: str) -> None:
+    state.limits = {key: limit for key, limit in state.limits.items() if limit.name not in names}
+
+
+def _forget_gates(state: Fold, phase: DeepResearchPhase) -> None:
+    """A phase that begins anew makes void what gates said of its last pass, and of those that came after it."""
+    order = tuple(DeepResearchPhase)
+    _drop_limits(state, *(f"gate:{later}" for later in order[order.index(phase) :]))
 
 
 @_on(ev.PhaseRetried)
@@ -516,6 +538,7 @@ def _phase_retried(state: Fold, event: ev.PhaseRetried) -> None:
         state.replanned = event.phase is DeepResearchPhase.PLANNING
         state.supervisor_retries = 0  # they are counted by phase
     state.phase_done = False
+    _forget_gates(state, event.phase)
     state.analyzed_now.clear()
     _pass_begins(state)
     if event.phase is DeepResearchPhase.GATHERING:

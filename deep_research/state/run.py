@@ -205,6 +205,11 @@ class DeepResearchState(Record):
             again += "i"
         return f"{self.iteration}.{self.phase}.{self.attempt}{again}"
 
+    @property
+    def question(self) -> Parking | None:
+        """The pause of a hook whose answer the run waits for, parked there or cancelled while it was."""
+        return self.parking if self.parking is not None and self.parking.pause_id is not None else None
+
     def current_sub_queries(self) -> tuple[SubQuery, ...]:
         """All sub-queries of the plan, without those a new plan replaced."""
         return tuple(s for s in self.sub_queries if s.status is not SubQueryStatus.SUPERSEDED)

@@ -133,6 +133,12 @@ def next_transition(node: Node, situation: Situation) -> Transition:
     )
 
 
+def opens_iteration(source: DeepResearchPhase, target: DeepResearchPhase) -> bool:
+    """Whether the way from one phase to another is a new iteration: back to the searches."""
+    order = tuple(DeepResearchPhase)
+    return target is DeepResearchPhase.GATHERING and order.index(source) > order.index(target)
+
+
 def mermaid() -> str:
     """The table as a Mermaid state diagram. What holds for most phases is drawn once, from the box around them."""
     shared = Counter((_end(row), row.label) for row in TRANSITIONS if row.source in PHASES)

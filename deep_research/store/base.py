@@ -242,7 +242,8 @@ class SavedPage:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A wish for a run, put there by anyone: ``cancel``, ``answer`` …"""
+    """A wish for a run, put there by anyone. To a store ``kind`` is a text; what is acted on is for the owner to know
+    (`deep_research.state.ControlKind`)."""
 
     id: int
     run_id: str

@@ -25,8 +25,7 @@ from deep_research.supervisor.review import Review, Wish
 def onward(state: DeepResearchState, review: Review, way: Transition, at: datetime) -> list[Event]:
     """The events that bring the machine to the transition's target."""
     if way.target is Node.COMPLETED:
-        last = [given(review.phase, state.iteration, text, by) for text, by in review.guidance if by != GATE]
-        return [*last, RunCompleted(rationale=way.label)]
+        return [*last_advice(state, review), RunCompleted(rationale=way.label)]
     target = DeepResearchPhase(way.target.value)
     again = review.action is SupervisorAction.RETRY
     again_from = (DeepResearchPhase.ANALYSIS, DeepResearchPhase.REFINEMENT)
@@ -79,6 +78,13 @@ def given(
     return GuidanceGiven(
         guidance=Guidance(phase=phase, iteration=iteration, text=text, origin=origin, lasting=lasting)
     )
+
+
+def last_advice(state: DeepResearchState, review: Review) -> list[Event]:
+    """What was said after the last phase, of which no agent hears any more: it is kept with that phase. What the gate
+    says stands in the phase's end."""
+    said = [(text, origin) for text, origin in review.guidance if origin != GATE]
+    return [given(review.phase, state.iteration, text, origin) for text, origin in said]
 
 
 def wishes_told(

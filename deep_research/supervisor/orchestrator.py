@@ -51,7 +51,7 @@ from deep_research.supervisor import decisions, ending
 from deep_research.supervisor.gates import VALIDATORS, Gates, policies
 from deep_research.supervisor.hooks import ANSWERS, Park, SupervisorHooks, Verdict, overridden
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups
-from deep_research.supervisor.moves import given, onward, wishes_told
+from deep_research.supervisor.moves import given, last_advice, onward, wishes_told
 from deep_research.supervisor.outage import Way, is_spent, limit_of, parking_for, share_of, way_after
 from deep_research.supervisor.reflection import reflection_prompt
 from deep_research.supervisor.review import Review, Wish, judge, overrule
@@ -344,7 +344,7 @@ class SupervisorOrchestrator:
         events += decided
         events += wishes_told(journal.state, review, _taken(review, way), self._clock())
         if way.target is Node.ABORTED:
-            await self._blocked(journal, review, events)
+            await self._blocked(journal, review, [*events, *last_advice(state, review)])
             return
         events += onward(journal.state, review, way, self._clock())
         await self.record_to_state(journal, *events)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 from typing import Literal
 
@@ -18,18 +19,21 @@ from deep_research.phases.prompting import (
     one_line,
     output_for,
     room_for,
-    shortened,
 )
-from deep_research.state import AgentDecision, DeepResearchPhase, DeepResearchState, ValidationResult
+from deep_research.state import (
+    AgentDecision,
+    DeepResearchPhase,
+    DeepResearchState,
+    QuestionPart,
+    ValidationResult,
+)
 
 MOST_OUTPUT = 1_500  # tokens, thoughts included
-MOST_SHOWN, MOST_REPORT = 3_000, 3_000  # tokens of findings, sources or sub-queries; of the report
-OF_RESULT = 0.4  # of the room, at most
 
 SYSTEM = f"""\
 You supervise a piece of research that goes through planning, gathering, analysis, synthesis and \
-refinement, each done by a specialist. After a phase you look at what came of it and advise whoever works \
-next, or does the phase again.
+refinement, each done by a specialist. After a phase you look at what came of it, in figures, decide what comes next, and \
+advise whoever works then, or does the phase again.
 
 Weigh whether the question is covered, how good the evidence is, and what the rounds that are left allow. \
 Then give an action (proceed, retry, iterate or complete), the reason in one or two sentences, a score \
@@ -67,14 +71,7 @@ async def reflect(
     if validation.issues:
         issues = message.lines([one_line(issue) for issue in validation.issues], OF_ADVICE, "the issues")
         message.add(f"The gate found:\n{listed(issues)}")
-    label, lines = _shown(state, phase)
-    if phase is DeepResearchPhase.SYNTHESIS and state.report:
-        message.material(
-            "report", shortened(state.report, min(MOST_REPORT, int(message.room * OF_RESULT)), message.count)
-        )
-    elif lines:
-        least = min(OF_RESULT, MOST_SHOWN / max(1, message.room))
-        message.material(label, listed(message.lines([one_line(line) for line in lines], least, label)))
+    message.add(f"What there is:\n{listed(_figures(state, phase))}")
     call = message.call(SYSTEM, output)
     return (await model.object(call, Reflection)).value
 
@@ -93,20 +90,42 @@ def reflected(
     )
 
 
-def _shown(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[str, list[str]]:
-    """What the phase came to, a line for each item."""
-    match phase:
-        case DeepResearchPhase.PLANNING:
-            return "plan", [s.query for s in state.current_sub_queries()]
-        case DeepResearchPhase.GATHERING:
-            return "sources", [f"{s.title} ({s.quality.value})" for s in state.sources]
-        case DeepResearchPhase.ANALYSIS:
-            findings = [f"{f.confidence.value}: {f.content}" for f in state.findings]
-            return "findings and gaps", findings + [f"gap: {g.description}" for g in state.unresolved_gaps()]
-        case DeepResearchPhase.SYNTHESIS:
-            return "report", []
-        case DeepResearchPhase.REFINEMENT:
-            return "gaps", [g.description for g in state.unresolved_gaps()]
+def _figures(state: DeepResearchState, phase: DeepResearchPhase) -> list[str]:
+    """What the run has, in figures and the words of its owner alone: what pages say could order a model to have phases
+    done again and again."""
+    told = [f"{part.text}: {verdict}" for part, verdict in _parts(state)]
+    searched = sum(bool(s.source_ids) for s in state.completed_sub_queries())
+    told.append(f"{len(state.current_sub_queries())} searches planned, {searched} of them found something.")
+    if phase is DeepResearchPhase.PLANNING:
+        return told
+    kinds = Counter(f"{source.kind.value} of {source.quality.value} quality" for source in state.sources)
+    told.append(f"Sources: {_counted(kinds)}.")
+    if phase is not DeepResearchPhase.GATHERING:
+        told.append(
+            f"Findings: {_counted(Counter(f'{f.confidence.value} confidence' for f in state.findings))}."
+        )
+        told.append(
+            f"{len(state.unresolved_gaps())} gaps are open; {len(state.contradictions)} contradictions."
+        )
+    if state.report_metadata is not None:
+        made = state.report_metadata
+        told.append(f"Report: {made.word_count} words, {made.citations_count} citations.")
+    return [one_line(line) for line in told]
+
+
+def _parts(state: DeepResearchState) -> list[tuple[QuestionPart, str]]:
+    """The parts of the question, each with how far it is answered; a planner that has read titles may word them, so that
+    only those that the question itself shows are told."""
+    verdicts = {v.part_id: v.verdict.value.replace("_", " ") for v in state.verdicts}
+    return [
+        (part, verdicts[part.id])
+        for part in state.parts
+        if part.id in verdicts and " ".join(part.text.split()) in " ".join(state.query.split())
+    ]
+
+
+def _counted(kinds: Counter[str]) -> str:
+    return ", ".join(f"{count} of {kind}" for kind, count in sorted(kinds.items())) or "none"
 
 
 def reflection_prompt(state: DeepResearchState, phase: DeepResearchPhase) -> str:

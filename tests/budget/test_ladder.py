@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deep_research.budget.ladder import FidelityLevel, band_of, level_of, level_of_size
+from deep_research.budget.ladder import FidelityLevel, band_of, level_of_size
 
 LEVELS = list(FidelityLevel)
 
@@ -25,7 +25,8 @@ def test_the_ratios_are_those_of_the_spec():
     ("ratio", "level"),
     [
         (1.0, "full"),
-        (0.71, "full"),
+        (0.9999, "condensed"),
+        (0.71, "condensed"),
         (0.7, "condensed"),
         (0.41, "condensed"),
         (0.4, "compressed"),
@@ -36,8 +37,8 @@ def test_the_ratios_are_those_of_the_spec():
         (1.2, "full"),
     ],
 )
-def test_a_ratio_is_at_the_lowest_level_it_fits(ratio, level):
-    assert level_of(ratio) == level
+def test_a_share_is_at_the_lowest_level_it_fits_and_only_what_is_whole_is_full(ratio, level):
+    assert level_of_size(round(10_000 * ratio), 10_000) == level
 
 
 @given(st.integers(1, 100_000), st.data())
@@ -45,7 +46,8 @@ def test_sizes_are_told_without_rounding(tokens, data):
     size = data.draw(st.integers(0, tokens))
     level = level_of_size(size, tokens)
     below = LEVELS[LEVELS.index(level) + 1 :]
-    assert size * 100 <= level.percent * tokens
+    assert size * 100 <= level.percent * tokens or level is FidelityLevel.CONDENSED
+    assert (level is FidelityLevel.FULL) is (size == tokens)
     assert all(size * 100 > lower.percent * tokens for lower in below)
 
 

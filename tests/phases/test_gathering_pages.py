@@ -24,6 +24,7 @@ from deep_research.sources.fetch.pages import WebPage
 from deep_research.sources.search import Scholarly, SearchFilters, SearchProvider, SearchResult
 from deep_research.state import (
     Budget,
+    DeepResearchPhase,
     DeepResearchState,
     Limit,
     RunOptions,
@@ -96,7 +97,12 @@ def page(number, **more):
 
 def gathered(provider, site, *, options=None, sub_queries=(QUERY,), lists=None, **more):
     reading = Reading(pages=site, lists=lists or QualityLists(), clock=lambda: MORNING)
-    state = DeepResearchState(query="q", sub_queries=sub_queries, options=RunOptions(**(options or {})))
+    state = DeepResearchState(
+        query="q",
+        phase=DeepResearchPhase.GATHERING,
+        sub_queries=sub_queries,
+        options=RunOptions(**(options or {})),
+    )
     journal = MemoryJournal(state)
     phase = GatheringPhase(
         SearchGatherer([provider], reading=reading, **more), limits=WorkLimits(max_source_bytes=100_000)
@@ -122,7 +128,9 @@ def test_what_is_to_be_known_of_a_provider_is_said_once_for_all_searches():
     provider = Found(page(1))
     provider.notes = ("2 files were not read: a.pdf (a damaged PDF) and b.txt (no readable text in it).",)
     sub_queries = tuple(SubQuery(id=f"subq-{n}", query=f"Bell Rock {n}") for n in range(3))
-    journal = Watched(DeepResearchState(query="q", sub_queries=sub_queries))
+    journal = Watched(
+        DeepResearchState(query="q", phase=DeepResearchPhase.GATHERING, sub_queries=sub_queries)
+    )
     asyncio.run(GatheringPhase(SearchGatherer([provider])).run(journal.state, journal))
     limits = [event.limit for event in journal.recorded if event.name == "limit.reached"]
     assert limits == [Limit(name="sources", message=provider.notes[0])]
@@ -142,7 +150,7 @@ def test_a_page_that_holds_a_registered_key_is_kept_without_it_and_its_places_st
     key = "sk-0123456789-in-page"
     register_secret(key)
     text = f"{TEXT} The key is {key}. {TEXT}"
-    journal = Watched(DeepResearchState(query="q", sub_queries=(QUERY,)))
+    journal = Watched(DeepResearchState(query="q", phase=DeepResearchPhase.GATHERING, sub_queries=(QUERY,)))
     reading = Reading(pages=Site({at(1): text}), clock=lambda: MORNING)
     asyncio.run(GatheringPhase(SearchGatherer([Found(page(1))], reading=reading)).run(journal.state, journal))
     source = one(journal)
@@ -402,7 +410,10 @@ def test_a_page_that_was_saved_and_is_fresh_is_none_that_is_asked_for():
 
     site = Saved({at(n): f"{TEXT} Page {n}." for n in range(4)})
     state = DeepResearchState(
-        query="q", sub_queries=(QUERY,), options=RunOptions(budget=Budget(max_fetches=3))
+        query="q",
+        phase=DeepResearchPhase.GATHERING,
+        sub_queries=(QUERY,),
+        options=RunOptions(budget=Budget(max_fetches=3)),
     )
     journal = MemoryJournal(state)
     gatherer = SearchGatherer([Found(*map(page, range(3)))], reading=Reading(pages=site))
@@ -426,11 +437,21 @@ def test_a_search_that_breaks_off_is_charged_with_all_the_pages_it_might_ask_for
 
     sub_queries = three()
     options = RunOptions(budget=Budget(max_fetches=7))
-    journal = MemoryJournal(DeepResearchState(query="q", sub_queries=sub_queries, options=options))
+    journal = MemoryJournal(
+        DeepResearchState(
+            query="q", phase=DeepResearchPhase.GATHERING, sub_queries=sub_queries, options=options
+        )
+    )
     asyncio.run(GatheringPhase(Broken()).run(journal.state, journal))
     assert journal.state.usage.fetches == 7
     provider = Found(by_query={QUERY.query: SearchError("no answer")})
     assert fetched(7, provider=provider)[0].usage.fetches == 0
+
+
+def test_how_many_pages_were_read_is_told_while_they_are():
+    journal = gathered(Found(*map(page, range(3))), Site({at(n): f"{TEXT} Page {n}." for n in (0, 2)}))
+    told = [(note.message, note.done, note.total) for note in journal.notes]
+    assert told == [(QUERY.query, 0, 0), *((QUERY.query, read, 3) for read in range(4))]
 
 
 # Budgets that are shared with other runs
@@ -438,7 +459,9 @@ def test_a_search_that_breaks_off_is_charged_with_all_the_pages_it_might_ask_for
 
 def with_shared(shared, agent, sub_queries):
     """What a run gathers that draws on shared budgets."""
-    journal = MemoryJournal(DeepResearchState(query="q", sub_queries=sub_queries))
+    journal = MemoryJournal(
+        DeepResearchState(query="q", phase=DeepResearchPhase.GATHERING, sub_queries=sub_queries)
+    )
     models = ModelRoles(pool=ModelPool()).of_run(journal, shared=[shared])
     asyncio.run(GatheringPhase(agent).run(journal.state, journal, models))
     return journal.state
@@ -598,7 +621,7 @@ def test_a_page_that_another_search_used_is_not_told_as_left_out():
 def test_documents_alone_are_asked_in_one_wording_since_they_are_searched_for_each_word():
     local = SearchResult(address="a.md", title="Bread", text="The bell rang.", kind=SourceKind.DOCUMENT)
     for provider in (Found(local), Found()):
-        state = DeepResearchState(query="q", sub_queries=(QUERY,))
+        state = DeepResearchState(query="q", phase=DeepResearchPhase.GATHERING, sub_queries=(QUERY,))
         journal = MemoryJournal(state)
         asyncio.run(GatheringPhase(SearchGatherer([], corpus=provider)).run(journal.state, journal))
         assert len(provider.requests) == 1
@@ -656,7 +679,7 @@ def test_a_stop_while_pages_are_read_leaves_no_reading_behind():
 
     async def stopped():
         gatherer = SearchGatherer([Found(*map(page, range(3)))], reading=Reading(pages=Hanging({})))
-        state = DeepResearchState(query="q", sub_queries=(QUERY,))
+        state = DeepResearchState(query="q", phase=DeepResearchPhase.GATHERING, sub_queries=(QUERY,))
         journal = MemoryJournal(state)
         task = asyncio.create_task(GatheringPhase(gatherer).run(journal.state, journal))
         while len(reading) < 3:

@@ -76,7 +76,7 @@ def page(name, text="A text about towers.", **fields):
 
 
 def run(phase, state, **journal):
-    recorder = MemoryJournal(state, **journal)
+    recorder = MemoryJournal(state.model_copy(update={"phase": phase.phase}), **journal)
     asyncio.run(phase.run(recorder.state, recorder))
     return recorder
 

@@ -40,7 +40,8 @@ def test_a_summary_says_what_a_parked_run_waits_for_and_why_an_aborted_one_was_e
         assert (parked.waiting_for, parked.parked_kind) == ("a word on planning", "question")
         assert parked.pause_id == "1.planning.0.think_pause"
         aborted = research.cancel(run_id)
-        assert (aborted.message, aborted.waiting_for) == ("The run was cancelled.", None)
+        told = "The run was cancelled while it waited for a word on planning."
+        assert (aborted.message, aborted.waiting_for) == (told, None)
 
 
 def test_runs_are_found_by_every_filter() -> None:

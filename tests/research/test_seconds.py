@@ -78,7 +78,7 @@ def test_parked_time_does_not_count_and_a_later_owner_adds_to_what_was_worked(
         assert ended(research, run_id) == [10.0]
     now[0] += AN_HOUR
     with engine(store, working(now, 5.0)) as research:
-        result = research.resume(run_id, answer="Go on.")
+        result = research.resume(run_id, answer="Go on.", setup="new")
         assert result.status == "completed"
         # The work of both owners on GATHERING is in its end; so the log alone knows the whole.
         assert ended(research, run_id)[:3] == [10.0, 15.0, 5.0]
@@ -91,7 +91,7 @@ def test_a_resumed_run_gathers_for_what_is_left_of_its_seconds(now: list[float],
     now[0] += AN_HOUR
     search = ScriptedSearch()
     with engine(store, working(now), search=[search]) as research:
-        result = research.resume(run_id, answer="Go on.")
+        result = research.resume(run_id, answer="Go on.", setup="new")
     assert (result.status, result.iterations, search.requests) == ("completed", 1, [])
 
 
@@ -107,7 +107,7 @@ def test_a_resumed_run_has_what_is_left_of_the_time_of_the_whole_run(
         run_id = research.run(QUESTION).research_id
     agents = scripted_agents(iterations=2, without=["gatherer"])
     with engine(store, agents=agents, task_timeout=limit) as research:
-        result = research.resume(run_id, answer="Go on.")
+        result = research.resume(run_id, answer="Go on.", setup="new")
     assert (result.status, result.reason) == outcome
     assert bool(agents["analyzer"].handoffs) is (outcome[0] == "completed")
 

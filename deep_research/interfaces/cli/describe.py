@@ -54,7 +54,11 @@ def _decision(event: ev.Event) -> str:
         case ev.GuidanceGiven():
             return f"for {event.guidance.phase}: {event.guidance.text}"
         case ev.DecisionMade():
+            if event.refused is not None:
+                return f"{event.action} was wished for and not done: {event.refused}"
             return f"{event.action}: {event.decision.rationale}"
+        case ev.SubQueriesAdded():
+            return "; ".join(sub_query.query for sub_query in event.sub_queries)
         case ev.IterationStarted():
             return f"iteration {event.iteration}, {_queries(len(event.sub_queries))}"
         case ev.AgentFellBack():

@@ -47,6 +47,11 @@ def _carried_out(args: Namespace, console: Console, engine: EngineFactory | None
         from deep_research.logs import configure
 
         configure(args.log_level)
+    if args.command == "completion":
+        from deep_research.interfaces.cli.completion import script
+
+        console.print(script(args.shell))
+        return Exit.COMPLETED
     if args.command == "doctor":
         from deep_research.interfaces.cli.doctor import doctor
 

@@ -16,19 +16,28 @@ from deep_research.errors import UnknownNameError, UsageError
 
 PROGRAM = "deep-research"
 WIDTH = 80
-SUMMARY = "Research a question and get a report whose citations were checked."
+SUMMARY = "Research a question and get a report whose quotes stand in saved texts."
 _HELP = ("-h", "--help")
+_HELP_ALL = "--help-all"
+_VERSION = ("-V", "--version")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One option. Without a ``metavar`` it is a switch; ``name`` is where its value is found."""
+    """One option. Without a ``metavar`` it is a switch; ``name`` is where its value is found; ``short`` is its one letter
+    with a dash before it, and ``choices`` are what a shell offers for its value."""
 
     flag: str
     help: str
     metavar: str = ""
     repeats: bool = False
     name: str = ""
+    short: str = ""
+    choices: tuple[str, ...] = ()
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        return (self.short, self.flag) if self.short else (self.flag,)
 
     @property
     def dest(self) -> str:
@@ -36,18 +45,20 @@ class Option:
 
     @property
     def usage(self) -> str:
-        return f"{self.flag} {self.metavar}".rstrip()
+        return f"{', '.join(self.flags)} {self.metavar}".rstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """One command. ``arguments`` are its positional ones, as (name, help); one in square brackets may be left out."""
+    """One command. ``arguments`` are its positional ones, as (name, help); one in square brackets may be left out.
+    ``choices`` are what a shell offers for the first of them."""
 
     name: str
     summary: str
     example: str
     arguments: tuple[tuple[str, str], ...] = ()
     options: tuple[Option, ...] = ()
+    choices: tuple[str, ...] = ()
 
     @property
     def usage(self) -> str:
@@ -57,6 +68,7 @@ class Command:
 COMMON = (
     Option(
         flag="--corpus",
+        short="-c",
         metavar="PATH",
         repeats=True,
         help="Folder or file of documents to search; repeatable.",
@@ -70,6 +82,7 @@ COMMON = (
     Option(flag="--local-only", help="Never touch the network."),
     Option(
         flag="--model",
+        short="-m",
         metavar="NAME",
         repeats=True,
         help="Language model for all agents, as SERVICE:MODEL; the next is asked when one cannot answer.",
@@ -78,6 +91,7 @@ COMMON = (
         flag="--preset",
         metavar="NAME",
         help="Named set of values to start from: default, fast, deep, offline.",
+        choices=("default", "fast", "deep", "offline"),
     ),
     Option(flag="--config", metavar="FILE", help="Settings file (TOML) to read."),
     Option(
@@ -87,13 +101,20 @@ COMMON = (
         flag="--set", metavar="NAME=VALUE", repeats=True, help="Any setting of docs/settings.md; repeatable."
     ),
     Option(flag="--json", help="Print JSON on stdout, and errors as JSON on stderr."),
-    Option(flag="--quiet", help="No progress, and no closing line after a completed run."),
-    Option(flag="--verbose", help="Tell more: a line for every step of the run."),
+    Option(flag="--quiet", short="-q", help="No progress, and no closing line after a completed run."),
     Option(
-        flag="--log-level", metavar="LEVEL", help="Print log lines on stderr: debug, info, warning, error."
+        flag="--verbose",
+        short="-v",
+        help="Tell more: the plan, the reasons of gaps and decisions, every step.",
+    ),
+    Option(
+        flag="--log-level",
+        metavar="LEVEL",
+        help="Print log lines on stderr: debug, info, warning, error.",
+        choices=("debug", "info", "warning", "error"),
     ),
 )
-_OUT = Option(flag="--out", metavar="FILE", help="Write the report to FILE instead of stdout.")
+_OUT = Option(flag="--out", short="-o", metavar="FILE", help="Write the report to FILE instead of stdout.")
 _SAMPLE = Option(flag="--sample", help="Search the sample documents that come with the package.")
 _ID = ("ID", "The run, such as deepres-0123456789ab.")
 
@@ -213,7 +234,8 @@ COMMANDS = (
             ),
             ("[HASH]", "The text to restore: the beginning of its hash is enough."),
         ),
-        options=(Option(flag="--out", metavar="FILE", help="Write the restored text to FILE."),),
+        options=(Option(flag="--out", short="-o", metavar="FILE", help="Write the restored text to FILE."),),
+        choices=("list", "restore", "clean"),
     ),
     Command(
         name="doctor",
@@ -247,6 +269,13 @@ COMMANDS = (
             Option(flag="--fresh", help="Throw away the finished runs of an earlier call."),
         ),
     ),
+    Command(
+        name="completion",
+        summary="Print the completion of a shell, for its start-up file.",
+        example="deep-research completion bash",
+        arguments=(("SHELL", "The shell: bash, zsh or fish."),),
+        choices=("bash", "zsh", "fish"),
+    ),
 )
 BY_NAME = {command.name: command for command in COMMANDS}
 
@@ -257,18 +286,18 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     Raises `UsageError` for anything that cannot be read.
     """
     name, rest, flags = _split(argv)
-    if "--version" in flags:
+    if any(flag in _VERSION for flag in flags):
         return argparse.Namespace(command=None, text="version")
     if name is not None and name not in BY_NAME:
         raise _unknown("command", name, BY_NAME)
     command = BY_NAME[name] if name else None
-    if any(flag in _HELP for flag in flags):
-        return argparse.Namespace(
-            command=None, text=(parser(command) if command else overview()).format_help()
-        )
+    if any(flag in (*_HELP, _HELP_ALL) for flag in flags):
+        every = _HELP_ALL in flags
+        shown = parser(command, common=every) if command else overview(common=every)
+        return argparse.Namespace(command=None, text=shown.format_help())
     if command is None:
         raise UsageError("No command was given.", hint=f"See `{PROGRAM} --help`.")
-    known = {option.flag for option in (*COMMON, *command.options)}
+    known = {flag for option in (*COMMON, *command.options) for flag in option.flags}
     for flag in flags:
         if flag not in known:
             raise _unknown("option", flag, known, command.name)
@@ -277,19 +306,20 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
     return args
 
 
-def parser(command: Command) -> argparse.ArgumentParser:
-    """The parser of one command."""
-    made = _Parser(command.usage, f"{command.summary}\n\nexample:\n  {command.example}")
+def parser(command: Command, *, common: bool = True) -> argparse.ArgumentParser:
+    """The parser of one command. Without ``common`` its help names the options of every command in one line."""
+    made = _Parser(command.usage, f"{command.summary}\n\nexample:\n  {command.example}", brief=not common)
     for name, text in command.arguments:
         plain = name.strip("[]")
         made.add_argument(plain.lower(), metavar=plain, help=text, nargs=None if plain == name else "?")
     if command.options:
         _add(made.add_argument_group("options of this command"), command.options)
-    _add(made.add_argument_group("options of every command"), COMMON)
+    if common:
+        _add(made.add_argument_group("options of every command"), COMMON)
     return made
 
 
-def overview() -> argparse.ArgumentParser:
+def overview(*, common: bool = True) -> argparse.ArgumentParser:
     """The help of the program as a whole."""
     longest = max(len(command.name) for command in COMMANDS)
     lines = "\n".join(f"  {command.name:<{longest}}  {command.summary}" for command in COMMANDS)
@@ -297,22 +327,42 @@ def overview() -> argparse.ArgumentParser:
         "COMMAND",
         f"{SUMMARY}\n\ncommands:\n{lines}\n\nexample:\n  {COMMANDS[0].example}\n\n"
         f"`{PROGRAM} COMMAND --help` shows the options of a command.",
+        brief=not common,
     )
-    group = made.add_argument_group("options of every command")
-    _add(group, COMMON)
-    group.add_argument("--version", action="store_true", help="Print the version.")
+    if common:
+        group = made.add_argument_group("options of every command")
+        _add(group, COMMON)
+        group.add_argument(*_VERSION, action="store_true", help="Print the version.")
     return made
 
 
+def _in_one_line() -> str:
+    """The options of every command that are typed most; a line's width has room for no more."""
+    most = [option for option in COMMON if option.short or option.flag in ("--search", "--json")]
+    named = ", ".join(f"{option.short or option.flag} {option.metavar}".rstrip() for option in most)
+    return f"also: {named}; all: {_HELP_ALL}"
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """An option's forms stand before its value, which is named once."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30, width=WIDTH - 1)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        return f"{', '.join(action.option_strings)} {action.metavar}"
+
+
 class _Parser(argparse.ArgumentParser):
-    def __init__(self, usage: str, description: str) -> None:
+    def __init__(self, usage: str, description: str, *, brief: bool) -> None:
         super().__init__(
             prog=PROGRAM,
             usage=f"{PROGRAM} {usage} [options]",
             description=description,
-            formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(
-                prog, max_help_position=30, width=WIDTH - 1
-            ),
+            epilog=_in_one_line() if brief else None,
+            formatter_class=_Formatter,
             allow_abbrev=False,
             add_help=False,
         )
@@ -328,10 +378,10 @@ class _Parser(argparse.ArgumentParser):
 def _add(group: argparse._ArgumentGroup, options: Iterable[Option]) -> None:
     for option in options:
         if not option.metavar:
-            group.add_argument(option.flag, dest=option.dest, action="store_true", help=option.help)
+            group.add_argument(*option.flags, dest=option.dest, action="store_true", help=option.help)
             continue
         group.add_argument(
-            option.flag,
+            *option.flags,
             dest=option.dest,
             metavar=option.metavar,
             action="append" if option.repeats else "store",
@@ -342,7 +392,7 @@ def _add(group: argparse._ArgumentGroup, options: Iterable[Option]) -> None:
 
 def _split(argv: Sequence[str]) -> tuple[str | None, list[str], list[str]]:
     """The command, the words besides it, and the options among them; options may stand before the command."""
-    valued = {option.flag for option in _all_options() if option.metavar}
+    valued = {flag for option in _all_options() if option.metavar for flag in option.flags}
     flags: list[str] = []
     words = list(enumerate(argv))
     place: int | None = None
@@ -370,7 +420,7 @@ def _all_options() -> list[Option]:
 
 
 def _top_level() -> set[str]:
-    return {option.flag for option in _all_options()} | {*_HELP, "--version"}
+    return {flag for option in _all_options() for flag in option.flags} | {*_HELP, _HELP_ALL, *_VERSION}
 
 
 def _unknown(kind: str, name: str, known: Iterable[str], command: str = "") -> UsageError:

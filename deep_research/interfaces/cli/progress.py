@@ -6,20 +6,35 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
+from typing import Protocol
 
 from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.console import Console
-from deep_research.interfaces.cli.describe import gist
 from deep_research.interfaces.cli.session import Session
-from deep_research.state import DeepResearchPhase, SubQuery, SubQueryStatus
+from deep_research.interfaces.cli.words import current_queries, in_words, outcome, steps
+from deep_research.state import DeepResearchPhase, SubQueryStatus
 from deep_research.state import events as ev
 from deep_research.state.reducer import Fold
 
 _TICK = 0.2  # seconds
+_EVERY = 10.0  # seconds between lines about the indexing of documents
 _PHASES = tuple(DeepResearchPhase)
+
+
+class Indexing(Protocol):
+    """What is asked for the documents that were read: an engine."""
+
+    @property
+    def files_read(self) -> int | None: ...
+
+
+def reading(indexing: Indexing) -> str:
+    """How far the indexing of documents is, "" when there is nothing to read."""
+    read = indexing.files_read
+    return f"Reading documents: {text.count(read, 'file')}" if read else ""
 
 
 def watching(session: Session) -> Watching:
@@ -29,8 +44,8 @@ def watching(session: Session) -> Watching:
     # Log lines and a picture that is redrawn in place would tear each other apart.
     plain = session.args.verbose or session.settings.log_level
     if plain or sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM", "") in ("", "dumb"):
-        return Lines(session.console, verbose=session.args.verbose)
-    return Live(session.console)
+        return Lines(session.console, session.engine, verbose=session.args.verbose)
+    return Live(session.console, session.engine)
 
 
 class Watching:
@@ -72,80 +87,45 @@ class Watching:
 
 
 class Lines(Watching):
-    """A plain line for every finished phase and sub-query; with ``verbose`` one for every event."""
+    """A plain line for every finished phase and sub-query; with ``verbose`` the plan, reasons and every step."""
 
-    def __init__(self, console: Console, *, verbose: bool = False) -> None:
+    def __init__(self, console: Console, indexing: Indexing, *, verbose: bool = False) -> None:
         super().__init__()
         self._console = console
+        self._indexing = indexing
         self._verbose = verbose
+        self._ticker: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Watching:
+        self._ticker = asyncio.create_task(self._tick())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._ticker is not None:
+            self._ticker.cancel()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_EVERY)
+            if said := reading(self._indexing):
+                self._console.note(said)
 
     def happened(self, event: ev.Event) -> None:
-        said = self._said(event)
-        if not said and self._verbose:
-            said = f"{event.name}: {gist(event)}"
-        if said:
-            self._console.note(text.line(said))
+        said = [in_words(event, self.fold)] + (list(steps(event, self.fold)) if self._verbose else [])
+        self._console.note(*(_one_line(line) for line in said if line))
 
     def noted(self, note: ev.Progress) -> None:
         if note.until is not None:
             self._console.note(text.line(note.message))
-
-    def _said(self, event: ev.Event) -> str:
-        match event:
-            case ev.RunCreated() | ev.RunResumed():
-                return (
-                    f"{'Run' if isinstance(event, ev.RunCreated) else 'Resumed run'} {self.fold.research_id}"
-                )
-            case ev.SubQueryCompleted():
-                return f"{self._query(event.sub_query_id)}: {text.count(len(event.sources), 'source')}"
-            case ev.SubQueryFailed():
-                return f"{self._query(event.sub_query_id)}: failed: {event.error}"
-            case ev.PhaseEnded():
-                return f"{event.phase}: {outcome(self.fold, event.phase)}"
-            case (
-                ev.PhaseRetried()
-                | ev.LimitReached()
-                | ev.AgentFellBack()
-                | ev.ModelFellBack()
-                | ev.HookFailed()
-            ):
-                return f"{event.name}: {gist(event)}"
-            case ev.IterationStarted():
-                return gist(event)
-            case _:
-                return ""
-
-    def _query(self, sub_query_id: str) -> str:
-        return f"'{self.fold.sub_queries[sub_query_id].query}'"
+        elif self._verbose and note.total and note.done == note.total:
+            self._console.note(text.line(f"'{note.message}': {text.count(note.total, 'page')} read"))
 
 
-def outcome(fold: Fold, phase: DeepResearchPhase) -> str:
-    """What a phase has brought so far."""
-    queries = current_queries(fold)
-    match phase:
-        case DeepResearchPhase.PLANNING:
-            return text.count(len(queries), "sub-query", "sub-queries") if queries else ""
-        case DeepResearchPhase.GATHERING:
-            searched = sum(query.status is not SubQueryStatus.PENDING for query in queries)
-            return f"{searched} of {len(queries)} searched, {text.count(len(fold.sources), 'source')}"
-        case DeepResearchPhase.ANALYSIS:
-            return f"{len(fold.analyzed)} of {text.count(len(fold.sources), 'source')} read, " + text.count(
-                len(fold.findings), "finding"
-            )
-        case DeepResearchPhase.SYNTHESIS:
-            words = fold.report_metadata.word_count if fold.report_metadata else 0
-            return f"{text.count(words, 'word')}, {text.count(len(fold.citations), 'citation')}"
-        case DeepResearchPhase.REFINEMENT:
-            return text.count(sum(not gap.addressed for gap in fold.gaps.values()), "open gap")
-
-
-def current_queries(fold: Fold) -> list[SubQuery]:
-    """The sub-queries of the current iteration, without those a new plan replaced."""
-    return [
-        query
-        for query in fold.sub_queries.values()
-        if query.iteration == fold.iteration and query.status is not SubQueryStatus.SUPERSEDED
-    ]
+def _one_line(said: str) -> str:
+    """Outside text as one clean line; what belongs to the line above stays indented."""
+    return ("  " if said.startswith("  ") else "") + text.line(said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,12 +144,13 @@ ASCII = Marks("+", "x", ".", "-\\|/")
 class Live(Watching):
     """A picture of the run, redrawn in place and taken away at the end."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, indexing: Indexing) -> None:
         super().__init__()
         self._console = console
+        self._indexing = indexing
         self._marks = Marks() if "utf" in (sys.stderr.encoding or "").lower() else ASCII
         self._colours = not os.environ.get("NO_COLOR")
-        self._searching: set[str] = set()
+        self._searching: dict[str, str] = {}  # by query: how many of its pages were read
         self._waiting: ev.Progress | None = None
         self._started = time.monotonic()
         self._turn = 0
@@ -192,7 +173,8 @@ class Live(Watching):
         if note.until is not None:
             self._waiting = note
         elif note.phase is DeepResearchPhase.GATHERING and note.message:
-            self._searching.add(note.message)
+            pages = f"{note.done} of {text.count(note.total, 'page')}" if note.total else ""
+            self._searching[note.message] = pages
 
     def happened(self, event: ev.Event) -> None:
         if isinstance(event, ev.ModelReserved):  # it is asked again
@@ -209,9 +191,11 @@ class Live(Watching):
         return f"\r\x1b[{len(self._drawn)}A" if self._drawn else "\r"
 
     def _draw(self) -> None:
-        if not self.fold.research_id:
-            return
         columns, lines = text.size(sys.stderr)
+        indexed = reading(self._indexing)
+        if not self.fold.research_id:
+            self._redraw([text.clip(indexed, columns - 1)] if indexed else [])
+            return
         rows = picture(
             self.fold,
             self._searching,
@@ -220,8 +204,11 @@ class Live(Watching):
             lines=lines - 1,
             marks=self._marks,
             turn=self._turn,
-            waiting=self._waiting.message if self._waiting else "",
+            waiting=self._waiting.message if self._waiting else indexed,
         )
+        self._redraw(rows)
+
+    def _redraw(self, rows: list[str]) -> None:
         if rows != self._drawn:
             body = "".join(f"\x1b[2K{self._coloured(row)}\n" for row in rows)
             self._console.draw(f"{self._home()}{body}\x1b[J")
@@ -238,7 +225,7 @@ class Live(Watching):
 
 def picture(
     fold: Fold,
-    searching: set[str],
+    searching: Mapping[str, str],
     *,
     seconds: float,
     columns: int,
@@ -247,7 +234,8 @@ def picture(
     turn: int,
     waiting: str = "",
 ) -> list[str]:
-    """The rows of the picture, none wider and all together no higher than the terminal."""
+    """The rows of the picture, none wider and all together no higher than the terminal. ``searching`` are the queries
+    under way, each with how many of its pages were read."""
     going = marks.turns[turn % len(marks.turns)]
     clock = f"{int(seconds) // 60}:{int(seconds) % 60:02}"
     head = f"Iteration {fold.iteration}, {clock}" + (f", {text.line(waiting)}" if waiting else "")
@@ -263,7 +251,7 @@ def picture(
     return [text.clip(row, columns) for row in rows[: max(1, lines)]]
 
 
-def _query_rows(fold: Fold, searching: set[str], marks: Marks, going: str, room: int) -> list[str]:
+def _query_rows(fold: Fold, searching: Mapping[str, str], marks: Marks, going: str, room: int) -> list[str]:
     """One row a sub-query, the unfinished first when there is not room for all."""
     queries = current_queries(fold)
     shown = queries
@@ -280,6 +268,7 @@ def _query_rows(fold: Fold, searching: set[str], marks: Marks, going: str, room:
             mark = marks.done
         elif query.status is SubQueryStatus.FAILED:
             mark = marks.failed
-        rows.append(f"    {mark} {text.line(query.query)}")
+        pages = searching.get(query.query, "") if query.status is SubQueryStatus.PENDING else ""
+        rows.append(f"    {mark} {pages + ': ' if pages else ''}{text.line(query.query)}")
     hidden = len(queries) - len(shown)
     return [*rows, f"    {marks.waiting} and {hidden} more"] if hidden and room else rows

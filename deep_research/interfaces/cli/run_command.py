@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from argparse import Namespace
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli.estimate_command import estimate
@@ -14,7 +14,6 @@ from deep_research.interfaces.cli.progress import Watching, watching
 from deep_research.interfaces.cli.session import Interrupted, Session
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.research import DeepResearch, ResearchResult
-from deep_research.state.events import Event
 
 _LONGEST_STDIN = 1_000_000  # bytes; more than any question that is accepted
 _PAUSE = 0.05  # seconds
@@ -29,32 +28,38 @@ def read_question(args: Namespace) -> None:
 async def run(session: Session) -> int:
     if session.args.estimate:
         return estimate(session)
-    handle = await session.engine.astart(session.args.question)
-    return await _carry_out(session, handle.research_id, handle.aresult(), ())
+    async with watching(session) as watch:  # from here on: documents are indexed before a run begins
+        handle = await session.engine.astart(session.args.question)
+        result = await _carry_out(session, watch, handle.research_id, handle.aresult())
+    return _told(session, result)
 
 
 async def resume(session: Session) -> int:
     run_id, answer = session.args.id, session.args.answer
     past = await session.engine.aevents(run_id)
     work = session.engine.aresume(run_id, answer, setup="new" if session.args.with_new_setup else "same")
-    return await _carry_out(session, run_id, work, past)
+    async with watching(session) as watch:
+        watch.recall(past)
+        result = await _carry_out(session, watch, run_id, work)
+    return _told(session, result)
 
 
 async def _carry_out(
-    session: Session, run_id: str, work: Awaitable[ResearchResult], past: Sequence[Event]
-) -> int:
+    session: Session, watch: Watching, run_id: str, work: Awaitable[ResearchResult]
+) -> ResearchResult:
     task = asyncio.ensure_future(work)
     try:
-        async with watching(session) as watch:
-            watch.recall(past)
-            await _follow(session.engine, run_id, task, watch)
-        result = await task
+        await _follow(session.engine, run_id, task, watch)
+        return await task
     except asyncio.CancelledError:
         await session.engine.aclose()
         raise _interrupted(session, run_id) from None
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+def _told(session: Session, result: ResearchResult) -> int:
     deliver(session, result)
     conclude(session, result)
     return of_run(result.status, result.reason)

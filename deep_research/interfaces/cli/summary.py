@@ -91,7 +91,7 @@ def _parked(result: ResearchResult, resume: str) -> tuple[str, str]:
     said = said if said.endswith(".") else f"{said}."
     if not resume:
         return said, ""
-    if parking is not None and parking.pause_id is None:
+    if parking is not None and result.state.question is None:
         when = f" from {parking.until.astimezone():%H:%M} on" if parking.until else " later"
         return f"{said} Go on{when} with:", resume
     return f"{said} Answer with:", f"{resume} --answer TEXT"
@@ -109,6 +109,8 @@ def _completed(session: Look, result: ResearchResult) -> tuple[str, str]:
 def _aborted(result: ResearchResult, resume: str) -> tuple[str, str]:
     partial = f" A partial report was written from {_counts(result)}." if result.report else ""
     said = f"Aborted ({result.reason}): {result.message or ''}{partial}"
+    if result.state.question and resume:
+        return f"{said} Answer, and go on, with:", f"{resume} --answer TEXT"
     advice, resumable = _ADVICE.get(result.reason or "", ("", False))
     if result.reason == "no_evidence" and _nobody_answered(result):
         advice, resumable = "When that is mended, go on with:", True

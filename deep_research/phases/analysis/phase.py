@@ -77,6 +77,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         self._summarizer = summarizer
 
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
+        self.check_place(state)
         if state.phase_done:
             return
         earlier = state.analyzed - state.analyzed_now

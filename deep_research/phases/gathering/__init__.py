@@ -2,8 +2,9 @@
 
 from deep_research.phases.gathering.gate import validate_gathering
 from deep_research.phases.gathering.gatherer import SearchGatherer
-from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput, GatherStats
+from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput
 from deep_research.phases.gathering.phase import GatheringPhase
+from deep_research.state import GatherStats
 
 __all__ = [
     "GatherStats",

@@ -1,7 +1,10 @@
-"""The pages that one search may still ask for over the network."""
+"""The pages that one search may still ask for over the network, and how many of them were read."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from deep_research.budget.shared_budget import Purse
@@ -9,14 +12,41 @@ from deep_research.budget.shared_budget import Purse
 OVER_CAP = "max_fetches leaves no more pages to this search"
 OVER_SHARED_CAP = "a budget that is shared with other runs leaves no more pages"
 
+Tell = Callable[[int, int], None]
+# A gatherer is told of its handoff alone; who listens to its progress stands around the call.
+_LISTENER: ContextVar[Tell] = ContextVar("page_listener", default=lambda _read, _wanted: None)
+
+
+@contextmanager
+def pages_told(tell: Tell) -> Iterator[None]:
+    """Within it ``tell`` hears, for each search, how many pages were read of how many that are wanted."""
+    token = _LISTENER.set(tell)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
 
 @dataclass(slots=True)
 class Fetching:
-    """``left`` is the search's part of the run's own cap, None: it has none. ``made`` counts the pages asked for."""
+    """``left`` is the search's part of the run's own cap, None: it has none. ``made`` counts the pages asked for,
+    ``read`` those of ``wanted`` that were read, or could not be."""
 
     left: int | None = None
     purse: Purse = field(default_factory=Purse)
     made: int = 0
+    wanted: int = 0
+    read: int = 0
+
+    def want(self, pages: int) -> None:
+        """So many pages more are waited for."""
+        self.wanted += pages
+        _LISTENER.get()(self.read, self.wanted)
+
+    def done(self) -> None:
+        """One of them is waited for no more."""
+        self.read += 1
+        _LISTENER.get()(self.read, self.wanted)
 
     def refusal(self) -> str | None:
         """Why no further page may be asked for; None takes it."""

@@ -16,13 +16,13 @@ from deep_research.errors import SearchError
 from deep_research.evidence.disclosure import confidential
 from deep_research.evidence.wording import Match, matched, wordings
 from deep_research.phases.gathering.fetching import Fetching
-from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, GatherStats
+from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
 from deep_research.phases.gathering.source_reading import Reading
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
 from deep_research.sources.search.combined_search import Found, SearchPool
 from deep_research.sources.search.fusion import fused
 from deep_research.sources.search.policy import Service
-from deep_research.state import FirstLook, SourceKind
+from deep_research.state import FirstLook, GatherStats, SourceKind
 
 SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read and some cannot be
 LOOKED_AT = 800  # characters of a text that say whether it is on topic
@@ -77,7 +77,8 @@ class SearchGatherer:
         return GathererOutput(
             sources=tuple(unique),
             stats=GatherStats(
-                queries_executed=len(outputs),
+                queries_executed=sum(output.stats.queries_executed for output in outputs),
+                queries_failed=sum(output.stats.queries_failed for output in outputs),
                 sources_collected=len(unique),
                 duplicates_skipped=len(sources) - len(unique),
             ),
@@ -117,30 +118,35 @@ class SearchGatherer:
             filters=handoff.filters,
         )
         allowed = self._rewordings if handoff.rewordings is None else handoff.rewordings
-        found, tried = await self._to_the_point(request, min(self._rewordings, allowed), purse)
+        found, tried, failed = await self._to_the_point(request, min(self._rewordings, allowed), purse)
         fetching = Fetching(handoff.fetches, purse)
         sources, unread = await self._reading.read(
             found.results, query=query, limit=limit, handoff=handoff, until=until, fetching=fetching
         )
         return GathererOutput(
             sources=tuple(sources),
-            stats=GatherStats(queries_executed=1, sources_collected=len(sources)),
+            stats=GatherStats(
+                queries_executed=1 + len(tried), queries_failed=failed, sources_collected=len(sources)
+            ),
             notes=(*self._notes, *found.failures, *found.notes),
             unread=tuple(unread),
             wordings=tuple(tried),
             fetches=fetching.made,
         )
 
-    async def _to_the_point(self, request: SearchRequest, most: int, purse: Purse) -> tuple[Found, list[str]]:
-        """What was found, asked for in other words, ``most`` times, where it is nothing or off topic, and those words.
-        Raises `SearchError` when the first search fails."""
+    async def _to_the_point(
+        self, request: SearchRequest, most: int, purse: Purse
+    ) -> tuple[Found, list[str], int]:
+        """What was found, asked for in other words, ``most`` times, where it is nothing or off topic, those words, and
+        how many of these searches failed. Raises `SearchError` when the first search fails."""
         spare = SPARE if self._reading.pages else 1
         found = await self._pool.search(request, spare=spare)
         if not self._pool.asks_services(request):
-            return found, []  # documents are searched for each word: fewer of them would find nothing more
+            return found, [], 0  # documents are searched for each word: fewer of them would find nothing more
         own = [result for result in found.results if result.kind is SourceKind.DOCUMENT]
         match = _match(request.query, found.results)
         tried: list[str] = []
+        failed = 0
         failures, notes = list(found.failures), list(found.notes)
         while match in (Match.EMPTY, Match.OFF_TOPIC) and len(tried) < most:
             # One word alone finds something where nothing was found, and seldom something to the point.
@@ -152,13 +158,18 @@ class SearchGatherer:
                 again = await self._pool.search(replace(request, query=others[0]), corpus=False, spare=spare)
             except SearchError as error:
                 failures.append(error.problem)
+                failed = 1
                 break
             failures += again.failures
             notes += again.notes
             verdict = _match(request.query, again.results)
             if verdict is Match.GOOD or (match is Match.EMPTY and verdict is not Match.EMPTY):
                 found, match = Found(tuple(fused([own, again.results]))), verdict
-        return Found(found.results, tuple(dict.fromkeys(failures)), tuple(dict.fromkeys(notes))), tried
+        return (
+            Found(found.results, tuple(dict.fromkeys(failures)), tuple(dict.fromkeys(notes))),
+            tried,
+            failed,
+        )
 
 
 def _asked(query: str, handoff: GathererInput) -> str:

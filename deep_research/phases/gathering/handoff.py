@@ -8,7 +8,7 @@ from pydantic import Field
 
 from deep_research.phases.base import Handoff
 from deep_research.sources.search import SearchFilters
-from deep_research.state import Mention, Record, SourceKind, SourceQuality, Span
+from deep_research.state import GatherStats, Mention, Record, SourceKind, SourceQuality, Span
 
 
 class GathererInput(Handoff):
@@ -72,17 +72,11 @@ class GatheredSource(Record):
     metadata: dict[str, str] = Field(default_factory=dict)
 
 
-class GatherStats(Record):
-    queries_executed: int = 0
-    queries_failed: int = 0
-    sources_collected: int = 0
-    duplicates_skipped: int = 0
-
-
 class GathererOutput(Record):
     """``notes`` are things a reader of the report should know, such as a provider that did not answer; ``unread`` are
     pages that were found and could not be read; ``wordings`` are the other words in which was asked as well;
-    ``fetches`` counts the pages that were asked for over the network."""
+    ``fetches`` counts the pages that were asked for over the network. Of ``stats`` the run's are summed: a gatherer that
+    does not count is taken to have searched once for its query and each of its ``wordings``."""
 
     sources: tuple[GatheredSource, ...]
     stats: GatherStats = GatherStats()

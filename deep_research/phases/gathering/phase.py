@@ -14,7 +14,7 @@ from deep_research.evidence.plain import clean
 from deep_research.evidence.wording import wordings
 from deep_research.logs import blotted, blotted_bytes, holds_secret, masked
 from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, off_loop, shared, together
-from deep_research.phases.gathering.fetching import OVER_SHARED_CAP
+from deep_research.phases.gathering.fetching import OVER_SHARED_CAP, pages_told
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput, Snapshot
 from deep_research.phases.gathering.wished import unsearched_wishes, with_wishes
 from deep_research.phases.wishes import Knows, parted, unfollowed
@@ -60,6 +60,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         self._knows = knows
 
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
+        self.check_place(state)
         state = await self._with_wishes(state, journal)
         pending = state.pending_sub_queries()
         allowed = _affordable(state, len(pending))
@@ -123,9 +124,15 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         if refusal is not None:
             unmade.append((sub_query, refusal))
             return
-        journal.progress(Progress(phase=self.phase, message=sub_query.query))
+        note = Progress(phase=self.phase, message=sub_query.query)
+        journal.progress(note)
+
+        def pages(read: int, wanted: int) -> None:
+            journal.progress(note.model_copy(update={"done": read, "total": wanted}))
+
         try:
-            answer = await self.ask(handoff, models)
+            with pages_told(pages):
+                answer = await self.ask(handoff, models)
         except DeepResearchError as error:
             # A search that failed led to no page; else nobody knows how many were asked for.
             fetches = 0 if isinstance(error, SearchError) else handoff.fetches or 0
@@ -133,19 +140,22 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
                 SubQueryFailed(sub_query_id=sub_query.id, error=error.problem, fetches=fetches)
             )
             return
+        searches = max(1 + len(answer.wordings), answer.stats.queries_executed)
         if not getattr(self.agent, "uses_purse", False):
-            purse.charge("max_searches", len(answer.wordings))
+            purse.charge("max_searches", searches - 1)
             purse.charge("max_fetches", answer.fetches)
         known = handoff.known
         size = sum(map(_size, answer.sources))
-        sources, contents, notes = await off_loop(size, self._collect, answer, sub_query, state, known)
+        sources, contents, notes, twice = await off_loop(size, self._collect, answer, sub_query, state, known)
         events: list[Event] = [
             SubQueryCompleted(
                 sub_query_id=sub_query.id,
                 sources=sources,
                 wordings=answer.wordings,
-                searches=1 + len(answer.wordings),
+                searches=searches,
                 fetches=answer.fetches,
+                failed=min(answer.stats.queries_failed, searches),
+                duplicates=answer.stats.duplicates_skipped + twice,
             )
         ]
         new = [note for note in dict.fromkeys(notes) if note not in told]
@@ -179,16 +189,17 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         sub_query: SubQuery,
         state: DeepResearchState,
         known: frozenset[str],
-    ) -> tuple[tuple[Source, ...], list[Content], list[str]]:
-        """Sources with ids, their texts, and a note for each text that is too long to keep."""
+    ) -> tuple[tuple[Source, ...], list[Content], list[str], int]:
+        """Sources with ids, their texts, a note for each text that is too long to keep, and how many came twice."""
         sources: dict[str, Source] = {}
         contents: list[Content] = []
         notes = list(answer.notes)
-        new = 0
+        new = twice = 0
         for item in answer.sources:
             name = canonical_url(item.url) if item.url else f"{item.title}\n{item.content or item.snippet}"
             key = source_id(name)
             if key in sources:
+                twice += 1
                 continue
             if name not in known:
                 new += 1
@@ -214,7 +225,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
                 contents.append(content)
             if item.snapshot is not None:
                 contents.append(_kept(item.snapshot))
-        return tuple(sources.values()), contents, notes
+        return tuple(sources.values()), contents, notes, twice
 
 
 def _source(

@@ -129,6 +129,7 @@ class Reading:
         if all(at is None and _in_time(result, filters) for result, at in results):
             return [None] * len(results)
         left = None if until is None else max(0.0, until - asyncio.get_running_loop().time())
+        fetching.want(sum(at is not None for _, at in results))
         tasks = [asyncio.create_task(self._page(result, at, filters, fetching)) for result, at in results]
         try:
             # What pages fail of is no exception here: one is of the reader itself, and ends all of it.
@@ -154,6 +155,7 @@ class Reading:
             )
         if masked(at) != at:
             fetching.give_back()
+            fetching.done()
             return Unread(url=masked(at), why=KEYED) if result.text is None else None
         try:
             page = await self.pages.read(at)
@@ -161,6 +163,8 @@ class Reading:
             if error.data.get("asked") is False:
                 fetching.give_back()
             return Unread(url=without_credentials(at), why=error.problem) if result.text is None else None
+        finally:
+            fetching.done()
         if not page.asked:
             fetching.give_back()
         why = _unwanted(result, page, filters)

@@ -50,6 +50,7 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
         self._knows = knows
 
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
+        self.check_place(state)
         if state.phase_done:
             return
         look = await self._first_look(state.query)

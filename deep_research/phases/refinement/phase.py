@@ -31,6 +31,7 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
         self._knows = knows
 
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
+        self.check_place(state)
         if state.phase_done:
             return
         handoff = self.handoff(state)

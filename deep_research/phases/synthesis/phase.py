@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from deep_research.budget.fidelity import RunFidelity
@@ -15,10 +14,11 @@ from deep_research.phases.synthesis.handoff import SynthesizerInput, Synthesizer
 from deep_research.phases.synthesis.sections import longest_output
 from deep_research.phases.wishes import unfollowed
 from deep_research.report.render import finished
-from deep_research.state import DeepResearchPhase, DeepResearchState, Limit, ModelRole
+from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 from deep_research.state.events import ReportWritten
 from deep_research.state.journal import Journal
-from deep_research.state.records import OF_PAGES, OF_REPORT, PAGES
+from deep_research.state.limitations import limitations
+from deep_research.state.records import OF_REPORT
 
 MARK = "[withheld]"
 WITHHELD = f"Where the report says {MARK}, it had told a part of the instructions of its owner."
@@ -29,6 +29,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
     answer_type = SynthesizerOutput
 
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
+        self.check_place(state)
         if state.phase_done:
             return
         handoff = self.handoff(state)
@@ -75,7 +76,7 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
         contradictions=state.contradictions,
         verdicts=state.verdicts,
         sources=tuple(s for s in state.sources if s.id in cited),
-        limits=(*_limits(state), *_unfounded(state)),
+        limits=tuple(limit for limit in limitations(state) if limit.name != OF_REPORT),
         improvements=state.report_improvements,
         words=state.options.report_words,
         read_by_model=state.own_words,
@@ -104,29 +105,6 @@ def written(
         }
     )
     return ReportWritten(report=report, metadata=metadata, citations=citations)
-
-
-def _limits(state: DeepResearchState) -> Iterator[Limit]:
-    """The limits but those of the last report; a page that one search left out and another one read is none."""
-    used = {source.url for source in state.sources}
-    for limit in (limit for limit in state.limits if limit.name != OF_REPORT):
-        left = tuple(url for url in limit.skipped if url not in used) if limit.name in OF_PAGES else None
-        if left is None or left == limit.skipped:
-            yield limit
-        elif left:
-            count = len(left) if limit.name == PAGES else limit.used
-            yield limit.model_copy(update={"skipped": left, "used": count})
-
-
-def _unfounded(state: DeepResearchState) -> tuple[Limit, ...]:
-    """Findings that were thrown away are no secret."""
-    if not state.unfounded:
-        return ()
-    findings = "finding was" if state.unfounded == 1 else "findings were"
-    message = (
-        f"{state.unfounded} {findings} left out, since what they quoted stands in none of their sources."
-    )
-    return (Limit(name="evidence", message=message),)
 
 
 def _originals(handoff: SynthesizerInput) -> dict[str, Original]:

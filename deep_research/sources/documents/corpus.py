@@ -117,6 +117,7 @@ class LocalCorpus(SearchProvider):
         self._report: IndexReport | None = None
         self._standing: tuple[Standing, ...] = ()
         self._prepared_at = 0.0
+        self._files_read: int | None = None
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
@@ -128,6 +129,11 @@ class LocalCorpus(SearchProvider):
         """The folders, in their order, as the last `prepare` found them; empty before it."""
         return self._standing
 
+    @property
+    def files_read(self) -> int | None:
+        """How many files were read by the refresh that is under way; None when there is none. Safe from any thread."""
+        return self._files_read
+
     def prepare(self, *, max_age: float = inf) -> IndexReport:
         """Brings the indexes up to date, unless that was done within ``max_age`` seconds; then the report of that
         time is returned. Safe from any thread."""
@@ -135,7 +141,11 @@ class LocalCorpus(SearchProvider):
             if self._report is None or time.monotonic() - self._prepared_at > max_age:
                 self._roots = self._roots or self._found()
                 self._prepared_at = time.monotonic()
-                reports = [self._refresh(root) for root in self._roots]
+                self._files_read = 0
+                try:
+                    reports = [self._refresh(root) for root in self._roots]
+                finally:
+                    self._files_read = None
                 self._report = _summed(reports)
                 self._standing = tuple(
                     Standing(root.name, report.fingerprint, root.path)
@@ -237,12 +247,16 @@ class LocalCorpus(SearchProvider):
         self.prepare()
         return together([root.index.look(question) for root in self._roots])
 
+    def _count(self) -> None:
+        self._files_read = (self._files_read or 0) + 1
+
     def _refresh(self, root: Root) -> IndexReport:
         with CorpusFolder(root.path, max_file_bytes=self._max_file_bytes) as folder:
             report = root.index.refresh(
                 folder,
                 max_text_bytes=self._max_text_bytes,
                 stopped=self._closing.is_set,
+                on_read=self._count,
                 extractor=self._extractor,
             )
         skipped, partly = (

@@ -84,9 +84,9 @@ class Follower:
         lines = (f"{self._contents[path]} {path}\n" for path in sorted(self._contents))
         return sha256_hex("".join(lines).encode("utf-8", "surrogatepass"))
 
-    def follow(self, stopped: Callable[[], bool]) -> None:
-        """Adds, replaces and removes what differs. ``stopped`` is asked between files. Raises `CorpusError` when it says
-        yes."""
+    def follow(self, stopped: Callable[[], bool], on_read: Callable[[], None] = lambda: None) -> None:
+        """Adds, replaces and removes what differs. ``stopped`` is asked between files, ``on_read`` called after each that
+        was new or changed. Raises `CorpusError` when ``stopped`` says yes."""
         known = {
             row[0]: _Known(*row[1:])
             for row in self._writer.connection.execute(
@@ -94,14 +94,16 @@ class Follower:
             )
         }
         try:
-            self._walk(known, stopped)
+            self._walk(known, stopped, on_read)
         finally:
             for left in self._under_way:
                 left.document.cancel()
         for gone in known:
             self._writer.removed += self._writer.remove(gone)
 
-    def _walk(self, known: dict[str, _Known], stopped: Callable[[], bool]) -> None:
+    def _walk(
+        self, known: dict[str, _Known], stopped: Callable[[], bool], on_read: Callable[[], None]
+    ) -> None:
         """Reads what is new or changed. What is left in ``known`` is gone."""
         seen: set[str] = set()
         for entry in self._folder.walk():
@@ -115,6 +117,7 @@ class Follower:
             before = known.pop(entry.path, None)
             if before is None or not before.holds(entry, self._max_text_bytes):
                 self._read(entry, before)
+                on_read()
             elif before.why is not None:
                 self._writer.skipped.append(Skipped(entry.path, before.why))
             else:

@@ -57,11 +57,13 @@ class CorpusIndex:
         *,
         max_text_bytes: int,
         stopped: Callable[[], bool] = lambda: False,
+        on_read: Callable[[], None] = lambda: None,
         extractor: Extractor | None = None,
     ) -> IndexReport:
         """Makes the index agree with ``folder``, reading only files whose size or time changed.
 
-        ``stopped`` is asked between files; when it says yes nothing is changed. ``extractor`` reads what is not to be
+        ``stopped`` is asked between files; when it says yes nothing is changed. ``on_read`` is called after each that was
+        read. ``extractor`` reads what is not to be
         read in this process; without one, one is made for this time. Raises `CorpusError`.
         """
         reader = extractor or Extractor()
@@ -71,7 +73,7 @@ class CorpusIndex:
         def work(writer: IndexWriter) -> None:
             nonlocal fingerprint
             follower = Follower(writer, folder, reader, max_text_bytes)
-            follower.follow(stopped)
+            follower.follow(stopped, on_read)
             fingerprint = follower.fingerprint()
 
         try:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.timed
 Cli = Callable[..., Done]
 FIELDS = ["research_id", "query", "status", "reason", "phase", "iteration", "created_at", "updated_at"]
 FIELDS += ["message", "waiting_for", "until", "pause_id", "parked_kind", "seconds"]
-FIELDS += ["searches_done", "searches_planned", "sources", "findings", "tokens", "cost_usd"]
+FIELDS += ["searches_done", "searches_planned", "sources", "findings", "tokens", "cost_usd", "answered"]
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_list_shows_the_newest_first_within_eighty_columns(cli: Cli) -> None:
         cli("run", f"{QUESTION} {'Tell me more about it. ' * 5}{number}", "--quiet")
     done = cli("list")
     assert done.out.startswith("RUN ")
-    assert len(done.out.splitlines()) == 1 + 2 * 2
+    assert len(re.findall(r"^deepres-", done.out, re.M)) == 2
     assert all(len(line) <= 80 for line in done.out.splitlines())
     runs = cli("list", "--json").json
     assert [run["query"][-1] for run in runs] == ["2", "1"]
@@ -90,6 +90,7 @@ def test_status_says_why_in_whole_and_how_far_a_run_came(cli: Cli) -> None:
             "status",
             "why",
             "phase",
+            "answered",
             "searches",
             "sources",
             "findings",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import os
 import pty
@@ -8,16 +9,35 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from cli_double import QUESTION, Done
 
-from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli import progress, text
+from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.progress import ASCII, Marks, picture
-from deep_research.state import DeepResearchPhase, DeepResearchState, SubQuery, SubQueryStatus
+from deep_research.interfaces.cli.words import in_words, steps
+from deep_research.state import (
+    DeepResearchPhase,
+    DeepResearchState,
+    Guidance,
+    Limit,
+    Parking,
+    ReadingPlan,
+    Reservation,
+    Sending,
+    SetUp,
+    SubQuery,
+    SubQueryStatus,
+    TokenUsage,
+)
+from deep_research.state import events as ev
 from deep_research.state.reducer import Fold
+from deep_research.supervisor import decisions
+from deep_research.testing import sample_log
 
 pytestmark = pytest.mark.timed
 
@@ -150,13 +170,15 @@ def fold_of(number: int, **changes: object) -> Fold:
     return Fold(state.model_copy(update=changes))
 
 
-def drawn(fold: Fold, searching: set[str] | None = None, *, columns: int = 80, lines: int = 24) -> list[str]:
-    return picture(fold, searching or set(), seconds=65, columns=columns, lines=lines, marks=ASCII, turn=0)
+def drawn(
+    fold: Fold, searching: dict[str, str] | None = None, *, columns: int = 80, lines: int = 24
+) -> list[str]:
+    return picture(fold, searching or {}, seconds=65, columns=columns, lines=lines, marks=ASCII, turn=0)
 
 
 def test_the_picture_shows_phases_and_the_sub_queries_of_this_iteration() -> None:
     fold = fold_of(4)
-    rows = drawn(fold, {fold.sub_queries["subq-2"].query}, columns=40)
+    rows = drawn(fold, {fold.sub_queries["subq-2"].query: ""}, columns=40)
     assert rows[:3] == [
         "Iteration 1, 1:05",
         "+ planning    4 sub-queries",
@@ -169,6 +191,94 @@ def test_the_picture_shows_phases_and_the_sub_queries_of_this_iteration() -> Non
         "    . sub-query 3",
     ]
     assert rows[7:] == [". analysis", ". synthesis", ". refinement"]
+
+
+def test_the_picture_shows_how_many_pages_of_a_search_were_read_and_what_is_waited_for() -> None:
+    fold = fold_of(3)
+    rows = drawn(fold, {fold.sub_queries["subq-2"].query: "2 of 5 pages"}, columns=50)
+    assert rows[5].startswith("    - 2 of 5 pages: sub-query 2")
+
+
+class Indexing:
+    files_read: int | None = 1_234
+
+
+def test_while_documents_are_indexed_it_says_how_many_were_read(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_EVERY", 0.0)
+    indexing = Indexing()
+
+    async def watched() -> None:
+        for kind in (progress.Live, progress.Lines):
+            async with kind(Console(), indexing):
+                while "Reading documents: 1,234 files" not in capsys.readouterr().err:
+                    await asyncio.sleep(0)
+
+    asyncio.run(watched())
+    indexing.files_read = None
+    assert progress.reading(indexing) == ""
+
+
+# --- words -------------------------------------------------------------------------------------------------
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+STATE = DeepResearchState(query="q")
+LIMIT = Limit(name="sources", message="A file was not read.")
+RESERVED = Reservation(
+    call_id="call-1", role="planner", phase="planning", model="m", input_tokens=1, output_tokens=1
+)
+MISHAPS = [
+    ev.RunResumed(pause_id="1", answer="Yes."),
+    ev.SetUpChanged(old=None, new=SetUp()),
+    ev.SubQueriesAdded(sub_queries=(SubQuery(id="subq-9", query="wages", origin="hook"),)),
+    ev.PhaseRetried(phase="gathering", attempt=1, issues=("No source.",)),
+    ev.SubQueryFailed(sub_query_id="subq-0", error="no answer"),
+    ev.LimitReached(limit=LIMIT),
+    ev.AgentFellBack(role="planner", error="oops"),
+    ev.ModelFellBack(role="planner", model="a", next_model="b", error="oops"),
+    ev.HookFailed(hook="gate", error="oops"),
+    ev.DecisionMade(action="complete", decision=decisions.dispatch(STATE, DeepResearchPhase.PLANNING, NOW)),
+    ev.GuidanceGiven(guidance=Guidance(phase="analysis", iteration=1, text="Mind it.", origin="hook")),
+    ev.ReadingPlanned(plan=ReadingPlan()),
+    ev.ContentSent(phase="analysis", sending=Sending()),
+    ev.IterationStarted(iteration=2, sub_queries=()),
+    ev.RunParked(parking=Parking(waiting_for="a word")),
+    ev.RunAborted(reason="cancelled", message="m", phase="analysis", iteration=1),
+    ev.RunCompleted(rationale="done"),
+    ev.ModelReserved(reservation=RESERVED),
+    ev.ModelSettled(call_id="call-1", outcome="end", tokens=TokenUsage(), cost_usd=None),
+]
+
+
+def told() -> Iterator[tuple[ev.Event, list[str]]]:
+    """Events, and all that is said of them."""
+    fold = Fold()
+    for event in sample_log("refinement", done=True):
+        fold.apply(event)
+        yield event, [in_words(event, fold), *steps(event, fold)]
+    for event in MISHAPS:
+        yield event, [in_words(event, fold_of(1)), *steps(event, fold_of(1))]
+
+
+def test_every_event_is_told_in_words_and_not_by_its_name() -> None:
+    seen = set()
+    for event, said in told():
+        seen.add(event.name)
+        lines = [line for line in said if line]
+        assert lines, event.name
+        assert not [name for name in ev.EVENT_TYPES if any(name in line for line in lines)]
+    assert seen == set(ev.EVENT_TYPES)
+
+
+def test_with_verbose_the_plan_and_the_reasons_of_gaps_and_decisions_are_told() -> None:
+    said = {event.name: lines for event, lines in told()}
+    assert said["plan.made"][1].startswith("Plan: ")
+    assert said["plan.made"][2].startswith("  - ")
+    assert said["phase.ended"][1].startswith("  ")
+    assert any(line.startswith("  - missing: ") for line in said["sources.analyzed"])
+    assert re.match(r"  - \w+: .* \(to be searched: .*\)", said["gaps.assessed"][2])
+    assert said["decision.made"][1].startswith("Decision: ")
 
 
 @pytest.mark.parametrize("columns", [1, 10, 20, 40, 80, 200])

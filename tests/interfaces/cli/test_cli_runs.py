@@ -13,6 +13,7 @@ from cli_double import QUESTION, Done, Double
 from deep_research import StopResearch
 from deep_research.errors import ConfigurationError, SearchError, StoreFullError
 from deep_research.research import DeepResearch, ResearchResult
+from deep_research.state.events import EVENT_TYPES
 from deep_research.store import MemoryStore
 from deep_research.store.base import Append
 from deep_research.supervisor.hooks import Park, SupervisorHooks
@@ -87,14 +88,15 @@ def test_quiet_says_nothing_about_a_completed_run(cli: Cli) -> None:
 
 def test_verbose_has_a_line_for_every_step(cli: Cli) -> None:
     done = cli("run", QUESTION, "--verbose")
-    assert "sources.analyzed: " in done.err
-    assert "decision.made: " in done.err
+    for said in ("\nPlan: ", "\nRead ", "\nWeighed ", "\nDecision: ", "  Planning was evaluated. "):
+        assert said in done.err
+    assert not [name for name in EVENT_TYPES if name in done.err]
 
 
 def test_verbose_shows_progress_beside_json(cli: Cli) -> None:
     done = cli("run", QUESTION, "--json", "--verbose")
     assert done.json["status"] == "completed"
-    assert "plan.made" in done.err
+    assert "\nPlan: " in done.err
 
 
 def test_options_may_stand_before_or_after_the_command(cli: Cli) -> None:
@@ -287,6 +289,21 @@ def test_a_parked_run_says_what_it_waits_for_and_goes_on_with_the_answer(cli: Cl
     run_id = ID.findall(last)[0]
     done = cli("resume", run_id, "--answer", "Go on.", "--with-new-setup", "--json")
     assert (done.code, done.json["status"]) == (0, "completed")
+
+
+def test_a_cancelled_pause_is_still_answered_and_an_answer_nobody_waits_for_is_wrong_use(cli: Cli) -> None:
+    parked = cli("run", QUESTION, "--json", hooks=SupervisorHooks(before_phase=lambda *_: Park("a word")))
+    run_id = parked.json["research_id"]
+    cli("cancel", run_id)
+    shown = cli("show", run_id)
+    assert "cancelled while it waited for a word. Answer, and go on, with: deep-research resume" in shown.err
+    assert shown.err.rstrip().endswith("--answer TEXT")
+    assert cli("resume", run_id, "--answer", "Go on.", "--with-new-setup").code == 0
+    again = cli("resume", run_id, "--answer", "Go on.")
+    assert (again.code, again.err) == (
+        2,
+        f"deep-research: Run '{run_id}' waits for no answer. `deep-research status {run_id}` shows where it stands.\n",
+    )
 
 
 def test_a_completed_run_is_not_researched_again_by_resume(cli: Cli) -> None:

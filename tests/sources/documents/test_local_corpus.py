@@ -46,6 +46,29 @@ def ask(
     return list(asyncio.run(corpus.search(SearchRequest(query=query, limit=limit, exclude=exclude))))
 
 
+def test_while_files_are_read_it_is_known_how_many(
+    root: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        (root / f"{number}.md").write_text(f"# On {number}\n\nKeepers of {number} lights.", encoding="utf-8")
+    (root / "empty.txt").touch()
+    corpus = LocalCorpus(root, data_dir=data)
+    seen: list[int | None] = [corpus.files_read]
+    count = corpus._count
+
+    def counted() -> None:
+        count()
+        seen.append(corpus.files_read)
+
+    monkeypatch.setattr(corpus, "_count", counted)
+    report = corpus.prepare()
+    assert seen == [None, *range(1, report.added + len(report.skipped) + 1)]
+    assert corpus.files_read is None
+    assert corpus.prepare(max_age=0.0).added == 0
+    assert len(seen) == 1 + report.added + len(report.skipped)
+    asyncio.run(corpus.aclose())
+
+
 def test_a_result_tells_where_it_is_what_it_says_and_how_well_it_fits(
     root: Path, data: Path, corpora: list[LocalCorpus]
 ) -> None:

@@ -1,0 +1,44 @@
+"""What a run left out, as it holds when it is told. Pure.
+
+The state keeps what was recorded as it happened; some of it was made good since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deep_research.state.phases import SubQueryStatus
+from deep_research.state.records import OF_PAGES, PAGES, Limit
+from deep_research.state.run import DeepResearchState
+
+_OF_SEARCHES = ("max_searches", "max_seconds")  # ``skipped`` are the searches that were not made
+
+
+def limitations(state: DeepResearchState) -> tuple[Limit, ...]:
+    """The limits that hold now: without pages that another search could read and caps whose searches were made after
+    all, and with the findings that were thrown away."""
+    return (*_standing(state), *_unfounded(state))
+
+
+def _standing(state: DeepResearchState) -> Iterator[Limit]:
+    used = {source.url for source in state.sources}
+    searched = {s.query for s in state.sub_queries if s.status is SubQueryStatus.COMPLETED}
+    for limit in state.limits:
+        if limit.of_cap in _OF_SEARCHES and limit.skipped and searched.issuperset(limit.skipped):
+            continue
+        left = tuple(url for url in limit.skipped if url not in used) if limit.name in OF_PAGES else None
+        if left is None or left == limit.skipped:
+            yield limit
+        elif left:
+            count = len(left) if limit.name == PAGES else limit.used
+            yield limit.model_copy(update={"skipped": left, "used": count})
+
+
+def _unfounded(state: DeepResearchState) -> Iterator[Limit]:
+    """Findings that were thrown away are no secret."""
+    if state.unfounded:
+        findings = "finding was" if state.unfounded == 1 else "findings were"
+        message = (
+            f"{state.unfounded} {findings} left out, since what they quoted stands in none of their sources."
+        )
+        yield Limit(name="evidence", message=message)
