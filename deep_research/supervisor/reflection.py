@@ -32,8 +32,8 @@ MOST_OUTPUT = 1_500  # tokens, thoughts included
 
 SYSTEM = f"""\
 You supervise a piece of research that goes through planning, gathering, analysis, synthesis and \
-refinement, each done by a specialist. After a phase you look at what came of it, in figures, decide what comes next, and \
-advise whoever works then, or does the phase again.
+refinement, each done by a specialist. After a phase you look at what came of it, in figures, decide what \
+comes next, and advise whoever works then, or does the phase again.
 
 Weigh whether the question is covered, how good the evidence is, and what the rounds that are left allow. \
 Then give an action (proceed, retry, iterate or complete), the reason in one or two sentences, a score \
