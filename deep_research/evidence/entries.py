@@ -48,6 +48,11 @@ class Asked:
                 between.append(word)
         return " ".join(filter(None, told))
 
+    def is_named_in(self, entry: Entry) -> bool:
+        """Whether a source has one of the names, where there are any."""
+        every = [frozenset(map(stem, name.split())) for name in self.names]
+        return not every or any(name <= entry.stems for name in every)
+
     def share(self, present: AbstractSet[str]) -> float:
         """The share of the weight of its words that is present."""
         whole = sum(self.words.values()) or 1.0

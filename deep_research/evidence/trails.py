@@ -145,9 +145,10 @@ def _tie(name: str, source: Entry, entry: Entry, holders: Mapping[str, int]) -> 
 
 
 def _leads(strong: Sequence[Entry], base: Mapping[str, float], question: Asked) -> tuple[Lead, ...]:
-    """The names that strong sources mention, each with what the best of these sources lacks."""
+    """The names that strong sources mention, each with what the best of these sources lacks. A source that has none of
+    the question's names leads nowhere: a trail begins at one of them."""
     found: dict[str, Lead] = {}
-    for entry in strong:
+    for entry in filter(question.is_named_in, strong):
         names = leading_names(entry, question)
         phrase = question.phrase(question.lacking(entry.stems))
         fresh = [n for n in names if n not in question.names and n not in entry.bears] if phrase else []
