@@ -12,7 +12,7 @@ from deep_research.phases.planning import ExtractivePlanner, PlannerInput
 from deep_research.state import DeepResearchPhase, FirstLook, Mention
 
 
-def planned(question, most=5, look=None):
+def planned(question, most=5, look=None, further=()):
     handoff = PlannerInput(
         research_id="deepres-000000000000",
         iteration=1,
@@ -20,6 +20,7 @@ def planned(question, most=5, look=None):
         current_phase=DeepResearchPhase.PLANNING,
         max_sub_queries=most,
         first_look=look,
+        further=further,
     )
     return asyncio.run(ExtractivePlanner()(handoff))
 
@@ -103,3 +104,25 @@ def test_only_a_long_question_is_planned_in_a_thread(monkeypatch):
     queries("How tall is the Bell Rock?")
     queries("How tall is the Bell Rock? " * 500)
     assert [thread is threading.current_thread() for thread in threads] == [True, False]
+
+
+def test_a_long_request_is_one_part_and_still_searched_sentence_by_sentence():
+    request = (
+        "What is known about how lamps were made, fuelled, trimmed, lit and kept over the centuries by lonely keepers?"
+        " Why did engineers, ministers, merchants, insurers, captains and fishermen quarrel about towers, harbours,"
+        " bells, signals, wrecks, tolls and pensions on northern coasts, islands, reefs, rocks and sandbanks? How did"
+        " governments, charities, boards and guilds pay for buildings, repairs, supplies, boats, wages and widows?"
+    )
+    output = planned(request)
+    assert len(output.parts) == 1
+    assert len(output.sub_queries) > 2
+
+
+def test_what_was_wished_for_is_a_part_with_a_search_of_its_own():
+    output = planned("How tall is the Mole?", further=("Who painted it for Ghent?",))
+    assert [(p.text, p.expects) for p in output.parts] == [
+        ("How tall is the Mole?", "number"),
+        ("Who painted it for Ghent?", "person"),
+    ]
+    (search,) = [s for s in output.sub_queries if s.part == 2]
+    assert "painted" in search.query

@@ -15,6 +15,7 @@ from deep_research.phases.planning.handoff import (
 )
 from deep_research.phases.wishes import query_of
 from deep_research.state import FirstLook
+from deep_research.state.identity import part_id
 
 WHOLE = "The whole question."
 PART = "A part of the question."
@@ -52,7 +53,9 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
         sides = (f"{inquiry.subject} {side}" for side in inquiry.forms.sides)
         planned += [PlannedQuery(query=query, rationale=SIDE, priority=2) for query in sides]
     else:
-        for number, part in enumerate(inquiry.parts if len(asked) > 1 else (), 1):
+        numbers = {part.id: number for number, part in enumerate(asked, 1)}
+        for part in inquiry.parts if len(inquiry.parts) > 1 else ():
+            number = numbers.get(part_id(part.query))
             planned.append(PlannedQuery(query=part.query, rationale=PART, priority=2, part=number))
         named = _named(inquiry, handoff.first_look or FirstLook())
         planned += [PlannedQuery(query=query, rationale=NAME, priority=2) for query in named]
