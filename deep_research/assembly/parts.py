@@ -184,7 +184,10 @@ def assemble(
         store=store,
         own_store=given.store is None,
         phases=phases,
-        fallbacks={phase: _PHASES[phase](agent(), limits=limits) for phase, agent in _EXTRACTIVE.items()},
+        fallbacks={
+            phase: _PHASES[phase](agent(), limits=limits, **_looking(phase, found))
+            for phase, agent in _EXTRACTIVE.items()
+        },
         hooks=hooks,
         gates=gates,
         providers=[each for each in given.search or () if not isinstance(each, str)],
@@ -208,15 +211,8 @@ def _phases(
     )
     choices = Choices() if settings.summarization_cache_enabled else None
     own = {DeepResearchPhase.GATHERING: found.gatherer}
-    beside: dict[DeepResearchPhase, dict[str, Any]] = {
-        DeepResearchPhase.PLANNING: {
-            "look": found.gatherer.look if found.gatherer.looks else None,
-            "knows": found.gatherer.knows,
-        },
-        DeepResearchPhase.GATHERING: {"knows": found.gatherer.knows},
-        DeepResearchPhase.REFINEMENT: {"knows": found.gatherer.knows},
-        DeepResearchPhase.ANALYSIS: {"summarizer": Summarizer(settings.summarization_timeout, choices)},
-    }
+    beside: dict[DeepResearchPhase, dict[str, Any]] = {phase: _looking(phase, found) for phase in _PHASES}
+    beside[DeepResearchPhase.ANALYSIS]["summarizer"] = Summarizer(settings.summarization_timeout, choices)
     return {
         phase: make(
             chosen.get(PHASE_TO_AGENT[phase]) or own.get(phase) or _agent(phase, roles, rules),
@@ -225,6 +221,18 @@ def _phases(
         )
         for phase, make in _PHASES.items()
     }
+
+
+def _looking(phase: DeepResearchPhase, found: Sources) -> dict[str, Any]:
+    """By what a phase looks whether something can be found."""
+    knows = {"knows": found.gatherer.knows if found.any else None}
+    match phase:
+        case DeepResearchPhase.PLANNING:
+            return {"look": found.gatherer.look if found.gatherer.looks else None, **knows}
+        case DeepResearchPhase.GATHERING | DeepResearchPhase.REFINEMENT:
+            return knows
+        case _:
+            return {}
 
 
 def _agent(phase: DeepResearchPhase, roles: ModelRoles, rules: ContentRules) -> Any:

@@ -130,6 +130,12 @@ class View:
             known = self._coverage[terms] = fsum(self.weights[term] for term in terms) / self.mass
         return known
 
+    @property
+    def is_named(self) -> bool:
+        """Whether a source has one of the names that the question has, where it has any."""
+        names = self.inquiry.names
+        return not names or any(not names.isdisjoint(asked.all) for asked in self._asked)
+
     def share_of(self, wanted: Terms, terms: Terms) -> float:
         """The share (0 to 1) of the weight of some asked terms that others have."""
         whole = fsum(self.weights[term] for term in wanted)

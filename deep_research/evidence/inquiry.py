@@ -25,6 +25,8 @@ _WORDS_OF_A_TOPIC = 12  # a request that asks for nothing short and has more ter
 _BROAD = 40  # distinct terms of a request for a survey of all that it names
 _BARE = 3  # terms up to which a request that asks nothing is only the name of a subject
 _SHORT = 400  # characters of a request whose wording is looked at
+# The kinds of answer that a part may expect.
+KINDS = ("", "number", "date", "person", "place", "list", "definition", "manner", "reason", "polar")
 _ANY_ANSWER = frozenset(
     ("", "definition", "list", "manner")
 )  # kinds of answer that an overview may be worded as
@@ -34,7 +36,8 @@ _ANY_ANSWER = frozenset(
 class Forms:
     """How questions of a language are worded: ``breaks`` is where a part ends, ``comparing`` are words that ask something
     of several things together, ``relations`` rows of words of one relation, ``overview`` the words that ask for an
-    overview, ``bidding`` those beside them, ``sides`` what is usually told of a subject."""
+    overview, ``bidding`` those beside them, ``sides`` what is usually told of a subject, ``wishing`` the words with which
+    something is wished for."""
 
     breaks: re.Pattern[str]
     comparing: frozenset[str]
@@ -42,6 +45,7 @@ class Forms:
     overview: frozenset[str]
     bidding: frozenset[str]
     sides: tuple[str, ...]
+    wishing: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,5 +213,6 @@ def _forms() -> Mapping[str, Forms]:
             overview=frozenset(asked["overview"].split()),
             bidding=frozenset(asked["bidding"].split()),
             sides=tuple(asked["sides"]),
+            wishing=frozenset(asked["wishing"].split()),
         )
     return found

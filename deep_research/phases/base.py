@@ -171,6 +171,10 @@ class Phase(ABC, Generic[_In, _Out]):
                 event=event,
             )
 
+    async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
+        """Whether the agent can do something with advice."""
+        return True
+
     def retried(self, state: DeepResearchState, *, advised: bool) -> Retry | None:
         """What doing the phase again would change, or None when it would only repeat itself. ``advised`` says
         that a hook gave new guidance; a gate's own words are no change to a deterministic agent."""

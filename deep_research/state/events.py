@@ -165,7 +165,7 @@ class EvidenceWeighed(Event):
     findings that became part of another, or that do not answer after all; ``contradictions`` are all that are
     known. ``scores`` are those of sources by id, ``completeness`` (0 to 1) is the share of the question that the
     findings answer. ``unknown_ids`` counts ids that the agent named and was never given. ``verdicts`` are those on all
-    parts of the question."""
+    parts of the question, ``parts`` these where no plan has them: that of an older version had not."""
 
     CURRENT: ClassVar[int] = 3
     type: Literal["evidence.weighed"] = "evidence.weighed"
@@ -178,6 +178,7 @@ class EvidenceWeighed(Event):
     completeness: float | None = None
     unknown_ids: int = 0
     verdicts: tuple[PartVerdict, ...] = ()
+    parts: tuple[QuestionPart, ...] = ()
 
 
 class ReportWritten(Event):

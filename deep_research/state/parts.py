@@ -53,10 +53,11 @@ def told_lacking(parts: Iterable[QuestionPart]) -> str | None:
     return f"Not found: {texts}." if texts else None
 
 
-def answered(verdicts: Iterable[PartVerdict]) -> Answered | None:
-    """By the verdicts on its parts alone; None before there is any."""
-    kinds = {each.verdict for each in verdicts}
-    if not kinds:
+def answered(parts: Iterable[QuestionPart], verdicts: Iterable[PartVerdict]) -> Answered | None:
+    """By the verdicts on its parts alone; None while one has none."""
+    told = {each.part_id: each.verdict for each in verdicts}
+    kinds = {told.get(part.id) for part in parts}
+    if not kinds or None in kinds:
         return None
     if kinds == {Found.ANSWERED}:
         return Answered.YES

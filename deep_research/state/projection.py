@@ -104,7 +104,7 @@ class Projector:
                 findings=len(self.findings),
                 tokens=self.tokens,
                 cost_usd=self.cost_usd,
-                answered=answered(self.verdicts),
+                answered=answered(self.parts, self.verdicts),
             ),
         )
 
@@ -185,6 +185,8 @@ def _iteration_started(row: Projector, event: ev.IterationStarted) -> None:
 def _planned(row: Projector, event: ev.PlanMade) -> None:
     row.planned = row.completed | row.failed | {s.id for s in event.sub_queries}
     row.parts = event.parts
+    known = {part.id for part in event.parts}
+    row.verdicts = tuple(v for v in row.verdicts if v.part_id in known)
 
 
 @_on(ev.SubQueriesAdded)
@@ -216,7 +218,8 @@ def _analyzed(row: Projector, event: ev.SourcesAnalyzed) -> None:
 def _weighed(row: Projector, event: ev.EvidenceWeighed) -> None:
     row.findings.difference_update(event.dropped)
     row.findings.update(finding.id for finding in event.findings)
-    row.verdicts = event.verdicts or row.verdicts
+    if event.verdicts:
+        row.parts, row.verdicts = event.parts or row.parts, event.verdicts
 
 
 @_on(ev.ModelReserved)

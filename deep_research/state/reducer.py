@@ -228,6 +228,8 @@ def _fits(state: Fold, event: ev.Event) -> bool:
             return event.iteration == state.iteration + 1
         case ev.PhaseStarted():
             return event.iteration == state.iteration
+        case ev.PhaseRetried(asked_by="resume"):  # searches that failed, for want of which nothing was found
+            return event.phase in (state.phase, DeepResearchPhase.GATHERING)
         case ev.PhaseRetried():
             return event.phase in (state.phase, DeepResearchPhase.PLANNING)
         case _:
@@ -340,6 +342,8 @@ def _planned(state: Fold, event: ev.PlanMade) -> None:
     state.research_brief = event.research_brief
     state.first_look = event.first_look
     state.parts = event.parts
+    known = {part.id for part in event.parts}
+    state.verdicts = tuple(v for v in state.verdicts if v.part_id in known)
     _add_sub_queries(state, event.sub_queries)
     state.phase_done = True
 
@@ -469,7 +473,7 @@ def _weighed(state: Fold, event: ev.EvidenceWeighed) -> None:
     if event.completeness is not None:
         state.completeness = event.completeness
     if event.verdicts:
-        state.verdicts = event.verdicts
+        state.parts, state.verdicts = event.parts or state.parts, event.verdicts
     state.unknown_ids += event.unknown_ids
     state.phase_done = True
 

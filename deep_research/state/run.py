@@ -175,7 +175,12 @@ class DeepResearchState(Record):
     @property
     def answered(self) -> Answered | None:
         """How far the question is answered, by the verdicts on its parts; None before the evidence was weighed."""
-        return answered(self.verdicts)
+        return answered(self.parts, self.verdicts)
+
+    @property
+    def next_index(self) -> int:
+        """The place of the next sub-query."""
+        return max((s.index for s in self.sub_queries), default=-1) + 1
 
     def not_found(self) -> tuple[QuestionPart, ...]:
         """The parts of the question of which nothing was found."""

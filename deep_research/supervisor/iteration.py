@@ -32,7 +32,7 @@ def follow_ups(state: DeepResearchState) -> tuple[SubQuery, ...]:
         )
     else:
         assessed = state.gap_analysis
-    open_gaps = {g.id for g in state.unresolved_gaps()}
+    open_gaps = {g.id: g for g in state.unresolved_gaps()}
     first = state.recommendation.priority_gaps if state.recommendation else ()
     ranked = sorted(
         (g for g in assessed if g.addressable and g.gap_id in open_gaps),
@@ -49,9 +49,10 @@ def follow_ups(state: DeepResearchState) -> tuple[SubQuery, ...]:
                     query=text,
                     rationale=item.expected_contribution,
                     priority=_SEVERITY.get(gap.severity, 1) + 1,
-                    index=len(state.sub_queries) + len(fresh),
+                    index=state.next_index + len(fresh),
                     iteration=state.iteration + 1,
                     gap_id=gap.gap_id,
+                    part_id=open_gaps[gap.gap_id].part_id,
                 )
     return tuple(fresh.values())[: state.max_sub_queries]
 
@@ -87,8 +88,9 @@ def decide(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[bool, st
     return worth_iterating(state) if phase is DeepResearchPhase.REFINEMENT else worth_refining(state)
 
 
-def cannot_iterate(state: DeepResearchState, phase: DeepResearchPhase) -> str:
-    """Why the research cannot go on after this phase, whoever wishes it; nothing where it can."""
+def cannot_iterate(state: DeepResearchState, phase: DeepResearchPhase, *, wished: bool = False) -> str:
+    """Why the research cannot go on after this phase, whoever wants it; nothing where it can. What is ``wished`` for is a
+    gap for the refiner."""
     if state.iteration >= state.max_iterations:
         return f"Iteration {state.iteration} was the last allowed."
     if phase is DeepResearchPhase.REFINEMENT:
@@ -97,6 +99,6 @@ def cannot_iterate(state: DeepResearchState, phase: DeepResearchPhase) -> str:
             if follow_ups(state)
             else "There is nothing left to ask: every follow-up query was asked before."
         )
-    if not state.has_unresolved_gaps():
+    if not state.has_unresolved_gaps() and not wished:
         return "No gap is open."
     return "" if state.refined < state.iteration else "The gaps of this iteration were assessed already."

@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from deep_research.phases.base import Retry
-from deep_research.state import DeepResearchPhase, DeepResearchState, Guidance, SupervisorAction
+from deep_research.phases.wishes import WISH, too_late
+from deep_research.state import DeepResearchPhase, DeepResearchState, Guidance, Limit, SupervisorAction
 from deep_research.state.events import (
     DecisionMade,
     Event,
     GuidanceGiven,
     IterationStarted,
+    LimitReached,
     PhaseRetried,
     PhaseStarted,
     RunCompleted,
@@ -84,7 +86,10 @@ def last_advice(state: DeepResearchState, review: Review) -> list[Event]:
     """What was said after the last phase, of which no agent hears any more: it is kept with that phase. What the gate
     says stands in the phase's end."""
     said = [(text, origin) for text, origin in review.guidance if origin != GATE]
-    return [given(review.phase, state.iteration, text, origin) for text, origin in said]
+    return [
+        *(given(review.phase, state.iteration, text, origin) for text, origin in said),
+        *(LimitReached(limit=Limit(name=WISH, message=too_late(text))) for text, _ in said),
+    ]
 
 
 def wishes_told(

@@ -375,7 +375,7 @@ class SupervisorOrchestrator:
                 False,
                 wish.rationale or f"{wish.who} decided that the research is complete.",
             )
-        elif wish is not None and not cannot_iterate(state, review.phase):
+        elif wish is not None and not cannot_iterate(state, review.phase, wished=review.is_advised(state)):
             should, rationale = True, wish.rationale or f"{wish.who} decided to go on."
         fresh = follow_ups(state) if review.phase is DeepResearchPhase.REFINEMENT else ()
         improve = bool(
@@ -485,6 +485,8 @@ class SupervisorOrchestrator:
         if answer is not None and not isinstance(answer, wanted):
             names = " or ".join(kind.__name__ for kind in wanted)
             await self._hook_failed(journal, name, f"answered with {type(answer).__name__}, not {names}")
+            return None
+        if isinstance(answer, str) and not answer.strip():
             return None
         if isinstance(answer, Park):
             parking = Parking(waiting_for=answer.waiting_for, until=answer.until, pause_id=pause_id)

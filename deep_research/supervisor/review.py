@@ -64,6 +64,7 @@ class Review:
 _FLOW = (SupervisorAction.ITERATE, SupervisorAction.COMPLETE)
 _ENDS = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
 NOT_HERE = "To go on or to finish is decided after synthesis and after refinement."
+OTHER_PHASE = "Only the phase that has ended, or the planning, can be done again."
 NO_RETRY = "The retries of this phase are used up."
 SAME = "Done again it would be the same: nothing that its agent is told has changed."
 REPLANNED = "The research was planned again in this iteration already."
@@ -94,6 +95,10 @@ def overrule(
         review.guidance.append((hook.guidance, "hook"))
     wish = Wish(hook.action, "hook", hook.rationale)
     review.wishes.append(wish)
+    if hook.phase not in (None, review.phase, DeepResearchPhase.PLANNING):
+        wish.refused = OTHER_PHASE
+        judge(review, state, worker=worker, policy=policy)
+        return
     review.replan = hook.action is SupervisorAction.RETRY and (
         hook.phase is DeepResearchPhase.PLANNING and review.phase is not DeepResearchPhase.PLANNING
     )
@@ -114,9 +119,11 @@ def consider(
     wished: SupervisorAction,
     state: DeepResearchState,
     worker: Phase[Any, Any],
+    *,
+    followed: bool,
 ) -> None:
-    """What the supervisor's model wants, within bounds: the owner's word counts more, and what a gate blocks does not
-    pass."""
+    """What the supervisor's model wants, within bounds: the owner's word counts more, what a gate blocks does not pass,
+    and nothing is done again where its advice cannot be ``followed``."""
     wish = Wish(wished, "supervisor", thought.rationale, thought)
     review.wishes.append(wish)
     if wished is SupervisorAction.PROCEED:
@@ -126,13 +133,15 @@ def consider(
     elif review.action is not SupervisorAction.PROCEED and wished is not review.action:
         wish.refused = "The gate does not let the phase pass as it is."
     else:
-        wish.refused = _refused(wish, review, state, worker)
+        wish.refused = _refused(wish, review, state, worker, followed=followed)
     if not wish.refused and wished is SupervisorAction.RETRY:
         review.action, review.asked_by, review.rationale = wished, "supervisor", thought.rationale
-        review.retry = worker.retried(state, advised=review.is_advised(state)) or Retry()
+        review.retry = worker.retried(state, advised=followed) or Retry()
 
 
-def _refused(wish: Wish, review: Review, state: DeepResearchState, worker: Phase[Any, Any]) -> str:
+def _refused(
+    wish: Wish, review: Review, state: DeepResearchState, worker: Phase[Any, Any], *, followed: bool = True
+) -> str:
     """Why a wish cannot be followed, as far as that shows here; else nothing."""
     if wish.action in _FLOW:
         return "" if review.phase in _ENDS else NOT_HERE
@@ -143,7 +152,7 @@ def _refused(wish: Wish, review: Review, state: DeepResearchState, worker: Phase
     if state.supervisor_retries >= state.options.max_supervisor_retries:
         return NO_RETRY
     is_owner = wish.origin == "hook"  # who may know what has changed outside
-    same = not is_owner and worker.retried(state, advised=review.is_advised(state)) is None
+    same = not is_owner and worker.retried(state, advised=followed) is None
     return SAME if same else ""
 
 

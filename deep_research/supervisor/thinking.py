@@ -38,11 +38,14 @@ class Thinking:
         thought = await self._think(journal, review)
         if thought is None:
             return
-        if thought.guidance.strip():
-            review.guidance.append((thought.guidance.strip(), ORIGIN))
         state = journal.state
+        advice = thought.guidance.strip()
+        is_new = bool(advice) and advice not in state.wishes_for(review.phase)
+        followed = is_new and await worker.can_follow(advice, state)
+        if advice:
+            review.guidance.append((advice, ORIGIN))
         decision = reflected(thought, review.phase, state.iteration, self._clock())
-        consider(review, decision, SupervisorAction(thought.action), state, worker)
+        consider(review, decision, SupervisorAction(thought.action), state, worker, followed=followed)
 
     async def _think(self, journal: Journal, review: Review) -> Reflection | None:
         """None where nothing comes of it: advice is no work, and the run goes on without."""

@@ -12,7 +12,7 @@ from deep_research.phases.planning import ExtractivePlanner, PlannerInput
 from deep_research.state import DeepResearchPhase, FirstLook, Mention
 
 
-def planned(question, most=5, look=None, further=()):
+def planned(question, most=5, look=None):
     handoff = PlannerInput(
         research_id="deepres-000000000000",
         iteration=1,
@@ -20,7 +20,6 @@ def planned(question, most=5, look=None, further=()):
         current_phase=DeepResearchPhase.PLANNING,
         max_sub_queries=most,
         first_look=look,
-        further=further,
     )
     return asyncio.run(ExtractivePlanner()(handoff))
 
@@ -117,12 +116,3 @@ def test_a_long_request_is_one_part_and_still_searched_sentence_by_sentence():
     assert len(output.parts) == 1
     assert len(output.sub_queries) > 2
 
-
-def test_what_was_wished_for_is_a_part_with_a_search_of_its_own():
-    output = planned("How tall is the Mole?", further=("Who painted it for Ghent?",))
-    assert [(p.text, p.expects) for p in output.parts] == [
-        ("How tall is the Mole?", "number"),
-        ("Who painted it for Ghent?", "person"),
-    ]
-    (search,) = [s for s in output.sub_queries if s.part == 2]
-    assert "painted" in search.query

@@ -56,7 +56,7 @@ class _Told:
     @property
     def found(self) -> Found:
         near = self.sure >= NEAR if self.own is None else (self.sure + self.own) / 2 >= LEAST
-        if not (near and self.fits and self.findings):
+        if not (near and self.fits and self.findings and self.view.is_named):
             return Found.NOT_FOUND
         return Found.ANSWERED if self.sure >= SURE else Found.PARTLY
 
@@ -178,13 +178,25 @@ def _fitting(view: View, chosen: Sequence[Candidate]) -> list[Candidate]:
     ]
 
 
+def wish_passages(
+    question: str, wishes: Sequence[str], sources: Sequence[SourceText], ranker: Ranker | None = None
+) -> tuple[list[AnalyzedFinding], tuple[str, ...]]:
+    """The best passage for each wish, and the wishes for which there is none."""
+    if not wishes:
+        return [], ()
+    pool = Pool([_read(source) for source in sources])
+    found = {wish: _wished(wish, question, pool, ranker or default_ranker()) for wish in wishes}
+    passages_ = _distinct(each for told in found.values() for each in told[:1])
+    return passages_, tuple(wish for wish, told in found.items() if not told)
+
+
 def _wished(wish: str, question: str, pool: Pool, ranker: Ranker) -> list[AnalyzedFinding]:
     """The best passage that has one of the wish's new words."""
     inquiry = read_question(wish, read_question(question).language)
     new = {term for word in new_words(wish, question) for term in inquiry.words.terms(word)}
     if not new:
         return []
-    told = _told(read_question(query_of(wish, question), inquiry.language), pool, PART_WORDS, ranker)
+    told = _told(read_question(query_of(wish, question, None), inquiry.language), pool, PART_WORDS, ranker)
     return [f for f in told.findings if not new.isdisjoint(inquiry.words.terms(f.content))]
 
 

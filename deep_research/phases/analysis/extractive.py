@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.ranker import Ranker
-from deep_research.phases.analysis.best_passages import Chosen, best_passages
+from deep_research.phases.analysis.best_passages import Chosen, best_passages, wish_passages
 from deep_research.phases.analysis.broad import broad_findings
 from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
@@ -24,7 +24,9 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.analysis.survey import follow_sources, survey
-from deep_research.phases.wishes import searched
+from deep_research.phases.wishes import gap_of, searched
+from deep_research.state import SubQueryStatus
+from deep_research.state.identity import gap_id
 
 T = TypeVar("T")
 BATCH_WORDS = 300  # that a batch chooses, for a report that has to do without the survey
@@ -51,19 +53,20 @@ class ExtractiveAnalyzer:
         """What all sources together say: their order and what to ask next, and of all their passages the best."""
         trails = follow_sources(handoff)
         if read_question(handoff.original_query).is_broad:
-            return survey(handoff, trails)
+            found, left = wish_passages(handoff.original_query, _wishes(handoff), handoff.whole, self._ranker)
+            looked = survey(handoff, trails).model_copy(update={"findings": tuple(found)})
+            return _with_wishes(looked, handoff, left)
         order = sorted(handoff.whole, key=lambda source: -trails.scores.get(source.id, 0.0))
         chosen = _chosen(handoff, order, handoff.words, self._ranker, stop)
-        idle = {"unfollowed": chosen.idle}
         if not chosen.findings:  # what earlier rounds chose is what comes nearest
-            return survey(handoff, trails, verdicts=chosen.verdicts).model_copy(update=idle)
-        return survey(handoff, trails, chosen.findings, chosen.verdicts).model_copy(
+            return _with_wishes(survey(handoff, trails, verdicts=chosen.verdicts), handoff, chosen.idle)
+        looked = survey(handoff, trails, chosen.findings, chosen.verdicts).model_copy(
             update={
                 "findings": tuple(chosen.findings),
                 "dropped": tuple(f.id for f in handoff.findings if f.rank is not None),
-                **idle,
             }
         )
+        return _with_wishes(looked, handoff, chosen.idle)
 
 
 async def _stoppable(work: Callable[[threading.Event], T]) -> T:
@@ -95,13 +98,31 @@ def _chosen(
     stop: threading.Event | None,
 ) -> Chosen:
     """For the question, its parts, and all that was wished for so far."""
-    gaps = handoff.open_gaps if isinstance(handoff, AnalyzerInput) else handoff.gaps
     return best_passages(
         handoff.original_query,
         sources,
         words,
         parts=handoff.parts,
-        wishes=tuple(dict.fromkeys((*searched(handoff.sub_queries, gaps), *handoff.wishes))),
+        wishes=_wishes(handoff),
         ranker=ranker,
         stop=stop,
+    )
+
+
+def _wishes(handoff: AnalyzerInput | SurveyInput) -> tuple[str, ...]:
+    gaps = handoff.open_gaps if isinstance(handoff, AnalyzerInput) else handoff.gaps
+    return tuple(dict.fromkeys((*searched(handoff.sub_queries, gaps), *handoff.wishes)))
+
+
+def _with_wishes(looked: SurveyOutput, handoff: SurveyInput, idle: Sequence[str]) -> SurveyOutput:
+    """With the gaps of wishes for which there is a passage, and those for which there is none; not where a cap did not
+    allow their search: that is told."""
+    done = {gap_id(gap_of(wish)) for wish in _wishes(handoff) if wish not in idle}
+    filled = (gap.id for gap in handoff.gaps if not gap.addressed and gap.id in done)
+    waiting = {s.rationale for s in handoff.sub_queries if s.status is SubQueryStatus.PENDING}
+    return looked.model_copy(
+        update={
+            "addressed_gap_ids": (*looked.addressed_gap_ids, *filled),
+            "unfollowed": tuple(wish for wish in idle if wish not in waiting),
+        }
     )

@@ -13,6 +13,7 @@ from deep_research.state import FirstLook, Found, PartVerdict
 
 NOTHING = "Nothing was found about "
 MORE = "There may be more to find on: "
+OURS = (NOT_FOUND, NOTHING, MORE)  # how the gaps begin that are named here
 
 
 def gaps(

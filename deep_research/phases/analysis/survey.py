@@ -9,7 +9,7 @@ from deep_research.evidence.entries import Item, asked
 from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.names import key, question_names, runs
 from deep_research.evidence.trails import Trails, follow
-from deep_research.phases.analysis.gaps import gaps
+from deep_research.phases.analysis.gaps import OURS, gaps
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedGap,
@@ -66,9 +66,10 @@ def follow_sources(handoff: SurveyInput) -> Trails:
 
 
 def _addressed(found: Sequence[AnalyzedGap], gaps_: Sequence[Gap]) -> tuple[str, ...]:
-    """The gaps that are none any more: those that would not be named again."""
+    """The gaps of ours that are none any more: those that would not be named again."""
     still = {gap.description for gap in found}
-    return tuple(gap.id for gap in gaps_ if not gap.addressed and gap.description not in still)
+    ours = (gap for gap in gaps_ if not gap.addressed and gap.description.startswith(OURS))
+    return tuple(gap.id for gap in ours if gap.description not in still)
 
 
 def _items(sources: Sequence[SourceText], sub_queries: Iterable[SubQuery]) -> list[Item]:

@@ -148,6 +148,7 @@ def weighed(state: DeepResearchState, *, several: bool) -> EvidenceWeighed:
         gaps=tuple(gaps),
         contradictions=contradictions(findings),
         verdicts=verdicts(_parts(state), findings, state),
+        parts=() if state.parts else _parts(state),
     )
 
 
@@ -203,6 +204,8 @@ def with_lacking(event: EvidenceWeighed, state: DeepResearchState) -> EvidenceWe
             priority = 1 if part is next(iter(parts.values())) else 2
             item = AnalyzedGap(description=f"{NOT_FOUND}{part.text}", priority=priority, part_id=part.id)
             changed[key] = gap_of(item, state, len(current) + len(changed))
+        elif verdict.verdict is Found.NOT_FOUND and held is not None and held.addressed:
+            changed[key] = held.model_copy(update={"addressed": False, "resolution": None})
         elif verdict.verdict is not Found.NOT_FOUND and held is not None and not held.addressed:
             resolution = f"Evidence was found in iteration {state.iteration}."
             changed[key] = held.model_copy(update={"addressed": True, "resolution": resolution})

@@ -16,8 +16,7 @@ from deep_research.logs import blotted, blotted_bytes, holds_secret, masked
 from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, off_loop, shared, together
 from deep_research.phases.gathering.fetching import OVER_SHARED_CAP, pages_told
 from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput, Snapshot
-from deep_research.phases.gathering.wished import unsearched_wishes, with_wishes
-from deep_research.phases.wishes import Knows, parted, unfollowed
+from deep_research.phases.wishes import Knows, as_searches
 from deep_research.sources.search import SearchFilters
 from deep_research.state import (
     DeepResearchPhase,
@@ -61,7 +60,10 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
 
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         self.check_place(state)
-        state = await self._with_wishes(state, journal)
+        wished = await as_searches(state, self.phase, self._knows)
+        if wished:
+            await journal.record(*wished)
+            state = journal.state
         pending = state.pending_sub_queries()
         allowed = _affordable(state, len(pending))
         if allowed < len(pending):
@@ -83,20 +85,6 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         )
         if unmade:
             await journal.record(_capped_for_all(unmade))
-
-    async def _with_wishes(self, state: DeepResearchState, journal: Journal) -> DeepResearchState:
-        """The state in which what was wished for this phase is searched as well."""
-        fresh = unsearched_wishes(state)
-        if not fresh:
-            return state
-        can, cannot = await parted((wish.text for wish in fresh), state.query, self._knows)
-        # What lasts is told by who works later and cannot follow it either.
-        lasting = {wish.text for wish in fresh if wish.lasting}
-        events = with_wishes([wish for wish in fresh if wish.text in can], state)
-        events += unfollowed([text for text in cannot if text not in lasting])
-        if events:
-            await journal.record(*events)
-        return journal.state
 
     def retried(self, state: DeepResearchState, *, advised: bool) -> Retry | None:
         """Failed searches again, and those that came back empty in other words."""
@@ -378,7 +366,7 @@ def reworded(state: DeepResearchState) -> tuple[SubQuery, ...]:
                     "query": text,
                     "rationale": f"'{old.query}' found nothing.",
                     "status": SubQueryStatus.PENDING,
-                    "index": len(state.sub_queries) + len(fresh),
+                    "index": state.next_index + len(fresh),
                     "wordings": (),
                 }
             )

@@ -13,7 +13,6 @@ from deep_research.phases.planning.handoff import (
     PlannerInput,
     PlannerOutput,
 )
-from deep_research.phases.wishes import query_of
 from deep_research.state import FirstLook
 from deep_research.state.identity import part_id
 
@@ -22,7 +21,6 @@ PART = "A part of the question."
 KEY_WORDS = "The question's key words."
 NAME = "What the question asks of one of its names."
 SIDE = "A side of the subject."
-WISHED = "What was wished for while the run was going."
 
 _UNIT = 50  # characters of a question that are planned in the time of one small item
 
@@ -45,10 +43,6 @@ def plan(handoff: PlannerInput) -> PlannerOutput:
     planned = [PlannedQuery(query=question, rationale=WHOLE, priority=1)]
     asked = question_parts(question)
     parts = [PlannedPart(text=part.text, expects=part.expects) for part in asked]
-    for wish in handoff.further:
-        parts.append(PlannedPart(text=wish, expects=read_question(wish, inquiry.language).expects))
-        query = query_of(wish, question)
-        planned.append(PlannedQuery(query=query, rationale=WISHED, priority=1, part=len(parts)))
     if inquiry.subject:
         sides = (f"{inquiry.subject} {side}" for side in inquiry.forms.sides)
         planned += [PlannedQuery(query=query, rationale=SIDE, priority=2) for query in sides]

@@ -13,10 +13,9 @@ from deep_research.state import FirstLook, Record
 
 class PlannerInput(Handoff):
     """``asked`` are queries already searched in this run, when planning again; ``first_look`` is what the corpus says of
-    the question, where there is one; ``further`` are those of the wishes that can be searched."""
+    the question, where there is one."""
 
     max_sub_queries: int
-    further: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
     first_look: FirstLook | None = None
 

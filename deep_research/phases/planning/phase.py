@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from deep_research.budget.metered import RunModels
 from deep_research.errors import SearchError
-from deep_research.evidence.inquiry import question_parts
+from deep_research.evidence.inquiry import KINDS, question_parts
 from deep_research.logs import get_log, told
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.planning.handoff import PlannedQuery, PlannerInput, PlannerOutput
-from deep_research.phases.wishes import Knows, parted, unfollowed
+from deep_research.phases.wishes import Knows, as_searches, parted
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -19,13 +19,13 @@ from deep_research.state import (
     SubQuery,
     SubQueryStatus,
 )
-from deep_research.state.events import LimitReached, PlanMade
+from deep_research.state.events import PlanMade
 from deep_research.state.identity import part_id, sub_query_id
 from deep_research.state.journal import Journal
 
 log = get_log("planning")
 
-MOST_PARTS, LONGEST_PART = 12, 400  # parts that a planner may see, and characters of each
+MOST_PARTS, LONGEST_PART = 20, 400  # parts that are looked at one by one, and characters of each
 Look = Callable[[str], Awaitable[FirstLook | None]]
 
 
@@ -54,23 +54,24 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
         if state.phase_done:
             return
         look = await self._first_look(state.query)
-        handoff = self.handoff(state, look)
-        idle: list[LimitReached] = []
-        if not self._uses_model and handoff.wishes:
-            further, left = await parted(handoff.wishes, state.query, self._knows)
-            handoff, idle = handoff.model_copy(update={"further": further}), unfollowed(left)
-        answer = await self.ask(handoff, models)
+        answer = await self.ask(self.handoff(state, look), models)
         parts = parts_of(answer, state)
+        asked = {part.id: part for part in reversed(parts) if part.text}
         await journal.record(
             PlanMade(
                 research_brief=answer.research_brief.strip(),
-                sub_queries=numbered(answer.sub_queries, state, [part.id for part in parts]),
+                sub_queries=numbered(
+                    answer.sub_queries, state, [part.id if part.text else None for part in parts]
+                ),
                 first_look=look,
-                parts=tuple(dict.fromkeys(parts)),
+                parts=tuple(reversed(asked.values())),
             ),
             *noted(answer.notes),
-            *idle,
         )
+        # A planner with a model has read what was wished for.
+        wished = [] if self._uses_model else await as_searches(journal.state, self.phase, self._knows)
+        if wished:
+            await journal.record(*wished)
 
     async def _first_look(self, question: str) -> FirstLook | None:
         """None too when the corpus cannot be read: the searches will fail for the same reason, and say so."""
@@ -85,6 +86,10 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
             log.warning("no_first_look", error=told(error))
             return None
 
+    async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
+        """One that has a model can; else where there is something to search for."""
+        return self._uses_model or bool((await parted((wish,), state, self._knows))[0])
+
     def handoff(self, state: DeepResearchState, look: FirstLook | None = None) -> PlannerInput:
         return PlannerInput(
             **shared(state, self.phase),
@@ -95,23 +100,28 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
 
 
 def parts_of(answer: PlannerOutput, state: DeepResearchState) -> tuple[QuestionPart, ...]:
-    """The parts that the planner sees, in its order; else those that the question shows."""
-    seen = [item for item in answer.parts[:MOST_PARTS] if item.text.strip()]
-    if not seen:
+    """The parts that the planner sees, in its order, by which it numbers them, empty ones too; else those that the
+    question shows."""
+    texts = [" ".join(item.text.split())[:LONGEST_PART] for item in answer.parts]
+    if not any(texts):
         return question_parts(state.query)
-    texts = [" ".join(item.text.split())[:LONGEST_PART] for item in seen]
-    return tuple(
-        QuestionPart(id=part_id(text), text=text, expects=item.expects)
-        for text, item in zip(texts, seen, strict=True)
-    )
+    named = [
+        QuestionPart(id=part_id(text), text=text, expects=item.expects if item.expects in KINDS else "")
+        for text, item in zip(texts, answer.parts, strict=True)
+    ]
+    if len(named) <= MOST_PARTS:
+        return tuple(named)
+    # What is too much to be looked at part by part is one part together: nothing that is asked is lost.
+    rest = "; ".join(part.text for part in named[MOST_PARTS - 1 :] if part.text)
+    return (*named[: MOST_PARTS - 1], QuestionPart(id=part_id(rest), text=rest))
 
 
 def numbered(
-    planned: tuple[PlannedQuery, ...], state: DeepResearchState, parts: Sequence[str] = ()
+    planned: tuple[PlannedQuery, ...], state: DeepResearchState, parts: Sequence[str | None] = ()
 ) -> tuple[SubQuery, ...]:
     """The plan as sub-queries: by priority, each text once, placed behind those the run already has. ``parts`` are the
     ids of the parts by which it is numbered."""
-    first = len(state.sub_queries)
+    first = state.next_index
     seen: dict[str, SubQuery] = {}
     for item in sorted(planned, key=lambda p: p.priority):
         text = " ".join(item.query.split())
@@ -129,7 +139,7 @@ def numbered(
     return tuple(seen.values())
 
 
-def _served(number: int | None, parts: Sequence[str]) -> str | None:
+def _served(number: int | None, parts: Sequence[str | None]) -> str | None:
     """Of a question with one part all searches serve that."""
     if len(parts) == 1:
         return parts[0]

@@ -17,7 +17,8 @@ class ExtractiveRefiner:
 
     async def __call__(self, handoff: RefinerInput) -> RefinerOutput:
         asked = {sub_query_id(query) for query in handoff.asked}
-        wished = {wish: query_of(wish, handoff.original_query) for wish in handoff.further}
+        question, instructions = handoff.original_query, handoff.system_prompt
+        wished = {wish: query_of(wish, question, instructions) for wish in handoff.further}
         analysis = (
             *(_of_wish(wish, query, asked) for wish, query in wished.items()),
             *(_analysis(gap, asked) for gap in handoff.gaps),

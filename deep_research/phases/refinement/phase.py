@@ -37,7 +37,7 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
         handoff = self.handoff(state)
         idle: list[LimitReached] = []
         if not self._uses_model and handoff.wishes:
-            further, left = await parted(handoff.wishes, state.query, self._knows)
+            further, left = await parted(handoff.wishes, state, self._knows)
             handoff, idle = handoff.model_copy(update={"further": further}), unfollowed(left)
         answer = await self.ask(handoff, models)
         fresh = _named(answer, state)
@@ -57,6 +57,10 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
             *idle,
             *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
         )
+
+    async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
+        """One that has a model can; else where there is something to search for."""
+        return self._uses_model or bool((await parted((wish,), state, self._knows))[0])
 
     def handoff(self, state: DeepResearchState) -> RefinerInput:
         return RefinerInput(

@@ -49,7 +49,7 @@ class ExtractiveSynthesizer:
     async def __call__(self, handoff: SynthesizerInput) -> SynthesizerOutput:
         report = await off_loop(len(handoff.findings), draft, handoff)
         question = handoff.original_query
-        idle = (w for w in handoff.wishes if not any(_has_word_of(f, w, question) for f in handoff.findings))
+        idle = (w for w in handoff.wishes if not any(has_word_of(f, w, question) for f in handoff.findings))
         return SynthesizerOutput(report=report, unfollowed=tuple(idle))
 
 
@@ -96,17 +96,17 @@ def _first(findings: Sequence[Finding], handoff: SynthesizerInput) -> list[Findi
     """The findings, and before all others the best one for each wish."""
     first: dict[str, Finding] = {}
     for wish in handoff.wishes:
-        best = next((f for f in findings if _has_word_of(f, wish, handoff.original_query)), None)
+        best = next((f for f in findings if has_word_of(f, wish, handoff.original_query)), None)
         if best is not None:
             first.setdefault(best.id, best)
     return [*first.values(), *(f for f in findings if f.id not in first)]
 
 
 def _is_wished(finding: Finding, handoff: SynthesizerInput) -> bool:
-    return any(_has_word_of(finding, wish, handoff.original_query) for wish in handoff.wishes)
+    return any(has_word_of(finding, wish, handoff.original_query) for wish in handoff.wishes)
 
 
-def _has_word_of(finding: Finding, wish: str, question: str) -> bool:
+def has_word_of(finding: Finding, wish: str, question: str) -> bool:
     """Whether it has one of the new words of a wish."""
     words = read_question(question).words
     new = {term for word in new_words(wish, question) for term in words.terms(word)}

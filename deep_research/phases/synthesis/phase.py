@@ -10,6 +10,7 @@ from deep_research.budget.report import INPUT
 from deep_research.evidence.disclosure import Confidential
 from deep_research.phases.base import Phase, noted, shared
 from deep_research.phases.keeping import Original, sent
+from deep_research.phases.synthesis.extractive import ExtractiveSynthesizer, has_word_of
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.sections import longest_output
 from deep_research.phases.wishes import unfollowed
@@ -46,6 +47,12 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             *unfollowed(answer.unfollowed),
             *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
         )
+
+    async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
+        """Ours that has no model can put first what was found of it."""
+        if not isinstance(self.agent, ExtractiveSynthesizer):
+            return True
+        return any(has_word_of(finding, wish, state.query) for finding in state.findings)
 
     def handoff(self, state: DeepResearchState) -> SynthesizerInput:
         return synthesizer_input(state)
