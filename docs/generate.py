@@ -47,6 +47,9 @@ in force and where it came from.
   (`["papers", "notes.md"]`). An empty variable counts as not set; `none` takes a cap away.
 - A relative path in a file starts from that file's folder; anywhere else, from the current folder.
 - `DEEP_RESEARCH_DATA_DIR` does the same as `DEEP_RESEARCH_HOME`, and wins over it.
+- `system_prompt`, `language`, `audience`, `source_language` and `protected` speak to models and services. One of them
+  that nobody in a run could heed is named in its limits and in its report, with the reason: "language has no effect: the
+  report is written without a language model, in the words of its sources."
 - `unit_timeout` may not be less than `operation_timeout`: it is the time of all requests for one answer of a model.
 - `heartbeat` may be at most half of `lease_ttl`, so that one late renewal does not cost a run its owner.
 

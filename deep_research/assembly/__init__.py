@@ -4,6 +4,7 @@ chosen."""
 from deep_research.assembly.content import archive_folder, make_archive
 from deep_research.assembly.given import Given
 from deep_research.assembly.model_choice import Models, make_models
+from deep_research.assembly.option_effects import without_effect
 from deep_research.assembly.parts import Parts, assemble
 from deep_research.assembly.variants import Going, Variants
 
@@ -17,4 +18,5 @@ __all__ = [
     "assemble",
     "make_archive",
     "make_models",
+    "without_effect",
 ]

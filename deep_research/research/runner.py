@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from deep_research.assembly import Going, Parts, Variants
+from deep_research.assembly import Going, Parts, Variants, without_effect
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError, UsageError
 from deep_research.logs import get_log, told
@@ -134,7 +134,7 @@ class Runner:
         elapsed = Stopwatch(time.monotonic)
         journal = self._journal(lane, Fold(), elapsed, new)
         first = RunCreated(research_id=run_id, query=query, options=options, setup=parts.set_up_now)
-        active = self._activate(journal, elapsed, parts, shared)
+        active = self._activate(journal, elapsed, parts, options, shared)
         start = PhaseStarted(
             phase=DeepResearchPhase.PLANNING,
             iteration=1,
@@ -191,9 +191,9 @@ class Runner:
         on. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`."""
         async with self._loop().slots:
             journal, elapsed = await self._take(run_id)
-            active = self._activate(journal, elapsed, parts or self._parts, shared)
+            state = journal.state
+            active = self._activate(journal, elapsed, parts or self._parts, state.options, shared)
             try:
-                state = journal.state
                 if answer is not None and state.question is None:
                     raise RunStateError.no_question(run_id)
                 if state.status is RunStatus.COMPLETED:  # between the look and the taking
@@ -212,7 +212,7 @@ class Runner:
     async def abandon(self, run_id: str) -> None:
         """Cancel a run that nobody works on. Raises `RunBusyError` when somebody does."""
         journal, elapsed = await self._take(run_id)
-        active = self._activate(journal, elapsed, self._parts)
+        active = self._activate(journal, elapsed, self._parts, journal.state.options)
         try:
             question = journal.state.question
             message = (
@@ -296,7 +296,12 @@ class Runner:
         )
 
     def _activate(
-        self, journal: RunJournal, elapsed: Stopwatch, parts: Parts, shared: Sequence[SharedBudget] = ()
+        self,
+        journal: RunJournal,
+        elapsed: Stopwatch,
+        parts: Parts,
+        options: RunOptions,
+        shared: Sequence[SharedBudget] = (),
     ) -> _Active:
         orchestrator = SupervisorOrchestrator(
             parts.phases,
@@ -309,6 +314,7 @@ class Runner:
             reflection=parts.settings.reflection,
             on_outage=parts.settings.on_outage,
             shared=shared,
+            limits=without_effect(options, parts),
             clock=self._clock,
             elapsed=elapsed,
         )

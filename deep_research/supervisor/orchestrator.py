@@ -98,8 +98,9 @@ class SupervisorOrchestrator:
     """Walks one run through its phases. Made per run; ``phases`` and ``hooks`` may be shared.
 
     ``fallbacks`` do a phase's work when its own agent, one that says ``falls_back``, cannot. ``models`` are
-    for the agents that use one; ``shared`` are budgets that the run draws on beside its own. ``elapsed`` gives the
-    seconds that the run was worked on, by all its owners.
+    for the agents that use one; ``shared`` are budgets that the run draws on beside its own. ``limits`` are known
+    before the run begins, and told with the end of PLANNING. ``elapsed`` gives the seconds that the run was worked on,
+    by all its owners.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class SupervisorOrchestrator:
         reflection: str = "on_failure",
         on_outage: str = "park",
         shared: Sequence[SharedBudget] = (),
+        limits: Sequence[Limit] = (),
         clock: Clock = utc_now,
         elapsed: Callable[[], float] = lambda: 0.0,
     ) -> None:
@@ -128,6 +130,7 @@ class SupervisorOrchestrator:
         self._reflection = reflection
         self._parks = on_outage == "park"
         self._shared = shared
+        self._limits = limits
         self._thinking: Thinking | None = None
         self._models: RunModels | None = None
         self._clock = clock
@@ -342,6 +345,8 @@ class SupervisorOrchestrator:
             situation, decided = await self._decide(journal, review, situation)
         way = next_transition(Node(review.phase.value), situation)
         events += decided
+        if review.phase is DeepResearchPhase.PLANNING:  # when it is done again, they are told already
+            events += [LimitReached(limit=limit) for limit in self._limits if limit not in state.limits]
         events += wishes_told(journal.state, review, _taken(review, way), self._clock())
         if way.target is Node.ABORTED:
             await self._blocked(journal, review, [*events, *last_advice(state, review)])

@@ -61,6 +61,7 @@ _NEEDS: dict[Callable[[Bench], object], frozenset[Ability]] = {
     search_connections.closing_closes_the_connections: frozenset({Ability.SERVICE}),
     search_connections.a_loop_that_was_closed_without_a_word_is_no_harm: frozenset({Ability.SERVICE}),
     search_answers.filters_are_passed_on_or_left: frozenset({Ability.SERVICE}),
+    search_answers.a_language_is_asked_for_where_the_provider_says_so: frozenset({Ability.SERVICE}),
     search_answers.many_at_once_each_get_their_own_results: frozenset({Ability.SERVICE}),
     search_answers.nothing_but_the_search_is_asked_for: frozenset({Ability.SERVICE}),
     search_answers.who_asks_says_so: frozenset({Ability.SERVICE}),

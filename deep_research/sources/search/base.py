@@ -128,8 +128,9 @@ class SearchProvider(ABC):
 
     ``types`` are the source types it is good for. ``at_once`` and ``per_minute`` are how many searches all runs of this
     process may make of it; ``per_minute`` None: as many as they like. After a rest, ``at_once`` of them come together.
-    ``local`` says that it never touches the network. ``notes`` are what a reader of the report should know of all that is
-    searched here, such as files that could not be read; they are looked at after each search.
+    ``local`` says that it never touches the network, ``keeps_language`` that it asks for the language of
+    ``filters.language``; where nobody does, the run tells so. ``notes`` are what a reader of the report should know of
+    all that is searched here, such as files that could not be read; they are looked at after each search.
     """
 
     name: str = "search"
@@ -137,6 +138,7 @@ class SearchProvider(ABC):
     at_once: int = 8
     per_minute: float | None = None
     local: bool = False
+    keeps_language: bool = False
     notes: Sequence[str] = ()
 
     @abstractmethod

@@ -48,6 +48,7 @@ class Google(HttpSearch):
     types = frozenset({SourceType.WEB})
     at_once = 4
     per_minute = 60.0
+    keeps_language = True
     needs = GOOGLE
     url: ClassVar[str] = "https://www.googleapis.com"
     key_variable = KEY_VARIABLE

@@ -54,6 +54,7 @@ class OpenAlex(HttpSearch):
     types = frozenset({SourceType.ACADEMIC})
     at_once = 4
     per_minute = 6_000.0
+    keeps_language = True
     needs = OPENALEX
     url: ClassVar[str] = "https://api.openalex.org"
     key_variable = KEY_VARIABLE

@@ -44,6 +44,7 @@ class SearXNG(HttpSearch):
     name = "searxng"
     types = frozenset({SourceType.WEB, SourceType.ACADEMIC, SourceType.NEWS})
     at_once = 4
+    keeps_language = True
     needs = SEARXNG
     longest_query = 500
 

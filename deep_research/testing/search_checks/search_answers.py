@@ -98,6 +98,16 @@ async def filters_are_passed_on_or_left(bench: Bench) -> None:
         assert all(asked.status == 200 for asked in outcome.asked)
 
 
+async def a_language_is_asked_for_where_the_provider_says_so(bench: Bench) -> None:
+    """What ``keeps_language`` says is so."""
+    provider = bench.provider()
+    outcomes = [
+        await bench.search(provider=provider, filters=SearchFilters(language=code)) for code in (None, "de")
+    ]
+    plain, german = ([(asked.path, asked.params) for asked in outcome.asked] for outcome in outcomes)
+    assert (plain != german) == provider.keeps_language
+
+
 async def any_kind_of_source_may_be_wished_for(bench: Bench) -> None:
     for kinds in ((), *((kind.value,) for kind in SourceType), tuple(SourceType), ("something else",)):
         assert len((await bench.search(source_types=kinds)).found) == 3, kinds

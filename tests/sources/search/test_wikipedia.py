@@ -63,10 +63,12 @@ def test_the_edition_is_that_of_the_language(server, search, language, edition):
     provider = Wikipedia(base_url=server.base_url + "/{language}")
     search(provider, language=language)
     assert server.log[0].path == f"/{edition}/w/api.php"
+    assert provider.keeps_language, "other than at an address that has one edition"
 
 
 def test_the_usual_place_is_the_edition_of_the_language():
     assert Wikipedia().base_url == "https://{language}.wikipedia.org"
+    assert Wikipedia().keeps_language
     with pytest.raises(ConfigurationError):
         Wikipedia(base_url="ftp://{language}.wikipedia.org")
 

@@ -1,0 +1,60 @@
+"""Which options of a run change nothing of it, since nobody who works on it could heed them. Pure.
+
+Agents of ours heed by whether they ask a model. Those that a caller handed over are taken to heed all that they are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deep_research.assembly.parts import Parts
+from deep_research.state import PHASE_TO_AGENT, AgentRole, DeepResearchPhase, Limit, ModelRole, RunOptions
+
+OPTION = "option"  # the name of the limits that tell of them
+_CONDENSING = (DeepResearchPhase.ANALYSIS, DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
+
+
+def without_effect(options: RunOptions, parts: Parts) -> tuple[Limit, ...]:
+    """A limit for each option that was given and has no effect on a run that is worked on with these parts, with the
+    reason."""
+    reasons = dict(_reasons(parts))
+    return tuple(
+        Limit(name=OPTION, message=f"{name} has no effect: {reasons[name]}.")
+        for name in RunOptions.model_fields
+        if name in reasons and getattr(options, name)
+    )
+
+
+def _reasons(parts: Parts) -> Iterator[tuple[str, str]]:
+    """By the name of each option that nobody heeds, why."""
+    if not any(_heeds(parts, phase) for phase in parts.phases) and not _reflects(parts):
+        yield "system_prompt", "no agent works with a language model"
+    if not _heeds(parts, DeepResearchPhase.SYNTHESIS):
+        words = "the report is written without a language model, in the words of its sources"
+        yield "language", words
+        yield "audience", words
+    if not _keeps_language(parts):
+        yield "source_language", "nothing that is searched can be asked for a language"
+    if not any(_heeds(parts, phase) for phase in _CONDENSING):
+        yield "protected", "nothing is shortened or left out for a language model"
+    elif not parts.settings.token_management_enabled and not any(_is_own(parts, p) for p in _CONDENSING):
+        yield "protected", "token_management_enabled is off, so nothing is shortened or left out"
+
+
+def _heeds(parts: Parts, phase: DeepResearchPhase) -> bool:
+    return _is_own(parts, phase) or bool(getattr(parts.phases[phase].agent, "uses_model", False))
+
+
+def _is_own(parts: Parts, phase: DeepResearchPhase) -> bool:
+    """Whether the agent was handed over."""
+    return PHASE_TO_AGENT[phase].value in parts.setup.agents
+
+
+def _reflects(parts: Parts) -> bool:
+    return bool(parts.models.chain_of(ModelRole.SUPERVISOR)) and parts.settings.reflection != "never"
+
+
+def _keeps_language(parts: Parts) -> bool:
+    return AgentRole.GATHERER.value in parts.setup.agents or any(
+        getattr(service.provider, "keeps_language", False) for service in parts.sources.services
+    )

@@ -1,0 +1,196 @@
+"""What settings change in the process, the store and the log, whoever works on a run."""
+
+import asyncio
+import logging
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from setting_runs import QUESTION, hanging, run
+
+from deep_research import DeepResearch, SearchProvider, SearchResult, SupervisorHooks
+from deep_research.budget.archive import Archive
+from deep_research.errors import ConfigurationError, InvalidQuestionError
+from deep_research.store import MemoryStore, SQLiteStore
+from deep_research.testing import ScriptedAgent, ScriptedSearch, scripted_agents
+
+
+def cap_on_seconds(tmp_path, stretch):
+    class Slow(SearchProvider):
+        async def search(self, request):
+            if request.query.endswith("part 1"):
+                return [SearchResult(address="a.md", title="t", text="A text about it.")]
+            await asyncio.Event().wait()
+            return None
+
+    def capped(seconds):
+        result = run(tmp_path, search=[Slow()], max_seconds=seconds)
+        assert result.status == "completed"
+        assert "max_seconds" in [limit.name for limit in result.limits]
+
+    stretch(1.0, capped)
+
+
+def longest_question(tmp_path):
+    with pytest.raises(InvalidQuestionError, match="10 are allowed"):
+        run(tmp_path, max_question_chars=10)
+
+
+def nothing_beyond_this_machine(tmp_path):
+    with pytest.raises(ConfigurationError, match="local_only is set"):
+        run(tmp_path, local_only=True)
+
+
+def where_runs_are_kept(tmp_path):
+    for name, kind in (("memory", MemoryStore), ("sqlite", SQLiteStore)):
+        with DeepResearch(store=name, data_dir=tmp_path) as research:
+            assert isinstance(research._parts.store, kind)
+
+
+def folder_of_the_database(tmp_path):
+    run(tmp_path / "here")
+    assert (tmp_path / "here" / "runs.db").exists()
+
+
+def values_to_start_from(tmp_path):
+    with DeepResearch(preset="fast", data_dir=tmp_path) as fast, DeepResearch(data_dir=tmp_path) as plain:
+        assert fast.settings.settings.max_iterations < plain.settings.settings.max_iterations
+
+
+def lines_that_are_printed(tmp_path):
+    from deep_research.logs import configure
+
+    def broken(event):
+        raise ZeroDivisionError
+
+    try:
+        run(tmp_path, hooks=SupervisorHooks(event=broken), log_level="warning")
+        assert logging.getLogger("deep_research").isEnabledFor(logging.WARNING)
+        assert not logging.getLogger("deep_research").isEnabledFor(logging.INFO)
+    finally:
+        configure(None)
+
+
+def form_of_the_lines(tmp_path, capsys):
+    import json
+
+    from deep_research.logs import configure
+
+    def broken(event):
+        raise ZeroDivisionError
+
+    try:
+        run(tmp_path, hooks=SupervisorHooks(event=broken), log_level="warning", log_format="json")
+        line = capsys.readouterr().err.splitlines()[0]
+        assert json.loads(line)["event"] == "observer_failed"
+    finally:
+        configure(None)
+
+
+def time_after_which_a_silent_owner_is_replaced(tmp_path):
+    cast = scripted_agents(without=["gatherer", "planner"])
+    cast["planner"] = hanging
+    with DeepResearch(
+        agents=cast, search=[ScriptedSearch()], data_dir=tmp_path, lease_ttl=77, heartbeat=30
+    ) as research:
+        handle = research.start(QUESTION)
+        assert 60 < research._parts.store.run(handle.research_id).lease_until - time.time() <= 77
+
+
+def time_between_renewals(tmp_path):
+    renewed = threading.Event()
+    agent = ScriptedAgent([ZeroDivisionError()])
+
+    class Waits:
+        deterministic = True
+
+        async def __call__(self, handoff):
+            await asyncio.to_thread(renewed.wait, 300)
+            return await agent(handoff)
+
+    cast = {**scripted_agents(without=["gatherer"]), "synthesizer": Waits()}
+    with DeepResearch(
+        agents=cast, search=[ScriptedSearch()], data_dir=tmp_path, heartbeat=0.05, lease_ttl=60
+    ) as research:
+        handle = research.start(QUESTION)
+        store = research._parts.store
+        first = store.run(handle.research_id).lease_until
+        for _ in range(15_000):
+            if store.run(handle.research_id).lease_until > first:
+                break
+            renewed.wait(0.02)
+        assert store.run(handle.research_id).lease_until > first
+        renewed.set()
+        handle.result(300)
+
+
+def time_between_looks_for_wishes(tmp_path):
+    cast = scripted_agents(without=["gatherer", "planner"])
+    cast["planner"] = hanging
+    made = {"agents": cast, "search": [ScriptedSearch()], "data_dir": tmp_path}
+    with DeepResearch(**made, control_interval=10) as rarely, DeepResearch(**made) as other:
+        handle = rarely.start(QUESTION)
+        other.events(handle.research_id)
+        other._parts.store.post(handle.research_id, "cancel")
+        with pytest.raises(TimeoutError):
+            handle.result(timeout=0.5)
+    with DeepResearch(**made, control_interval=0.02) as often, DeepResearch(**made) as other:
+        handle = often.start(QUESTION)
+        other._parts.store.post(handle.research_id, "cancel")
+        assert handle.result(timeout=300).reason == "cancelled"
+
+
+def archived(folder):
+    """A text that an earlier run left out, ten hours ago."""
+    then = datetime.now(UTC) - timedelta(hours=10)
+    archive = Archive(folder, 168, lambda: then)
+    archive.save("A text.", item_id="s", item_type="source", reason="dropped", original_tokens=2)
+    return archive
+
+
+def age_at_which_archived_texts_go(tmp_path):
+    archive = archived(tmp_path / "archive")
+    for hours, left in ((11.0, 1), (9.0, 0)):
+        run(tmp_path, content_archive_enabled=True, content_archive_ttl_hours=hours)
+        assert len(archive.list()) == left
+
+
+def folder_of_archived_texts(tmp_path):
+    for place in ("kept", None):
+        archive = archived(tmp_path / (place or "archive"))
+        given = tmp_path / place if place else None
+        run(tmp_path, content_archive_enabled=True, content_archive_ttl_hours=1.0, research_archive_dir=given)
+        assert archive.list() == []
+
+
+def runs_at_a_time(tmp_path):
+    active, most = 0, 0
+
+    async def count(handoff):
+        nonlocal active, most
+        active += 1
+        most = max(most, active)
+        await asyncio.sleep(0)
+        active -= 1
+        return await scripted_agents()["planner"](handoff)
+
+    async def journey(allowed):
+        nonlocal most
+        most = 0
+        cast = {**scripted_agents(without=["gatherer"]), "planner": count}
+        async with DeepResearch(
+            agents=cast, search=[ScriptedSearch()], data_dir=tmp_path, max_active_runs=allowed
+        ) as research:
+            await asyncio.gather(*(research.arun(f"What of tower {n}?") for n in range(6)))
+        return most
+
+    assert asyncio.run(journey(1)) == 1
+    assert asyncio.run(journey(6)) > 1
+
+
+def who_asked_and_in_which_session(tmp_path):
+    with DeepResearch(agents=scripted_agents(), data_dir=tmp_path) as research:
+        result = research.run(QUESTION, user_id="ann", session_id="one")
+        row = research._parts.store.run(result.research_id)
+    assert (row.user_id, row.session_id) == ("ann", "one")
