@@ -115,4 +115,3 @@ def test_a_long_request_is_one_part_and_still_searched_sentence_by_sentence():
     output = planned(request)
     assert len(output.parts) == 1
     assert len(output.sub_queries) > 2
-

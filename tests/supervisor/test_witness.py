@@ -143,4 +143,6 @@ def test_without_a_model_a_wish_changes_what_is_searched_found_or_told(home):
 def test_without_a_model_what_cannot_be_followed_is_told_once(home, hook, phase):
     result = told(hook, phase, "Write in Esperanto, for toddlers", home)
     lines = [limit.message for limit in result.limits if limit.name == "wish"]
-    assert lines == ["What was wished for was not found, or cannot be followed: “Write in Esperanto, for toddlers”."]
+    assert lines == [
+        "What was wished for was not found, or cannot be followed: “Write in Esperanto, for toddlers”."
+    ]

@@ -53,7 +53,19 @@ _FENCED = regex(
     r"\A(.{0,300}?)^```(?:markdown|md)?[ \t]*\n(.*?)\n```\s*\Z", re.DOTALL | re.IGNORECASE | re.MULTILINE
 )
 # Limits that the engine tells itself; the others are for the model to weigh.
-_TOLD = ("agent", "model", "analyzer", "sources", "pages", "window", "evidence", "archive", "summarizer")
+_TOLD = (
+    "agent",
+    "model",
+    "analyzer",
+    "sources",
+    "pages",
+    "window",
+    "evidence",
+    "archive",
+    "summarizer",
+    "wish",
+    "option",
+)
 
 
 @dataclass(frozen=True, slots=True)
