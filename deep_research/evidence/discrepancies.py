@@ -6,13 +6,13 @@ stands there in the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 
 from deep_research.evidence.statements import Kind, Mark, Statement, Token
-from deep_research.evidence.units import Quantity, measured, unit_name
+from deep_research.evidence.units import Quantity, measured
 from deep_research.evidence.vocabulary import Marks
 
 MOST_ALIGNED = 250  # tokens of a sentence; no sentence has more, and aligning takes the square of it
@@ -95,9 +95,11 @@ def discrepancies(claim: Statement, sentence: Statement, marks: Marks) -> Iterat
     pairs = matched(claim, sentence)
     yield from _units(claim, sentence, pairs, marks)
     quantities = list(measured(claim.text)), list(measured(sentence.text))
+    keys = {token.key for token in sentence.tokens}
     for stretch in stretches(claim, sentence, pairs):
         if stretch.is_near:
-            yield from _specifics(stretch, quantities, marks)
+            yield from _specifics(stretch, quantities)
+            yield from _replaced_units(stretch, keys, marks)
             yield from _comparisons(stretch, marks)
             if stretch.claimed.denies != stretch.found.denies:
                 yield Discrepancy(Aspect.POLARITY, *stretch.shown)
@@ -139,8 +141,8 @@ def stretches(claim: Statement, sentence: Statement, pairs: Sequence[tuple[int, 
         )
 
 
-def _specifics(stretch: Stretch, quantities: Quantities, marks: Marks) -> Iterator[Discrepancy]:
-    """Numbers, dates and names, and units, where the sentence has others of the kind."""
+def _specifics(stretch: Stretch, quantities: Quantities) -> Iterator[Discrepancy]:
+    """Numbers, dates and names, where the sentence has others of the kind."""
     for is_kind in (_is_number, _is_month, _is_name):
         claimed = [token for token in stretch.claimed.tokens if is_kind(token)]
         found = [token for token in stretch.found.tokens if is_kind(token)]
@@ -148,10 +150,17 @@ def _specifics(stretch: Stretch, quantities: Quantities, marks: Marks) -> Iterat
             for one, other in zip(claimed, found, strict=False):
                 if not _converts(one, other, quantities):
                     yield Discrepancy(ASPECTS[one.kind], one.word, other.word)
-    ours, theirs = ({*side.words} & marks.units for side in (stretch.claimed, stretch.found))
-    if ours and stretch.found.tokens and {*map(unit_name, ours)}.isdisjoint(map(unit_name, theirs)):
-        others = theirs or {token.word for token in stretch.found.tokens}
-        yield Discrepancy(Aspect.UNIT, " ".join(sorted(ours)), " ".join(sorted(others)))
+
+
+def _replaced_units(stretch: Stretch, keys: Set[str], marks: Marks) -> Iterator[Discrepancy]:
+    """Units that the sentence, which has ``keys``, has something else in place of."""
+    ours = [
+        token.word for token in stretch.claimed.tokens if token.word in marks.units and token.key not in keys
+    ]
+    others = [token.word for token in stretch.found.tokens]
+    if ours and others:
+        theirs = [word for word in others if word in marks.units]
+        yield Discrepancy(Aspect.UNIT, " ".join(ours), " ".join(theirs or others))
 
 
 def _is_number(token: Token) -> bool:

@@ -123,7 +123,7 @@ class Reader:
             word = written.casefold()
             opens = bool(_OPENS.search(text, max(0, match.start() - _LOOK_BACK), match.start()))
             key = self._keys[word] or self._capital_key(written, text, match.end(), tokens, opens=opens)
-            denies = word in self.vocabulary.marks.denying or word.endswith(("n't", "n’t"))
+            denies = word in self.vocabulary.marks.denying or word.endswith("n't")
             if denies or (not key and word in self._marks):
                 marks.append(Mark(word, len(tokens), denies))
             if key and not denies:
@@ -136,10 +136,11 @@ class Reader:
                 written = written if kind is Kind.NAME else word
                 tokens.append(Token(key, written, kind, value, opens, joined))
                 end = match.end()
-        return Statement(text, _dated(tokens), tuple(marks))
+        return Statement(text, _settled(tokens), tuple(marks))
 
     def _key(self, word: str) -> str:
         """Of a word in lower case; empty where it tells nothing by itself. That of a number begins with ``#``."""
+        word = word.replace("’", "'")
         if word[0].isdigit() and (value := _value(word)) is not None:
             return f"#{value:.12g}"
         if word in self._function or word.endswith(("n't", "n’t")):
@@ -192,13 +193,20 @@ def _value(number: str) -> float | None:
         return None  # "1.2.3"
 
 
-def _dated(tokens: list[Token]) -> tuple[Token, ...]:
-    """The tokens of a whole sentence, whose years and days are dates."""
-    beside = zip([None, *tokens], [*tokens[1:], None], strict=False)
+def _settled(tokens: list[Token]) -> tuple[Token, ...]:
+    """The tokens of a whole sentence: years and days are dates, and a capital before another opens a name."""
     return tuple(
-        replace(token, kind=Kind.DATE) if token.kind is Kind.NUMBER and _is_date(token, near) else token
-        for token, near in zip(tokens, beside, strict=False)
+        _beside(token, before, after)
+        for token, before, after in zip(tokens, [None, *tokens], [*tokens[1:], None], strict=False)
     )
+
+
+def _beside(token: Token, before: Token | None, after: Token | None) -> Token:
+    if token.kind is Kind.NUMBER and _is_date(token, (before, after)):
+        return replace(token, kind=Kind.DATE)
+    if token.opens and after is not None and after.joined and after.kind is Kind.NAME:
+        return replace(token, opens=False)
+    return token
 
 
 def _is_date(token: Token, beside: Iterable[Token | None]) -> bool:
