@@ -50,7 +50,7 @@ class Progress:
 def suite_named(name: str) -> Suite:
     """Raises `UnknownNameError`."""
     if name not in SUITES:
-        raise UnknownNameError.of("evaluation", name, ["agents", "condense", *GROUPS, *SUITES])
+        raise UnknownNameError.of("evaluation", name, ["agents", "citations", "condense", *GROUPS, *SUITES])
     return SUITES[name]
 
 

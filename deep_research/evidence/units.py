@@ -69,6 +69,11 @@ _BEFORE = 24  # characters, in which the other side stands
 CLOSE = 0.003  # two conversions of one value differ by so much, as a share
 
 
+def unit_name(word: str) -> str:
+    """The name of a unit in any of its spellings, in lower case; any other word as it is."""
+    return _UNITS[word][2] if word in _UNITS else word
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """``value`` of ``unit`` as written in ``text[start:end]``; ``base`` is it in the first unit of its kind, and

@@ -8,13 +8,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 from deep_research.evidence.language import ENGLISH
 from deep_research.evidence.stemming import stemmed
+from deep_research.evidence.units import UNIT_WORDS
 from deep_research.patterns import regex
 
 FILE = Path(__file__).with_name("languages.toml")
 WORD = regex(r"[^\W_]+(?:_[^\W_]+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Words by which a claim is set against a text. ``poles`` has for each word of two opposites its row and its side,
+    ``values`` the numbers in letters."""
+
+    denying: frozenset[str]
+    hedging: frozenset[str]
+    certain: frozenset[str]
+    poles: Mapping[str, frozenset[tuple[int, int]]]
+    units: frozenset[str]
+    values: Mapping[str, float]
+    months: tuple[str, ...]
+    small: frozenset[str]
+
+    def opposed(self, one: str, other: str) -> bool:
+        """Whether two words stand on the two sides of a row, and together on none."""
+        a, b = self.poles.get(one, _NO_POLES), self.poles.get(other, _NO_POLES)
+        return not a & b and any((row, 1 - side) in b for row, side in a)
+
+
+_NO_POLES: frozenset[tuple[int, int]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +54,7 @@ class Vocabulary:
     opens: Mapping[str, tuple[str, ...]]
     cues: Mapping[str, frozenset[str]]
     numerals: frozenset[str]
+    marks: Marks
 
     def terms(self, text: str) -> list[str]:
         """The stems of the words of a text that tell something, in their order."""
@@ -61,9 +87,29 @@ def vocabularies() -> Mapping[str, Vocabulary]:
             opens={kind: tuple(openings) for kind, openings in table["opens"].items()},
             cues={kind: frozenset(words.split()) for kind, words in table["cues"].items()},
             numerals=frozenset(table["numerals"]["words"].split()),
+            marks=_marks(table["marks"]),
         )
         for language, table in tables.items()
     }
+
+
+def _marks(table: Mapping[str, Any]) -> Marks:
+    poles: dict[str, set[tuple[int, int]]] = {}
+    for row, opposites in enumerate(table["opposites"]):
+        for side, words in enumerate(opposites.split("|")):
+            for word in words.split():
+                poles.setdefault(word, set()).add((row, side))
+    names, numbers = table["values"].split()[::2], table["values"].split()[1::2]
+    return Marks(
+        denying=frozenset(table["denying"].split()),
+        hedging=frozenset(table["hedging"].split()),
+        certain=frozenset(table["certain"].split()),
+        poles={word: frozenset(sides) for word, sides in poles.items()},
+        units=UNIT_WORDS | frozenset(table["units"].split()),
+        small=frozenset(table["small"].split()),
+        months=tuple(table["months"].split()),
+        values={name: float(number) for name, number in zip(names, numbers, strict=True)},
+    )
 
 
 def vocabulary(language: str) -> Vocabulary:

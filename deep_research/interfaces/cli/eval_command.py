@@ -19,6 +19,7 @@ from deep_research.evals import (
     Progress,
     Suite,
     agents,
+    citations,
     condensing,
     evaluate,
     evaluate_group,
@@ -31,19 +32,24 @@ from deep_research.interfaces.cli.session import Interrupted, engine_arguments
 from deep_research.interfaces.cli.signals import Signals
 from deep_research.settings import Settings, load_settings
 
+# Evaluations that start no runs: they need the data alone.
+_WITHOUT_RUNS = {
+    condensing.NAME: condensing.evaluate_condensing,
+    citations.NAME: citations.evaluate_citations,
+}
 _EVERY = 10.0  # seconds between lines of progress where nothing is redrawn
 _DIGITS = {"tokens": 0, "mean": 1, "p50": 2, "p95": 2}  # by the end of a figure's name; others have three
 
 
 def evaluation(args: Namespace, console: Console) -> int:
     """Carries out an evaluation and prints its figures. Exit code 1 when a run failed. Raises `Interrupted`."""
-    suite = None if args.name in (agents.NAME, condensing.NAME, *GROUPS) else suite_named(args.name)
+    suite = None if args.name in (agents.NAME, *_WITHOUT_RUNS, *GROUPS) else suite_named(args.name)
     limit, jobs = _count("--limit", args.limit), _count("--jobs", args.jobs)
     if args.name == agents.NAME and (args.data is not None or args.no_titles or args.fresh or args.lower):
         raise UsageError("eval agents takes no data sets.", hint="Its cases come with the package.")
-    if args.name == condensing.NAME and (args.no_titles or args.fresh or args.lower or jobs):
+    if args.name in _WITHOUT_RUNS and (args.no_titles or args.fresh or args.lower or jobs):
         raise UsageError(
-            "eval condense starts no runs.", hint="Leave out --no-titles, --lower, --fresh and --jobs."
+            f"eval {args.name} starts no runs.", hint="Leave out --no-titles, --lower, --fresh and --jobs."
         )
     if args.name != agents.NAME and args.data is None:
         raise UsageError("--data is missing.", hint="It names the folder that holds the data sets.")
@@ -54,8 +60,8 @@ def evaluation(args: Namespace, console: Console) -> int:
 
     async def work() -> Figures:
         signals.attach()
-        if args.name == condensing.NAME:
-            return await condensing.evaluate_condensing(Path(args.data), limit=limit, progress=told)
+        if args.name in _WITHOUT_RUNS:
+            return await _WITHOUT_RUNS[args.name](Path(args.data), limit=limit, progress=told)
         options = {"limit": limit, "jobs": jobs, "fresh": args.fresh, "progress": told}
         options |= {"titles": not args.no_titles, "lower": args.lower}
         options |= {"without_column": args.without_column or ""}
@@ -98,7 +104,7 @@ def as_json(figures: Figures) -> str:
 def as_table(figures: Figures, columns: int = text.COLUMNS) -> list[str]:
     """A line for each figure, a column for each question set; as many tables as it takes."""
     names = list(figures.sets)
-    metrics = list(figures.sets[names[0]])
+    metrics = list(dict.fromkeys(metric for values in figures.sets.values() for metric in values))
     first = max(map(len, metrics))
     lines: list[str] = []
     while names:

@@ -254,7 +254,8 @@ COMMANDS = (
         arguments=(
             (
                 "NAME",
-                "The evaluation: agents, answers, manuals, foreign, condense, wiki-multihop, scifact, coverage, gaps.",
+                "The evaluation: agents, answers, manuals, foreign, citations, condense, wiki-multihop, scifact, "
+                "coverage, gaps.",
             ),
         ),
         options=(

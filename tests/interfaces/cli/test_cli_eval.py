@@ -39,6 +39,7 @@ def data(tmp_path: Path) -> str:
         ),
         (("condense",), "--data is missing. It names the folder that holds the data sets."),
         (("condense", "--data", "sets", "--fresh"), "eval condense starts no runs."),
+        (("citations", "--data", "sets", "--jobs", "2"), "eval citations starts no runs."),
         (("condense", "--data", "nowhere"), "There is no file nowhere/wice/dev.jsonl."),
         (("scifact", "--data", "nowhere"), "There is no folder nowhere/scifact. --data names"),
         (("scifact", "--data", "sets", "--limit", "0"), "--limit takes a number above 0, got '0'."),

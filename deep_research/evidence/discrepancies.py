@@ -1,0 +1,214 @@
+"""Where a statement and a sentence of a text say different things of the same. Pure.
+
+Both are aligned by the words that they share, and what stands between two shared words of the one is set against what
+stands there in the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import StrEnum
+
+from deep_research.evidence.statements import Kind, Mark, Statement, Token
+from deep_research.evidence.units import Quantity, measured
+from deep_research.evidence.vocabulary import Marks
+
+MOST_ALIGNED = 250  # tokens of a sentence; no sentence has more, and aligning takes the square of it
+REACH = 4  # tokens between two shared ones, up to which both sides speak of one thing
+
+
+class Aspect(StrEnum):
+    """In what a statement and a text differ."""
+
+    NUMBER = "number"
+    UNIT = "unit"
+    DATE = "date"
+    ENTITY = "entity"
+    POLARITY = "polarity"
+    MODALITY = "modality"
+    COMPARISON = "comparison"
+    WORDS = "words"
+
+
+ASPECTS: Mapping[Kind, Aspect] = {
+    Kind.NUMBER: Aspect.NUMBER,
+    Kind.DATE: Aspect.DATE,
+    Kind.NAME: Aspect.ENTITY,
+}
+Quantities = tuple[Sequence[Quantity], Sequence[Quantity]]  # of the statement, of the sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Discrepancy:
+    """What the statement has, and what the text has in its place; empty where it has nothing."""
+
+    aspect: Aspect
+    claimed: str
+    found: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The tokens of one side of a stretch, and the marks among them and before the next shared token."""
+
+    tokens: tuple[Token, ...]
+    marks: tuple[Mark, ...]
+
+    @property
+    def words(self) -> dict[str, None]:
+        """All its words in lower case, each once; dates are none."""
+        told = (token.word.casefold() for token in self.tokens if token.kind is not Kind.DATE)
+        return dict.fromkeys([*(mark.word for mark in self.marks), *told])
+
+    @property
+    def denies(self) -> bool:
+        """A denial that is denied is none."""
+        return sum(mark.denies for mark in self.marks) % 2 == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What stands ``before`` and ``after`` the shared tokens that bound it, in the statement and in the sentence."""
+
+    claimed: Side
+    found: Side
+    before: Token | None
+    after: Token | None
+
+    @property
+    def is_near(self) -> bool:
+        return len(self.claimed.tokens) <= REACH and len(self.found.tokens) <= REACH
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """Both sides with the words around them."""
+        first = [self.before.word] if self.before else []
+        last = [self.after.word] if self.after else []
+        one, other = (" ".join([*first, *side.words, *last]) for side in (self.claimed, self.found))
+        return one, other
+
+
+def discrepancies(claim: Statement, sentence: Statement, marks: Marks) -> Iterator[Discrepancy]:
+    """What the sentence says otherwise than the statement."""
+    pairs = matched(claim, sentence)
+    yield from _units(claim, sentence, pairs, marks)
+    quantities = list(measured(claim.text)), list(measured(sentence.text))
+    keys = {token.key for token in sentence.tokens}
+    for stretch in stretches(claim, sentence, pairs):
+        if stretch.is_near:
+            yield from _specifics(stretch, quantities)
+            yield from _replaced_units(stretch, keys, marks)
+            yield from _comparisons(stretch, marks)
+            if stretch.claimed.denies != stretch.found.denies:
+                yield Discrepancy(Aspect.POLARITY, *stretch.shown)
+            yield from _modality(stretch, marks)
+
+
+def matched(claim: Statement, sentence: Statement) -> list[tuple[int, int]]:
+    """The places of the shared tokens, in the order of both."""
+    a, b = ([t.key for t in one.tokens[:MOST_ALIGNED]] for one in (claim, sentence))
+    blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
+    return [(block.a + n, block.b + n) for block in blocks for n in range(block.size)]
+
+
+def stretches(claim: Statement, sentence: Statement, pairs: Sequence[tuple[int, int]]) -> Iterator[Stretch]:
+    """All of a statement between its shared tokens, from its beginning to its end. The sentence may say more before and
+    after, of which as much is looked at as the statement has there."""
+    last = (len(claim.tokens), len(sentence.tokens))
+    for (a0, b0), (a1, b1) in zip([(-1, -1), *pairs], [*pairs, last], strict=True):
+        low, high = b0 + 1, b1
+        if a0 < 0:
+            low = max(low, high - a1)
+        if a1 == last[0]:
+            high = min(high, low + a1 - a0 - 1)
+        inserted = high - low - (a1 - a0 - 1)
+        found = tuple(
+            mark
+            for mark in sentence.marks
+            if low <= mark.place <= high
+            and (mark.place < last[1] or high == last[1])
+            # What else the sentence has there may be denied by itself.
+            and (inserted <= 1 or mark.place == high)
+            and not (a1 == last[0] and mark.place == high < last[1])
+        )
+        yield Stretch(
+            Side(claim.tokens[a0 + 1 : a1], tuple(m for m in claim.marks if a0 < m.place <= a1)),
+            Side(sentence.tokens[low:high], found),
+            claim.tokens[a0] if a0 >= 0 else None,
+            claim.tokens[a1] if a1 < last[0] else None,
+        )
+
+
+def _specifics(stretch: Stretch, quantities: Quantities) -> Iterator[Discrepancy]:
+    """Numbers, dates and names, where the sentence has others of the kind."""
+    for is_kind in (_is_number, _is_month, _is_name):
+        claimed = [token for token in stretch.claimed.tokens if is_kind(token)]
+        found = [token for token in stretch.found.tokens if is_kind(token)]
+        if {t.key for t in claimed}.isdisjoint(t.key for t in found):
+            for one, other in zip(claimed, found, strict=False):
+                if not _converts(one, other, quantities):
+                    yield Discrepancy(ASPECTS[one.kind], one.word, other.word)
+
+
+def _replaced_units(stretch: Stretch, keys: Set[str], marks: Marks) -> Iterator[Discrepancy]:
+    """Units that the sentence, which has ``keys``, has something else in place of."""
+    ours = [
+        token.word for token in stretch.claimed.tokens if token.word in marks.units and token.key not in keys
+    ]
+    others = [token.word for token in stretch.found.tokens]
+    if ours and others:
+        theirs = [word for word in others if word in marks.units]
+        yield Discrepancy(Aspect.UNIT, " ".join(ours), " ".join(theirs or others))
+
+
+def _is_number(token: Token) -> bool:
+    return token.value is not None
+
+
+def _is_month(token: Token) -> bool:
+    return token.is_month
+
+
+def _is_name(token: Token) -> bool:
+    return token.kind is Kind.NAME
+
+
+def _converts(one: Token, other: Token, quantities: Quantities) -> bool:
+    """Whether both are one value in different units, or rounded."""
+    return any(
+        q.agrees(r)
+        for q in quantities[0]
+        if q.value == one.value
+        for r in quantities[1]
+        if r.value == other.value
+    )
+
+
+def _units(
+    claim: Statement, sentence: Statement, pairs: Sequence[tuple[int, int]], marks: Marks
+) -> Iterator[Discrepancy]:
+    """What is told of a shared number, where that is a unit on either side."""
+    for a, b in pairs:
+        one, other = claim.tokens[a + 1 : a + 2], sentence.tokens[b + 1 : b + 2]
+        if claim.tokens[a].value is None or not one or not other or not one[0].joined or not other[0].joined:
+            continue
+        if one[0].key != other[0].key and {one[0].word, other[0].word} & marks.units:
+            number = claim.tokens[a].word
+            yield Discrepancy(Aspect.UNIT, f"{number} {one[0].word}", f"{number} {other[0].word}")
+
+
+def _comparisons(stretch: Stretch, marks: Marks) -> Iterator[Discrepancy]:
+    for one in stretch.claimed.words:
+        for other in stretch.found.words:
+            if marks.opposed(one, other) and one not in stretch.found.words:
+                yield Discrepancy(Aspect.COMPARISON, one, other)
+
+
+def _modality(stretch: Stretch, marks: Marks) -> Iterator[Discrepancy]:
+    """What the sentence only supposes: the statement is surer, or does not say so."""
+    claimed, found = stretch.claimed.words.keys(), stretch.found.words.keys()
+    weak = found & marks.hedging - claimed
+    if weak and (claimed & marks.certain - found or not claimed & marks.hedging):
+        yield Discrepancy(Aspect.MODALITY, stretch.shown[0], min(weak))

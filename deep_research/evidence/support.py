@@ -1,0 +1,329 @@
+"""Whether texts carry a statement: how much of it a few of their sentences hold, and what they say otherwise. Pure.
+
+A text is cut into sentences and filed by its words once, for all statements that are checked against it. A word leads to
+a bounded number of sentences, so that the cost is linear in the texts and in the number of statements.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import groupby, pairwise
+
+from deep_research.evidence.candidates import LONGEST, read_document
+from deep_research.evidence.discrepancies import ASPECTS, Aspect, Discrepancy, discrepancies
+from deep_research.evidence.language import language_of
+from deep_research.evidence.passages import BlockKind, sentences
+from deep_research.evidence.quotation import readable
+from deep_research.evidence.statements import Kind, Reader, Statement, Token, reader
+from deep_research.evidence.units import measured
+from deep_research.state import Span
+
+SENTENCES = 3  # that may carry a statement together
+SUPPORTED = 0.35  # the least score of what is supported
+SOME = 0.35  # the least share of what is carried in part
+SAME = 0.5  # the least share of a sentence whose other words count as said of the same
+ALIKE = 0.75  # the least share of one that contradicts, but for what it says otherwise
+PAIRED = 0.5  # how much neighbouring words count that stand in one sentence, against 1 for all words
+FEW = 2  # words of a statement; one of so few is believed by half, for any text may have them
+LACKING = 0.6  # what the score is multiplied by for each number that is not there, and for each name
+ELSEWHERE = 0.9  # for each name or date that stands elsewhere in the texts
+DIFFERENT = 0.8  # for each aspect in which the nearest sentence differs
+NEAREST = 0.9  # of the share of the nearest sentence: others that share as much may be the one that is meant
+BELOW = SUPPORTED - 1e-6  # the score of what would be supported but for a reason
+_MARKS = " .,;:!?…\"'“”‘’«»()[]*_"
+_NEAREST_READ = 4
+_MOST_FILED = 256  # sentences that one word leads to
+_MOST_CHOSEN_FROM = 64
+
+
+class Verdict(StrEnum):
+    """What a text says of a statement."""
+
+    SUPPORTED = "supported"
+    PARTIAL = "partial"
+    CONTRADICTED = "contradicted"
+    UNSUPPORTED = "unsupported"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A sentence of the ``source``-th text, counted from 0."""
+
+    source: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """The verdict on a statement. ``score`` (0 to 1, no probability) is how well it is carried; ``share`` (0 to 1) is how
+    much of the weight of its words the sentences at ``places`` hold, the one that holds most first; ``reasons`` say what
+    keeps it from being supported."""
+
+    verdict: Verdict
+    score: float
+    share: float
+    reasons: tuple[Discrepancy, ...] = ()
+    places: tuple[Place, ...] = ()
+
+
+class SourceText:
+    """A text, prepared to have statements checked against it. What its ``title`` says need not stand in its sentences."""
+
+    def __init__(self, text: str, *, title: str = "") -> None:
+        self.language = language_of(text)
+        self.reader: Reader = reader(self.language)
+        self.context = self.reader.keys(title)
+        self.plain = self.reader.plain(text)
+        self.spans: list[tuple[int, int]] = []
+        self.keys: list[frozenset[str]] = []
+        self.filed: dict[str, list[int]] = defaultdict(list)
+        self.counts: Counter[str] = Counter()
+        self._text = text
+        self._rows: set[int] = set()
+        self._read: dict[int, Statement] = {}
+        headings: dict[str, frozenset[str]] = {}
+        for place, c in enumerate(read_document("", title, text).candidates):
+            if c.kind is BlockKind.TABLE:
+                self._rows.add(place)
+            if c.heading not in headings:
+                headings[c.heading] = self.reader.keys(c.heading)
+            self.spans.append((c.start, c.end))
+            self.keys.append(self.reader.keys(self._written(place)) | headings[c.heading])
+            self.counts.update(self.keys[place])
+            for key in self.keys[place]:
+                if len(self.filed[key]) < _MOST_FILED:
+                    self.filed[key].append(place)
+
+    def read(self, place: int) -> Statement:
+        """The sentence at a place as it is compared."""
+        if place not in self._read:
+            self._read[place] = self.reader.read(self._written(place), self.plain.__contains__)
+        return self._read[place]
+
+    def _written(self, place: int) -> str:
+        """A sentence as it stands, a row of a table with its headers."""
+        start, end = self.spans[place]
+        return readable(self._text, start, end) if place in self._rows else self._text[start:end]
+
+
+def check(statement: str, sources: Sequence[SourceText]) -> Support:
+    """What the texts say of a statement: of each of its sentences, and of all together.
+
+    Example:
+        check("The tower is 900 feet tall.", [SourceText("The tower is 90 feet tall.")]).verdict  # contradicted
+    """
+    found = [best for piece in _pieces(statement) if (best := _best(piece, sources)) is not None]
+    return _together(found)
+
+
+def _pieces(statement: str) -> Iterator[str]:
+    for span in sentences(statement):
+        for start in range(span.start, span.end, LONGEST):
+            yield statement[start : min(span.end, start + LONGEST)]
+
+
+def _best(sentence: str, sources: Sequence[SourceText]) -> Support | None:
+    """By the texts of that language which carry it best; None where it says nothing that could be looked for."""
+    order = sorted(range(len(sources)), key=lambda n: (sources[n].language, n))
+    found: list[Support] = []
+    for _, group in groupby(order, key=lambda n: sources[n].language):
+        pool = _Pool({n: sources[n] for n in group})
+        claim = pool.reader.read(sentence, pool.is_plain)
+        if claim.tokens:
+            found.append(_Comparison(claim, pool).support())
+    return max(found, key=lambda support: support.score, default=None)
+
+
+def _together(found: Sequence[Support]) -> Support:
+    verdicts = {support.verdict for support in found}
+    if not found:
+        verdict = Verdict.UNSUPPORTED
+    elif Verdict.CONTRADICTED in verdicts:
+        verdict = Verdict.CONTRADICTED
+    else:
+        verdict = verdicts.pop() if len(verdicts) == 1 else Verdict.PARTIAL
+    return Support(
+        verdict=verdict,
+        score=min((support.score for support in found), default=0.0),
+        share=min((support.share for support in found), default=0.0),
+        reasons=tuple(dict.fromkeys(reason for support in found for reason in support.reasons)),
+        places=tuple(dict.fromkeys(place for support in found for place in support.places)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """Texts of one language together; a sentence of them is named by its text and its place in it."""
+
+    sources: Mapping[int, SourceText]
+
+    @property
+    def reader(self) -> Reader:
+        return next(iter(self.sources.values())).reader
+
+    @property
+    def size(self) -> int:
+        return sum(len(source.spans) for source in self.sources.values())
+
+    def has_in_titles(self, key: str) -> bool:
+        return any(key in source.context for source in self.sources.values())
+
+    def is_plain(self, key: str) -> bool:
+        return any(key in source.plain for source in self.sources.values())
+
+    def count(self, key: str) -> int:
+        return sum(source.counts[key] for source in self.sources.values())
+
+    def filed(self, key: str) -> Iterator[tuple[int, int]]:
+        for n, source in self.sources.items():
+            for place in source.filed.get(key, ()):
+                yield n, place
+
+    def keys(self, at: tuple[int, int]) -> frozenset[str]:
+        return self.sources[at[0]].keys[at[1]]
+
+    def read(self, at: tuple[int, int]) -> Statement:
+        return self.sources[at[0]].read(at[1])
+
+    def place(self, at: tuple[int, int]) -> Place:
+        start, end = self.sources[at[0]].spans[at[1]]
+        return Place(at[0], Span(start=start, end=end))
+
+
+class _Comparison:
+    """A sentence of a statement against texts of one language."""
+
+    def __init__(self, claim: Statement, pool: _Pool) -> None:
+        self._claim = claim
+        self._pool = pool
+        self._literal = _plainly(claim.text)
+        size = pool.size
+        keys = dict.fromkeys(token.key for token in claim.tokens if pool.reader.tells(token.key))
+        self._weights = {key: _rarity(size, pool.count(key)) for key in keys}
+        self._near = self._nearest()
+        self._held = set(filter(pool.has_in_titles, keys))
+        self._chosen = list(self._choose())
+        self._held |= self._converted()
+
+    def support(self) -> Support:
+        different = self._differences()
+        lacking = self._lacking()
+        # A name may stand elsewhere in the text, where a sentence says "she", and a year above it.
+        gone = [t for t in lacking if t.kind is Kind.NUMBER or not (t.opens or self._pool.count(t.key))]
+        score = self._carried() * LACKING ** len(gone) * ELSEWHERE ** (len(lacking) - len(gone))
+        score *= DIFFERENT ** len({one.aspect for one in different})
+        reasons = [*different, *(Discrepancy(ASPECTS[token.kind], token.word) for token in gone)]
+        if reasons:
+            score = min(score, BELOW)
+        elif score < SUPPORTED:
+            unheld = (t.word for t in self._claim.tokens if t.key in self._weights.keys() - self._held)
+            reasons = [Discrepancy(Aspect.WORDS, " ".join(dict.fromkeys(unheld)))]
+        share = self._share(self._held)
+        return Support(
+            self._verdict(share, different, reasons),
+            score,
+            share,
+            tuple(dict.fromkeys(reasons)),
+            tuple(map(self._pool.place, self._chosen)),
+        )
+
+    def _carried(self) -> float:
+        """How much of the claim the chosen sentences hold, as words and as neighbours of one another; all of what stands
+        there word for word."""
+        if any(self._literal in _plainly(self._pool.read(at).text) for at in self._chosen):
+            return 1.0
+        keys = list(self._weights)
+        held = [self._pool.keys(at) for at in self._chosen]
+        pairs = [({a, b}, self._weights[a] + self._weights[b]) for a, b in pairwise(keys)]
+        whole = math.fsum(weight for _, weight in pairs)
+        together = math.fsum(weight for pair, weight in pairs if any(pair <= keys for keys in held))
+        share = self._share(self._held)
+        paired = together / whole if whole else share
+        return ((1.0 - PAIRED) * share + PAIRED * paired) * len(keys) / (len(keys) + FEW)
+
+    def _verdict(
+        self, share: float, different: Sequence[Discrepancy], reasons: Sequence[Discrepancy]
+    ) -> Verdict:
+        if not reasons:
+            return Verdict.SUPPORTED
+        if any(one.aspect is not Aspect.MODALITY for one in different) and self._is_alike(different):
+            return Verdict.CONTRADICTED
+        return Verdict.PARTIAL if share >= SOME else Verdict.UNSUPPORTED
+
+    def _is_alike(self, different: Sequence[Discrepancy]) -> bool:
+        """Whether the nearest sentence speaks of the same, but for what it says otherwise."""
+        shared = self._pool.keys(self._near[0])
+        apart = {word for one in different for word in one.claimed.split()}
+        same = {token.key for token in self._claim.tokens if token.word not in apart} | shared
+        return self._weight(shared) >= ALIKE * self._weight(same)
+
+    def _likeness(self, keys: Set[str]) -> float:
+        """How much of the claim a sentence shares, but for numbers and dates."""
+        whole = {t.key for t in self._claim.tokens if t.value is None} | keys
+        return self._weight(keys) / (self._weight(whole) or 1.0)
+
+    def _differences(self) -> list[Discrepancy]:
+        """What the nearest sentence says otherwise; of several that are as near, what the one says that differs least."""
+        marks = self._pool.reader.vocabulary.marks
+        if not self._near or self._likeness(self._pool.keys(self._near[0])) < SAME:
+            return []
+        least = NEAREST * self._weight(self._pool.keys(self._near[0]))
+        nearest = [at for at in self._near[:_NEAREST_READ] if self._weight(self._pool.keys(at)) >= least]
+        found = [list(discrepancies(self._claim, self._pool.read(at), marks)) for at in nearest]
+        return min(found, key=len, default=[])
+
+    def _lacking(self) -> list[Token]:
+        """The numbers, dates and names that none of the chosen sentences has."""
+        unheld = self._weights.keys() - self._held
+        return [token for token in self._claim.tokens if token.kind is not Kind.WORD and token.key in unheld]
+
+    def _converted(self) -> set[str]:
+        """The keys of values that the chosen sentences give in other units, and of their units."""
+        ours = list(measured(self._claim.text))
+        told = [q for at in self._chosen for q in measured(self._pool.read(at).text)] if ours else []
+        agreed = [one for one in ours if any(one.agrees(other) for other in told)]
+        values, units = {q.value for q in agreed}, " ".join(q.unit for q in agreed)
+        keys = {token.key for token in self._claim.tokens if token.value in values}
+        return (keys | self._pool.reader.keys(units)) & self._weights.keys()
+
+    def _nearest(self) -> list[tuple[int, int]]:
+        """The sentences that share most with the claim, of those that its words lead to."""
+        found: dict[tuple[int, int], float] = defaultdict(float)
+        for key, weight in self._weights.items():
+            for at in self._pool.filed(key):
+                found[at] += weight
+        near = heapq.nsmallest(_MOST_CHOSEN_FROM, found, key=lambda at: (-found[at], at))
+        return sorted(near, key=lambda at: (-self._weight(self._pool.keys(at)), at))
+
+    def _choose(self) -> Iterator[tuple[int, int]]:
+        """The sentences that hold most of the claim together, each the one that adds most to those before."""
+        for _ in range(SENTENCES):
+            adds = [(self._weight(self._pool.keys(at) - self._held), at) for at in self._near]
+            most, at = max(adds, key=lambda one: one[0], default=(0.0, (0, 0)))
+            if most <= 0.0:
+                return
+            self._held |= self._pool.keys(at) & self._weights.keys()
+            yield at
+
+    def _share(self, keys: Iterable[str]) -> float:
+        return self._weight(keys) / (self._weight(self._weights) or 1.0)
+
+    def _weight(self, keys: Iterable[str]) -> float:
+        """Exact, so that the order of a set does not matter."""
+        held = keys if isinstance(keys, Set) else frozenset(keys)
+        return math.fsum(weight for key, weight in self._weights.items() if key in held)
+
+
+def _plainly(text: str) -> str:
+    """In lower case, with one space between words and none of the marks around it."""
+    return " ".join(text.casefold().split()).strip(_MARKS)
+
+
+def _rarity(total: int, holding: int) -> float:
+    """The weight of a word that ``holding`` of ``total`` sentences have."""
+    return math.log(1.0 + (total - holding + 0.5) / (holding + 0.5))
