@@ -139,7 +139,14 @@ def test_without_a_model_a_wish_changes_what_is_searched_found_or_told(home):
     assert len(idle) <= 2, idle
 
 
-@pytest.mark.parametrize(("hook", "phase"), PLACES, ids=str)
+@pytest.mark.parametrize(
+    ("hook", "phase"),
+    [
+        place if number % 5 == 0 else pytest.param(*place, marks=pytest.mark.sweep)
+        for number, place in enumerate(PLACES)
+    ],
+    ids=str,
+)
 def test_without_a_model_what_cannot_be_followed_is_told_once(home, hook, phase):
     result = told(hook, phase, "Write in Esperanto, for toddlers", home)
     lines = [limit.message for limit in result.limits if limit.name == "wish"]
