@@ -20,7 +20,8 @@ from deep_research.evals.evaluation import Figures, Progress
 from deep_research.evals.metrics import auroc, mean
 from deep_research.evals.plain_search import PlainSearch
 from deep_research.evidence.plain import clean
-from deep_research.evidence.support import SourceText, Support, Verdict, check
+from deep_research.evidence.support import SourceText, Support, check
+from deep_research.state import ClaimVerdict
 from deep_research.state.identity import sha256_hex
 
 NAME = "citations"
@@ -111,8 +112,8 @@ def _agreement(supports: Sequence[tuple[Claim, Support]]) -> dict[str, float]:
     """Of supported claims against all others."""
     right = [support for claim, support in supports if claim.label == SUPPORT]
     wrong = [support for claim, support in supports if claim.label != SUPPORT]
-    accepted = sum(support.verdict is Verdict.SUPPORTED for _, support in supports)
-    both = sum(support.verdict is Verdict.SUPPORTED for support in right)
+    accepted = sum(support.verdict is ClaimVerdict.SUPPORTED for _, support in supports)
+    both = sum(support.verdict is ClaimVerdict.SUPPORTED for support in right)
     return {
         "auroc": auroc([support.score for support in right], [support.score for support in wrong]),
         "f1": 2 * both / ((accepted + len(right)) or 1),
@@ -125,7 +126,9 @@ def _contradictions(supports: Sequence[tuple[Claim, Support]]) -> dict[str, floa
         label: [support for claim, support in supports if claim.label == label]
         for label in (SUPPORT, CONTRADICT)
     }
-    called = {label: mean(s.verdict is Verdict.CONTRADICTED for s in every) for label, every in of.items()}
+    called = {
+        label: mean(s.verdict is ClaimVerdict.CONTRADICTED for s in every) for label, every in of.items()
+    }
     figures = {"supported_called_contradicted": called[SUPPORT]}
     if of[CONTRADICT]:
         figures["contradicted_found"] = called[CONTRADICT]
@@ -141,7 +144,7 @@ def _corruptions(checked: Iterable[tuple[Case, Support]]) -> dict[str, float]:
     for case, support in checked:
         kind = f"{'kept' if case.true else 'rejected'}_{case.kind}"
         total[kind] += 1
-        right[kind] += (support.verdict is Verdict.SUPPORTED) is case.true
+        right[kind] += (support.verdict is ClaimVerdict.SUPPORTED) is case.true
     return {kind: right[kind] / total[kind] for kind in sorted(total)}
 
 

@@ -9,27 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from enum import StrEnum
 
 from deep_research.evidence.statements import Kind, Mark, Statement, Token
 from deep_research.evidence.units import Quantity, measured
 from deep_research.evidence.vocabulary import Marks
+from deep_research.state import Aspect, Discrepancy
 
 MOST_ALIGNED = 250  # tokens of a sentence; no sentence has more, and aligning takes the square of it
 REACH = 4  # tokens between two shared ones, up to which both sides speak of one thing
-
-
-class Aspect(StrEnum):
-    """In what a statement and a text differ."""
-
-    NUMBER = "number"
-    UNIT = "unit"
-    DATE = "date"
-    ENTITY = "entity"
-    POLARITY = "polarity"
-    MODALITY = "modality"
-    COMPARISON = "comparison"
-    WORDS = "words"
 
 
 ASPECTS: Mapping[Kind, Aspect] = {
@@ -38,15 +25,6 @@ ASPECTS: Mapping[Kind, Aspect] = {
     Kind.NAME: Aspect.ENTITY,
 }
 Quantities = tuple[Sequence[Quantity], Sequence[Quantity]]  # of the statement, of the sentence
-
-
-@dataclass(frozen=True, slots=True)
-class Discrepancy:
-    """What the statement has, and what the text has in its place; empty where it has nothing."""
-
-    aspect: Aspect
-    claimed: str
-    found: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +80,12 @@ def discrepancies(claim: Statement, sentence: Statement, marks: Marks) -> Iterat
             yield from _replaced_units(stretch, keys, marks)
             yield from _comparisons(stretch, marks)
             if stretch.claimed.denies != stretch.found.denies:
-                yield Discrepancy(Aspect.POLARITY, *stretch.shown)
+                yield _difference(Aspect.POLARITY, *stretch.shown)
             yield from _modality(stretch, marks)
+
+
+def _difference(aspect: Aspect, claimed: str, found: str) -> Discrepancy:
+    return Discrepancy(aspect=aspect, claimed=claimed, found=found)
 
 
 def matched(claim: Statement, sentence: Statement) -> list[tuple[int, int]]:
@@ -149,7 +131,7 @@ def _specifics(stretch: Stretch, quantities: Quantities) -> Iterator[Discrepancy
         if {t.key for t in claimed}.isdisjoint(t.key for t in found):
             for one, other in zip(claimed, found, strict=False):
                 if not _converts(one, other, quantities):
-                    yield Discrepancy(ASPECTS[one.kind], one.word, other.word)
+                    yield _difference(ASPECTS[one.kind], one.word, other.word)
 
 
 def _replaced_units(stretch: Stretch, keys: Set[str], marks: Marks) -> Iterator[Discrepancy]:
@@ -160,7 +142,7 @@ def _replaced_units(stretch: Stretch, keys: Set[str], marks: Marks) -> Iterator[
     others = [token.word for token in stretch.found.tokens]
     if ours and others:
         theirs = [word for word in others if word in marks.units]
-        yield Discrepancy(Aspect.UNIT, " ".join(ours), " ".join(theirs or others))
+        yield _difference(Aspect.UNIT, " ".join(ours), " ".join(theirs or others))
 
 
 def _is_number(token: Token) -> bool:
@@ -196,14 +178,14 @@ def _units(
             continue
         if one[0].key != other[0].key and {one[0].word, other[0].word} & marks.units:
             number = claim.tokens[a].word
-            yield Discrepancy(Aspect.UNIT, f"{number} {one[0].word}", f"{number} {other[0].word}")
+            yield _difference(Aspect.UNIT, f"{number} {one[0].word}", f"{number} {other[0].word}")
 
 
 def _comparisons(stretch: Stretch, marks: Marks) -> Iterator[Discrepancy]:
     for one in stretch.claimed.words:
         for other in stretch.found.words:
             if marks.opposed(one, other) and one not in stretch.found.words:
-                yield Discrepancy(Aspect.COMPARISON, one, other)
+                yield _difference(Aspect.COMPARISON, one, other)
 
 
 def _modality(stretch: Stretch, marks: Marks) -> Iterator[Discrepancy]:
@@ -211,4 +193,4 @@ def _modality(stretch: Stretch, marks: Marks) -> Iterator[Discrepancy]:
     claimed, found = stretch.claimed.words.keys(), stretch.found.words.keys()
     weak = found & marks.hedging - claimed
     if weak and (claimed & marks.certain - found or not claimed & marks.hedging):
-        yield Discrepancy(Aspect.MODALITY, stretch.shown[0], min(weak))
+        yield _difference(Aspect.MODALITY, stretch.shown[0], min(weak))

@@ -11,17 +11,16 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import groupby, pairwise
 
 from deep_research.evidence.candidates import LONGEST, read_document
-from deep_research.evidence.discrepancies import ASPECTS, Aspect, Discrepancy, discrepancies
+from deep_research.evidence.discrepancies import ASPECTS, discrepancies
 from deep_research.evidence.language import language_of
 from deep_research.evidence.passages import BlockKind, sentences
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.statements import Kind, Reader, Statement, Token, reader
 from deep_research.evidence.units import measured
-from deep_research.state import Span
+from deep_research.state import Aspect, ClaimVerdict, Discrepancy, Span
 
 SENTENCES = 3  # that may carry a statement together
 SUPPORTED = 0.35  # the least score of what is supported
@@ -41,15 +40,6 @@ _MOST_FILED = 256  # sentences that one word leads to
 _MOST_CHOSEN_FROM = 64
 
 
-class Verdict(StrEnum):
-    """What a text says of a statement."""
-
-    SUPPORTED = "supported"
-    PARTIAL = "partial"
-    CONTRADICTED = "contradicted"
-    UNSUPPORTED = "unsupported"
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """A sentence of the ``source``-th text, counted from 0."""
@@ -64,7 +54,7 @@ class Support:
     much of the weight of its words the sentences at ``places`` hold, the one that holds most first; ``reasons`` say what
     keeps it from being supported."""
 
-    verdict: Verdict
+    verdict: ClaimVerdict
     score: float
     share: float
     reasons: tuple[Discrepancy, ...] = ()
@@ -142,11 +132,11 @@ def _best(sentence: str, sources: Sequence[SourceText]) -> Support | None:
 def _together(found: Sequence[Support]) -> Support:
     verdicts = {support.verdict for support in found}
     if not found:
-        verdict = Verdict.UNSUPPORTED
-    elif Verdict.CONTRADICTED in verdicts:
-        verdict = Verdict.CONTRADICTED
+        verdict = ClaimVerdict.UNSUPPORTED
+    elif ClaimVerdict.CONTRADICTED in verdicts:
+        verdict = ClaimVerdict.CONTRADICTED
     else:
-        verdict = verdicts.pop() if len(verdicts) == 1 else Verdict.PARTIAL
+        verdict = verdicts.pop() if len(verdicts) == 1 else ClaimVerdict.PARTIAL
     return Support(
         verdict=verdict,
         score=min((support.score for support in found), default=0.0),
@@ -217,12 +207,15 @@ class _Comparison:
         gone = [t for t in lacking if t.kind is Kind.NUMBER or not (t.opens or self._pool.count(t.key))]
         score = self._carried() * LACKING ** len(gone) * ELSEWHERE ** (len(lacking) - len(gone))
         score *= DIFFERENT ** len({one.aspect for one in different})
-        reasons = [*different, *(Discrepancy(ASPECTS[token.kind], token.word) for token in gone)]
+        reasons = [
+            *different,
+            *(Discrepancy(aspect=ASPECTS[token.kind], claimed=token.word) for token in gone),
+        ]
         if reasons:
             score = min(score, BELOW)
         elif score < SUPPORTED:
             unheld = (t.word for t in self._claim.tokens if t.key in self._weights.keys() - self._held)
-            reasons = [Discrepancy(Aspect.WORDS, " ".join(dict.fromkeys(unheld)))]
+            reasons = [Discrepancy(aspect=Aspect.WORDS, claimed=" ".join(dict.fromkeys(unheld)))]
         share = self._share(self._held)
         return Support(
             self._verdict(share, different, reasons),
@@ -248,12 +241,12 @@ class _Comparison:
 
     def _verdict(
         self, share: float, different: Sequence[Discrepancy], reasons: Sequence[Discrepancy]
-    ) -> Verdict:
+    ) -> ClaimVerdict:
         if not reasons:
-            return Verdict.SUPPORTED
+            return ClaimVerdict.SUPPORTED
         if any(one.aspect is not Aspect.MODALITY for one in different) and self._is_alike(different):
-            return Verdict.CONTRADICTED
-        return Verdict.PARTIAL if share >= SOME else Verdict.UNSUPPORTED
+            return ClaimVerdict.CONTRADICTED
+        return ClaimVerdict.PARTIAL if share >= SOME else ClaimVerdict.UNSUPPORTED
 
     def _is_alike(self, different: Sequence[Discrepancy]) -> bool:
         """Whether the nearest sentence speaks of the same, but for what it says otherwise."""

@@ -1,5 +1,18 @@
 """The state of a run: its vocabulary, records, events, and how the events fold into it."""
 
+from deep_research.state.claims import (
+    Aspect,
+    Claim,
+    ClaimBasis,
+    ClaimCounts,
+    ClaimKind,
+    ClaimVerdict,
+    Discrepancy,
+    Draft,
+    Judgement,
+    Repair,
+    RepairKind,
+)
 from deep_research.state.parts import Answered, Found, PartVerdict, QuestionPart, answered
 from deep_research.state.phases import (
     PHASE_TO_AGENT,
@@ -18,9 +31,8 @@ from deep_research.state.phases import (
 )
 from deep_research.state.records import (
     AgentDecision,
-    Citation,
-    ConfidenceSummary,
     Contradiction,
+    ContradictionSide,
     Finding,
     FirstLook,
     FollowUpQuery,
@@ -34,12 +46,12 @@ from deep_research.state.records import (
     QualityUpdate,
     Quote,
     Record,
-    ReportMetadata,
     Source,
     Span,
     SubQuery,
     ValidationResult,
 )
+from deep_research.state.report import Citation, ConfidenceSummary, ReportMetadata
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
 from deep_research.state.sending import Portion, ReadingPlan, Sending, SentItem
 from deep_research.state.setup import Choice, CorpusChoice, SetUp
@@ -52,16 +64,25 @@ __all__ = [
     "AgentDecision",
     "AgentRole",
     "Answered",
+    "Aspect",
     "Budget",
     "Choice",
     "Citation",
+    "Claim",
+    "ClaimBasis",
+    "ClaimCounts",
+    "ClaimKind",
+    "ClaimVerdict",
     "ConfidenceLevel",
     "ConfidenceSummary",
     "Contradiction",
+    "ContradictionSide",
     "ControlKind",
     "CorpusChoice",
     "DeepResearchPhase",
     "DeepResearchState",
+    "Discrepancy",
+    "Draft",
     "Finding",
     "FirstLook",
     "FollowUpQuery",
@@ -71,6 +92,7 @@ __all__ = [
     "GatherStats",
     "Guidance",
     "IterationRecommendation",
+    "Judgement",
     "Limit",
     "Mention",
     "ModelRole",
@@ -84,6 +106,8 @@ __all__ = [
     "Quote",
     "ReadingPlan",
     "Record",
+    "Repair",
+    "RepairKind",
     "ReportMetadata",
     "Reservation",
     "RunOptions",

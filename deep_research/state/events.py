@@ -19,11 +19,11 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from deep_research.errors import LogDamagedError, StoreVersionError
 from deep_research.logs import holds_secret, masked, masked_value
+from deep_research.state.claims import Claim, Draft, Judgement, Repair
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
 from deep_research.state.records import (
     AgentDecision,
-    Citation,
     Contradiction,
     Finding,
     FirstLook,
@@ -34,11 +34,11 @@ from deep_research.state.records import (
     Limit,
     QualityUpdate,
     Record,
-    ReportMetadata,
     Source,
     SubQuery,
     ValidationResult,
 )
+from deep_research.state.report import Citation, ReportMetadata
 from deep_research.state.run import Parking, RunOptions
 from deep_research.state.sending import ReadingPlan, Sending
 from deep_research.state.setup import SetUp
@@ -62,9 +62,9 @@ class Event(Record):
 
 
 class RunCreated(Event):
-    CURRENT: ClassVar[int] = 2
+    CURRENT: ClassVar[int] = 3
     type: Literal["run.created"] = "run.created"
-    version: int = 2
+    version: int = 3
     research_id: str
     query: str
     options: RunOptions
@@ -167,9 +167,9 @@ class EvidenceWeighed(Event):
     findings answer. ``unknown_ids`` counts ids that the agent named and was never given. ``verdicts`` are those on all
     parts of the question, ``parts`` these where no plan has them: that of an older version had not."""
 
-    CURRENT: ClassVar[int] = 3
+    CURRENT: ClassVar[int] = 4
     type: Literal["evidence.weighed"] = "evidence.weighed"
-    version: int = 3
+    version: int = 4
     findings: tuple[Finding, ...] = ()
     dropped: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -181,11 +181,36 @@ class EvidenceWeighed(Event):
     parts: tuple[QuestionPart, ...] = ()
 
 
+class ReportDrafted(Event):
+    """A draft that may not come out the same when it is asked for again; or what a model's repair made of it. The latest
+    stands until the report is written."""
+
+    type: Literal["report.drafted"] = "report.drafted"
+    draft: Draft
+
+
+class ClaimsJudged(Event):
+    """What the judge's model said of claims of the draft, by their ids."""
+
+    type: Literal["claims.judged"] = "claims.judged"
+    judgements: dict[str, Judgement]
+
+
 class ReportWritten(Event):
+    """The report with numbered references, the ``draft`` that it was made from, with ids of findings, and its ``claims``;
+    ``repairs`` is what became of those that nothing carried. ``verdicts`` are those on the parts of the question, with
+    the claims that tell of each."""
+
+    CURRENT: ClassVar[int] = 2
     type: Literal["report.written"] = "report.written"
+    version: int = 2
     report: str
     metadata: ReportMetadata
     citations: tuple[Citation, ...] = ()
+    draft: str = ""
+    claims: tuple[Claim, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    verdicts: tuple[PartVerdict, ...] = ()
 
 
 class GapsAssessed(Event):
@@ -358,6 +383,8 @@ AnyEvent = (
     | SubQueryFailed
     | SourcesAnalyzed
     | EvidenceWeighed
+    | ReportDrafted
+    | ClaimsJudged
     | ReportWritten
     | GapsAssessed
     | PhaseEnded
@@ -402,6 +429,9 @@ UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("guidance.given", 1): _same,  # 2: advice for the rest of an iteration
     ("decision.made", 1): _same,  # 2: wishes that were refused
     ("phase.ended", 1): _same,  # 2: the seconds of work
+    ("run.created", 2): _same,  # 3: the least share of claims that must be supported
+    ("evidence.weighed", 3): _same,  # 4: the sides of contradictions, the claims that tell of a part
+    ("report.written", 1): _same,  # 2: the draft, its claims and repairs, and the parts they tell of
     ("sub_query.completed", 1): _same,  # 2: how many of its searches failed, and what came twice
 }
 

@@ -26,11 +26,13 @@ class Found(StrEnum):
 
 
 class PartVerdict(Record):
-    """How far a part is answered, and the findings that do it, best first."""
+    """How far a part is answered, the findings that do it, best first, and the claims of the report that tell of it, None
+    where no report was checked."""
 
     part_id: str
     verdict: Found
     finding_ids: tuple[str, ...] = ()
+    claim_ids: tuple[str, ...] | None = None
 
 
 class Answered(StrEnum):

@@ -6,7 +6,6 @@ record is about (see `deep_research.state.identity`), so a resumed run issues th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -167,13 +166,35 @@ class Gap(Record):
     part_id: str | None = None
 
 
+class ContradictionSide(Record):
+    """What one finding says in a contradiction: ``told`` in its own words (``57 metres``), ``quote`` where it stands in
+    its source, where that is known. ``value`` is in ``unit``, both empty where it is no measured value; ``published`` is
+    the date of the source; sides of one ``voice`` (counted from 0) are no independent witnesses."""
+
+    finding_id: str
+    source_id: str
+    told: str
+    quote: Quote | None = None
+    value: float | None = None
+    unit: str = ""
+    published: date | None = None
+    voice: int = 0
+
+
 class Contradiction(Record):
-    """Findings that cannot all be true as they stand."""
+    """Findings that cannot all be true as they stand. ``about`` is what they differ in (``values in metres``) and ``of``
+    of what; ``sides`` are two or more, and ``preferred`` is the place among them of what is better borne out, ``because``
+    of that, None where it is not known."""
 
     id: str
     description: str
     finding_ids: tuple[str, ...]
     source_ids: tuple[str, ...] = ()
+    about: str = ""
+    of: str = ""
+    sides: tuple[ContradictionSide, ...] = ()
+    preferred: int | None = None
+    because: str = ""
 
 
 class QualityUpdate(Record):
@@ -244,55 +265,6 @@ class Guidance(Record):
         """Whether it is for the agent of a phase."""
         order = list(DeepResearchPhase)
         return phase is self.phase or (self.lasting and order.index(phase) > order.index(self.phase))
-
-
-class Citation(Record):
-    """A numbered reference of the report and one passage it rests on. The same number always means the same
-    source; several citations may share it."""
-
-    number: int
-    source_id: str
-    finding_id: str
-    quote: str
-    start: int
-    end: int
-    content_hash: str
-
-
-class ConfidenceSummary(Record):
-    """How many findings are how sure: high has those that are confirmed, low what is speculation."""
-
-    high: int = 0
-    medium: int = 0
-    low: int = 0
-
-    @classmethod
-    def of(cls, findings: Iterable[Finding]) -> ConfidenceSummary:
-        levels = [finding.confidence for finding in findings]
-        return cls(
-            high=sum(x in (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED) for x in levels),
-            medium=sum(x is ConfidenceLevel.MEDIUM for x in levels),
-            low=sum(x in (ConfidenceLevel.LOW, ConfidenceLevel.SPECULATION) for x in levels),
-        )
-
-
-class ReportMetadata(Record):
-    """Facts about the report. ``writer`` names the agent that wrote it; ``partial`` marks a report written
-    because the run was stopped; ``removed_references`` counts ids that were cited but never given. ``fidelity`` (0 to 1)
-    is the share of the tokens of sources, findings and gaps that its agents were given, and ``fidelity_level`` its name;
-    ``items_summarized`` were given in part, ``items_dropped`` not at all."""
-
-    sections: tuple[str, ...] = ()
-    word_count: int = 0
-    citations_count: int = 0
-    confidence_summary: ConfidenceSummary = ConfidenceSummary()
-    writer: str = ""
-    partial: bool = False
-    removed_references: int = 0
-    fidelity: float = 1.0
-    fidelity_level: str = "Full"
-    items_summarized: int = 0
-    items_dropped: int = 0
 
 
 PAGES = "pages"  # the limit of pages that were found and have no text for us; one for each reason

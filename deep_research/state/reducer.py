@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from deep_research.errors import LogDamagedError
 from deep_research.state import events as ev
+from deep_research.state.claims import Claim, Draft, Judgement, Repair
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import (
     AbortReason,
@@ -26,7 +27,6 @@ from deep_research.state.records import (
     OF_REPORT,
     PAGES,
     AgentDecision,
-    Citation,
     Contradiction,
     Finding,
     FirstLook,
@@ -36,10 +36,10 @@ from deep_research.state.records import (
     IterationRecommendation,
     Limit,
     QualityUpdate,
-    ReportMetadata,
     Source,
     SubQuery,
 )
+from deep_research.state.report import Citation, ReportMetadata
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
 from deep_research.state.sending import ReadingPlan, Sending
 from deep_research.state.setup import SetUp
@@ -86,6 +86,10 @@ class Fold:
     report: str | None
     report_metadata: ReportMetadata | None
     citations: tuple[Citation, ...]
+    claims: tuple[Claim, ...]
+    repairs: tuple[Repair, ...]
+    draft: Draft | None
+    judgements: dict[str, Judgement]
     gap_analysis: tuple[GapAnalysis, ...]
     recommendation: IterationRecommendation | None
     report_improvements: tuple[str, ...]
@@ -306,7 +310,11 @@ def _lift_partial(state: Fold, metadata: ReportMetadata) -> None:
     if holds_whole_report(state.phase, phase_done=state.phase_done):
         state.report_metadata = metadata.model_copy(update={"partial": False})
     else:
-        state.report, state.report_metadata, state.citations = None, None, ()
+        _forget_report(state)
+
+
+def _forget_report(state: Fold) -> None:
+    state.report, state.report_metadata, state.citations, state.claims, state.repairs = None, None, (), (), ()
 
 
 @_on(ev.PhaseStarted)
@@ -322,8 +330,13 @@ def _phase_started(state: Fold, event: ev.PhaseStarted) -> None:
     _pass_begins(state)
 
 
+def _forget_draft(state: Fold) -> None:
+    state.draft, state.judgements = None, {}
+
+
 def _pass_begins(state: Fold) -> None:
     """What the shares of the phase are counted from."""
+    _forget_draft(state)
     state.phase_spent = _spent(state)
     state.reading = None
     state.phase_answers = state.usage.answers(state.phase)
@@ -478,15 +491,31 @@ def _weighed(state: Fold, event: ev.EvidenceWeighed) -> None:
     state.phase_done = True
 
 
+@_on(ev.ReportDrafted)
+def _report_drafted(state: Fold, event: ev.ReportDrafted) -> None:
+    if state.draft is None:
+        _drop_limits(state, OF_REPORT)
+    state.draft = event.draft
+
+
+@_on(ev.ClaimsJudged)
+def _claims_judged(state: Fold, event: ev.ClaimsJudged) -> None:
+    state.judgements = state.judgements | event.judgements
+
+
 @_on(ev.ReportWritten)
 def _report_written(state: Fold, event: ev.ReportWritten) -> None:
-    if event.report != state.report:  # a whole one that a stop makes partial keeps its limits
+    # A whole one that a stop makes partial keeps its limits; those of a draft were told with it.
+    if event.report != state.report and (state.draft is None or event.metadata.partial):
         _drop_limits(state, OF_REPORT)
     state.report = event.report
     state.report_metadata = event.metadata
     state.citations = event.citations
+    state.claims, state.repairs = event.claims, event.repairs
+    state.verdicts = event.verdicts or state.verdicts
     if not event.metadata.partial:
         state.phase_done = True
+        _forget_draft(state)
 
 
 @_on(ev.GapsAssessed)

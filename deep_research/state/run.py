@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from deep_research.state.claims import Claim, Draft, Judgement, Repair
 from deep_research.state.parts import Answered, PartVerdict, QuestionPart, answered, lacking
 from deep_research.state.phases import (
     AbortReason,
@@ -19,7 +20,6 @@ from deep_research.state.phases import (
 from deep_research.state.records import (
     GATE,
     AgentDecision,
-    Citation,
     Contradiction,
     Finding,
     FirstLook,
@@ -29,10 +29,10 @@ from deep_research.state.records import (
     IterationRecommendation,
     Limit,
     Record,
-    ReportMetadata,
     Source,
     SubQuery,
 )
+from deep_research.state.report import Citation, ReportMetadata
 from deep_research.state.sending import ReadingPlan, Sending
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Budget, Reservation, Spent, Usage
@@ -40,7 +40,8 @@ from deep_research.state.spending import Budget, Reservation, Spent, Usage
 
 class RunOptions(Record):
     """Everything a caller may choose per run; written into the log once, so a resumed run keeps it.
-    Bounds are those of the settings. ``provider_id`` is the model (a name such as ``anthropic:MODEL``) of all agents of
+    Bounds are those of the settings. ``min_supported`` is the least share of the report's claims
+    that must be supported. ``provider_id`` is the model (a name such as ``anthropic:MODEL``) of all agents of
     this run, before those of the engine."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
@@ -49,6 +50,7 @@ class RunOptions(Record):
     gate_retries: int = Field(default=1, ge=0, le=3)
     max_supervisor_retries: int = Field(default=2, ge=0, le=10)
     report_words: int = Field(default=800, ge=100, le=20_000)
+    min_supported: float | None = Field(default=None, gt=0, le=1)
     system_prompt: str | None = None
     language: str | None = None
     audience: str | None = None
@@ -99,6 +101,8 @@ class DeepResearchState(Record):
     models were given, by phase, and ``reading`` what this pass of ANALYSIS gives them. ``iteration_spent`` and
     ``phase_spent`` are what had been spent, such requests included, when the iteration and this pass of the phase began;
     ``parts`` are those of the question and ``verdicts`` what was found of each;
+    ``claims`` are those of the report and ``repairs`` what was done to them; ``draft`` is one of which the report is
+    still to be written, and ``judgements`` what the judge said of its claims;
     ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
     had been measured of the texts of each model; ``setup`` is what the run works with, None where an older version of
     the package made it; ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
@@ -132,6 +136,10 @@ class DeepResearchState(Record):
     report: str | None = None
     report_metadata: ReportMetadata | None = None
     citations: tuple[Citation, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    draft: Draft | None = None
+    judgements: dict[str, Judgement] = Field(default_factory=dict)
     gap_analysis: tuple[GapAnalysis, ...] = ()
     recommendation: IterationRecommendation | None = None
     report_improvements: tuple[str, ...] = ()

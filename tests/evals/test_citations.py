@@ -11,9 +11,10 @@ from deep_research.errors import UsageError
 from deep_research.evals.citations import evaluate_citations
 from deep_research.evals.corruptions import cases
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.support import SourceText, Verdict, check
+from deep_research.evidence.support import SourceText, check
 from deep_research.sources.documents import read_document
 from deep_research.sources.documents.sample import sample_corpus
+from deep_research.state import ClaimVerdict
 
 ARTICLE = [
     "(meta data) TITLE: The Mole",
@@ -93,7 +94,7 @@ def test_of_the_sample_documents_false_sentences_are_rejected_and_true_ones_kept
     for case in cases(cut, lambda _, own: (own + 1) % len(texts), 100):
         found = check(case.statement, [prepared[case.text]]).verdict
         total[case.kind] += 1
-        right[case.kind] += (found is Verdict.SUPPORTED) is case.true
+        right[case.kind] += (found is ClaimVerdict.SUPPORTED) is case.true
     assert sum(total.values()) > 400
     shares = {kind: right[kind] / total[kind] for kind in total}
     assert all(share >= 0.95 for share in shares.values()), shares

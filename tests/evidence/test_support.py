@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deep_research.evidence import support as support_module
-from deep_research.evidence.discrepancies import Aspect
 from deep_research.evidence.statements import Kind, reader
-from deep_research.evidence.support import SENTENCES, SourceText, Verdict, check
+from deep_research.evidence.support import SENTENCES, SourceText, check
+from deep_research.state import Aspect, ClaimVerdict
 
 TOWER = """# Bell Rock
 
@@ -27,7 +27,7 @@ BERLIN = "Der Turm wurde 1969 in Berlin gebaut und ist 368 Meter hoch. Die Kugel
 PARIS = "La tour a été construite en 1889 à Paris. Elle mesure 330 mètres et n'est pas fermée le dimanche."
 
 
-def verdict(statement: str, *texts: str) -> tuple[Verdict, set[Aspect]]:
+def verdict(statement: str, *texts: str) -> tuple[ClaimVerdict, set[Aspect]]:
     found = check(statement, [SourceText(text) for text in texts or (TOWER,)])
     return found.verdict, {reason.aspect for reason in found.reasons}
 
@@ -54,7 +54,7 @@ def verdict(statement: str, *texts: str) -> tuple[Verdict, set[Aspect]]:
     ],
 )
 def test_what_stands_in_the_text_is_supported(statement):
-    assert verdict(statement) == (Verdict.SUPPORTED, set())
+    assert verdict(statement) == (ClaimVerdict.SUPPORTED, set())
 
 
 @pytest.mark.parametrize(
@@ -84,25 +84,28 @@ def test_what_stands_in_the_text_is_supported(statement):
 )
 def test_what_the_text_says_otherwise_is_named(statement, aspect):
     found, aspects = verdict(statement)
-    assert found is not Verdict.SUPPORTED
+    assert found is not ClaimVerdict.SUPPORTED
     assert aspect in aspects
 
 
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
-        ("The tower of Bell Rock was not finished in 1810 by Robert Stevenson.", Verdict.CONTRADICTED),
-        ("It is 355 metres high and stands 18 km off the coast.", Verdict.CONTRADICTED),
-        ("The mortar came from Aberdeen, and the stone was cut in Arbroath.", Verdict.PARTIAL),
+        ("The tower of Bell Rock was not finished in 1810 by Robert Stevenson.", ClaimVerdict.CONTRADICTED),
+        ("It is 355 metres high and stands 18 km off the coast.", ClaimVerdict.CONTRADICTED),
+        ("The mortar came from Aberdeen, and the stone was cut in Arbroath.", ClaimVerdict.PARTIAL),
         (
             "The tower of Bell Rock was finished by Robert Stevenson and painted by Ada Byron.",
-            Verdict.PARTIAL,
+            ClaimVerdict.PARTIAL,
         ),
-        ("Green tea is brewed from young leaves in spring.", Verdict.UNSUPPORTED),
-        ("The light was first shown on 1 February 1811. Green tea is brewed from leaves.", Verdict.PARTIAL),
-        ("The cost was £61,313. Green tea is brewed from leaves.", Verdict.CONTRADICTED),
-        ("", Verdict.UNSUPPORTED),
-        ("It was. And then?", Verdict.UNSUPPORTED),
+        ("Green tea is brewed from young leaves in spring.", ClaimVerdict.UNSUPPORTED),
+        (
+            "The light was first shown on 1 February 1811. Green tea is brewed from leaves.",
+            ClaimVerdict.PARTIAL,
+        ),
+        ("The cost was £61,313. Green tea is brewed from leaves.", ClaimVerdict.CONTRADICTED),
+        ("", ClaimVerdict.UNSUPPORTED),
+        ("It was. And then?", ClaimVerdict.UNSUPPORTED),
     ],
 )
 def test_the_verdict_is_that_of_the_weakest_sentence(statement, expected):
@@ -112,33 +115,38 @@ def test_the_verdict_is_that_of_the_weakest_sentence(statement, expected):
 @pytest.mark.parametrize(
     ("statement", "text", "expected", "aspect"),
     [
-        ("Der Turm wurde 1969 in Berlin gebaut.", BERLIN, Verdict.SUPPORTED, None),
-        ("Der Turm ist 368 Meter hoch.", BERLIN, Verdict.SUPPORTED, None),
+        ("Der Turm wurde 1969 in Berlin gebaut.", BERLIN, ClaimVerdict.SUPPORTED, None),
+        ("Der Turm ist 368 Meter hoch.", BERLIN, ClaimVerdict.SUPPORTED, None),
         (
             "Der Turm wurde 1979 in Berlin gebaut und ist 368 Meter hoch.",
             BERLIN,
-            Verdict.CONTRADICTED,
+            ClaimVerdict.CONTRADICTED,
             Aspect.DATE,
         ),
-        ("Die Kugel kann betreten werden.", BERLIN, Verdict.CONTRADICTED, Aspect.POLARITY),
-        ("La tour a été construite en 1889 à Paris.", PARIS, Verdict.SUPPORTED, None),
+        ("Die Kugel kann betreten werden.", BERLIN, ClaimVerdict.CONTRADICTED, Aspect.POLARITY),
+        ("La tour a été construite en 1889 à Paris.", PARIS, ClaimVerdict.SUPPORTED, None),
         (
             "Elle mesure 320 mètres et n'est pas fermée le dimanche.",
             PARIS,
-            Verdict.CONTRADICTED,
+            ClaimVerdict.CONTRADICTED,
             Aspect.NUMBER,
         ),
-        ("Elle mesure 330 mètres et est fermée le dimanche.", PARIS, Verdict.CONTRADICTED, Aspect.POLARITY),
+        (
+            "Elle mesure 330 mètres et est fermée le dimanche.",
+            PARIS,
+            ClaimVerdict.CONTRADICTED,
+            Aspect.POLARITY,
+        ),
         (
             "東京都の人口は900万人です。",
             "東京都の人口は900万人です。面積は小さい。",
-            Verdict.SUPPORTED,
+            ClaimVerdict.SUPPORTED,
             None,
         ),
         (
             "東京都の人口は950万人です。",
             "東京都の人口は900万人です。面積は小さい。",
-            Verdict.CONTRADICTED,
+            ClaimVerdict.CONTRADICTED,
             Aspect.NUMBER,
         ),
     ],
@@ -160,21 +168,21 @@ def test_the_sentences_that_carry_a_statement_are_named():
 def test_several_texts_carry_a_statement_together():
     one, other = "Ada Brook was born in Port Lissel.", "The Hare light was designed by Ada Brook in 1843."
     statement = "The Hare light was designed in 1843 by Ada Brook, who was born in Port Lissel."
-    assert verdict(statement, one, other)[0] is Verdict.SUPPORTED
-    assert verdict(statement, other)[0] is not Verdict.SUPPORTED
+    assert verdict(statement, one, other)[0] is ClaimVerdict.SUPPORTED
+    assert verdict(statement, other)[0] is not ClaimVerdict.SUPPORTED
 
 
 def test_headings_and_titles_say_what_a_sentence_is_of():
     text = "# The Mole\n\n## Height\n\nThe lamp stands at 35 metres over the sea and burns oil."
-    assert verdict("The Mole: the lamp stands at 35 metres and burns oil.", text)[0] is Verdict.SUPPORTED
+    assert verdict("The Mole: the lamp stands at 35 metres and burns oil.", text)[0] is ClaimVerdict.SUPPORTED
     titled = SourceText("The lamp stands at 35 metres over the sea.", title="The Mole lighthouse")
     assert check("The lamp of the Mole stands at 35 metres over the sea.", [titled]).share == 1.0
 
 
 def test_of_two_sentences_that_differ_the_one_that_agrees_counts():
     text = "The tower is 57 metres high, says the board. The tower is 61 metres high, says the survey."
-    assert verdict("The tower is 61 metres high.", text)[0] is Verdict.SUPPORTED
-    assert verdict("The tower is 63 metres high.", text)[0] is Verdict.CONTRADICTED
+    assert verdict("The tower is 61 metres high.", text)[0] is ClaimVerdict.SUPPORTED
+    assert verdict("The tower is 63 metres high.", text)[0] is ClaimVerdict.CONTRADICTED
 
 
 def test_a_supported_statement_scores_above_all_others():
@@ -233,9 +241,9 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:8]))
 def test_hostile_texts_and_statements_are_only_text(text):
-    assert check("The tower is 35 metres high.", [SourceText(text)]).verdict is Verdict.UNSUPPORTED
+    assert check("The tower is 35 metres high.", [SourceText(text)]).verdict is ClaimVerdict.UNSUPPORTED
     found = check(text, [SourceText(TOWER)])
-    assert found.verdict is not Verdict.SUPPORTED
+    assert found.verdict is not ClaimVerdict.SUPPORTED
     assert 0.0 <= found.score <= 1.0
 
 
@@ -244,14 +252,14 @@ def test_any_text_has_a_verdict_and_places_in_the_text(statement, text):
     found = check(statement, [SourceText(text)])
     assert 0.0 <= found.score <= 1.0
     assert 0.0 <= found.share <= 1.0 + 1e-9
-    assert (found.verdict is Verdict.SUPPORTED) is not bool(
+    assert (found.verdict is ClaimVerdict.SUPPORTED) is not bool(
         found.reasons or found.score < support_module.SUPPORTED
     )
     assert all(0 <= place.span.start < place.span.end <= len(text) for place in found.places)
 
 
 def test_no_texts_support_nothing():
-    assert check("The tower is 35 metres high.", []).verdict is Verdict.UNSUPPORTED
+    assert check("The tower is 35 metres high.", []).verdict is ClaimVerdict.UNSUPPORTED
 
 
 def test_the_work_of_a_statement_does_not_grow_with_the_text(monkeypatch):
@@ -264,7 +272,7 @@ def test_the_work_of_a_statement_does_not_grow_with_the_text(monkeypatch):
             " ".join(f"The tower of place {n} is {n} metres high and white." for n in range(size))
         )
         looked_at.clear()
-        assert check("The tower of place 7 is 7 metres high.", [text]).verdict is Verdict.SUPPORTED
+        assert check("The tower of place 7 is 7 metres high.", [text]).verdict is ClaimVerdict.SUPPORTED
         counted[size] = len(looked_at)
     assert counted[4_000] <= counted[1_000]
 

@@ -1,0 +1,162 @@
+"""The claims of a report: what each says, what carries it, and what was made of those that nothing carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+from pydantic import Field
+
+from deep_research.state.records import Quote, Record, Span
+
+
+class ClaimVerdict(StrEnum):
+    """What texts say of a claim."""
+
+    SUPPORTED = "supported"
+    PARTIAL = "partial"
+    CONTRADICTED = "contradicted"
+    UNSUPPORTED = "unsupported"
+
+
+class Aspect(StrEnum):
+    """In what a claim and a text differ. ``LANGUAGE``: the text is in another one, where words cannot be compared."""
+
+    NUMBER = "number"
+    UNIT = "unit"
+    DATE = "date"
+    ENTITY = "entity"
+    POLARITY = "polarity"
+    MODALITY = "modality"
+    COMPARISON = "comparison"
+    WORDS = "words"
+    LANGUAGE = "language"
+
+
+class Discrepancy(Record):
+    """What the claim has, and what the text has in its place; empty where it has nothing."""
+
+    aspect: Aspect
+    claimed: str = ""
+    found: str = ""
+
+
+class ClaimKind(StrEnum):
+    SENTENCE = "sentence"
+    ITEM = "item"
+    CELL = "cell"
+
+
+class ClaimBasis(StrEnum):
+    """What a claim is checked against: saved texts; or the log of the run, where it tells of the research itself (what
+    was not found, left out, or not read)."""
+
+    SOURCES = "sources"
+    RUN = "run"
+
+
+class Judgement(Record):
+    """What the judge's model said of a claim. ``verdict`` None: it could not be asked or said nothing usable, and
+    ``reason`` is why; that is no word against the claim."""
+
+    verdict: ClaimVerdict | None = None
+    reason: str = ""
+    model: str = ""
+
+
+class Claim(Record):
+    """One thing that a report says: a sentence, an item, or a cell of a table.
+
+    ``text`` are its words without references, ``heading`` what it stands under (section; of a cell also its row and
+    column), ``place`` where in the draft it stands, in code points. ``finding_ids`` are the findings that it cites, or
+    where ``inherited`` those that carry it and are cited near it or not at all; ``numbers`` are its references in the
+    report. ``checked`` is the verdict of ``checker`` (name and version), by code alone, ``score`` and ``share`` (0 to 1)
+    are its figures; ``verdict`` is what counts: the judge's, where it gave one. ``evidence`` are the passages that hold
+    most of it, the best first; ``reasons`` say what keeps it from being supported. ``marked``: the report says there that
+    nothing carries it. ``was`` are the words that stood there before the repair.
+    """
+
+    id: str
+    text: str
+    kind: ClaimKind = ClaimKind.SENTENCE
+    heading: str = ""
+    place: Span
+    finding_ids: tuple[str, ...] = ()
+    inherited: bool = False
+    numbers: tuple[int, ...] = ()
+    basis: ClaimBasis = ClaimBasis.SOURCES
+    verdict: ClaimVerdict
+    checked: ClaimVerdict
+    checker: str
+    score: float = Field(default=0.0, ge=0, le=1)
+    share: float = Field(default=0.0, ge=0, le=1)
+    reasons: tuple[Discrepancy, ...] = ()
+    evidence: tuple[Quote, ...] = ()
+    judgement: Judgement | None = None
+    marked: bool = False
+    was: str = ""
+
+
+class RepairKind(StrEnum):
+    """How a claim that nothing carries was repaired: by another reference, by other words, or by its removal."""
+
+    CITED = "cited"
+    REWORDED = "reworded"
+    REMOVED = "removed"
+
+
+class Repair(Record):
+    """``before`` and ``after`` are the claim's words; ``by`` is the model's name, or "code"."""
+
+    kind: RepairKind
+    before: str
+    after: str = ""
+    by: str = "code"
+    reasons: tuple[Discrepancy, ...] = ()
+
+
+class Draft(Record):
+    """A report before its references are numbered: it refers to findings as ``[find-…]``. ``unknown`` counts references
+    to what was never given; ``repairs`` is what became of claims that nothing carried, None before they were looked
+    at."""
+
+    text: str
+    unknown: int = 0
+    repairs: tuple[Repair, ...] | None = None
+
+
+class ClaimCounts(Record):
+    """How many claims a report has, by verdict; how many are ``marked``; how many were ``repaired`` and ``removed``; how
+    many the judge judged and how many it should have and could not (``unchecked``)."""
+
+    supported: int = 0
+    partial: int = 0
+    contradicted: int = 0
+    unsupported: int = 0
+    marked: int = 0
+    repaired: int = 0
+    removed: int = 0
+    judged: int = 0
+    unchecked: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.supported + self.partial + self.contradicted + self.unsupported
+
+    @property
+    def share(self) -> float:
+        """Of all claims that are supported, 0 to 1; 1 where there is none."""
+        return self.supported / self.total if self.total else 1.0
+
+    @classmethod
+    def of(cls, claims: Iterable[Claim], repairs: Iterable[Repair] = ()) -> ClaimCounts:
+        every, made = list(claims), list(repairs)
+        given = [claim.judgement for claim in every if claim.judgement is not None]
+        return cls(
+            **{verdict.value: sum(c.verdict is verdict for c in every) for verdict in ClaimVerdict},
+            marked=sum(claim.marked for claim in every),
+            repaired=sum(repair.kind is not RepairKind.REMOVED for repair in made),
+            removed=sum(repair.kind is RepairKind.REMOVED for repair in made),
+            judged=sum(each.verdict is not None for each in given),
+            unchecked=sum(each.verdict is None for each in given),
+        )
