@@ -15,11 +15,12 @@ from itertools import groupby, pairwise
 
 from deep_research.evidence.candidates import LONGEST, read_document
 from deep_research.evidence.discrepancies import ASPECTS, discrepancies
-from deep_research.evidence.language import language_of
+from deep_research.evidence.language import language_by_script, language_of
 from deep_research.evidence.passages import BlockKind, sentences
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.statements import Kind, Reader, Statement, Token, reader
 from deep_research.evidence.units import measured
+from deep_research.evidence.vocabulary import vocabulary
 from deep_research.state import Aspect, ClaimVerdict, Discrepancy, Span
 
 SENTENCES = 3  # that may carry a statement together
@@ -33,6 +34,7 @@ LACKING = 0.6  # what the score is multiplied by for each number that is not the
 ELSEWHERE = 0.9  # for each name or date that stands elsewhere in the texts
 DIFFERENT = 0.8  # for each aspect in which the nearest sentence differs
 NEAREST = 0.9  # of the share of the nearest sentence: others that share as much may be the one that is meant
+SPECIFIC = frozenset(Aspect) - {Aspect.WORDS, Aspect.MODALITY, Aspect.LANGUAGE}  # that a text has to have
 BELOW = SUPPORTED - 1e-6  # the score of what would be supported but for a reason
 _MARKS = " .,;:!?…\"'“”‘’«»()[]*_"
 _NEAREST_READ = 4
@@ -66,6 +68,7 @@ class SourceText:
 
     def __init__(self, text: str, *, title: str = "") -> None:
         self.language = language_of(text)
+        self.written_in = written_in(text)
         self.reader: Reader = reader(self.language)
         self.context = self.reader.keys(title)
         self.plain = self.reader.plain(text)
@@ -101,13 +104,29 @@ class SourceText:
         return readable(self._text, start, end) if place in self._rows else self._text[start:end]
 
 
-def check(statement: str, sources: Sequence[SourceText]) -> Support:
-    """What the texts say of a statement: of each of its sentences, and of all together.
+def is_doubted(verdict: ClaimVerdict, reasons: Iterable[Discrepancy], *, language: str = "") -> bool:
+    """Whether something should not be said so: nothing carries it, the texts say otherwise, or a figure, date, name or
+    denial of it stands in none of them. Where ``language`` has a capital on every noun, one that is missing is no
+    name."""
+    if verdict in (ClaimVerdict.CONTRADICTED, ClaimVerdict.UNSUPPORTED):
+        return True
+    specific = SPECIFIC - {Aspect.ENTITY} if vocabulary(language).marks.nouns else SPECIFIC
+    return any(reason.aspect in specific for reason in reasons)
+
+
+def written_in(text: str) -> str:
+    """The language of a text where that is clear, else nothing."""
+    return language_by_script(text) or language_of(text, default="")
+
+
+def check(statement: str, sources: Sequence[SourceText], *, language: str = "") -> Support:
+    """What the texts say of a statement: of each of its sentences, and of all together. ``language`` is what it is
+    written in, where that is known: of texts in another one only figures can be compared, which carry nothing alone.
 
     Example:
         check("The tower is 900 feet tall.", [SourceText("The tower is 90 feet tall.")]).verdict  # contradicted
     """
-    found = [best for piece in _pieces(statement) if (best := _best(piece, sources)) is not None]
+    found = [best for piece in _pieces(statement) if (best := _best(piece, sources, language)) is not None]
     return _together(found)
 
 
@@ -117,16 +136,23 @@ def _pieces(statement: str) -> Iterator[str]:
             yield statement[start : min(span.end, start + LONGEST)]
 
 
-def _best(sentence: str, sources: Sequence[SourceText]) -> Support | None:
+def _best(sentence: str, sources: Sequence[SourceText], language: str) -> Support | None:
     """By the texts of that language which carry it best; None where it says nothing that could be looked for."""
-    order = sorted(range(len(sources)), key=lambda n: (sources[n].language, n))
+
+    def other(n: int) -> bool:
+        return bool(language and sources[n].written_in) and sources[n].written_in != language
+
+    def group_of(n: int) -> tuple[bool, str]:
+        return other(n), sources[n].language
+
     found: list[Support] = []
-    for _, group in groupby(order, key=lambda n: sources[n].language):
+    for (in_other, _), group in groupby(sorted(range(len(sources)), key=group_of), key=group_of):
         pool = _Pool({n: sources[n] for n in group})
         claim = pool.reader.read(sentence, pool.is_plain)
         if claim.tokens:
-            found.append(_Comparison(claim, pool).support())
-    return max(found, key=lambda support: support.score, default=None)
+            comparison = _Comparison(claim, pool)
+            found.append(comparison.in_another_language() if in_other else comparison.support())
+    return max(found, key=lambda one: (one.verdict is ClaimVerdict.SUPPORTED, one.score), default=None)
 
 
 def _together(found: Sequence[Support]) -> Support:
@@ -191,7 +217,7 @@ class _Comparison:
     def __init__(self, claim: Statement, pool: _Pool) -> None:
         self._claim = claim
         self._pool = pool
-        self._literal = _plainly(claim.text)
+        self._literal = plainly(claim.text)
         size = pool.size
         keys = dict.fromkeys(token.key for token in claim.tokens if pool.reader.tells(token.key))
         self._weights = {key: _rarity(size, pool.count(key)) for key in keys}
@@ -225,10 +251,25 @@ class _Comparison:
             tuple(map(self._pool.place, self._chosen)),
         )
 
+    def in_another_language(self) -> Support:
+        """Of a statement whose words the texts cannot have: what it gives of numbers and dates has to stand there."""
+        figures = [token for token in self._claim.tokens if token.value is not None]
+        gone = [t for t in figures if t.key not in self._held and not self._pool.count(t.key)]
+        reasons = [Discrepancy(aspect=ASPECTS[token.kind], claimed=token.word) for token in gone]
+        reasons.append(Discrepancy(aspect=Aspect.LANGUAGE))
+        share = self._share(self._held)
+        return Support(
+            ClaimVerdict.UNSUPPORTED if gone else ClaimVerdict.PARTIAL,
+            min(share, BELOW),
+            share,
+            tuple(dict.fromkeys(reasons)),
+            tuple(map(self._pool.place, self._chosen)),
+        )
+
     def _carried(self) -> float:
         """How much of the claim the chosen sentences hold, as words and as neighbours of one another; all of what stands
         there word for word."""
-        if any(self._literal in _plainly(self._pool.read(at).text) for at in self._chosen):
+        if any(self._literal in plainly(self._pool.read(at).text) for at in self._chosen):
             return 1.0
         keys = list(self._weights)
         held = [self._pool.keys(at) for at in self._chosen]
@@ -312,7 +353,7 @@ class _Comparison:
         return math.fsum(weight for key, weight in self._weights.items() if key in held)
 
 
-def _plainly(text: str) -> str:
+def plainly(text: str) -> str:
     """In lower case, with one space between words and none of the marks around it."""
     return " ".join(text.casefold().split()).strip(_MARKS)
 

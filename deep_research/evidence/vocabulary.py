@@ -22,7 +22,8 @@ WORD = regex(r"[^\W_]+(?:_[^\W_]+)*")
 @dataclass(frozen=True, slots=True)
 class Marks:
     """Words by which a claim is set against a text. ``poles`` has for each word of two opposites its row and its side,
-    ``values`` the numbers in letters."""
+    ``values`` the numbers in letters. ``lacking`` words say that something is not known, and denials do beside ``looked``
+    ones; ``nouns``: a capital is on every noun, and tells no name."""
 
     denying: frozenset[str]
     hedging: frozenset[str]
@@ -32,6 +33,9 @@ class Marks:
     values: Mapping[str, float]
     months: tuple[str, ...]
     small: frozenset[str]
+    lacking: frozenset[str]
+    looked: frozenset[str]
+    nouns: bool
 
     def opposed(self, one: str, other: str) -> bool:
         """Whether two words stand on the two sides of a row, and together on none."""
@@ -107,6 +111,9 @@ def _marks(table: Mapping[str, Any]) -> Marks:
         poles={word: frozenset(sides) for word, sides in poles.items()},
         units=UNIT_WORDS | frozenset(table["units"].split()),
         small=frozenset(table["small"].split()),
+        lacking=frozenset(table["lacking"].split()),
+        looked=frozenset(table["looked"].split()),
+        nouns=table["nouns"],
         months=tuple(table["months"].split()),
         values={name: float(number) for name, number in zip(names, numbers, strict=True)},
     )

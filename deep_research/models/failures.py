@@ -168,6 +168,13 @@ def _blames_the_request(status: int, code: str) -> bool:
     return status in _NOT_DONE or (400 <= status < 500 and status not in _PASSING)
 
 
+def is_outage(error: Exception) -> bool:
+    """Whether a failure says nothing of the answer: the service cannot be reached, or does not serve us."""
+    if not isinstance(error, ModelError) or is_too_long(error):
+        return False
+    return error.verdict in (Verdict.TRANSIENT, Verdict.PARK, Verdict.FATAL)
+
+
 def is_too_long(error: ModelError) -> bool:
     """Whether the prompt did not fit the model's window."""
     return error.hint == TOO_LONG

@@ -7,14 +7,25 @@ order of first mention; an id that was never given, or a source that no quote su
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from deep_research.patterns import regex
 from deep_research.state import Citation, Finding, Source
 
 _ID = r"(?:find|src)-[0-9a-f]{12}"
 MARK = regex(rf"(?<![ \t])[ \t]*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
+_IDS = regex(_ID)
 _ENDS = regex(rf"[.,;?)]*(?:\s|\Z)|\[{_ID}")
+
+
+def marks_in(text: str) -> Iterator[re.Match[str]]:
+    """The references of a draft, with the white space before them."""
+    return MARK.finditer(text)
+
+
+def ids_in(mark: str) -> tuple[str, ...]:
+    """The ids of findings and sources that a reference names."""
+    return tuple(_IDS.findall(mark))
 
 
 class Ledger:
@@ -45,7 +56,7 @@ class Ledger:
 
     def _replace(self, match: re.Match[str]) -> str:
         numbers: set[int] = set()
-        for mark in re.findall(_ID, match.group(1)):
+        for mark in ids_in(match.group(1)):
             cited = self._cite(mark)
             self.removed += not cited
             numbers |= cited

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from deep_research.evidence.copies import Originals
 from deep_research.patterns import regex
+from deep_research.report.claims import UNSUPPORTED, unmarked
 from deep_research.report.ledger import Ledger
 from deep_research.report.markup import address, escaped, linkable, plain, prose, safe
 from deep_research.state import (
@@ -19,6 +20,7 @@ from deep_research.state import (
 )
 
 REFERENCES = "References"
+EXPLAINED = f"*{UNSUPPORTED} stands after what the cited sources do not say, or say otherwise.*"
 _MOST_AUTHORS = 3
 _HEADING = regex(r"^##+[ \t]+(.+)$", re.MULTILINE)
 _ID = regex(r"(?:find|src|gap|subq)-[0-9a-f]{12}")
@@ -45,10 +47,11 @@ def finished(
         f"{number}. {reference(source, cited.get(number, ()), copy_of=copy_of)}"
         for number, source, copy_of in _copies(ledger.sources)
     )
-    report = f"{body}\n\n## {REFERENCES}\n\n{references}\n" if references else body
+    shown = f"{body}\n\n{EXPLAINED}" if UNSUPPORTED in body else body
+    report = f"{shown}\n\n## {REFERENCES}\n\n{references}\n" if references else shown
     metadata = ReportMetadata(
         sections=tuple(heading.rstrip(" \t#") for heading in _HEADING.findall(prose(report))),
-        word_count=len(body.split()),
+        word_count=len(unmarked(body).split()),
         citations_count=len(ledger.citations),
         confidence_summary=ConfidenceSummary.of(findings),
         writer=writer,

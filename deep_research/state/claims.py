@@ -118,9 +118,10 @@ class Repair(Record):
 class Draft(Record):
     """A report before its references are numbered: it refers to findings as ``[find-…]``. ``unknown`` counts references
     to what was never given; ``repairs`` is what became of claims that nothing carried, None before they were looked
-    at."""
+    at; ``writer`` is the agent that wrote it."""
 
     text: str
+    writer: str = ""
     unknown: int = 0
     repairs: tuple[Repair, ...] | None = None
 

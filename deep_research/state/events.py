@@ -144,7 +144,7 @@ class SubQueryFailed(Event):
 
 class SourcesAnalyzed(Event):
     """One batch of sources was read. ``unfounded`` counts findings that were left out, since their quotes are in none
-    of the sources, ``unknown_ids`` ids that the agent named and was never given;
+    of the sources or say something else, ``unknown_ids`` ids that the agent named and was never given;
     ``own_words`` says that the findings are worded by the agent, and not by the sources."""
 
     CURRENT: ClassVar[int] = 3

@@ -51,5 +51,10 @@ def gap_id(description: str) -> str:
     return f"gap-{_digest(normalised(description))}"
 
 
+def claim_id(text: str, number: int) -> str:
+    """``number`` counts the claims of a report that have the same words, from 0."""
+    return f"claim-{_digest(f'{number} {normalised(text)}')}"
+
+
 def contradiction_id(finding_ids: tuple[str, ...]) -> str:
     return f"contra-{_digest(' '.join(sorted(finding_ids)))}"

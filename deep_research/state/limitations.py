@@ -38,7 +38,6 @@ def _unfounded(state: DeepResearchState) -> Iterator[Limit]:
     """Findings that were thrown away are no secret."""
     if state.unfounded:
         findings = "finding was" if state.unfounded == 1 else "findings were"
-        message = (
-            f"{state.unfounded} {findings} left out, since what they quoted stands in none of their sources."
-        )
+        why = "since what they quoted stands in none of their sources, or says something else"
+        message = f"{state.unfounded} {findings} left out, {why}."
         yield Limit(name="evidence", message=message)

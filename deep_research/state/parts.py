@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
+from deep_research.state.claims import Claim, ClaimVerdict
 from deep_research.state.records import Record
+
+_HOLD = (ClaimVerdict.SUPPORTED, ClaimVerdict.PARTIAL)
 
 
 class QuestionPart(Record):
@@ -53,6 +56,34 @@ def told_lacking(parts: Iterable[QuestionPart]) -> str | None:
     """What a run that completed says of the parts it lacks."""
     texts = "; ".join(part.text.strip().rstrip(".?! ") for part in parts)
     return f"Not found: {texts}." if texts else None
+
+
+def told_of(verdicts: Iterable[PartVerdict], claims: Iterable[Claim]) -> tuple[PartVerdict, ...]:
+    """The verdicts with the claims of a report that tell of each part: those that hold and rest on its findings."""
+    holding = [claim for claim in claims if claim.verdict in _HOLD and not claim.marked]
+    return tuple(
+        verdict.model_copy(
+            update={
+                "claim_ids": tuple(
+                    c.id for c in holding if not set(verdict.finding_ids).isdisjoint(c.finding_ids)
+                )
+            }
+        )
+        for verdict in verdicts
+    )
+
+
+def coverage(verdicts: Iterable[PartVerdict]) -> float | None:
+    """The share of the parts (0 to 1) of which the report tells; None where there are no verdicts."""
+    told = [bool(verdict.claim_ids) for verdict in verdicts]
+    return round(sum(told) / len(told), 4) if told else None
+
+
+def untold(parts: Iterable[QuestionPart], verdicts: Iterable[PartVerdict]) -> tuple[str, ...]:
+    """What a reader should know of parts of which something was found and the report tells nothing."""
+    silent = {v.part_id for v in verdicts if v.finding_ids and not v.claim_ids}
+    texts = "; ".join(part.text.strip().rstrip(".?! ") for part in parts if part.id in silent)
+    return (f"The report leaves out what was found of: {texts}.",) if texts else ()
 
 
 def answered(parts: Iterable[QuestionPart], verdicts: Iterable[PartVerdict]) -> Answered | None:

@@ -704,6 +704,8 @@ def _completed(state: Fold, event: ev.RunCompleted) -> None:
 def _aborted(state: Fold, event: ev.RunAborted) -> None:
     _charge_open(state)
     state.status = RunStatus.ABORTED
+    if event.reason is AbortReason.NO_EVIDENCE and event.phase is DeepResearchPhase.SYNTHESIS:
+        _forget_report(state)  # too little of it is supported: the draft is in the log
     state.abort = Abort(
         reason=event.reason, message=event.message, phase=event.phase, iteration=event.iteration
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from deep_research.phases.synthesis.extractive import draft
-from deep_research.phases.synthesis.handoff import SynthesizerOutput
-from deep_research.phases.synthesis.phase import synthesizer_input, written
+from deep_research.phases.synthesis.extractive import ExtractiveSynthesizer, draft
+from deep_research.phases.synthesis.gate import too_few_supported
+from deep_research.phases.synthesis.phase import partial_report, synthesizer_input
+from deep_research.report.own_lines import STOPPED
 from deep_research.state import (
     AbortReason,
     Answered,
@@ -23,10 +24,6 @@ from deep_research.state.reducer import holds_whole_report
 from deep_research.state.spending import ON_MODELS
 
 _EVIDENCE = (DeepResearchPhase.GATHERING, DeepResearchPhase.ANALYSIS)
-_STOPPED = {
-    AbortReason.CANCELLED: "Partial report: the research was cancelled.",
-    AbortReason.TIMEOUT: "Partial report: the time allowed ran out.",
-}
 NEAREST = 3  # sources that are named when none of them answers
 # What a cap is on.
 _COUNTED = dict.fromkeys(ON_MODELS, "requests to models") | {
@@ -41,6 +38,8 @@ def blocked(
 ) -> tuple[AbortReason, str]:
     """The reason and message when a gate does not let a run pass."""
     issues = " ".join(validation.blocking or validation.issues)
+    if phase is DeepResearchPhase.SYNTHESIS and too_few_supported(state):
+        return AbortReason.NO_EVIDENCE, issues
     if phase not in _EVIDENCE:
         return AbortReason.ERROR, issues
     if any(limit.of_cap for limit in state.limits):
@@ -82,7 +81,7 @@ def _not_allowed(limits: Iterable[Limit]) -> Iterator[str]:
 def last_words(state: DeepResearchState, reason: AbortReason) -> list[Event]:
     """What is recorded before the abort: a partial report when there are findings and somebody stopped the run,
     the open questions when there was no evidence."""
-    if reason in _STOPPED and state.findings:
+    if reason in STOPPED and state.findings:
         return [_partial(state, reason)]
     nothing = not state.findings or state.answered is Answered.NO
     if reason in (AbortReason.NO_EVIDENCE, AbortReason.BUDGET) and nothing:
@@ -97,9 +96,12 @@ def _partial(state: DeepResearchState, reason: AbortReason) -> ReportWritten:
             report=state.report,
             metadata=state.report_metadata.model_copy(update={"partial": True}),
             citations=state.citations,
+            claims=state.claims,
+            repairs=state.repairs,
+            verdicts=state.verdicts,
         )
-    text = draft(synthesizer_input(state), notice=_STOPPED[reason])
-    return written(state, SynthesizerOutput(report=text), writer="extractive synthesizer", partial=True)
+    text = draft(synthesizer_input(state), notice=STOPPED[reason])
+    return partial_report(state, text, ExtractiveSynthesizer.name)
 
 
 def _unanswered(state: DeepResearchState) -> tuple[Gap, ...]:

@@ -35,7 +35,7 @@ GIVEN = Given((finding("c"),), Aliases("F", ["find-000000000001"]), {}, Room(1_0
     ],
 )
 def test_numbers_that_look_like_references_go(body, after):
-    assert with_ids(body, GIVEN)[0] == after
+    assert with_ids(body, GIVEN.names)[0] == after
 
 
 SAID = "One thing is so. Another is not.\n\n"

@@ -157,7 +157,7 @@ def test_names_that_were_not_given_go_and_are_counted():
     ],
 )
 def test_references_are_read_as_they_are_written(said, count):
-    text, found = with_ids(said, material())
+    text, found = with_ids(said, material().names)
     assert found == count
     assert text.count("find-") == count
     if "Formula" in said:

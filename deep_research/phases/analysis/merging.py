@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.evidence.agreement import numbers
 from deep_research.evidence.words import NEGATIONS, content_stems, words
-from deep_research.models.failures import Verdict, is_too_long
+from deep_research.models.failures import is_outage
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SurveyInput, SurveyOutput
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, manner, one_line, opening
@@ -17,7 +17,6 @@ MOST_OUTPUT = 3_000  # tokens, thoughts included
 MOST_FINDINGS = 150  # that are compared, the best; further ones stand as they are
 IN_COMMON = 0.3  # of the words of the shorter of two findings that are said to be the same
 NOT_COMPARED = "The share of the analysis had no room for comparing what was found in several readings."
-_OUTAGES = (Verdict.TRANSIENT, Verdict.PARK, Verdict.FATAL)  # these say nothing of the answer
 
 SYSTEM = f"""\
 Several readers have read different sources for one question and written down findings (F1, F2 …) and gaps \
@@ -57,7 +56,7 @@ async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel
             raise
         return looked.model_copy(update={"notes": (*looked.notes, NOT_COMPARED)})
     except (ModelError, WindowError) as error:
-        if isinstance(error, ModelError) and error.verdict in _OUTAGES and not is_too_long(error):
+        if is_outage(error):
             raise
         return looked
     return _merged(merged, message, handoff, looked)

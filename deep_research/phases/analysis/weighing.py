@@ -8,6 +8,8 @@ from deep_research.evidence.agreement import confidence, filled, level_of, merge
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions
 from deep_research.evidence.inquiry import question_parts
+from deep_research.evidence.support import written_in
+from deep_research.phases.analysis.founding import founded
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
     AnalyzedGap,
@@ -34,7 +36,11 @@ def analyzed(
 ) -> SourcesAnalyzed:
     """What an agent made of a batch: ``texts`` are the whole ones of the sources that it quotes, by id."""
     given = {s.id: s for s in batch}
-    findings = [finding_of(item, given, texts, state, quoted=answer.quoted) for item in answer.findings]
+    language = written_in(" ".join(item.content for item in answer.findings)) if answer.quoted else ""
+    findings = [
+        finding_of(item, given, texts, state, quoted=answer.quoted, language=language)
+        for item in answer.findings
+    ]
     drawn = [finding for finding in findings if finding is not None]
     open_gaps = {g.id: g for g in handoff.open_gaps}
     filled_now = (
@@ -86,9 +92,11 @@ def finding_of(
     state: DeepResearchState,
     *,
     quoted: bool = False,
+    language: str = "",
 ) -> Finding | None:
     """The finding with its quotes in place, or None when no source that was given carries it. Where it has to be
-    ``quoted``, only a source whose quote was found does."""
+    ``quoted``, only a source whose quote was found does, and the quotes have to say it, see `founded`; ``language`` is
+    that of its words."""
     content = " ".join(item.content.split())
     source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in given)
     if not content or not source_ids or (quoted and len(content) > LONGEST_FINDING):
@@ -107,8 +115,10 @@ def finding_of(
     quotes = tuple(q for q in located if q is not None)
     if quoted:
         source_ids = tuple(i for i in source_ids if any(q.source_id == i for q in quotes))
-        if not source_ids:
+        stands = founded(content, quotes, given, texts, language=language)
+        if not source_ids or stands is None or len(stands[0]) > LONGEST_FINDING:
             return None
+        content, quotes = stands
     return Finding(
         id=finding_id(content),
         content=content,

@@ -188,7 +188,7 @@ class Draft:
             body = body[title.end() :]
         else:
             heading = one_line(question)
-        body, references = with_ids(_demoted(body), material)
+        body, references = with_ids(_demoted(body), material.names)
         if len(heading) > LONGEST_TITLE:
             heading = f"{heading[:LONGEST_TITLE].rsplit(' ', 1)[0]} …"
         text = f"# {escaped(heading)}\n\n{body.strip()}\n"
@@ -214,16 +214,14 @@ def body_of(written: str) -> str:
     return _OWN_REFERENCES.sub("", f"{body}\n").strip()
 
 
-def with_ids(body: str, material: Given) -> tuple[str, int]:
+def with_ids(body: str, names: Aliases) -> tuple[str, int]:
     """Names of findings become their ids; names that were not given go, and so do numbers that look like references.
     The number of references that stand."""
     count = 0
 
     def ids(match: re.Match[str]) -> str:
         nonlocal count
-        found = material.names.all(
-            re.findall(r"F\d+", _RANGE.sub(_counted_out, match.group(1)), re.IGNORECASE)
-        )
+        found = names.all(re.findall(r"F\d+", _RANGE.sub(_counted_out, match.group(1)), re.IGNORECASE))
         count += len(found)
         return f" [{', '.join(found)}]" if found else ""
 

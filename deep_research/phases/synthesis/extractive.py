@@ -19,24 +19,22 @@ from deep_research.phases.synthesis.conflicts import conflicts
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.wishes import new_words
 from deep_research.report.markup import code_block, escaped, is_code
-from deep_research.state import ConfidenceLevel, Finding, Source, SourceQuality
+from deep_research.report.own_lines import (
+    ALL_WITHDRAWN,
+    IN_OTHER_WORDS,
+    IN_THEIR_WORDS,
+    SURE,
+    gap_line,
+    left_out,
+)
+from deep_research.state import Finding, Source, SourceQuality
 
 DEFAULT_WORDS = 800  # the setting's: no length was asked for
 LEAST = exp(-FLOOR)  # of the best one's relevance, below which nothing is shown where no length was asked for
 ANSWER_WORDS = 75
 MAX_TITLE = 200  # characters
-MAX_GAP_WORDS = 36
 OTHERS = "Further findings"
-SURE = {
-    ConfidenceLevel.HIGH: "",
-    ConfidenceLevel.MEDIUM: "Probably.",
-    ConfidenceLevel.LOW: "Perhaps: no source says it for sure.",
-    ConfidenceLevel.SPECULATION: "Doubtful: this is only what comes nearest.",
-}
-ALL_WITHDRAWN = "All that was found stands in works that were retracted. It should not be relied on."
 WITHDRAWN = "From works that were retracted"
-IN_THEIR_WORDS = "Put together without a language model: every sentence is its source's own."
-IN_OTHER_WORDS = "Put together without a language model, from statements that one drew from the sources."
 _QUALITIES = (SourceQuality.LOW, SourceQuality.UNKNOWN, SourceQuality.MEDIUM, SourceQuality.HIGH)
 _ENDS = ".!?:…\"”'»)"
 _OF_STEPS = ("gate:planning", "gate:analysis")  # what the supervisor is advised of, in terms of the engine
@@ -77,8 +75,8 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     blocks += conflicts(handoff.contradictions, handoff.findings, handoff.sources)
     if sound and withdrawn:
         blocks += [f"## {WITHDRAWN}", *_paragraphs(within(handoff.words // 4, withdrawn))]
-    left_out = sum(f.rank is None for f in sound) - sum(f.rank is None for f in kept) if sound else 0
-    return "\n\n".join([*blocks, *_limits(handoff, left_out)])
+    uncited = sum(f.rank is None for f in sound) - sum(f.rank is None for f in kept) if sound else 0
+    return "\n\n".join([*blocks, *_limits(handoff, uncited)])
 
 
 def _ordered(findings: Iterable[Finding], sources: Mapping[str, Source]) -> list[Finding]:
@@ -249,17 +247,10 @@ def _shortened(title: str) -> str:
     return line if len(line) <= MAX_TITLE else f"{line[:MAX_TITLE].rsplit(' ', 1)[0]} …"
 
 
-def _limits(handoff: SynthesizerInput, left_out: int) -> Iterable[str]:
-    lines = [f"- {escaped(_gap(gap.description))}" for gap in handoff.gaps if not gap.addressed]
+def _limits(handoff: SynthesizerInput, uncited: int) -> Iterable[str]:
+    lines = [f"- {escaped(gap_line(gap))}" for gap in handoff.gaps if not gap.addressed]
     lines += [f"- {escaped(limit.line)}" for limit in handoff.limits if limit.name not in _OF_STEPS]
-    if left_out:
-        findings = "A further finding is" if left_out == 1 else f"{left_out} further findings are"
-        lines.append(f"- {findings} left out to keep the wanted length.")
+    if uncited:
+        lines.append(f"- {left_out(uncited)}")
     lines.append(f"- {IN_OTHER_WORDS if handoff.read_by_model else IN_THEIR_WORDS}")
     return ["## Gaps and limits", "\n".join(dict.fromkeys(lines))]
-
-
-def _gap(description: str) -> str:
-    words = description.split()
-    short = " ".join(words[:MAX_GAP_WORDS])
-    return short if len(words) <= MAX_GAP_WORDS else f"{short.rstrip(',')} …"

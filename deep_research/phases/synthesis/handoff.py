@@ -5,6 +5,7 @@ from __future__ import annotations
 from deep_research.phases.base import Handoff
 from deep_research.state import (
     Contradiction,
+    Discrepancy,
     Finding,
     Gap,
     Limit,
@@ -57,3 +58,34 @@ class SynthesizerOutput(Record):
     notes: tuple[str, ...] = ()
     unfollowed: tuple[str, ...] = ()
     sent: Sending = Sending()
+
+
+class FailedClaim(Record):
+    """A claim that nothing carries, with the findings that it cites and what keeps it from being supported."""
+
+    claim_id: str
+    text: str
+    heading: str = ""
+    finding_ids: tuple[str, ...] = ()
+    reasons: tuple[Discrepancy, ...] = ()
+
+
+class RepairInput(Handoff):
+    """``findings`` are those that the failed claims cite or come near to."""
+
+    claims: tuple[FailedClaim, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+class RepairedClaim(Record):
+    """New words for a claim, with references such as ``[find-…]``; none: it goes."""
+
+    claim_id: str
+    text: str = ""
+
+
+class RepairOutput(Record):
+    """``by`` names the model that worded it."""
+
+    claims: tuple[RepairedClaim, ...] = ()
+    by: str = ""

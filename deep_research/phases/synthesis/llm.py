@@ -22,8 +22,14 @@ from deep_research.phases.synthesis.drafting import (
     with_material,
     with_notes,
 )
-from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
+from deep_research.phases.synthesis.handoff import (
+    RepairInput,
+    RepairOutput,
+    SynthesizerInput,
+    SynthesizerOutput,
+)
 from deep_research.phases.synthesis.instructions import WHOLE
+from deep_research.phases.synthesis.model_repair import repair
 from deep_research.phases.synthesis.sections import LEAST_SECTIONS, in_sections, most_sections
 
 FEW = 4  # findings that are not worth an outline
@@ -86,6 +92,10 @@ class LLMSynthesizer:
             return await in_sections(handoff, material, model)
         shorter = handoff.model_copy(update={"words": min(handoff.words, AT_ONCE)})
         return await self._at_once(shorter, material, model)
+
+    async def repair(self, handoff: RepairInput, model: LanguageModel) -> RepairOutput:
+        """New words for claims that nothing carries, by one request for all."""
+        return await repair(handoff, model, self._rules)
 
     async def _at_once(
         self, handoff: SynthesizerInput, material: Given, model: LanguageModel

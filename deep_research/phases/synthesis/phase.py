@@ -1,24 +1,48 @@
-"""SYNTHESIS: one call to the synthesizer, then numbers and references by code."""
+"""SYNTHESIS: the synthesizer's draft, its claims checked and repaired, then numbers and references by code."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.metered import RunModels
 from deep_research.budget.report import INPUT
+from deep_research.errors import ModelError, WindowError
 from deep_research.evidence.disclosure import Confidential
-from deep_research.phases.base import Phase, noted, shared
+from deep_research.models.failures import is_outage
+from deep_research.models.language_model import LanguageModel
+from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.keeping import Original, sent
+from deep_research.phases.synthesis.claims import ClaimWork
 from deep_research.phases.synthesis.extractive import ExtractiveSynthesizer, has_word_of
-from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
+from deep_research.phases.synthesis.handoff import (
+    FailedClaim,
+    RepairInput,
+    RepairOutput,
+    SynthesizerInput,
+    SynthesizerOutput,
+)
+from deep_research.phases.synthesis.judge import JudgeScope
+from deep_research.phases.synthesis.repair import marked
 from deep_research.phases.synthesis.sections import longest_output
 from deep_research.phases.wishes import unfollowed
+from deep_research.report.checking import Checker
+from deep_research.report.markup import plain
 from deep_research.report.render import finished
-from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
-from deep_research.state.events import ReportWritten
+from deep_research.state import (
+    Claim,
+    ClaimCounts,
+    DeepResearchPhase,
+    DeepResearchState,
+    Draft,
+    Finding,
+    ModelRole,
+)
+from deep_research.state.events import Event, ReportDrafted, ReportWritten
 from deep_research.state.journal import Journal
 from deep_research.state.limitations import limitations
+from deep_research.state.parts import coverage, told_of, untold
 from deep_research.state.records import OF_REPORT
 
 MARK = "[withheld]"
@@ -26,27 +50,73 @@ WITHHELD = f"Where the report says {MARK}, it had told a part of the instruction
 
 
 class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
+    """Each of its units is in the log before the next begins, where it would not come out the same: the draft, what the
+    judge said of its claims, their repair, the report. ``judge`` says which claims the model of that role sees."""
+
     phase = DeepResearchPhase.SYNTHESIS
     answer_type = SynthesizerOutput
+
+    def __init__(
+        self,
+        agent: Agent[SynthesizerInput, SynthesizerOutput],
+        *,
+        limits: WorkLimits | None = None,
+        judge: JudgeScope = JudgeScope.DOUBTFUL,
+    ) -> None:
+        super().__init__(agent, limits=limits)
+        self._judge = judge
 
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         self.check_place(state)
         if state.phase_done:
             return
+        draft, told = (state.draft, []) if state.draft else await self._drafted(state, models)
+        if told and not self.deterministic:
+            await journal.record(ReportDrafted(draft=draft), *told)
+            told = []
+        work = ClaimWork(journal, partial(self._repairs, state, models), self._judging(models), self._judge)
+        draft, claims = await work.finished(draft)
+        report = written(journal.state, draft, claims)
+        await journal.record(report, *told, *noted(untold(journal.state.parts, report.verdicts), OF_REPORT))
+
+    async def _drafted(self, state: DeepResearchState, models: RunModels | None) -> tuple[Draft, list[Event]]:
+        """The agent's draft, and what is told with it."""
         handoff = self.handoff(state)
-        if models and getattr(self.agent, "uses_model", False):
+        if models and self._uses_model:
             output = longest_output(handoff.words)
             requests = models.affordable(ModelRole.SYNTHESIZER, self.phase, INPUT, output, now=True)
             handoff = handoff.model_copy(update={"requests": requests})
         answer = await self.ask(handoff, models)
-        report = written(state, answer, writer=writer_name(self.agent))
-        cut = MARK in report.report and MARK not in answer.report
-        await journal.record(
-            report,
+        text = withheld(plain(answer.report), state)
+        cut = MARK in text and MARK not in answer.report
+        told: list[Event] = [
             *noted((*answer.notes, *([WITHHELD] if cut else [])), OF_REPORT),
             *unfollowed(answer.unfollowed),
             *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
-        )
+        ]
+        return Draft(text=text, writer=writer_name(self.agent), unknown=answer.unknown), told
+
+    async def _repairs(
+        self,
+        state: DeepResearchState,
+        models: RunModels | None,
+        claims: tuple[FailedClaim, ...],
+        findings: tuple[Finding, ...],
+    ) -> RepairOutput | None:
+        """New words from an agent that has some. An answer that is of no use is none: code repairs."""
+        handoff = RepairInput(**shared(state, self.phase), claims=claims, findings=findings)
+        try:
+            return await self.ask_also("repair", handoff, RepairOutput, models)
+        except (ModelError, WindowError) as error:
+            if is_outage(error):
+                raise
+            return None
+
+    def _judging(self, models: RunModels | None) -> LanguageModel | None:
+        """The judge's model, where there is one of that role alone."""
+        if models is None or not models.roles.by_role.get(ModelRole.JUDGE):
+            return None
+        return models.model(ModelRole.JUDGE, self.phase)
 
     async def can_follow(self, wish: str, state: DeepResearchState) -> bool:
         """Ours that has no model can put first what was found of it."""
@@ -90,28 +160,57 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
     )
 
 
+def partial_report(state: DeepResearchState, text: str, writer: str) -> ReportWritten:
+    """The event of a report that is put together because the run was stopped. What its quotes do not carry is marked."""
+    checker = Checker(state, {})
+    draft = Draft(text=withheld(plain(text), state), writer=writer, repairs=())
+    failing = [claim for claim in checker.claims(draft.text, {}) if checker.fails(claim)]
+    draft = draft.model_copy(update={"text": marked(draft.text, failing)})
+    return written(state, draft, checker.claims(draft.text, {}), partial=True)
+
+
 def written(
-    state: DeepResearchState, answer: SynthesizerOutput, *, writer: str, partial: bool = False
+    state: DeepResearchState, draft: Draft, claims: Sequence[Claim], *, partial: bool = False
 ) -> ReportWritten:
     """The event of a finished report."""
     report, metadata, citations = finished(
-        withheld(answer.report, state), state.findings, state.sources, writer=writer, partial=partial
+        draft.text, state.findings, state.sources, writer=draft.writer, partial=partial
     )
-    removed = metadata.removed_references + answer.unknown
-    given = RunFidelity.of(
-        {k: v for k, v in state.sent.items() if k is not DeepResearchPhase.SYNTHESIS}
-        | ({DeepResearchPhase.SYNTHESIS: answer.sent} if answer.sent.items else {})
-    ).content_allocation_metadata
+    numbers = {citation.source_id: citation.number for citation in citations}
+    sources = {finding.id: finding.source_ids for finding in state.findings}
+    numbered = tuple(
+        claim.model_copy(update={"numbers": _numbers(claim, sources, numbers)}) for claim in claims
+    )
+    verdicts = told_of(state.verdicts, numbered)
+    given = RunFidelity.of(state.sent).content_allocation_metadata
     metadata = metadata.model_copy(
         update={
-            "removed_references": removed,
+            "removed_references": metadata.removed_references + draft.unknown,
             "fidelity": given.fidelity,
             "fidelity_level": given.band.value,
             "items_summarized": given.items_summarized,
             "items_dropped": given.items_dropped,
+            "claims": ClaimCounts.of(numbered, draft.repairs or ()),
+            "coverage": coverage(verdicts),
         }
     )
-    return ReportWritten(report=report, metadata=metadata, citations=citations)
+    return ReportWritten(
+        report=report,
+        metadata=metadata,
+        citations=citations,
+        draft=draft.text,
+        claims=numbered,
+        repairs=draft.repairs or (),
+        verdicts=verdicts,
+    )
+
+
+def _numbers(
+    claim: Claim, sources: Mapping[str, tuple[str, ...]], numbers: Mapping[str, int]
+) -> tuple[int, ...]:
+    """The references of the report that a claim has, or that its findings have elsewhere in it."""
+    ids = (source_id for finding_id in claim.finding_ids for source_id in sources.get(finding_id, ()))
+    return tuple(sorted({numbers[each] for each in ids if each in numbers}))
 
 
 def _originals(handoff: SynthesizerInput) -> dict[str, Original]:

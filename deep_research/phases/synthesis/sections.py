@@ -179,7 +179,7 @@ async def _section(
         body = _without_heading(body_of(answer.value), share.heading)
         if not complete(answer, model) or is_cut(body):
             problem = f"The last draft broke off. Keep to {words} words."
-        elif not body or not with_ids(body, share.part)[1]:
+        elif not body or not with_ids(body, share.part.names)[1]:
             problem = "The last draft refers to none of the findings."
         else:
             return body

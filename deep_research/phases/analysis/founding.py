@@ -1,0 +1,72 @@
+"""Whether the quotes of a finding carry its words; where they do not, what they say takes their place. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from deep_research.evidence.passages import sentences
+from deep_research.evidence.quotation import readable
+from deep_research.evidence.support import SOME, SourceText, check, is_doubted
+from deep_research.state import Quote, Source
+
+AROUND = 1_000  # characters in which the sentences of a quote begin and end
+
+
+def founded(
+    content: str,
+    quotes: Sequence[Quote],
+    sources: Mapping[str, Source],
+    texts: Mapping[str, str],
+    *,
+    language: str = "",
+) -> tuple[str, tuple[Quote, ...]] | None:
+    """The words of a finding, and its quotes. Words that the quotes carry stand. Where another sentence of their sources
+    does, that is quoted as well. Else the words give way to those of the quote that comes nearest; None where none comes
+    near. ``texts`` are those of the sources, by id; ``language`` is that of the words."""
+    if not quotes:
+        return None
+    held = [SourceText(quote.quote, title=sources[quote.source_id].title) for quote in quotes]
+    found = check(content, held, language=language)
+    if not is_doubted(found.verdict, found.reasons, language=language):
+        return content, tuple(quotes)
+    ids = list(dict.fromkeys(quote.source_id for quote in quotes))
+    whole = check(content, [SourceText(texts[i], title=sources[i].title) for i in ids], language=language)
+    if not is_doubted(whole.verdict, whole.reasons, language=language):
+        further = []
+        for place in whole.places:
+            name = ids[place.source]
+            quote = _quote(sources[name], texts[name], place.span.start, place.span.end)
+            if not any(_holds(held_, quote) for held_ in quotes):
+                further.append(quote)
+        return content, (*quotes, *further)
+    if found.share < SOME or not found.places:
+        return None
+    nearest = quotes[found.places[0].source]
+    source = sources[nearest.source_id]
+    text = texts[nearest.source_id]
+    said = _quote(source, text, *_whole_sentences(text, nearest.start, nearest.end))
+    return readable(text, said.start, said.end), (said, *(q for q in quotes if not _holds(said, q)))
+
+
+def _quote(source: Source, text: str, start: int, end: int) -> Quote:
+    return Quote(
+        source_id=source.id,
+        quote=text[start:end],
+        start=start,
+        end=end,
+        content_hash=source.content_hash or "",
+    )
+
+
+def _holds(one: Quote, other: Quote) -> bool:
+    return one.source_id == other.source_id and one.start <= other.start and other.end <= one.end
+
+
+def _whole_sentences(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the sentences begin and end in which a passage stands."""
+    first = text.rfind("\n\n", max(0, start - AROUND), start)
+    last = text.find("\n\n", end, end + AROUND)
+    begin = first + 2 if first >= 0 else max(0, start - AROUND)
+    stop = last if last >= 0 else min(len(text), end + AROUND)
+    inside = [span for span in sentences(text, begin, stop) if span.start < end and span.end > start]
+    return (inside[0].start, inside[-1].end) if inside else (start, end)

@@ -1,0 +1,112 @@
+"""The claims of a draft, until the report can be written: checked, judged, repaired once, and marked where they fail.
+
+Whatever a model said is in the log before it is used; the rest follows from the draft, the state and the saved texts, and
+is done again after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from deep_research.errors import ContentMissingError
+from deep_research.models.language_model import LanguageModel
+from deep_research.phases.base import off_loop
+from deep_research.phases.synthesis.handoff import FailedClaim, RepairOutput
+from deep_research.phases.synthesis.judge import JudgeScope, judged, to_judge
+from deep_research.phases.synthesis.repair import marked, repaired_by_code, repaired_by_model
+from deep_research.report.checking import Checker
+from deep_research.state import Claim, Draft, Finding
+from deep_research.state.events import ClaimsJudged, ReportDrafted
+from deep_research.state.journal import Journal
+
+CHARACTERS = 2_000  # of texts that are checked against, in the time of one small item
+
+Repairs = Callable[[tuple[FailedClaim, ...], tuple[Finding, ...]], Awaitable[RepairOutput | None]]
+
+
+@dataclass
+class ClaimWork:
+    """The work on the claims of one draft. ``judge`` and ``scope`` are who judges what; ``repairs`` asks the writer's
+    model for new words, and gives None where there is none to ask."""
+
+    journal: Journal
+    repairs: Repairs
+    judge: LanguageModel | None = None
+    scope: JudgeScope = JudgeScope.DOUBTFUL
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    async def finished(self, draft: Draft) -> tuple[Draft, tuple[Claim, ...]]:
+        """The draft with its claims repaired and marked, and these claims."""
+        checker = Checker(self.journal.state, self._texts)
+        claims = await self._checked(draft.text, checker)
+        if draft.repairs is None:
+            draft = await self._repaired(draft, claims, checker)
+            claims = await self._checked(draft.text, checker)
+        failing = [claim for claim in claims if checker.fails(claim)]
+        if failing:
+            draft = draft.model_copy(update={"text": marked(draft.text, failing)})
+            claims = await self._checked(draft.text, checker)
+        return draft, tuple(map(_with_repair(draft), claims))
+
+    async def _checked(self, text: str, checker: Checker) -> tuple[Claim, ...]:
+        """Its claims with their verdicts; those that the judge is to see are judged."""
+        missing = await off_loop(len(self.journal.state.findings), checker.needed, text)
+        await self._load(missing)
+        size = sum(map(len, self._texts.values())) // CHARACTERS
+        claims = await off_loop(size, checker.claims, text, self.journal.state.judgements)
+        asked = to_judge(claims, self.scope) if self.judge is not None else []
+        if self.judge is None or not asked:
+            return claims
+        said = await judged(asked, self.judge)
+        await self.journal.record(ClaimsJudged(judgements=said))
+        return await off_loop(size, checker.claims, text, self.journal.state.judgements)
+
+    async def _load(self, hashes: Sequence[str]) -> None:
+        """A text that is not there any more is no word against a claim: its quotes are looked at alone."""
+        try:
+            self._texts |= dict(zip(hashes, await self.journal.texts(hashes), strict=True))
+        except ContentMissingError:
+            for each in hashes if len(hashes) > 1 else ():
+                await self._load((each,))
+
+    async def _repaired(self, draft: Draft, claims: Sequence[Claim], checker: Checker) -> Draft:
+        """By one request to the writer's model for all claims that fail; without one, by code. What a model made is
+        recorded; what code makes comes out the same."""
+        failing = [claim for claim in claims if checker.fails(claim)]
+        if not failing:
+            return draft.model_copy(update={"repairs": ()})
+        findings = await off_loop(len(failing) * len(self.journal.state.findings), _near, failing, checker)
+        await self._load(checker.missing(finding.id for finding in findings))
+        answer = await self.repairs(tuple(map(_failed, failing)), findings)
+        if answer is None:
+            size = sum(map(len, self._texts.values())) // CHARACTERS
+            text, repairs = await off_loop(size, repaired_by_code, draft.text, claims, checker)
+            return draft.model_copy(update={"text": text, "repairs": repairs})
+        words = {item.claim_id: item.text for item in answer.claims}
+        text, repairs = repaired_by_model(draft.text, failing, words, answer.by)
+        draft = draft.model_copy(update={"text": text, "repairs": repairs})
+        await self.journal.record(ReportDrafted(draft=draft))
+        return draft
+
+
+def _near(failing: Sequence[Claim], checker: Checker) -> tuple[Finding, ...]:
+    """The findings that the failing claims cite or repeat."""
+    ids = dict.fromkeys(i for claim in failing for i in (*claim.finding_ids, *checker.repeated(claim.text)))
+    return tuple(finding for finding in checker.state.findings if finding.id in ids)
+
+
+def _failed(claim: Claim) -> FailedClaim:
+    return FailedClaim(
+        claim_id=claim.id,
+        text=claim.text,
+        heading=claim.heading,
+        finding_ids=claim.finding_ids,
+        reasons=claim.reasons,
+    )
+
+
+def _with_repair(draft: Draft) -> Callable[[Claim], Claim]:
+    """A claim with the words that stood there before."""
+    before = {repair.after: repair.before for repair in draft.repairs or () if repair.after != repair.before}
+    return lambda claim: claim.model_copy(update={"was": before.get(claim.text, "")})

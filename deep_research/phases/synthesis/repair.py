@@ -1,0 +1,138 @@
+"""What becomes of claims that nothing carries: another reference, the source's own words, or none. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from deep_research.evidence.quotation import readable
+from deep_research.evidence.support import plainly
+from deep_research.patterns import regex
+from deep_research.report.checking import Checker
+from deep_research.report.claims import UNSUPPORTED
+from deep_research.report.ledger import marks_in
+from deep_research.report.markup import escaped
+from deep_research.state import Claim, ClaimKind, ClaimVerdict, Repair, RepairKind, Span
+
+LONGEST = 60  # words of a sentence that stands in for a claim
+_ENDS = ".!?…\"”'»)"
+_EMPTY_ITEM = regex(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*(?:\n|\Z)", re.MULTILINE)
+_BLANK_LINES = regex(r"\n{3,}")
+
+
+def repaired_by_code(draft: str, claims: Sequence[Claim], checker: Checker) -> tuple[str, tuple[Repair, ...]]:
+    """The draft with what code can mend of the claims that fail. A claim whose words another finding carries refers to
+    that one; one that its sources say otherwise, or say less of, gives way to their words; a sentence that cites nothing,
+    and that nothing comes near to, goes. The rest stays as it is."""
+    said = Counter(plainly(claim.text) for claim in claims)
+    left = Counter(claim.heading for claim in claims)
+    changes: dict[Span, str] = {}
+    repairs: list[Repair] = []
+    for claim in filter(checker.fails, claims):
+        repair, words = _mended(claim, draft, checker, said, alone=left[claim.heading] < 2)
+        if repair is None:
+            continue
+        if repair.kind is RepairKind.REMOVED:
+            left[claim.heading] -= 1
+        said[plainly(repair.after)] += 1
+        changes[claim.place] = words
+        repairs.append(repair)
+    return rewritten(draft, changes), tuple(repairs)
+
+
+def _mended(
+    claim: Claim, draft: str, checker: Checker, said: Mapping[str, int], *, alone: bool
+) -> tuple[Repair | None, str]:
+    """What is done to one claim, and what stands in its place in the draft."""
+    others = tuple(i for i in checker.repeated(claim.text) if i not in claim.finding_ids)
+    bearing = _bearing(claim, others, checker)
+    if bearing:
+        stands = draft[claim.place.start : claim.place.end]
+        repair = Repair(kind=RepairKind.CITED, before=claim.text, after=claim.text, reasons=claim.reasons)
+        return repair, _cited(_without_references(stands), bearing)
+    if claim.kind is ClaimKind.CELL:
+        return None, ""
+    for finding_id in (*claim.finding_ids, *others):
+        quote = checker.nearest(claim.text, finding_id)
+        words = readable(quote.quote) if quote else ""
+        if words and len(words.split()) <= LONGEST:
+            if not said[plainly(words)]:
+                after = words if words[-1] in _ENDS else f"{words}."
+                repair = Repair(
+                    kind=RepairKind.REWORDED, before=claim.text, after=after, reasons=claim.reasons
+                )
+                return repair, _cited(escaped(after), (finding_id,))
+            if not alone:  # it would be said twice
+                return _removal(claim), ""
+    cites = bool(claim.finding_ids) and not claim.inherited
+    return (None, "") if cites or alone else (_removal(claim), "")
+
+
+def _bearing(claim: Claim, others: Sequence[str], checker: Checker) -> tuple[str, ...]:
+    """Of other findings those whose sources carry the claim."""
+    if not others:
+        return ()
+    found, evidence = checker.support(claim.text, others)
+    if found.verdict is not ClaimVerdict.SUPPORTED:
+        return ()
+    bearers = {quote.source_id for quote in evidence}
+    return tuple(i for i in others if bearers.intersection(checker.source_ids(i)))
+
+
+def _removal(claim: Claim) -> Repair:
+    return Repair(kind=RepairKind.REMOVED, before=claim.text, reasons=claim.reasons)
+
+
+def _cited(words: str, finding_ids: Iterable[str]) -> str:
+    return f"{words} [{', '.join(finding_ids)}]"
+
+
+def _without_references(text: str) -> str:
+    pieces, here = [], 0
+    for match in marks_in(text):
+        pieces.append(text[here : match.start()])
+        here = match.end()
+    return "".join((*pieces, text[here:])).rstrip()
+
+
+def repaired_by_model(
+    draft: str, claims: Sequence[Claim], words: Mapping[str, str], by: str
+) -> tuple[str, tuple[Repair, ...]]:
+    """The draft with a model's words for some claims, by their ids. A cell keeps its place: it is never removed."""
+    changes: dict[Span, str] = {}
+    repairs: list[Repair] = []
+    for claim in claims:
+        after = words.get(claim.id)
+        if after is None or (claim.kind is ClaimKind.CELL and not after):
+            continue
+        changes[claim.place] = after
+        shown = _without_references(after)
+        same = plainly(shown) == plainly(claim.text)
+        kind = RepairKind.CITED if same else RepairKind.REWORDED if after else RepairKind.REMOVED
+        repairs.append(Repair(kind=kind, before=claim.text, after=shown, by=by, reasons=claim.reasons))
+    return rewritten(draft, changes), tuple(repairs)
+
+
+def marked(draft: str, claims: Iterable[Claim]) -> str:
+    """The draft with a mark after each of these claims."""
+    return rewritten(
+        draft,
+        {c.place: f"{draft[c.place.start : c.place.end]} {UNSUPPORTED}" for c in claims if not c.marked},
+    )
+
+
+def rewritten(draft: str, changes: Mapping[Span, str]) -> str:
+    """The draft with other words in some places; items of which nothing is left go."""
+    pieces, here = [], 0
+    for place in sorted(changes, key=lambda place: place.start):
+        words = changes[place]
+        end = place.end
+        if not words:  # with the space that parted it from the next
+            end += len(draft[end:]) - len(draft[end:].lstrip(" \t"))
+        pieces += [draft[here : place.start], words]
+        here = end
+    made = "".join((*pieces, draft[here:]))
+    if "" in changes.values():
+        made = _BLANK_LINES.sub("\n\n", _EMPTY_ITEM.sub("", made))
+    return made

@@ -1,0 +1,46 @@
+"""What a report says of the research itself: lines that code puts there, which the log of the run bears out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from deep_research.state import AbortReason, ConfidenceLevel, DeepResearchState, Gap
+from deep_research.state.limitations import limitations
+
+SURE = {
+    ConfidenceLevel.HIGH: "",
+    ConfidenceLevel.MEDIUM: "Probably.",
+    ConfidenceLevel.LOW: "Perhaps: no source says it for sure.",
+    ConfidenceLevel.SPECULATION: "Doubtful: this is only what comes nearest.",
+}
+ALL_WITHDRAWN = "All that was found stands in works that were retracted. It should not be relied on."
+IN_THEIR_WORDS = "Put together without a language model: every sentence is its source's own."
+IN_OTHER_WORDS = "Put together without a language model, from statements that one drew from the sources."
+STOPPED = {
+    AbortReason.CANCELLED: "Partial report: the research was cancelled.",
+    AbortReason.TIMEOUT: "Partial report: the time allowed ran out.",
+}
+MAX_GAP_WORDS = 36
+
+
+def left_out(findings: int) -> str:
+    """Of findings that the wanted length had no room for."""
+    many = "A further finding is" if findings == 1 else f"{findings} further findings are"
+    return f"{many} left out to keep the wanted length."
+
+
+def gap_line(gap: Gap) -> str:
+    """A gap as a report tells it: not too long."""
+    words = gap.description.split()
+    short = " ".join(words[:MAX_GAP_WORDS])
+    return short if len(words) <= MAX_GAP_WORDS else f"{short.rstrip(',')} …"
+
+
+def own_lines(state: DeepResearchState, cited: Iterable[str]) -> Iterator[str]:
+    """The lines that hold of a run whose report cites these findings."""
+    yield from filter(None, SURE.values())
+    yield from (ALL_WITHDRAWN, IN_THEIR_WORDS, IN_OTHER_WORDS, *STOPPED.values())
+    yield from map(gap_line, state.unresolved_gaps())
+    yield from (limit.line for limit in limitations(state))
+    uncited = {finding.id for finding in state.findings}.difference(cited)
+    yield from map(left_out, range(1, len(uncited) + 1))
