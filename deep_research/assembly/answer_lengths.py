@@ -9,7 +9,7 @@ from deep_research.phases import summarizing
 from deep_research.phases.analysis import llm as reading
 from deep_research.phases.planning import llm as planning
 from deep_research.phases.refinement import llm as refining
-from deep_research.phases.synthesis import sections
+from deep_research.phases.synthesis import judge, sections
 from deep_research.state import ModelRole
 from deep_research.supervisor import reflection
 
@@ -24,6 +24,7 @@ def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
         ModelRole.ANALYZER: reading.MOST_OUTPUT,
         ModelRole.SUMMARIZER: summarizing.MOST_OUTPUT,
         ModelRole.SYNTHESIZER: report,
+        ModelRole.JUDGE: judge.MOST_OUTPUT,
         ModelRole.REFINER: refining.MOST_OUTPUT,
         ModelRole.SUPERVISOR: reflection.MOST_OUTPUT,
     }

@@ -24,7 +24,7 @@ from deep_research.phases.gathering import GatheringPhase
 from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
 from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
 from deep_research.phases.summarizing import Choices, Summarizer
-from deep_research.phases.synthesis import ExtractiveSynthesizer, SynthesisPhase
+from deep_research.phases.synthesis import ExtractiveSynthesizer, JudgeScope, SynthesisPhase
 from deep_research.settings import Settings
 from deep_research.sources.documents import Skipped
 from deep_research.sources.documents.corpus import Standing
@@ -212,6 +212,7 @@ def _phases(
     choices = Choices() if settings.summarization_cache_enabled else None
     own = {DeepResearchPhase.GATHERING: found.gatherer}
     beside: dict[DeepResearchPhase, dict[str, Any]] = {phase: _looking(phase, found) for phase in _PHASES}
+    beside[DeepResearchPhase.SYNTHESIS]["judge"] = JudgeScope(settings.judge)
     beside[DeepResearchPhase.ANALYSIS]["summarizer"] = Summarizer(settings.summarization_timeout, choices)
     return {
         phase: make(

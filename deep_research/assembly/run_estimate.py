@@ -13,11 +13,12 @@ from deep_research.phases import summarizing
 from deep_research.phases.analysis import llm as reading
 from deep_research.phases.analysis import merging
 from deep_research.phases.prompting import output_for
-from deep_research.phases.synthesis import sections
+from deep_research.phases.synthesis import model_repair, sections
 from deep_research.settings import Settings
 from deep_research.state import PHASE_TO_AGENT, DeepResearchPhase, ModelRole, RunOptions
 
 OF_SOURCES = 0.7  # of the room of a request that reads
+WORDS_OF_A_CLAIM = 6  # at least, as a rule
 EVERYTHING = 1_000_000_000  # tokens
 
 
@@ -53,6 +54,9 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
     if ModelRole.ANALYZER in asked and parts.models.by_role.get(ModelRole.SUMMARIZER):
         asked.add(ModelRole.SUMMARIZER)
 
+    if parts.models.by_role.get(ModelRole.JUDGE):
+        asked.add(ModelRole.JUDGE)
+
     words = options.report_words
     long, most = in_parts(words), answer_tokens(words)
 
@@ -70,7 +74,10 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         outline=part(sections.OUTLINE_OUTPUT),
         section=part(text_output(sections.section_words(words))),
         frame=part(text_output(sections.FRAME_WORDS)),
-        judge=kind(ModelRole.REFINER),
+        refine=kind(ModelRole.REFINER),
+        repair=kind(ModelRole.SYNTHESIZER, model_repair.MOST_OUTPUT),
+        judge=kind(ModelRole.JUDGE),
+        claims=words // WORDS_OF_A_CLAIM,
         advise=kind(ModelRole.SUPERVISOR),
         shorten=kind(ModelRole.SUMMARIZER),
         advise_always=settings.reflection == "always",

@@ -19,6 +19,7 @@ BESIDE = 8  # what is known already takes no more than this part of a prompt, wh
 MOST_SHOWN = 3_000  # tokens of what a phase came to, that the supervisor is shown
 FILLED = 0.75  # of a batch of sources, as a rule: the next one has to fit whole
 PARTS = 4  # of a long text, as a rule, when a model chooses what is kept of it; then it chooses once more
+CLAIMS_AT_ONCE, EACH_CLAIM = 30, 700  # that a judge sees in a request, and tokens of each with its passages
 SPARE = 2  # times as many pages are looked at as are wanted
 
 
@@ -37,8 +38,9 @@ class Kind:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kinds:
     """The kinds of requests there are; None for what is done without a model, or not at all. A report is written at
-    once, or planned, in ``sections`` and framed; ``advise`` is the supervisor's model, ``advise_always`` whether it is
-    asked after each phase and not only after one that failed; ``shorten`` chooses what is kept of a long text."""
+    once, or planned, in ``sections`` and framed; claims that nothing carries are worded anew at once (``repair``), and
+    ``judge`` looks at so many ``claims`` of a report; ``advise`` is the supervisor's model, ``advise_always`` whether it
+    is asked after each phase and not only after one that failed; ``shorten`` chooses what is kept of a long text."""
 
     plan: Kind | None = None
     read: Kind | None = None
@@ -47,11 +49,14 @@ class Kinds:
     outline: Kind | None = None
     section: Kind | None = None
     frame: Kind | None = None
+    refine: Kind | None = None
+    repair: Kind | None = None
     judge: Kind | None = None
     advise: Kind | None = None
     advise_always: bool = False
     shorten: Kind | None = None
     sections: int = 0
+    claims: int = 0
 
     def every(self) -> Iterator[Kind]:
         for name in self.__dataclass_fields__:
@@ -152,11 +157,11 @@ def at_most(kinds: Kinds, scale: Scale, rounds: list[int]) -> Iterator[Asked]:
         yield from _report(kinds, around + known)
         yield from _advice(DeepResearchPhase.SYNTHESIS, kinds, around)
         if number < scale.iterations:
-            gaps = min(known, kinds.judge.room // BESIDE) if kinds.judge else 0
+            gaps = min(known, kinds.refine.room // BESIDE) if kinds.refine else 0
             judged = around + _written(kinds) + gaps
-            yield from _most_of(DeepResearchPhase.REFINEMENT, kinds.judge, 1, judged)
+            yield from _most_of(DeepResearchPhase.REFINEMENT, kinds.refine, 1, judged)
             yield from _advice(DeepResearchPhase.REFINEMENT, kinds, around)
-    if scale.iterations > 1 and kinds.judge is not None:  # what was said of the report makes a better one
+    if scale.iterations > 1 and kinds.refine is not None:  # what was said of the report makes a better one
         yield from _report(kinds, around + known)
 
 
@@ -176,6 +181,9 @@ def _report(kinds: Kinds, prompt: int) -> Iterator[Asked]:
         yield from _most_of(phase, kinds.outline, 1, prompt)
         yield from _most_of(phase, kinds.section, kinds.sections, each)
         yield from _most_of(phase, kinds.frame, 1, prompt + _written(kinds))
+    yield from _most_of(phase, kinds.repair, 1, prompt + _written(kinds))
+    calls = ceil(kinds.claims / CLAIMS_AT_ONCE)
+    yield from _most_of(phase, kinds.judge, calls, MOST_AROUND + CLAIMS_AT_ONCE * EACH_CLAIM)
 
 
 def _written(kinds: Kinds) -> int:

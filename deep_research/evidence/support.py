@@ -119,14 +119,19 @@ def written_in(text: str) -> str:
     return language_by_script(text) or language_of(text, default="")
 
 
-def check(statement: str, sources: Sequence[SourceText], *, language: str = "") -> Support:
+def check(
+    statement: str, sources: Sequence[SourceText], *, language: str = "", most: int = SENTENCES
+) -> Support:
     """What the texts say of a statement: of each of its sentences, and of all together. ``language`` is what it is
     written in, where that is known: of texts in another one only figures can be compared, which carry nothing alone.
+    Up to ``most`` sentences may carry it together.
 
     Example:
         check("The tower is 900 feet tall.", [SourceText("The tower is 90 feet tall.")]).verdict  # contradicted
     """
-    found = [best for piece in _pieces(statement) if (best := _best(piece, sources, language)) is not None]
+    found = [
+        best for piece in _pieces(statement) if (best := _best(piece, sources, language, most)) is not None
+    ]
     return _together(found)
 
 
@@ -136,7 +141,7 @@ def _pieces(statement: str) -> Iterator[str]:
             yield statement[start : min(span.end, start + LONGEST)]
 
 
-def _best(sentence: str, sources: Sequence[SourceText], language: str) -> Support | None:
+def _best(sentence: str, sources: Sequence[SourceText], language: str, most: int) -> Support | None:
     """By the texts of that language which carry it best; None where it says nothing that could be looked for."""
 
     def other(n: int) -> bool:
@@ -150,7 +155,7 @@ def _best(sentence: str, sources: Sequence[SourceText], language: str) -> Suppor
         pool = _Pool({n: sources[n] for n in group})
         claim = pool.reader.read(sentence, pool.is_plain)
         if claim.tokens:
-            comparison = _Comparison(claim, pool)
+            comparison = _Comparison(claim, pool, most)
             found.append(comparison.in_another_language() if in_other else comparison.support())
     return max(found, key=lambda one: (one.verdict is ClaimVerdict.SUPPORTED, one.score), default=None)
 
@@ -214,7 +219,7 @@ class _Pool:
 class _Comparison:
     """A sentence of a statement against texts of one language."""
 
-    def __init__(self, claim: Statement, pool: _Pool) -> None:
+    def __init__(self, claim: Statement, pool: _Pool, most: int) -> None:
         self._claim = claim
         self._pool = pool
         self._literal = plainly(claim.text)
@@ -223,7 +228,7 @@ class _Comparison:
         self._weights = {key: _rarity(size, pool.count(key)) for key in keys}
         self._near = self._nearest()
         self._held = set(filter(pool.has_in_titles, keys))
-        self._chosen = list(self._choose())
+        self._chosen = list(self._choose(most))
         self._held |= self._converted()
 
     def support(self) -> Support:
@@ -302,14 +307,26 @@ class _Comparison:
         return self._weight(keys) / (self._weight(whole) or 1.0)
 
     def _differences(self) -> list[Discrepancy]:
-        """What the nearest sentence says otherwise; of several that are as near, what the one says that differs least."""
+        """What the nearest sentence says otherwise; of several that are as near, what the one says that differs least. And
+        what those say that the claim rests on beside it, where it holds nearly all of theirs."""
+        nearest: list[tuple[int, int]] = []
+        if self._near and self._likeness(self._pool.keys(self._near[0])) >= SAME:
+            least = NEAREST * self._weight(self._pool.keys(self._near[0]))
+            nearest = [at for at in self._near[:_NEAREST_READ] if self._weight(self._pool.keys(at)) >= least]
+        found = min(map(self._against, nearest), key=len, default=[])
+        within = (at for at in self._chosen if at not in nearest and self._is_within(at))
+        return [*found, *(one for at in within for one in self._against(at))]
+
+    def _against(self, at: tuple[int, int]) -> list[Discrepancy]:
         marks = self._pool.reader.vocabulary.marks
-        if not self._near or self._likeness(self._pool.keys(self._near[0])) < SAME:
-            return []
-        least = NEAREST * self._weight(self._pool.keys(self._near[0]))
-        nearest = [at for at in self._near[:_NEAREST_READ] if self._weight(self._pool.keys(at)) >= least]
-        found = [list(discrepancies(self._claim, self._pool.read(at), marks)) for at in nearest]
-        return min(found, key=len, default=[])
+        return list(discrepancies(self._claim, self._pool.read(at), marks))
+
+    def _is_within(self, at: tuple[int, int]) -> bool:
+        """Whether the claim has nearly all words of a sentence: it says the same there, and more beside it."""
+        keys = {t.key for t in self._pool.read(at).tokens if self._pool.reader.tells(t.key)}
+        weights = {key: _rarity(self._pool.size, self._pool.count(key)) for key in keys}
+        held = math.fsum(weights[key] for key in sorted(keys & self._weights.keys()))
+        return len(keys) > FEW and held >= ALIKE * math.fsum(weights[key] for key in sorted(keys))
 
     def _lacking(self) -> list[Token]:
         """The numbers, dates and names that none of the chosen sentences has."""
@@ -334,9 +351,9 @@ class _Comparison:
         near = heapq.nsmallest(_MOST_CHOSEN_FROM, found, key=lambda at: (-found[at], at))
         return sorted(near, key=lambda at: (-self._weight(self._pool.keys(at)), at))
 
-    def _choose(self) -> Iterator[tuple[int, int]]:
+    def _choose(self, most: int) -> Iterator[tuple[int, int]]:
         """The sentences that hold most of the claim together, each the one that adds most to those before."""
-        for _ in range(SENTENCES):
+        for _ in range(most):
             adds = [(self._weight(self._pool.keys(at) - self._held), at) for at in self._near]
             most, at = max(adds, key=lambda one: one[0], default=(0.0, (0, 0)))
             if most <= 0.0:

@@ -16,6 +16,7 @@ from deep_research.evidence.quotation import readable
 from deep_research.evidence.sites import host_of
 from deep_research.evidence.statements import Reader, reader
 from deep_research.evidence.support import (
+    SENTENCES,
     SOME,
     SourceText,
     Support,
@@ -45,6 +46,9 @@ from deep_research.state.identity import claim_id
 
 CHECKER = "support 1"  # raised with whatever changes a verdict
 _WORD = regex(r"\w+")
+MOST_SENTENCES = (
+    12  # that carry a claim together; three, or as many as the findings that it cites have quotes
+)
 REPEATED = 3  # findings that a claim without a reference may repeat
 NEARLY = 0.5  # of the words of what is said to be unknown, that a gap has
 
@@ -147,7 +151,9 @@ class Checker:
     ) -> tuple[Support, tuple[Quote, ...]]:
         """What the sources of some findings say of a statement, and the passages that hold most of it."""
         texts = [text_ for source in self._sources(cites) for text_ in self._texts_of(source, cites)]
-        found = check(text, [each.prepared for each in texts], language=language)
+        quotes = sum(len(self._by_id[i].quotes) for i in cites if i in self._by_id)
+        most = min(MOST_SENTENCES, max(SENTENCES, quotes))
+        found = check(text, [each.prepared for each in texts], language=language, most=most)
         return found, tuple(
             texts[place.source].quote(place.span.start, place.span.end) for place in found.places
         )

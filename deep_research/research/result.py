@@ -13,6 +13,7 @@ from deep_research.state import (
     AgentDecision,
     Answered,
     Citation,
+    Claim,
     ConfidenceSummary,
     Contradiction,
     DeepResearchState,
@@ -23,6 +24,7 @@ from deep_research.state import (
     PartVerdict,
     QuestionPart,
     Record,
+    Repair,
     ReportMetadata,
     RunStatus,
     Source,
@@ -47,6 +49,8 @@ _SHOWN = frozenset(
         "contradictions",
         "completeness",
         "citations",
+        "claims",
+        "repairs",
         "usage",
         "sent",
         "reading",
@@ -62,6 +66,8 @@ class ResearchResult(Record):
     ``completeness`` (0 to 1) is how far what was found holds what is asked; ``probability`` (0 to 1) that the passages
     which were chosen without a model hold the answer, None where nothing was chosen so.
     ``answered`` is how far its parts are: yes, partly, no; None before the evidence was weighed.
+    ``claims`` are all that the report says, each with what of its sources carries it; ``repairs`` is what became of those
+    that nothing carried.
     ``reason`` and ``message`` say why a run was aborted, what it waits for, or what was not found; ``fidelity`` is how
     much of what was found the agents were given, by item and phase; ``limits`` is what was left out and still is;
     ``gather_stats`` are the sums of all searches. The confidence in ``report_metadata`` is that of the ``findings``.
@@ -84,6 +90,8 @@ class ResearchResult(Record):
     completeness: float = 0.0
     probability: float | None = None
     citations: tuple[Citation, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    repairs: tuple[Repair, ...] = ()
     usage: Usage = Usage()
     fidelity: RunFidelity = RunFidelity()
     decisions: tuple[AgentDecision, ...] = ()
@@ -116,6 +124,8 @@ class ResearchResult(Record):
             completeness=state.completeness,
             probability=next((f.probability for f in state.findings if f.rank == 0), None),
             citations=state.citations,
+            claims=state.claims,
+            repairs=state.repairs,
             usage=state.usage,
             fidelity=RunFidelity.of(state.sent),
             decisions=state.decisions,

@@ -69,6 +69,17 @@ class Settings(BaseModel):
     report_words: int = Field(
         default=800, ge=100, le=20_000, description="Length the report aims at, in words."
     )
+    min_supported: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Least share of the report's claims that must be supported; with fewer there is no report.",
+    )
+    judge: Literal["doubtful", "all"] = Field(
+        default="doubtful",
+        description="Which claims the judge's model sees, where one is named in `models`: those of which code is not"
+        " sure, or all.",
+    )
     system_prompt: str | None = Field(default=None, description="Instructions added to those of every agent.")
     language: Name | None = Field(
         default=None, description="Language that a model writes the report in; unset: that of the question."

@@ -83,7 +83,9 @@ class SetUpChanged(Event):
     """The run goes on with another set-up than before, by the wish of who resumed it. ``old`` is None where nobody
     knows."""
 
+    CURRENT: ClassVar[int] = 2
     type: Literal["setup.changed"] = "setup.changed"
+    version: int = 2
     old: SetUp | None
     new: SetUp
 
@@ -429,7 +431,8 @@ UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("guidance.given", 1): _same,  # 2: advice for the rest of an iteration
     ("decision.made", 1): _same,  # 2: wishes that were refused
     ("phase.ended", 1): _same,  # 2: the seconds of work
-    ("run.created", 2): _same,  # 3: the least share of claims that must be supported
+    ("setup.changed", 1): _same,  # 2: which claims are judged
+    ("run.created", 2): _same,  # 3: the least share of claims that must be supported, which are judged
     ("evidence.weighed", 3): _same,  # 4: the sides of contradictions, the claims that tell of a part
     ("report.written", 1): _same,  # 2: the draft, its claims and repairs, and the parts they tell of
     ("sub_query.completed", 1): _same,  # 2: how many of its searches failed, and what came twice

@@ -19,6 +19,7 @@ _ROLES = (
     ModelRole.REFINER,
     ModelRole.SUPERVISOR,
 )
+_NAMED = (ModelRole.SUMMARIZER, ModelRole.JUDGE)
 _SHOWN_PRINT = 8  # characters of a fingerprint
 
 
@@ -67,6 +68,7 @@ class SetUp(Record):
     dense_model: str | None = None
     reflection: str = "on_failure"
     on_outage: str = "park"
+    judge: str = "doubtful"
     reading_tokens: int = 100_000
     token_management_enabled: bool = True
     allow_content_dropping: bool = False
@@ -79,10 +81,10 @@ class SetUp(Record):
     content_archive_enabled: bool = False
 
     def chains(self) -> dict[str, tuple[Choice, ...]]:
-        """Who is asked for each role that may ask a model. Texts are shortened by a model only where one is named for
-        it."""
+        """Who is asked for each role that may ask a model. Texts are shortened, and claims judged, by a model only where
+        one is named for it."""
         chains = {role.value: self.models.get(role.value) or self.model for role in _ROLES}
-        return chains | {ModelRole.SUMMARIZER.value: self.models.get(ModelRole.SUMMARIZER.value, ())}
+        return chains | {role.value: self.models.get(role.value, ()) for role in _NAMED}
 
     def addresses(self) -> dict[str, str]:
         """Where each model and service is asked that has an address, by name."""

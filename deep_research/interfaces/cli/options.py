@@ -133,6 +133,12 @@ COMMANDS = (
             ),
             Option(flag="--max-sources-per-query", metavar="N", help="Sources kept for each sub-query."),
             Option(flag="--words", metavar="N", name="report_words", help="Length the report aims at."),
+            Option(
+                flag="--strict",
+                metavar="FRACTION",
+                name="min_supported",
+                help="Give no report of whose claims fewer are supported, such as 0.9.",
+            ),
             Option(flag="--max-usd", metavar="USD", help="Cap on the dollars of the run."),
             Option(
                 flag="--max-tokens", metavar="N", help="Cap on the tokens of the run, in and out together."
@@ -199,6 +205,10 @@ COMMANDS = (
         options=(
             _OUT,
             Option(flag="--budget", help="Print instead what it was allowed, and what it spent on what."),
+            Option(
+                flag="--claims",
+                help="Print instead what it claims, and what of its sources carries each claim.",
+            ),
         ),
     ),
     Command(

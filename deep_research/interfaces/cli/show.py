@@ -46,6 +46,11 @@ async def show(session: Look) -> int:
 
         show_budget(session, result)
         return 0
+    if session.args.claims:
+        from deep_research.interfaces.cli.claims import show_claims
+
+        show_claims(session, result)
+        return 0
     deliver(session, result)
     if result.status != "completed":
         conclude(session, result)

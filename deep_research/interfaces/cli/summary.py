@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 
 from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.claims import claims_line
 from deep_research.interfaces.cli.fidelity_line import fidelity_line
 from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.interfaces.cli.output_file import write_whole
 from deep_research.interfaces.cli.session import Look
 from deep_research.research.result import ResearchResult
-from deep_research.state import Answered, Budget, SubQueryStatus
+from deep_research.state import Answered, Budget, DeepResearchPhase, SubQueryStatus
 
 # What to do about an aborted run, and whether the command that takes it up again follows.
 _ADVICE = {
@@ -99,7 +100,8 @@ def _parked(result: ResearchResult, resume: str) -> tuple[str, str]:
 
 def _completed(session: Look, result: ResearchResult) -> tuple[str, str]:
     partly = ", answered in part" if result.answered is Answered.PARTLY else ""
-    said = f"Completed{partly}: {_counts(result)}.{_spent(result)}"
+    claims = claims_line(result.report_metadata.claims if result.report_metadata else None)
+    said = f"Completed{partly}: {', '.join(filter(None, (_counts(result), claims)))}.{_spent(result)}"
     said += f" {result.message}" if result.message else ""
     said += f" Report in {session.args.out}." if session.args.out else ""
     show = session.again("show", result.research_id)
@@ -112,6 +114,8 @@ def _aborted(result: ResearchResult, resume: str) -> tuple[str, str]:
     if result.state.question and resume:
         return f"{said} Answer, and go on, with:", f"{resume} --answer TEXT"
     advice, resumable = _ADVICE.get(result.reason or "", ("", False))
+    if result.reason == "no_evidence" and result.state.phase is DeepResearchPhase.SYNTHESIS:
+        advice = "Ask for less with --strict, or give more documents; the draft is in its log."
     if result.reason == "no_evidence" and _nobody_answered(result):
         advice, resumable = "When that is mended, go on with:", True
     if result.reason == "budget":

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quotation import readable
-from deep_research.evidence.support import SOME, SourceText, check, is_doubted
+from deep_research.evidence.support import SENTENCES, SOME, SourceText, check, is_doubted
 from deep_research.state import Quote, Source
 
 AROUND = 1_000  # characters in which the sentences of a quote begin and end
@@ -26,7 +26,8 @@ def founded(
     if not quotes:
         return None
     held = [SourceText(quote.quote, title=sources[quote.source_id].title) for quote in quotes]
-    found = check(content, held, language=language)
+    most = max(SENTENCES, len(quotes))
+    found = check(content, held, language=language, most=most)
     if not is_doubted(found.verdict, found.reasons, language=language):
         return content, tuple(quotes)
     ids = list(dict.fromkeys(quote.source_id for quote in quotes))

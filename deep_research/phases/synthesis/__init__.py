@@ -2,11 +2,12 @@
 
 from deep_research.phases.synthesis.extractive import ExtractiveSynthesizer
 from deep_research.phases.synthesis.gate import validate_synthesis
-from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
+from deep_research.phases.synthesis.handoff import JudgeScope, SynthesizerInput, SynthesizerOutput
 from deep_research.phases.synthesis.phase import SynthesisPhase
 
 __all__ = [
     "ExtractiveSynthesizer",
+    "JudgeScope",
     "SynthesisPhase",
     "SynthesizerInput",
     "SynthesizerOutput",

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from deep_research.errors import ContentMissingError
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import off_loop
-from deep_research.phases.synthesis.handoff import FailedClaim, RepairOutput
-from deep_research.phases.synthesis.judge import JudgeScope, judged, to_judge
+from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope, RepairOutput
 from deep_research.phases.synthesis.repair import marked, repaired_by_code, repaired_by_model
 from deep_research.report.checking import Checker
 from deep_research.state import Claim, Draft, Finding
@@ -55,8 +54,12 @@ class ClaimWork:
         await self._load(missing)
         size = sum(map(len, self._texts.values())) // CHARACTERS
         claims = await off_loop(size, checker.claims, text, self.journal.state.judgements)
-        asked = to_judge(claims, self.scope) if self.judge is not None else []
-        if self.judge is None or not asked:
+        if self.judge is None:
+            return claims
+        from deep_research.phases.synthesis.judge import judged, to_judge  # not needed without a model
+
+        asked = to_judge(claims, self.scope)
+        if not asked:
             return claims
         said = await judged(asked, self.judge)
         await self.journal.record(ClaimsJudged(judgements=said))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from deep_research.phases.base import Handoff
 from deep_research.state import (
     Contradiction,
@@ -58,6 +60,13 @@ class SynthesizerOutput(Record):
     notes: tuple[str, ...] = ()
     unfollowed: tuple[str, ...] = ()
     sent: Sending = Sending()
+
+
+class JudgeScope(StrEnum):
+    """Which claims the judge sees: those of which code is not sure, or all."""
+
+    DOUBTFUL = "doubtful"
+    ALL = "all"
 
 
 class FailedClaim(Record):

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 
 from pydantic import BaseModel, Field
 
+from deep_research.budget.request_bounds import CLAIMS_AT_ONCE
 from deep_research.errors import WorkError
 from deep_research.evidence.support import SUPPORTED
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, one_line
+from deep_research.phases.synthesis.handoff import JudgeScope
 from deep_research.state import Claim, ClaimBasis, ClaimVerdict, Judgement
 
-MOST_AT_ONCE = 30  # claims of one request
-OUTPUT = 90  # tokens for each, thoughts included
+EACH_OUTPUT = 90  # tokens of an answer for each claim, thoughts included
+MOST_OUTPUT = EACH_OUTPUT * CLAIMS_AT_ONCE
 LEAST_OUTPUT = 1_000
 NEAR = 0.1  # above the least score of what is supported, up to which it is doubtful
 LONGEST_PASSAGE = 600  # characters
@@ -30,13 +31,6 @@ A figure, a date, a name or a denial that differs is no detail. Give for each cl
 words why.
 
 {RULES}"""
-
-
-class JudgeScope(StrEnum):
-    """Which claims the judge sees: those of which code is not sure, or all."""
-
-    DOUBTFUL = "doubtful"
-    ALL = "all"
 
 
 class JudgedClaim(BaseModel):
@@ -66,13 +60,13 @@ def is_doubtful(claim: Claim) -> bool:
 async def judged(claims: Sequence[Claim], model: LanguageModel) -> dict[str, Judgement]:
     """What the model says of each claim, by id. What it cannot be asked, or says nothing usable of, is unchecked."""
     told: dict[str, Judgement] = {}
-    for start in range(0, len(claims), MOST_AT_ONCE):
-        told |= await _judged(claims[start : start + MOST_AT_ONCE], model)
+    for start in range(0, len(claims), CLAIMS_AT_ONCE):
+        told |= await _judged(claims[start : start + CLAIMS_AT_ONCE], model)
     return told
 
 
 async def _judged(claims: Sequence[Claim], model: LanguageModel) -> dict[str, Judgement]:
-    most = max(LEAST_OUTPUT, OUTPUT * len(claims))
+    most = max(LEAST_OUTPUT, EACH_OUTPUT * len(claims))
     try:
         answer, message = await asked(
             model,

@@ -12,8 +12,9 @@ from deep_research.phases.synthesis.drafting import with_ids
 from deep_research.phases.synthesis.handoff import FailedClaim, RepairedClaim, RepairInput, RepairOutput
 
 OF_FINDINGS, OF_CLAIMS = 0.5, 0.4  # of the room
+MOST_AT_ONCE = 40  # claims
 WORDS = 40  # of a claim, at most, and what stands around it
-LEAST_OUTPUT = 1_000
+MOST_OUTPUT = text_output(MOST_AT_ONCE * WORDS)
 LONGEST_QUOTE = 500  # characters
 
 SYSTEM = f"""\
@@ -38,8 +39,10 @@ class RewordedClaims(BaseModel):
 
 
 async def repair(handoff: RepairInput, model: LanguageModel, rules: ContentRules = DEFAULTS) -> RepairOutput:
-    """What the model makes of the claims. One that it gives without a reference to a finding stays as it was."""
-    output = max(LEAST_OUTPUT, text_output(WORDS * len(handoff.claims)))
+    """What the model makes of the claims, of the first `MOST_AT_ONCE`. One that it gives without a reference to a finding
+    stays as it was."""
+    handoff = handoff.model_copy(update={"claims": handoff.claims[:MOST_AT_ONCE]})
+    output = text_output(WORDS * len(handoff.claims))
     answer, message = await asked(
         model, SYSTEM, output, RewordedClaims, lambda room: _Asked(handoff, room), rules
     )

@@ -8,9 +8,8 @@ from functools import partial
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.metered import RunModels
 from deep_research.budget.report import INPUT
-from deep_research.errors import ModelError, WindowError
+from deep_research.errors import WorkError
 from deep_research.evidence.disclosure import Confidential
-from deep_research.models.failures import is_outage
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.keeping import Original, sent
@@ -18,12 +17,12 @@ from deep_research.phases.synthesis.claims import ClaimWork
 from deep_research.phases.synthesis.extractive import ExtractiveSynthesizer, has_word_of
 from deep_research.phases.synthesis.handoff import (
     FailedClaim,
+    JudgeScope,
     RepairInput,
     RepairOutput,
     SynthesizerInput,
     SynthesizerOutput,
 )
-from deep_research.phases.synthesis.judge import JudgeScope
 from deep_research.phases.synthesis.repair import marked
 from deep_research.phases.synthesis.sections import longest_output
 from deep_research.phases.wishes import unfollowed
@@ -74,10 +73,14 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         if told and not self.deterministic:
             await journal.record(ReportDrafted(draft=draft), *told)
             told = []
-        work = ClaimWork(journal, partial(self._repairs, state, models), self._judging(models), self._judge)
+        problems: list[str] = []
+        repairs = partial(self._repairs, state, models, problems)
+        work = ClaimWork(journal, repairs, self._judging(models), self._judge)
         draft, claims = await work.finished(draft)
         report = written(journal.state, draft, claims)
-        await journal.record(report, *told, *noted(untold(journal.state.parts, report.verdicts), OF_REPORT))
+        await journal.record(
+            report, *told, *noted((*problems, *untold(journal.state.parts, report.verdicts)), OF_REPORT)
+        )
 
     async def _drafted(self, state: DeepResearchState, models: RunModels | None) -> tuple[Draft, list[Event]]:
         """The agent's draft, and what is told with it."""
@@ -100,16 +103,17 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         self,
         state: DeepResearchState,
         models: RunModels | None,
+        problems: list[str],
         claims: tuple[FailedClaim, ...],
         findings: tuple[Finding, ...],
     ) -> RepairOutput | None:
-        """New words from an agent that has some. An answer that is of no use is none: code repairs."""
+        """New words from an agent that has some. Without an answer that is of use code repairs: a report that is written
+        waits for nobody."""
         handoff = RepairInput(**shared(state, self.phase), claims=claims, findings=findings)
         try:
             return await self.ask_also("repair", handoff, RepairOutput, models)
-        except (ModelError, WindowError) as error:
-            if is_outage(error):
-                raise
+        except WorkError as error:
+            problems.append(f"Claims that nothing carried were repaired without a model: {error.problem}")
             return None
 
     def _judging(self, models: RunModels | None) -> LanguageModel | None:

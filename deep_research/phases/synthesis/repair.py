@@ -70,14 +70,13 @@ def _mended(
 
 
 def _bearing(claim: Claim, others: Sequence[str], checker: Checker) -> tuple[str, ...]:
-    """Of other findings those whose sources carry the claim."""
-    if not others:
-        return ()
-    found, evidence = checker.support(claim.text, others)
-    if found.verdict is not ClaimVerdict.SUPPORTED:
-        return ()
-    bearers = {quote.source_id for quote in evidence}
-    return tuple(i for i in others if bearers.intersection(checker.source_ids(i)))
+    """Other findings whose sources carry the claim, by themselves or with those that it cites."""
+    for cites in (others, (*claim.finding_ids, *others)):
+        found, evidence = checker.support(claim.text, cites)
+        if others and found.verdict is ClaimVerdict.SUPPORTED:
+            bearers = {quote.source_id for quote in evidence}
+            return tuple(i for i in cites if bearers.intersection(checker.source_ids(i)))
+    return ()
 
 
 def _removal(claim: Claim) -> Repair:
