@@ -31,7 +31,7 @@ FEW = 2  # shared words, of which half may be chance
 REPLACED = 1  # stretches in which both may have other words
 APART = 3.0  # values of one thing differ by no more than this factor
 _YEAR = regex(r"(?<![\d.,-])(?:1\d{3}|20\d\d)(?!s\b|['’]s\b|[\d,.]*\d)")
-_NAME = regex(r"\b[A-Z][\w'’-]+")
+_NAME = regex(r"\b[A-Z](?:(?!['’]s\b)[\w'’-])+")
 _BOUND = regex(
     r"\b(?:at least|more than|fewer than|over|under|less than|up to|almost|nearly|at most)\s*$", re.I
 )
@@ -96,6 +96,7 @@ class Side:
     values: tuple[Stated, ...]
     years: frozenset[str]
     names: frozenset[str]
+    opening: frozenset[str]  # its first word, where that has a capital: it may be a name
     subject: frozenset[str]
     measures: frozenset[str]
     events: frozenset[str]
@@ -183,16 +184,19 @@ def _side(text: str, language: str) -> Side:
         marks=marks,
         values=tuple(q for q in stated(text) if _is_told(text, q.start, q.end)),
         years=frozenset(_YEAR.findall(text)),
-        names=frozenset(
-            stem(m.group())
-            for m in _NAME.finditer(own, own == text)
-            if m.group().casefold() not in STOP_WORDS | UNIT_WORDS
-        ),
+        names=_names_in(own, int(own == text)),
+        opening=_names_in(own, 0, 1),
         subject=frozenset(stem(w) for w in every if not w[0].isdigit() and w.casefold() not in _NO_SUBJECT),
         measures=frozenset(_MEASURE[w] for w in lower if w in _MEASURE),
         events=frozenset(_EVENT[w] for w in lower if w in _EVENT),
         columns=frozenset(stem(w) for label in labels(text) for w in words(label)),
     )
+
+
+def _names_in(text: str, start: int, stop: int | None = None) -> frozenset[str]:
+    """Of what begins from ``start`` and before ``stop``."""
+    found = (m.group() for m in _NAME.finditer(text, start) if stop is None or m.start() < stop)
+    return frozenset(stem(name) for name in found if name.casefold() not in STOP_WORDS | UNIT_WORDS)
 
 
 def _is_told(text: str, start: int, end: int) -> bool:
@@ -223,7 +227,7 @@ def _name_others(a: Side, b: Side) -> bool:
 
 def _alike(a: Side, b: Side, overlap: float = SUBJECT_OVERLAP) -> bool:
     """Whether two sentences speak of one thing: most of the shorter's words, and a name if both have any."""
-    if (a.names or b.names) and not a.names & b.names:
+    if (a.names or b.names) and not (a.names & (b.names | b.opening) or b.names & a.opening):
         return False
     return len(a.subject & b.subject) >= max(1.0, overlap * min(len(a.subject), len(b.subject)))
 
@@ -274,7 +278,8 @@ def _is_of_same(side: Side, value: Stated, other: Side) -> bool:
 
 def _shared_name(a: Side, b: Side) -> str:
     """What both sides are of, as the first writes it."""
-    shared = (m.group() for m in _NAME.finditer(unlabelled(a.text)) if stem(m.group()) in b.names & a.names)
+    both = a.names & (b.names | b.opening) | b.names & a.opening
+    shared = (m.group() for m in _NAME.finditer(unlabelled(a.text)) if stem(m.group()) in both)
     return " ".join(dict.fromkeys(shared))
 
 
@@ -413,7 +418,7 @@ def _span(side: Side, words_: str) -> tuple[int, int] | None:
 
 def _figure(side: Side, start: int, end: int, aspect: Aspect) -> Told:
     """A number with its unit, or with the word that it counts; a whole date."""
-    value = next((q for q in side.values if q.start <= start < q.end), None)
+    value = next((q for q in stated(side.text) if q.start <= start < q.end), None)
     if value is not None:
         return _told(side, value)
     stance = side.text[start:end].casefold()

@@ -74,7 +74,8 @@ def _utterances(findings: Sequence[Finding], sources: Mapping[str, Source]) -> I
     for finding in findings:
         titles = " | ".join(sources[i].title for i in finding.source_ids if i in sources)
         quoted = [(q.source_id, q.quote) for q in finding.quotes]
-        is_verbatim = any(_plainly(finding.content) in _plainly(quote) for _, quote in quoted)
+        content = _plainly(finding.content)
+        is_verbatim = any(content in _plainly(quote) for _, quote in quoted)
         every = keys(f"{titles} {finding.heading} {finding.content}")
         made = _Utterance(finding, _under(finding), finding.source_ids, keys(titles), every, is_verbatim)
         yield made
@@ -82,7 +83,7 @@ def _utterances(findings: Sequence[Finding], sources: Mapping[str, Source]) -> I
         for source_id in dict.fromkeys(i for i, _ in quoted):
             quotes = [quote for i, quote in quoted if i == source_id]
             nearest = _nearest(finding.content, quotes)
-            if not is_verbatim and numbers(nearest) - own:
+            if not any(content in _plainly(quote) for quote in quotes) and numbers(nearest) - own:
                 told = _named(sides(nearest), made.sides)
                 yield replace(made, sides=told, source_ids=(source_id,))
 

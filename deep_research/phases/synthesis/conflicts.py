@@ -60,7 +60,10 @@ def published(
         rows += [row for row in _says(conflict, by_id, named) if (row[3], row[2]) not in told]
     cells = [("", title, date, f"{_cell(text)} [{mark}]") for title, date, text, mark in rows]
     better = [f"They differ. {_capital(text)}" for c in inside if (text := _better(c))]
-    below = " ".join(better) or "They differ, and nothing here decides which is right."
+    below = (
+        " ".join(better)
+        or "They differ; nothing here decides which is right, or whether they are of one thing."
+    )
     columns = ("What", "Source", "Date", "Figure")
     section = ["## Published figures", _table(cells, columns), f"*{below}*"]
     return section, [c for c in every if c not in inside]
