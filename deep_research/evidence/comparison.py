@@ -13,14 +13,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from deep_research.evidence.comparable import (
+    NAME,
+    NO_SUBJECT,
+    YEAR,
+    Side,
+    Told,
+    bound,
+    denies,
+    is_range,
+    sides,
+)
 from deep_research.evidence.discrepancies import discrepancies, matched, stretches
-from deep_research.evidence.language import language_of
-from deep_research.evidence.passages import sentences
-from deep_research.evidence.rows import label_of, labels, unlabelled
-from deep_research.evidence.statements import Kind, Statement, Token, reader
+from deep_research.evidence.rows import label_of, unlabelled
+from deep_research.evidence.statements import Kind, Token
 from deep_research.evidence.units import UNIT_WORDS, Stated, stated
-from deep_research.evidence.vocabulary import Marks
-from deep_research.evidence.words import STOP_WORDS, stem, words
+from deep_research.evidence.words import stem, words
 from deep_research.patterns import regex
 from deep_research.state import Aspect, Discrepancy
 
@@ -30,94 +38,10 @@ OPPOSITE = 0.7  # of those that differ in nothing but a word and its opposite
 FEW = 2  # shared words, of which half may be chance
 REPLACED = 1  # stretches in which both may have other words
 APART = 3.0  # values of one thing differ by no more than this factor
-_YEAR = regex(r"(?<![\d.,-])(?:1\d{3}|20\d\d)(?!s\b|['’]s\b|[\d,.]*\d)")
-_NAME = regex(r"\b[A-Z](?:(?!['’]s\b)[\w'’-])+")
-_BOUND = regex(
-    r"\b(?:at least|more than|fewer than|over|under|less than|up to|almost|nearly|at most)\s*$", re.I
-)
-_RANGE = regex(r"(?:\b(?:from|between)|\d\s?(?:[–−-]|to|and|or))\s*$", re.I)
-_BOUND_AFTER = regex(
-    r"\s*(?:or (?:more|less|fewer|higher|lower|over|above|below)|and (?:over|above|older))\b", re.I
-)
 _ORDINAL = regex(r"\d+['’]?(?:st|nd|rd|th|s)")
-_DENIED = regex(r"(?:\b(?:not|never|no)|n['’]t)\b[^.,;:]*\Z", re.I)
 _COUNTED = regex(r"[ \u00a0-][^\W\d_]{3,}")  # "13 counties"
-_LOOK_BACK = 24  # characters before a value that say whether it is told as such
-# What is measured, and what happened, by the words that say it: the first stands for its row.
-_MEASURES = """
-    height tall high taller tallest highest height heights elevation
-    depth deep depth depths
-    width wide width widths broad diameter across
-    length long length lengths
-    distance away distance distances far offshore
-    weight weigh weighs weighed weight weights heavy
-    cost cost costs price prices
-    range range ranges visible seen
-    wave wave waves sea
-"""
-_EVENTS = """
-    built built build building construction constructed erected
-    finished finished completed completion
-    begun begun began started
-    opened opened inaugurated
-    lit lit lighted shown
-    founded founded established
-    died died death
-    born born birth
-    moved moved relocated
-    automated automated automatic automation
-    destroyed destroyed collapsed fell
-    discovered discovered
-    invented invented patented
-    published published
-"""
-
-
-def _rows(table: str) -> dict[str, str]:
-    return {word: row.split()[0] for row in table.strip().splitlines() for word in row.split()}
-
-
-_MEASURE = _rows(_MEASURES)
-_EVENT = _rows(_EVENTS)
-_NO_SUBJECT = STOP_WORDS | UNIT_WORDS | _MEASURE.keys()
 _TELLING = frozenset((Aspect.NUMBER, Aspect.UNIT, Aspect.DATE, Aspect.POLARITY, Aspect.COMPARISON))
 _ABOUT = {Aspect.NUMBER: "numbers", Aspect.UNIT: "units", Aspect.DATE: "dates"}
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One sentence of a statement, by what it is compared by. ``names`` and ``years`` may be those of what it is said
-    under, too."""
-
-    text: str
-    statement: Statement
-    keys: frozenset[str]  # of its words and names, without units
-    marks: Marks
-    values: tuple[Stated, ...]
-    years: frozenset[str]
-    names: frozenset[str]
-    opening: frozenset[str]  # its first word, where that has a capital: it may be a name
-    subject: frozenset[str]
-    measures: frozenset[str]
-    events: frozenset[str]
-    columns: frozenset[str] = frozenset()  # the words of the headers, in a row of a table
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What one sentence says in its own words, in ``start`` to ``end`` of it. What has one ``stance`` says the same, but
-    for measured values, which agree by their ``value``."""
-
-    text: str
-    start: int
-    end: int
-    stance: str
-    value: Stated | None = None
-
-    def agrees(self, other: Told) -> bool:
-        if self.value is not None and other.value is not None:
-            return self.value.agrees(other.value)
-        return self.stance == other.stance
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,60 +84,6 @@ def agreed_kinds(ours: Iterable[Side], theirs: Iterable[Side]) -> frozenset[str]
     other = [value for side in theirs for value in side.values]
     kinds = {value.kind for value in one} & {value.kind for value in other}
     return frozenset(kind for kind in kinds if _agree(_of(kind, one), _of(kind, other)))
-
-
-@lru_cache(maxsize=4096)
-def sides(content: str) -> tuple[Side, ...]:
-    """The sentences of a statement, each by what it is compared by."""
-    language = language_of(content)
-    return tuple(_side(content[s.start : s.end], language) for s in sentences(content))
-
-
-def _side(text: str, language: str) -> Side:
-    own = unlabelled(text)
-    every = words(own)
-    lower = [w.casefold() for w in words(text)]
-    reads = reader(language)
-    statement, marks = reads.read(text), reads.vocabulary.marks
-    return Side(
-        text=text,
-        statement=statement,
-        keys=frozenset(
-            t.key for t in statement.tokens if t.kind in (Kind.WORD, Kind.NAME) and t.word not in marks.units
-        ),
-        marks=marks,
-        values=tuple(q for q in stated(text) if _is_told(text, q.start, q.end)),
-        years=frozenset(_YEAR.findall(text)),
-        names=_names_in(own, int(own == text)),
-        opening=_names_in(own, 0, 1),
-        subject=frozenset(stem(w) for w in every if not w[0].isdigit() and w.casefold() not in _NO_SUBJECT),
-        measures=frozenset(_MEASURE[w] for w in lower if w in _MEASURE),
-        events=frozenset(_EVENT[w] for w in lower if w in _EVENT),
-        columns=frozenset(stem(w) for label in labels(text) for w in words(label)),
-    )
-
-
-def _names_in(text: str, start: int, stop: int | None = None) -> frozenset[str]:
-    """Of what begins from ``start`` and before ``stop``."""
-    found = (m.group() for m in _NAME.finditer(text, start) if stop is None or m.start() < stop)
-    return frozenset(stem(name) for name in found if name.casefold() not in STOP_WORDS | UNIT_WORDS)
-
-
-def _is_told(text: str, start: int, end: int) -> bool:
-    """Whether a value is given as such, neither as a bound nor denied."""
-    return not (_bound(text, start, end) or _is_range(text, start))
-
-
-def _bound(text: str, start: int, end: int) -> str:
-    """What makes a bound of a value, or denies it."""
-    before = text[max(0, start - _LOOK_BACK) : start]
-    found = (_BOUND.search(before), _DENIED.search(before), _BOUND_AFTER.match(text, end))
-    return next((match.group().split()[0].casefold() for match in found if match), "")
-
-
-def _is_range(text: str, start: int) -> bool:
-    """Whether it is one end of a range."""
-    return bool(_RANGE.search(text[max(0, start - _LOOK_BACK) : start]))
 
 
 def _name_others(a: Side, b: Side) -> bool:
@@ -272,14 +142,14 @@ def _agree(ours: Sequence[Stated], theirs: Sequence[Stated]) -> bool:
 def _is_of_same(side: Side, value: Stated, other: Side) -> bool:
     """Whether the header above a value says no more of what it is than the other side does: the height of the masonry is
     not the height."""
-    label = {stem(w) for w in words(label_of(side.text, value.start)) if w.casefold() not in _NO_SUBJECT}
+    label = {stem(w) for w in words(label_of(side.text, value.start)) if w.casefold() not in NO_SUBJECT}
     return label <= other.subject | other.columns
 
 
 def _shared_name(a: Side, b: Side) -> str:
     """What both sides are of, as the first writes it."""
     both = a.names & (b.names | b.opening) | b.names & a.opening
-    shared = (m.group() for m in _NAME.finditer(unlabelled(a.text)) if stem(m.group()) in both)
+    shared = (m.group() for m in NAME.finditer(unlabelled(a.text)) if stem(m.group()) in both)
     return " ".join(dict.fromkeys(shared))
 
 
@@ -299,18 +169,13 @@ def _told(side: Side, value: Stated) -> Told:
 def _years(a: Side, b: Side) -> Conflict | None:
     if len(a.years) != 1 or len(b.years) != 1 or a.years == b.years or not a.names & b.names:
         return None
-    if not a.events & b.events or a.events ^ b.events or _denies(a) != _denies(b) or not _alike(a, b, 0.6):
+    if not a.events & b.events or a.events ^ b.events or denies(a) != denies(b) or not _alike(a, b, 0.6):
         return None
-    pairs = [(side, match) for side in (a, b) if (match := _YEAR.search(side.text))]
+    pairs = [(side, match) for side in (a, b) if (match := YEAR.search(side.text))]
     if len(pairs) < 2:  # a year of what it is said under
         return None
     one, other = (Told(match.group(), *match.span(), match.group()) for _, match in pairs)
     return Conflict("years", one, other, _shared_name(a, b))
-
-
-def _denies(side: Side) -> bool:
-    """A denial that is denied is none."""
-    return sum(mark.denies for mark in side.statement.marks) % 2 == 1
 
 
 def _aligned(a: Side, b: Side) -> Conflict | None:
@@ -338,7 +203,7 @@ def _answers(a: Side, b: Side, found: Discrepancy) -> Conflict | None:
     if a.years != b.years or a.columns or b.columns:
         return None
     answers = found.aspect is Aspect.POLARITY
-    stances = (str(_denies(a)), str(_denies(b))) if answers else (found.claimed, found.found)
+    stances = (str(denies(a)), str(denies(b))) if answers else (found.claimed, found.found)
     if stances[0] == stances[1]:
         return None
     one, other = (
@@ -391,7 +256,7 @@ def _replaced_figure(a: Side, b: Side, found: Discrepancy) -> Conflict | None:
         return None
     if found.aspect is not Aspect.DATE:
         told = ((a.text, one.start, one.end), (b.text, other.start, other.end))
-        if _bound(*told[0]) != _bound(*told[1]) or any(_is_range(text, start) for text, start, _ in told):
+        if bound(*told[0]) != bound(*told[1]) or any(is_range(text, start) for text, start, _ in told):
             return None
         if found.aspect is Aspect.NUMBER and _kind(one) != _kind(other):
             return None

@@ -14,7 +14,8 @@ from itertools import combinations
 from math import fsum
 
 from deep_research.evidence.agreement import numbers
-from deep_research.evidence.comparison import Conflict, Side, Told, agreed_kinds, difference, sides
+from deep_research.evidence.comparable import Side, Told, sides
+from deep_research.evidence.comparison import Conflict, agreed_kinds, difference
 from deep_research.evidence.language import ENGLISH
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.preference import preferred

@@ -81,7 +81,7 @@ def conflict_line(conflict: Contradiction, names: Mapping[str, str], sources: Ma
         title = one_line(_title(sources.get(side.source_id)))
         of = ", ".join(filter(None, (title, _day(side), f"voice {side.voice + 1}")))
         told.append(f"{names.get(side.finding_id, ANOTHER)} says {one_line(side.told)} ({of})")
-    better = _better(conflict, marked=False)
+    better = _capital(_better(conflict, marked=False))
     return " ".join(
         [f"{', '.join(known)}: {one_line(conflict.description)}", f"{'; '.join(told)}.", better]
     ).strip()
