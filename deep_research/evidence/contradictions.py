@@ -1,250 +1,277 @@
-"""Findings that cannot both be right: different values, years, or a yes against a no, for one subject. Pure.
+"""Findings that cannot all be right: what they say of one thing, with who says it and what is better borne out. Pure.
 
-Statements are compared sentence by sentence, and only those of different sources. A false alarm costs the reader
-more than a missed one, so what may have been said of different things (another year, another measure, another name)
-is let be.
+Each finding speaks in its own words and, where these have other figures, in those of its quotes. What sentences of
+different sources say differently (`deep_research.evidence.comparison`) is joined: all that tell of one thing are one
+contradiction, however many they are.
 """
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import lru_cache
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
+from math import fsum
 
+from deep_research.evidence.agreement import numbers
+from deep_research.evidence.comparable import Side, Told, sides
+from deep_research.evidence.comparison import Conflict, agreed_kinds, difference
+from deep_research.evidence.language import ENGLISH
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.rows import label_of, labels, unlabelled
-from deep_research.evidence.units import UNIT_WORDS, Quantity, measured
-from deep_research.evidence.words import NEGATIONS, STOP_WORDS, stem, words
-from deep_research.patterns import regex
-from deep_research.state import Contradiction, Finding
+from deep_research.evidence.preference import preferred
+from deep_research.evidence.similar import SimilarSets
+from deep_research.evidence.statements import reader
+from deep_research.evidence.voices import voices
+from deep_research.evidence.words import rarity, words
+from deep_research.state import Contradiction, ContradictionSide, Finding, Quote, Source
 from deep_research.state.identity import contradiction_id
 
-SUBJECT_OVERLAP = 0.5
-DENIED_OVERLAP = 0.75
 MAX_PER_GROUP = 40
-APART = 3.0  # values of one thing differ by no more than this factor
-_YEAR = regex(r"(?<![\d.,-])(?:1\d{3}|20\d\d)(?!s\b|['’]s\b|[\d,.]*\d)")
-_NAME = regex(r"\b[A-Z][\w'’-]+")
-_APPROXIMATE = regex(
-    r"\b(?:at least|more than|over|under|less than|up to|almost|nearly|from|between)\s*$|\d\s?(?:[–−-]|to|and|or)\s?$",
-    re.I,
-)
-_DENIED = regex(r"(?:\b(?:not|never|no)|n['’]t)\b[^.,;:]*\Z", re.I)
-_LOOK_BACK = 24  # characters before a value that say whether it is told as such
-# What is measured, and what happened, by the words that say it: the first stands for its row.
-_MEASURES = """
-    height tall high taller tallest highest height heights elevation
-    depth deep depth depths
-    width wide width widths broad diameter across
-    length long length lengths
-    distance away distance distances far offshore
-    weight weigh weighs weighed weight weights heavy
-    cost cost costs price prices
-    range range ranges visible seen
-    wave wave waves sea
-"""
-_EVENTS = """
-    built built build building construction constructed erected
-    finished finished completed completion
-    begun begun began started
-    opened opened inaugurated
-    lit lit lighted shown
-    founded founded established
-    died died death
-    born born birth
-    moved moved relocated
-    automated automated automatic automation
-    destroyed destroyed collapsed fell
-    discovered discovered
-    invented invented patented
-    published published
-"""
-
-
-def _rows(table: str) -> dict[str, str]:
-    return {word: row.split()[0] for row in table.strip().splitlines() for word in row.split()}
-
-
-_MEASURE = _rows(_MEASURES)
-_EVENT = _rows(_EVENTS)
-_NO_SUBJECT = STOP_WORDS | UNIT_WORDS | _MEASURE.keys()
+ALIKE = 0.5  # of the words of two sentences that are aligned
+OF_TITLE = 0.5  # of the weight of a title, more than which the other has to have
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One sentence of a finding, by what it is compared by."""
+class _Utterance:
+    """What a finding says, or what its quotes of one source say instead. ``title`` are the words of the titles of its
+    sources, ``words`` are these and its own."""
 
-    text: str
-    values: tuple[Quantity, ...]
-    years: frozenset[str]
-    names: frozenset[str]
-    subject: frozenset[str]
-    measures: frozenset[str]
-    events: frozenset[str]
-    denied: bool
-    columns: frozenset[str] = frozenset()  # the words of the headers, in a row of a table
+    finding: Finding
+    sides: tuple[Side, ...]
+    source_ids: tuple[str, ...]
+    title: frozenset[str]
+    words: frozenset[str]
+    is_verbatim: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
-    """What two sentences say differently ``of`` a thing, each in its own words: ``57 metres`` and ``61 m``."""
+class _Voiced:
+    """What one sentence of an utterance tells, and the sources that say so."""
 
-    about: str
-    one: str
-    other: str
-    of: str = ""
+    utterance: int
+    sentence: int
+    told: Told
+    source_ids: tuple[str, ...]
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        return self.utterance, self.sentence, self.told.start
 
 
-def contradictions(findings: Iterable[Finding]) -> tuple[Contradiction, ...]:
-    """Pairs of findings of different sources that give different answers for one subject."""
-    groups: dict[str, list[Finding]] = defaultdict(list)
-    for finding in findings:
-        for mark in sorted(_marks(finding.content)):
-            groups[mark].append(finding)
+def contradictions(findings: Iterable[Finding], sources: Iterable[Source] = ()) -> tuple[Contradiction, ...]:
+    """What findings of different sources say differently, each thing once with all that tell of it."""
+    known = {source.id: source for source in sources}
+    said = list(_utterances(list(findings), known))
     found: dict[str, Contradiction] = {}
-    seen: set[tuple[str, str]] = set()
-    for group in groups.values():
-        for a, b in combinations(group[:MAX_PER_GROUP], 2):
-            if (a.id, b.id) in seen:
-                continue
-            seen.add((a.id, b.id))
-            if not set(a.source_ids) & set(b.source_ids) and (conflict := compared(a.content, b.content)):
-                key = contradiction_id((a.id, b.id))
-                found[key] = Contradiction(
-                    id=key,
-                    description=f"The sources give different {conflict.about}"
-                    f"{f' for {conflict.of}' if conflict.of else ''}: {conflict.one} against {conflict.other}.",
-                    finding_ids=(a.id, b.id),
-                    source_ids=tuple(dict.fromkeys((*a.source_ids, *b.source_ids))),
-                )
+    for about, of, group in _joined(_conflicts(said)):
+        made = _contradiction(about, of, group, said, known)
+        if made is not None:
+            found.setdefault(made.id, made)
     return tuple(found.values())
 
 
-@lru_cache(maxsize=4096)
-def compared(one: str, other: str) -> Conflict | None:
-    """What two statements say differently of one subject, or None."""
-    ours, theirs = sides(one), sides(other)
-    if {q.kind for s in ours for q in s.values if any(q.agrees(r) for t in theirs for r in t.values)}:
-        return None  # they agree on a value somewhere: the others are of something else
-    for a in ours:
-        for b in theirs:
-            if conflict := _values(a, b) or _years(a, b) or _denial(a, b):
-                return conflict
-    return None
+def _utterances(findings: Sequence[Finding], sources: Mapping[str, Source]) -> Iterator[_Utterance]:
+    keys = reader(ENGLISH).keys
+    for finding in findings:
+        titles = " | ".join(sources[i].title for i in finding.source_ids if i in sources)
+        quoted = [(q.source_id, q.quote) for q in finding.quotes]
+        content = _plainly(finding.content)
+        is_verbatim = any(content in _plainly(quote) for _, quote in quoted)
+        every = keys(f"{titles} {finding.heading} {finding.content}")
+        made = _Utterance(finding, _under(finding), finding.source_ids, keys(titles), every, is_verbatim)
+        yield made
+        own = numbers(finding.content)
+        for source_id in dict.fromkeys(i for i, _ in quoted):
+            quotes = [quote for i, quote in quoted if i == source_id]
+            nearest = _nearest(finding.content, quotes)
+            if not any(content in _plainly(quote) for quote in quotes) and numbers(nearest) - own:
+                told = _named(sides(nearest), made.sides)
+                yield replace(made, sides=told, source_ids=(source_id,))
 
 
-def _marks(content: str) -> set[str]:
-    """What a statement may be in conflict about."""
-    marks = set()
-    for side in sides(content):
-        marks |= {q.kind for q in side.values}
-        marks |= {f"year {event}" for event in side.events if len(side.years) == 1}
-        # A denial is looked for among statements about the same names.
-        marks |= {f"of {name}" for name in side.names}
-    return marks
+def _plainly(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
-@lru_cache(maxsize=4096)
-def sides(content: str) -> tuple[Side, ...]:
-    """The sentences of a statement, each by what it is compared by."""
-    return tuple(_side(content[s.start : s.end]) for s in sentences(content))
+def _under(finding: Finding) -> tuple[Side, ...]:
+    """Its sentences; those without a year are of the years in its heading."""
+    years = frozenset(year for side in sides(finding.heading) for year in side.years)
+    return tuple(replace(s, years=s.years or years) for s in sides(finding.content))
 
 
-def _side(text: str) -> Side:
-    own = unlabelled(text)
-    every = words(own)
-    lower = [w.casefold() for w in words(text)]
-    return Side(
-        text=text,
-        values=tuple(q for q in measured(text) if _is_told(text, q)),
-        years=frozenset(_YEAR.findall(text)),
-        names=frozenset(
-            stem(m.group())
-            for m in _NAME.finditer(own, own == text)
-            if m.group().casefold() not in STOP_WORDS
-        ),
-        subject=frozenset(stem(w) for w in every if not w[0].isdigit() and w.casefold() not in _NO_SUBJECT),
-        measures=frozenset(_MEASURE[w] for w in lower if w in _MEASURE),
-        events=frozenset(_EVENT[w] for w in lower if w in _EVENT),
-        denied=any(w.casefold() in NEGATIONS for w in every),
-        columns=frozenset(stem(w) for label in labels(text) for w in words(label)),
+def _nearest(content: str, quotes: Sequence[str]) -> str:
+    """The sentence of the quotes that has most of the words of a statement."""
+    own = {word.casefold() for word in words(content)}
+    every = [quote[s.start : s.end] for quote in quotes for s in sentences(quote)]
+    return max(every, key=lambda text: len(own & {w.casefold() for w in words(text)}), default="")
+
+
+def _named(told: Sequence[Side], content: Sequence[Side]) -> tuple[Side, ...]:
+    """The sentences of a quote, which are of what the statement names: "It is 900 feet tall"."""
+    names = frozenset(name for side in content for name in side.names)
+    subject = frozenset(word for side in content for word in side.subject)
+    return tuple(s if s.names else replace(s, names=names, subject=s.subject | subject) for s in told)
+
+
+def _conflicts(said: Sequence[_Utterance]) -> Iterator[tuple[Conflict, _Voiced, _Voiced]]:
+    holding = Counter(key for utterance in said for key in utterance.words)
+    weights = {key: rarity(len(said), count) for key, count in holding.items()}
+    settled: dict[tuple[int, int], frozenset[str]] = {}
+    for (i, m), (j, n) in _candidates(said):
+        a, b = said[i], said[j]
+        if (len(a.source_ids) == 1 and a.source_ids == b.source_ids) or not _of_one_thing(
+            a, b, m, n, weights
+        ):
+            continue
+        if (i, j) not in settled:
+            settled[i, j] = agreed_kinds(a.sides, b.sides)
+        conflict = difference(a.sides[m], b.sides[n], settled[i, j])
+        if conflict is None:
+            continue
+        one = _Voiced(i, m, conflict.ours, _say_so(a, conflict.ours))
+        other = _Voiced(j, n, conflict.theirs, _say_so(b, conflict.theirs))
+        if one.source_ids and other.source_ids and not set(one.source_ids) & set(other.source_ids):
+            yield conflict, one, other
+
+
+def _candidates(said: Sequence[_Utterance]) -> Iterable[tuple[tuple[int, int], tuple[int, int]]]:
+    """Pairs of sentences that may differ: of one kind of value or event, or of nearly the same words."""
+    places = [(i, n) for i, utterance in enumerate(said) for n in range(len(utterance.sides))]
+    groups: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for i, n in places:
+        for mark in sorted(_marks(said[i].sides[n])):
+            groups[mark].append((i, n))
+    pairs = {pair: None for group in groups.values() for pair in combinations(group[:MAX_PER_GROUP], 2)}
+    keys = [said[i].sides[n].keys for i, n in places]
+    similar = SimilarSets(keys, least=ALIKE)
+    for at, place in enumerate(places):
+        near = similar.near(keys[at])
+        pairs.update(dict.fromkeys((places[other], place) for other in near[:MAX_PER_GROUP]))
+        similar.add(keys[at], at)
+    return sorted(pair for pair in pairs if pair[0][0] != pair[1][0])
+
+
+def _marks(side: Side) -> set[str]:
+    """What a sentence may be in conflict about in whatever words."""
+    return {q.kind for q in side.values} | {f"year {event}" for event in side.events if len(side.years) == 1}
+
+
+def _of_one_thing(a: _Utterance, b: _Utterance, m: int, n: int, weights: Mapping[str, float]) -> bool:
+    """Whether what they stand under is one thing: most of the title of one, by how rare its words are, is said in the
+    other. A statement in an agent's own words names what it is of."""
+    if not a.title or not b.title or a.finding is b.finding:
+        return True
+    if a.sides[m].names & b.sides[n].names and not a.is_verbatim and not b.is_verbatim:
+        return True
+
+    def weight(keys: Iterable[str]) -> float:
+        return fsum(weights[key] for key in keys)
+
+    pairs = ((a.title, b.words), (b.title, a.words))
+    return any(weight(title & every) > OF_TITLE * weight(title) for title, every in pairs)
+
+
+def _say_so(utterance: _Utterance, told: Told) -> tuple[str, ...]:
+    """The sources of an utterance that say so: of several, those whose quotes have the figure."""
+    if len(utterance.source_ids) < 2 or not any(map(str.isdigit, told.text)) or told.text.startswith("“"):
+        return utterance.source_ids
+    wanted = numbers(told.text)
+    quoted = {q.source_id for q in utterance.finding.quotes}
+    held = {q.source_id for q in utterance.finding.quotes if wanted <= numbers(q.quote)}
+    return tuple(i for i in utterance.source_ids if i in held or i not in quoted)
+
+
+def _joined(
+    found: Iterable[tuple[Conflict, _Voiced, _Voiced]],
+) -> Iterator[tuple[str, str, list[_Voiced]]]:
+    """All that tell of one thing, in their order, with what they differ in and of what."""
+    group_of: dict[tuple[int, int, int], int] = {}
+    groups: dict[int, dict[tuple[int, int, int], _Voiced]] = {}
+    abouts: dict[int, tuple[str, str]] = {}
+    for number, (conflict, one, other) in enumerate(found):
+        groups[number] = {}
+        abouts[number] = conflict.about, conflict.of
+        for place in sorted({group_of[v.key] for v in (one, other) if v.key in group_of}):
+            groups[number].update(groups.pop(place))
+            abouts[number] = abouts.pop(place)
+        groups[number].update({one.key: one, other.key: other})
+        group_of.update(dict.fromkeys(groups[number], number))
+    for number, group in groups.items():
+        yield *abouts[number], [group[key] for key in sorted(group)]
+
+
+def _contradiction(
+    about: str, of: str, group: Sequence[_Voiced], said: Sequence[_Utterance], sources: Mapping[str, Source]
+) -> Contradiction | None:
+    stances: list[Told] = []  # the first that takes each
+    made: dict[tuple[str, str, str], tuple[ContradictionSide, int]] = {}
+    for voiced in group:
+        utterance = said[voiced.utterance]
+        stance = next((n for n, told in enumerate(stances) if told.agrees(voiced.told)), len(stances))
+        stances += [voiced.told] if stance == len(stances) else []
+        for source_id in voiced.source_ids:
+            side = _side(utterance, voiced, source_id, sources.get(source_id))
+            made.setdefault((side.finding_id, source_id, side.told), (side, stance))
+    if len(stances) < 2:
+        return None
+    numbered = _numbered([side for side, _ in made.values()], sources)
+    place, because = preferred(numbered, [stance for _, stance in made.values()], sources)
+    finding_ids = tuple(dict.fromkeys(side.finding_id for side in numbered))
+    told = " against ".join(stance.text for stance in stances)
+    return Contradiction(
+        id=contradiction_id((*finding_ids, about, *(stance.text for stance in stances))),
+        description=f"The sources give different {about}{f' for {of}' if of else ''}: {told}.",
+        finding_ids=finding_ids,
+        source_ids=tuple(dict.fromkeys(side.source_id for side in numbered)),
+        about=about,
+        of=of,
+        sides=tuple(numbered),
+        preferred=place,
+        because=because,
     )
 
 
-def _is_told(text: str, quantity: Quantity) -> bool:
-    """Whether a value is given as such, neither as a bound nor denied."""
-    before = text[max(0, quantity.start - _LOOK_BACK) : quantity.start]
-    return not (_APPROXIMATE.search(before) or _DENIED.search(before))
+def _side(utterance: _Utterance, voiced: _Voiced, source_id: str, source: Source | None) -> ContradictionSide:
+    value = voiced.told.value
+    measured = value if value is not None and value.low == value.high else None  # a range has no one value
+    sentence = utterance.sides[voiced.sentence].text
+    return ContradictionSide(
+        finding_id=utterance.finding.id,
+        source_id=source_id,
+        told=voiced.told.text,
+        quote=_quote(utterance.finding.quotes, source_id, sentence, voiced.told),
+        value=measured.low.value if measured else None,
+        unit=value.unit if value else "",
+        published=source.published if source else None,
+    )
 
 
-def _alike(a: Side, b: Side, overlap: float = SUBJECT_OVERLAP) -> bool:
-    """Whether two sentences speak of one thing: most of the shorter's words, and a name if both have any."""
-    if (a.names or b.names) and not a.names & b.names:
-        return False
-    return len(a.subject & b.subject) >= max(1.0, overlap * min(len(a.subject), len(b.subject)))
+def _quote(quotes: Iterable[Quote], source_id: str, sentence: str, told: Told) -> Quote | None:
+    """The part of a source's quotes that says it: the sentence with the figure that has most of the statement's words."""
+    wanted = (
+        numbers(told.text) if told.value is not None or any(map(str.isdigit, told.text)) else frozenset[str]()
+    )
+    own = {word.casefold() for word in words(sentence)}
+    best: tuple[tuple[bool, int], Quote] | None = None
+    for quote in quotes:
+        for span in sentences(quote.quote) if quote.source_id == source_id else ():
+            text = quote.quote[span.start : span.end]
+            rank = (wanted <= numbers(text), len(own & {word.casefold() for word in words(text)}))
+            if best is None or rank > best[0]:
+                start, end = quote.start + span.start, quote.start + span.end
+                best = rank, quote.model_copy(update={"quote": text, "start": start, "end": end})
+    return best[1] if best is not None else None
 
 
-def _values(a: Side, b: Side) -> Conflict | None:
-    if not a.values or not b.values or not _alike(a, b):
-        return None
-    if a.years and b.years and not a.years & b.years:
-        return None  # both may be true, each of its time
-    if a.measures and b.measures and not a.measures & b.measures:
-        return None
-    for kind in dict.fromkeys(q.kind for q in a.values):
-        ours = [q for q in a.values if q.kind == kind and _is_of_same(a, q, b)]
-        theirs = [q for q in b.values if q.kind == kind and _is_of_same(b, q, a)]
-        if ours and theirs and not any(q.agrees(r) for q in ours for r in theirs) and _near(ours, theirs):
-            # In one unit if both have it: a reader should not have to convert.
-            pair = next(((q, r) for q in ours for r in theirs if q.unit == r.unit), (ours[0], theirs[0]))
-            same = pair[0].unit == pair[1].unit
-            about = (
-                f"values in {pair[0].unit}"
-                if same
-                else f"values of {min(a.measures & b.measures, default=kind)}"
-            )
-            return Conflict(about, _written(a.text, pair[0]), _written(b.text, pair[1]), _shared_name(a, b))
-    return None
-
-
-def _is_of_same(side: Side, quantity: Quantity, other: Side) -> bool:
-    """Whether the header above a value says no more of what it is than the other side does: the height of the masonry is
-    not the height."""
-    label = {stem(w) for w in words(label_of(side.text, quantity.start)) if w.casefold() not in _NO_SUBJECT}
-    return label <= other.subject | other.columns
-
-
-def _shared_name(a: Side, b: Side) -> str:
-    """What both sides are of, as the first writes it."""
-    shared = (m.group() for m in _NAME.finditer(unlabelled(a.text)) if stem(m.group()) in b.names)
-    return " ".join(dict.fromkeys(shared))
-
-
-def _near(ours: Iterable[Quantity], theirs: Iterable[Quantity]) -> bool:
-    """Whether any two are of one order: a tower's height is in no conflict with its distance from the shore."""
-    return any(q.base <= APART * r.base and r.base <= APART * q.base for q in ours for r in theirs)
-
-
-def _years(a: Side, b: Side) -> Conflict | None:
-    if len(a.years) != 1 or len(b.years) != 1 or a.years == b.years or not a.names & b.names:
-        return None
-    if not a.events & b.events or a.events ^ b.events or a.denied != b.denied or not _alike(a, b, 0.6):
-        return None
-    (one,), (other,) = a.years, b.years
-    return Conflict("years", one, other, _shared_name(a, b))
-
-
-def _denial(a: Side, b: Side) -> Conflict | None:
-    if a.denied == b.denied or a.years != b.years or not a.names & b.names:
-        return None
-    shared = a.subject & b.subject
-    if len(shared) < 3 or len(shared) < DENIED_OVERLAP * len(a.subject | b.subject):
-        return None
-    return Conflict("answers", f"“{a.text}”", f"“{b.text}”")
-
-
-def _written(text: str, quantity: Quantity) -> str:
-    return text[quantity.start : quantity.end]
+def _numbered(told: Sequence[ContradictionSide], sources: Mapping[str, Source]) -> list[ContradictionSide]:
+    """The sides, each with the number of the voice that it speaks with."""
+    known = {side.source_id: sources[side.source_id] for side in told if side.source_id in sources}
+    quotes = [side.quote for side in told if side.quote is not None]
+    of = {source.id: n for n, group in enumerate(voices(known.values(), quotes)) for source in group}
+    order: dict[int | str, int] = {}
+    return [
+        side.model_copy(
+            update={"voice": order.setdefault(of.get(side.source_id, side.source_id), len(order))}
+        )
+        for side in told
+    ]

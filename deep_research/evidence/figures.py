@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from deep_research.evidence.contradictions import sides
+from deep_research.evidence.comparable import sides
 from deep_research.evidence.inquiry import Inquiry
 from deep_research.evidence.units import Quantity, measured
 from deep_research.state import Finding

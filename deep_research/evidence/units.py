@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deep_research.patterns import regex
 
@@ -13,6 +13,13 @@ _QUANTITY = regex(
     r"(?P<number>\d{1,3}(?:[,\u00a0 ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
     r"(?:\s(?P<scale>thousand|million|billion)\b)?[\s\u00a0-]?(?P<unit>%|[A-Za-z°]+)?"
 )
+_NUMBER = r"\d{1,3}(?:[,\u00a0 ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+_SIGNED = regex(
+    rf"(?<![\w.,/–−-])(?P<sign>[+−–-](?=[\d$€£]))?(?:[$€£]\s?)?(?P<low>{_NUMBER})"
+    rf"(?:\s?(?:[–−-]|to|bis|à)\s?(?=\d)(?P<high>{_NUMBER}))?"
+)
+_MINUS = ("-", "−", "–")
+_LONGEST = 80  # characters of a value with its unit
 _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
 _CURRENCIES = {"$": "dollars", "€": "euros", "£": "pounds of money"}
 # Each row: kind, size in the kind's first unit, a unit in all its spellings; the first names it.
@@ -74,6 +81,11 @@ def unit_name(word: str) -> str:
     return _UNITS[word][2] if word in _UNITS else word
 
 
+def kind_of(unit: str) -> str:
+    """What a unit measures, by its name; empty for what is none."""
+    return _UNITS[unit][0] if unit in _UNITS else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """``value`` of ``unit`` as written in ``text[start:end]``; ``base`` is it in the first unit of its kind, and
@@ -98,6 +110,74 @@ class Quantity:
         return apart <= max(self.slack, other.slack) + CLOSE * abs(self.base)
 
 
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A value as it is stated in ``text[start:end]``, with its sign: from ``low`` to ``high``, which are one but for a
+    range (``15-20 %``)."""
+
+    low: Quantity
+    high: Quantity
+    start: int
+    end: int
+
+    @property
+    def kind(self) -> str:
+        return self.low.kind
+
+    @property
+    def unit(self) -> str:
+        return self.low.unit
+
+    def agrees(self, other: Stated) -> bool:
+        """Whether both can be roundings of one value, or have values in common."""
+        if self.low == self.high and other.low == other.high:
+            return self.low.agrees(other.low)
+        slack = max(self.low.slack, other.low.slack)
+        return (
+            self.kind == other.kind
+            and self.low.base <= other.high.base + slack
+            and other.low.base <= self.high.base + slack
+        )
+
+
+def stated(text: str) -> Iterator[Stated]:
+    """The measured values of a text with their signs, a range as one, in order."""
+    taken = 0
+    values = {q.start: q for q in measured(text)}
+    for match in _SIGNED.finditer(text):
+        if match.start() < taken:
+            continue
+        last = match.start("high") if match["high"] else max(match.start(), match.end("sign"))
+        high = values.get(last) or _at(text, last)
+        if high is None:
+            continue
+        low = high
+        if match["high"]:
+            value = float(_digits(match["low"]))
+            low = replace(high, value=value, base=value * (high.base / high.value if high.value else 1.0))
+        if match["sign"] in _MINUS:
+            low, high = _negative(high), _negative(low)
+        taken = high.end
+        if low.base <= high.base:
+            yield Stated(low, high, match.start(), taken)
+
+
+def _at(text: str, start: int) -> Quantity | None:
+    """The value that begins there, whatever stands before it."""
+    found = next(measured(text[start : start + _LONGEST]), None)
+    if found is None or found.start:
+        return None
+    return replace(found, start=start, end=start + found.end)
+
+
+def _negative(quantity: Quantity) -> Quantity:
+    return replace(quantity, value=-quantity.value, base=-quantity.base)
+
+
+def _digits(number: str) -> str:
+    return re.sub(r"[,\u00a0 ]", "", number)
+
+
 def measured(text: str) -> Iterator[Quantity]:
     """The measured values of a text, in order; of an area told by two sides, neither."""
     for match in _QUANTITY.finditer(text):
@@ -108,7 +188,7 @@ def measured(text: str) -> Iterator[Quantity]:
         kind, size, name = row
         if kind == "length" and _is_side(text, match):
             continue
-        digits = re.sub(r"[,\u00a0 ]", "", match["number"])
+        digits = _digits(match["number"])
         scale = size * _SCALES.get(match["scale"] or "", 1.0)
         places = len(digits.partition(".")[2])
         end = match.end() if not currency else match.end("scale" if match["scale"] else "number")

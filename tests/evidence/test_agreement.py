@@ -4,7 +4,8 @@ import pytest
 
 from deep_research.evidence.agreement import filled, merged
 from deep_research.evidence.citations import locate
-from deep_research.evidence.contradictions import compared, contradictions
+from deep_research.evidence.comparison import compared
+from deep_research.evidence.contradictions import contradictions
 from deep_research.evidence.copies import fingerprint
 from deep_research.evidence.units import measured
 from deep_research.state import ConfidenceLevel, Finding, Gap, Quote, Source, SourceQuality

@@ -156,7 +156,7 @@ def weighed(state: DeepResearchState, *, several: bool) -> EvidenceWeighed:
         findings=tuple(f for f in findings if known[f.id] != f),
         dropped=tuple(i for i in known if i not in kept),
         gaps=tuple(gaps),
-        contradictions=contradictions(findings),
+        contradictions=contradictions(findings, state.sources),
         verdicts=verdicts(_parts(state), findings, state),
         parts=() if state.parts else _parts(state),
     )
@@ -191,7 +191,7 @@ def with_findings(
         told = own or verdicts(_parts(state), stand, state)
         event = event.model_copy(update={"verdicts": told})
     if found or dropped:
-        event = event.model_copy(update={"contradictions": contradictions(stand)})
+        event = event.model_copy(update={"contradictions": contradictions(stand, state.sources)})
     return event
 
 

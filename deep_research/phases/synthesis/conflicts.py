@@ -1,25 +1,195 @@
-"""Conflicts side by side: who says what. Pure."""
+"""Contradictions in a report: one table of who says what, and of each what is better borne out. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
-from deep_research.evidence.contradictions import compared
+from deep_research.evidence.comparison import compared
+from deep_research.evidence.figures import Figure
+from deep_research.phases.prompting import one_line
+from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.markup import escaped
-from deep_research.state import Contradiction, Finding, Source
+from deep_research.state import Contradiction, ContradictionSide, Finding, Source
 
 MOST = 8
+HEADING = "## Conflicting information"
+ANOTHER = "another source"
+_COLUMNS = ("What", "Source", "Date", "Says")
+_CITED = re.compile(r"find-[0-9a-f]{12}")
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def conflicts(
     contradictions: Iterable[Contradiction], findings: Iterable[Finding], sources: Iterable[Source]
 ) -> list[str]:
-    """One line for each thing that is told differently: all that tell it, with their own words and references."""
+    """The section on what is told differently: a table, below it what is better borne out. One without sides, of an old
+    log, is a line as it was then."""
     by_id = {f.id: f for f in findings}
     named = {s.id: s for s in sources}
+    every = list(contradictions)
+    tabled = [c for c in every if c.sides][:MOST]
+    lines = _lines((c for c in every if not c.sides), by_id, named)
+    rows = [row for c in tabled for row in _rows(c, by_id, named)]
+    blocks = [_table(rows)] if rows else []
+    if preferred := [f"{_capital(escaped(_of(c)))}: {better}" for c in tabled if (better := _better(c))]:
+        blocks.append(f"*{' '.join(preferred)}*")
+    if lines:
+        blocks.append("\n".join(lines[:MOST]))
+    return [HEADING, *blocks] if blocks else []
+
+
+def published(
+    figures: Sequence[Figure],
+    contradictions: Iterable[Contradiction],
+    findings: Iterable[Finding],
+    sources: Iterable[Source],
+) -> tuple[list[str], list[Contradiction]]:
+    """The section on the figures that sources give, with all sides of the contradictions that one of them is in, and
+    those that it does not tell."""
+    by_id = {f.id: f for f in findings}
+    named = {s.id: s for s in sources}
+    every = list(contradictions)
+    if not figures:
+        return [], every
+    own = {(figure.finding, figure.text) for figure in figures}
+    inside = [c for c in every if any((s.finding_id, s.told) in own for s in c.sides)]
+    rows = [(_title(named.get(f.source)), _date(named.get(f.source)), f.text, f.finding) for f in figures]
+    for conflict in inside:
+        told = {(finding, text) for _, _, text, finding in rows}
+        rows += [row for row in _says(conflict, by_id, named) if (row[3], row[2]) not in told]
+    cells = [("", title, date, f"{_cell(text)} [{mark}]") for title, date, text, mark in rows]
+    better = [f"They differ. {_capital(text)}" for c in inside if (text := _better(c))]
+    below = (
+        " ".join(better)
+        or "They differ; nothing here decides which is right, or whether they are of one thing."
+    )
+    columns = ("What", "Source", "Date", "Figure")
+    section = ["## Published figures", _table(cells, columns), f"*{below}*"]
+    return section, [c for c in every if c not in inside]
+
+
+def conflict_line(conflict: Contradiction, names: Mapping[str, str], sources: Mapping[str, Source]) -> str:
+    """What a model is told of a contradiction, findings by their ``names``: empty where it was given none of them."""
+    known = [names[i] for i in conflict.finding_ids if i in names]
+    if not conflict.sides:
+        return f"{', '.join(known)}: {one_line(conflict.description)}" if len(known) > 1 else ""
+    if not known:
+        return ""
+    told = []
+    for side in conflict.sides:
+        title = one_line(_title(sources.get(side.source_id)))
+        of = ", ".join(filter(None, (title, _day(side), f"voice {side.voice + 1}")))
+        told.append(f"{names.get(side.finding_id, ANOTHER)} says {one_line(side.told)} ({of})")
+    better = _capital(_better(conflict, marked=False))
+    return " ".join(
+        [f"{', '.join(known)}: {one_line(conflict.description)}", f"{'; '.join(told)}.", better]
+    ).strip()
+
+
+def with_conflicts(draft: str, handoff: SynthesizerInput) -> str:
+    """The draft, and after it the contradictions that concern findings which it cites and that it does not tell: of
+    which it has no two sides, each with its reference and figure."""
+    cited = set(_CITED.findall(draft))
+    figures = {_plain(figure) for figure in _FIGURE.findall(draft)}
+    left = [
+        conflict
+        for conflict in handoff.contradictions
+        if any(side.finding_id in cited for side in conflict.sides)
+        and len({s.told for s in conflict.sides if s.finding_id in cited and _is_in(s, figures)}) < 2
+    ]
+    section = conflicts(left, handoff.findings, handoff.sources)
+    return "\n\n".join([draft.rstrip(), *section]) + "\n" if section else draft
+
+
+def _is_in(side: ContradictionSide, figures: set[str]) -> bool:
+    """Whether a text with these figures has those of a side; a sentence without any is told by its reference."""
+    if side.told.startswith("“"):
+        return True
+    return figures.issuperset(_plain(figure) for figure in _FIGURE.findall(side.told))
+
+
+def _plain(figure: str) -> str:
+    return figure.replace(",", "")
+
+
+def _rows(
+    conflict: Contradiction, findings: Mapping[str, Finding], sources: Mapping[str, Source]
+) -> list[tuple[str, ...]]:
+    """What a contradiction is about stands in its first row."""
+    told = _says(conflict, findings, sources)
+    abouts = [_capital(_of(conflict)), *[""] * (len(told) - 1)]
+    return [
+        (about, title, date, f"{_cell(text)} [{mark}]")
+        for about, (title, date, text, mark) in zip(abouts, told, strict=True)
+    ]
+
+
+def _says(
+    conflict: Contradiction, findings: Mapping[str, Finding], sources: Mapping[str, Source]
+) -> list[tuple[str, str, str, str]]:
+    """The title, date, words and reference of each side. Where a finding is on two sides, the reference is its source."""
+    told = {(side.finding_id, side.told) for side in conflict.sides}
+    both = {finding for finding, text in told if any(f == finding and t != text for f, t in told)}
+    rows: dict[tuple[str, str, str, str], None] = {}
+    for side in conflict.sides:
+        held = findings.get(side.finding_id)
+        if held is None:
+            continue
+        mark = side.source_id if side.finding_id in both else side.finding_id
+        source = sources.get(side.source_id)
+        rows[_title(source), _day(side) or _date(source), side.told, mark] = None
+    return list(rows)
+
+
+def _better(conflict: Contradiction, *, marked: bool = True) -> str:
+    if conflict.preferred is None:
+        return ""
+    side = conflict.sides[conflict.preferred]
+    told = escaped(side.told) if marked else one_line(side.told)
+    return f"better borne out is {told}: {escaped(conflict.because) if marked else conflict.because}."
+
+
+def _of(conflict: Contradiction) -> str:
+    return f"{conflict.about}{f' for {conflict.of}' if conflict.of else ''}"
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _title(source: Source | None) -> str:
+    return source.title if source else ANOTHER
+
+
+def _date(source: Source | None) -> str:
+    return source.published.isoformat() if source and source.published else ""
+
+
+def _day(side: ContradictionSide) -> str:
+    return side.published.isoformat() if side.published else ""
+
+
+def _table(rows: Sequence[Sequence[str]], columns: Sequence[str] = _COLUMNS) -> str:
+    """Columns without any entry are left out. The last one is marked up already."""
+    kept = [n for n in range(len(columns)) if any(row[n] for row in rows)]
+    last = len(columns) - 1
+    body = [[row[n] if n == last else _cell(row[n]) for n in kept] for row in rows]
+    lines = [[columns[n] for n in kept], ["---"] * len(kept), *body]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return escaped(text).replace("|", "\\|")
+
+
+def _lines(
+    contradictions: Iterable[Contradiction], findings: Mapping[str, Finding], sources: Mapping[str, Source]
+) -> list[str]:
+    """One line for each thing that is told differently: all that tell it, with their own words and references."""
     lines: dict[str, dict[str, None]] = {}
     for conflict in contradictions:
-        told = [by_id[i] for i in conflict.finding_ids if i in by_id]
+        told = [findings[i] for i in conflict.finding_ids if i in findings]
         if len(told) < 2:
             continue
         said = compared(told[0].content, told[1].content)
@@ -28,13 +198,11 @@ def conflicts(
             continue
         of = f" for {escaped(said.of)}" if said.of else ""
         every = lines.setdefault(f"- Different {said.about}{of}: ", {})
-        every[_side(told[0], said.one, named)] = every[_side(told[1], said.other, named)] = None
-    told_apart = [f"{about}{'; '.join(every)}" for about, every in lines.items()]
-    return ["## Conflicting information", "\n".join(told_apart[:MOST])] if lines else []
+        every[_line_side(told[0], said.one, sources)] = every[_line_side(told[1], said.other, sources)] = None
+    return [f"{about}{'; '.join(every)}" for about, every in lines.items()]
 
 
-def _side(finding: Finding, words: str, named: Mapping[str, Source]) -> str:
-    source = named.get(finding.source_ids[0])
-    title = escaped(source.title) if source else "another source"
+def _line_side(finding: Finding, words: str, sources: Mapping[str, Source]) -> str:
+    source = sources.get(finding.source_ids[0])
     year = f" ({source.published.year})" if source and source.published else ""
-    return f"{title}{year}: {escaped(words)} [{finding.id}]"
+    return f"{escaped(_title(source))}{year}: {escaped(words)} [{finding.id}]"

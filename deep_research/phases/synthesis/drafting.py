@@ -14,6 +14,7 @@ from deep_research.models.failures import Verdict, failure
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.patterns import regex
 from deep_research.phases.prompting import Aliases, Message, Room, brief, listed, one_line, opening
+from deep_research.phases.synthesis.conflicts import conflict_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.markup import escaped
 from deep_research.state import Finding, Limit, SentItem, Source
@@ -150,11 +151,8 @@ def beside(handoff: SynthesizerInput, material: Given, message: Message) -> None
     """Contradictions, gaps, and the limits that are the model's to tell."""
     names = material.names.names
     room = int(message.room * OF_BESIDE)
-    conflicts = {
-        c.id: f"{', '.join(known)}: {one_line(c.description)}"
-        for c in handoff.contradictions
-        if len(known := [names[i] for i in c.finding_ids if i in names]) > 1
-    }
+    sources = {s.id: s for s in handoff.sources}
+    conflicts = {c.id: line for c in handoff.contradictions if (line := conflict_line(c, names, sources))}
     if conflicts:
         fitted = message.fitted(
             [Content(i, (text,), 1.0) for i, text in conflicts.items()], room, "", "contradictions"

@@ -15,7 +15,7 @@ from deep_research.evidence.inquiry import read_question
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.selection import FLOOR
 from deep_research.phases.base import off_loop
-from deep_research.phases.synthesis.conflicts import conflicts
+from deep_research.phases.synthesis.conflicts import conflicts, published
 from deep_research.phases.synthesis.handoff import SynthesizerInput, SynthesizerOutput
 from deep_research.phases.wishes import new_words
 from deep_research.report.markup import code_block, escaped, is_code
@@ -27,7 +27,7 @@ from deep_research.report.own_lines import (
     gap_line,
     left_out,
 )
-from deep_research.state import Finding, Source, SourceQuality
+from deep_research.state import Contradiction, Finding, Source, SourceQuality
 
 DEFAULT_WORDS = 800  # the setting's: no length was asked for
 LEAST = exp(-FLOOR)  # of the best one's relevance, below which nothing is shown where no length was asked for
@@ -64,15 +64,17 @@ def draft(handoff: SynthesizerInput, *, notice: str = "") -> str:
     if kept and not sound:
         blocks.append(f"*{ALL_WITHDRAWN}*")
     inquiry = read_question(handoff.original_query)
+    differing = list(handoff.contradictions)
     if kept and (inquiry.is_topic or inquiry.subject):
         blocks += ["## Overview", *_passages(kept, sources)]
     elif kept:
         best = {v.finding_ids[0] for v in handoff.verdicts if v.finding_ids}
         answers = [f for f in kept if f.id in best and f.rank is not None] or kept[:1]
         wished = [f for f in kept[: len(handoff.wishes)] if _is_wished(f, handoff) and f not in answers]
-        blocks += ["## Answer", *_wished(wished), *_answer(answers), *_figures(handoff, sound or withdrawn)]
+        given, differing = _figures(handoff, sound or withdrawn)
+        blocks += ["## Answer", *_wished(wished), *_answer(answers), *given]
         blocks += _passages(kept, sources, answers)
-    blocks += conflicts(handoff.contradictions, handoff.findings, handoff.sources)
+    blocks += conflicts(differing, handoff.findings, handoff.sources)
     if sound and withdrawn:
         blocks += [f"## {WITHDRAWN}", *_paragraphs(within(handoff.words // 4, withdrawn))]
     uncited = sum(f.rank is None for f in sound) - sum(f.rank is None for f in kept) if sound else 0
@@ -193,17 +195,11 @@ def _about(finding: Finding, sources: Mapping[str, Source]) -> str:
     return finding.category or (source.title if source and source.title.strip() else OTHERS)
 
 
-def _figures(handoff: SynthesizerInput, findings: Sequence[Finding]) -> list[str]:
+def _figures(handoff: SynthesizerInput, findings: Sequence[Finding]) -> tuple[list[str], list[Contradiction]]:
+    """The figures that sources give, and the contradictions that these do not tell."""
     titles = {source.id: source.title for source in handoff.sources}
     told = figures(read_question(handoff.original_query), findings, titles)
-    rows = [f"| {_cell(titles.get(f.source, ''))} | {_cell(f.text)} [{f.finding}] |" for f in told]
-    return (
-        ["## Published figures", "\n".join(("| Source | Figure |", "| --- | --- |", *rows))] if rows else []
-    )
-
-
-def _cell(text: str) -> str:
-    return escaped(text).replace("|", "\\|")
+    return published(told, handoff.contradictions, handoff.findings, handoff.sources)
 
 
 def _paragraphs(findings: Sequence[Finding]) -> list[str]:

@@ -13,6 +13,7 @@ from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import off_loop
 from deep_research.phases.prompting import Message, manner, room_for
+from deep_research.phases.synthesis.conflicts import with_conflicts
 from deep_research.phases.synthesis.drafting import (
     Draft,
     Given,
@@ -76,7 +77,7 @@ class LLMSynthesizer:
         elif material.shortened:
             notes = (*notes, "Findings were shortened before the report was written, for want of room.")
         return SynthesizerOutput(
-            report=with_notes(report, handoff, notes),
+            report=with_notes(with_conflicts(report, handoff), handoff, notes),
             unknown=material.names.unknown,
             notes=notes,
             sent=message.sending,

@@ -1,0 +1,275 @@
+"""What findings say differently, with all that say it; and of true sentences, that nothing is made of them."""
+
+import os
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from deep_research.evals.corruptions import Names, corrupted, is_drawn
+from deep_research.evals.plain_search import PlainSearch
+from deep_research.evidence.comparison import compared
+from deep_research.evidence.contradictions import contradictions
+from deep_research.evidence.passages import sentences
+from deep_research.evidence.plain import clean
+from deep_research.state import ConfidenceLevel, Finding, Quote, Source, SourceQuality
+from deep_research.state.identity import finding_id, sha256_hex
+
+CORPUS = Path(__file__).parents[2] / "docs" / "examples" / "corpus"
+
+
+def source(name, **fields):
+    made = {"title": "The power station of Mole", "quality": SourceQuality.MEDIUM, **fields}
+    return Source(id=name, sub_query_id="q", url=f"https://{name}.example/", content_hash=name, **made)
+
+
+def finding(content, *quotes, sources=("a",)):
+    """``quotes`` are pairs of a source and its words; without any, the sources are quoted with the content."""
+    quoted = quotes or [(name, content) for name in sources]
+    return Finding(
+        id=finding_id(content),
+        content=content,
+        confidence=ConfidenceLevel.MEDIUM,
+        source_ids=tuple(dict.fromkeys(name for name, _ in quoted)),
+        quotes=tuple(
+            Quote(source_id=name, quote=text, start=100, end=100 + len(text), content_hash=name)
+            for name, text in quoted
+        ),
+    )
+
+
+def told(contradiction):
+    return {side.told for side in contradiction.sides}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "words"),
+    [
+        (
+            "The tower is 900 feet (274 m) tall.",
+            "The tower is 901 feet (275 m) tall.",
+            {"900 feet", "901 feet"},
+        ),
+        ("The station of Mole has 84 MW.", "Mole's station has a capacity of 90 MW.", {"84 MW", "90 MW"}),
+        (
+            "Packing changes memory by +15-20 %.",
+            "Packing changes memory by -15-20 %.",
+            {"+15-20 %", "-15-20 %"},
+        ),
+        ("Memory savings of Mole are 35 %.", "Mole has memory savings of 10-20 %.", {"35 %", "10-20 %"}),
+        (
+            "The Hare company opened the plant in 1950.",
+            "The plant was opened by Hare in 1951.",
+            {"1950", "1951"},
+        ),
+        (
+            "Mole is made up of 13 counties.",
+            "Mole is made up of 10 counties.",
+            {"13 counties", "10 counties"},
+        ),
+        (
+            "The lamp of Mole went out on 31 March 1998.",
+            "The lamp of Mole went out on 31 May 1998.",
+            {"31 March 1998", "31 May 1998"},
+        ),
+        (
+            "The trip to Mole takes 20 seconds.",
+            "The trip to Mole takes 20 minutes.",
+            {"20 seconds", "20 minutes"},
+        ),
+        (
+            "At least 60 % of the people of Mole perished.",
+            "At least 50 % of the people of Mole perished.",
+            {"60 %", "50 %"},
+        ),
+        (
+            "Die Kugel von Mole wiegt 12 Tonnen.",
+            "Die Kugel von Mole wiegt 13 Tonnen.",
+            {"12 Tonnen", "13 Tonnen"},
+        ),
+    ],
+)
+def test_figures_in_which_findings_differ_are_told_as_they_are_written(one, other, words):
+    (conflict,) = contradictions([finding(one), finding(other, sources=("b",))])
+    assert told(conflict) == words
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The tower of Mole is 900 feet tall.", "The tower of Mole is 274 m tall."),
+        ("Mole uses 10-20 % less.", "Mole uses 15 % less."),
+        ("Version 14 of Mole is fast and small.", "Version 15 of Mole is fast and small."),
+        (
+            "It was screened at the 2000 Mole Film Festival.",
+            "It was screened at the 2018 Mole Film Festival.",
+        ),
+        ("Hare lies 10 km south of the city of Mole.", "Otter lies 30 km south of the city of Mole."),
+        ("Of the people of Mole 39.9% voted.", "Of the people of Mole 232,055 voted."),
+        ("All who played between 1 and 24 matches.", "All who played between 25 and 99 matches."),
+        ("The light was first shown on 1 May 1811.", "The light was first shown on 15 July 1860."),
+        ("In 1900 the station of Mole had 84 MW.", "In 1950 the station of Mole had 90 MW."),
+    ],
+)
+def test_what_is_said_of_other_things_and_times_is_let_be(one, other):
+    assert contradictions([finding(one), finding(other, sources=("b",))]) == ()
+
+
+def test_all_that_tell_of_one_thing_are_one_contradiction():
+    texts = [f"The station of Mole has {n} MW of power." for n in (84, 90, 84, 95)]
+    findings = [
+        finding(text.replace("has", f"has, says {name}," if name == "c" else "has"), sources=(name,))
+        for text, name in zip(texts, "abcd", strict=True)
+    ]
+    (conflict,) = contradictions(findings, [source(name) for name in "abcd"])
+    assert [(s.source_id, s.told) for s in conflict.sides] == [
+        ("a", "84 MW"),
+        ("b", "90 MW"),
+        ("c", "84 MW"),
+        ("d", "95 MW"),
+    ]
+    assert (conflict.about, conflict.of) == ("values in megawatts", "Mole")
+    assert "84 MW against 90 MW against 95 MW" in conflict.description
+    assert {(s.value, s.unit) for s in conflict.sides} == {
+        (84, "megawatts"),
+        (90, "megawatts"),
+        (95, "megawatts"),
+    }
+
+
+def test_a_side_has_the_sentence_of_its_quote_that_says_so():
+    passage = "Mole is a lake. The station there has 84 MW of power. It is old."
+    one = finding("The station of Mole has 84 MW of power.", ("a", passage))
+    (conflict,) = contradictions([one, finding("The station of Mole has 90 MW of power.", sources=("b",))])
+    quote = conflict.sides[0].quote
+    assert quote.quote == "The station there has 84 MW of power."
+    assert passage[quote.start - 100 : quote.end - 100] == quote.quote
+
+
+def test_merging_hides_no_figure_that_differs():
+    merged = finding(
+        "The station of Mole has 84 MW of power.",
+        ("a", "The station of Mole has 84 MW of power."),
+        ("b", "The station of Mole has 90 MW of power."),
+    )
+    (conflict,) = contradictions([merged])
+    assert [(s.source_id, s.told) for s in conflict.sides] == [("a", "84 MW"), ("b", "90 MW")]
+    assert conflict.finding_ids == (merged.id,)
+
+
+def test_a_quote_that_says_otherwise_than_its_finding_speaks_for_itself():
+    one = finding("The station of Mole has much power.", ("a", "The station of Mole has 84 MW of power."))
+    (conflict,) = contradictions([one, finding("The station of Mole has 90 MW of power.", sources=("b",))])
+    assert told(conflict) == {"84 MW", "90 MW"}
+
+
+def test_sentences_that_name_nothing_are_of_what_their_titles_name():
+    lines = [
+        finding(f"The population was {n} at the census.", sources=(s,)) for n, s in ((522, "a"), (871, "b"))
+    ]
+    two = [source("a", title="Hare, a village"), source("b", title="Otter, a town")]
+    assert contradictions(lines, two) == ()
+    assert len(contradictions(lines, [source("a", title="Hare"), source("b", title="Hare")])) == 1
+
+
+A, B = "The station of Mole has 84 MW of power.", "The station of Mole has 90 MW of power."
+HEIGHTS = ("The tower of Mole is 84 m tall.", "The tower of Mole is 90 m tall.")
+HIGH, OLD, NEW = (
+    {"quality": SourceQuality.HIGH},
+    {"published": date(2015, 5, 1)},
+    {"published": date(2024, 5, 1)},
+)
+
+
+@pytest.mark.parametrize(
+    ("texts", "fields", "preferred", "because"),
+    [
+        ((A, B, A), ({}, {}, {}), "84 MW", "2 independent sources against 1"),
+        ((A, B, A), ({}, {}, {"content_hash": "a"}), None, ""),
+        ((A, B), ({}, HIGH), "90 MW", "a source of high quality against medium"),
+        ((A, B), (OLD, NEW), "90 MW", "it is the newer figure of what can change"),
+        ((A, B), (OLD, {"published": date(2015, 9, 1)}), None, ""),
+        ((A, B), (OLD, {}), None, ""),
+        (HEIGHTS, (OLD, NEW), None, ""),
+        (
+            (A, B),
+            (HIGH, {"metadata": {"retracted": "yes"}}),
+            "84 MW",
+            "a work that says otherwise was retracted",
+        ),
+        ((A, B, B), ({}, {"metadata": {"retracted": "yes"}}, {}), None, ""),
+        ((A, B), ({}, {}), None, ""),
+    ],
+    ids=[
+        "voices",
+        "a copy",
+        "quality",
+        "newer",
+        "nearly as new",
+        "undated",
+        "cannot change",
+        "retracted",
+        "one is not",
+        "none",
+    ],
+)
+def test_what_is_better_borne_out_is_preferred_where_something_known_decides(
+    texts, fields, preferred, because
+):
+    names = "abc"[: len(texts)]
+    sources = [
+        source(name).model_copy(update={"title": "The tower and the power station of Mole", **more})
+        for name, more in zip(names, fields, strict=True)
+    ]
+    findings = [
+        finding(text.replace("Mole", "Mole, as told,") if name == "c" else text, sources=(name,))
+        for text, name in zip(texts, names, strict=True)
+    ]
+    (conflict,) = contradictions(findings, sources)
+    assert (None if conflict.preferred is None else conflict.sides[conflict.preferred].told) == preferred
+    assert conflict.because == because
+    if "content_hash" in fields[-1]:
+        assert [side.voice for side in conflict.sides] == [0, 1, 0]
+
+
+KINDS = {"number": 0.8, "unit": 0.6, "date": 0.9, "negation": 0.97}  # least shares that are found
+
+
+def drawn(texts):
+    """Sentences that can be claims, each with its text."""
+    pieces = [
+        (n, text[s.start : s.end].replace("\n", " ")) for n, text in enumerate(texts) for s in sentences(text)
+    ]
+    return sorted(
+        ((n, s) for n, s in dict.fromkeys(pieces) if is_drawn(s)), key=lambda p: sha256_hex(p[1].encode())
+    )
+
+
+def measured(texts, most):
+    """The shares of corrupted twins that contradict their sentence, and of near sentences that contradict none."""
+    every = drawn(texts)
+    total, found = Counter(), Counter()
+    for _, sentence in every[:most]:
+        for variant in corrupted(sentence, Names((), ())):
+            total[variant.kind] += 1
+            found[variant.kind] += compared(sentence, variant.text) is not None
+    search = PlainSearch((str(n), "", sentence) for n, (_, sentence) in enumerate(every))
+    near = [(s, other) for _, s in every[:most] for other in search.best(s, 4) if other != s]
+    false = [pair for pair in near if compared(*pair) is not None]
+    return {kind: found[kind] / total[kind] for kind in KINDS if total[kind]}, len(false) / len(near)
+
+
+def test_of_sentences_of_the_sample_corpus_twins_contradict_and_others_do_not():
+    files = sorted(path for path in CORPUS.iterdir() if path.suffix in (".md", ".txt", ".rst"))
+    found, false = measured([clean(path.read_text(encoding="utf-8")) for path in files], 100)
+    assert all(found[kind] >= least for kind, least in KINDS.items()), found
+    assert false == 0.0
+
+
+@pytest.mark.skipif("BENCHMARK_DATA" not in os.environ, reason="BENCHMARK_DATA names no evaluation data")
+def test_of_sentences_of_articles_twins_contradict_and_others_do_not():
+    files = sorted((Path(os.environ["BENCHMARK_DATA"]) / "answers" / "articles").glob("*.md"))
+    found, false = measured([clean(path.read_text(encoding="utf-8")) for path in files], 600)
+    assert all(found[kind] >= least for kind, least in KINDS.items()), found
+    assert false <= 0.002
