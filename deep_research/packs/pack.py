@@ -18,7 +18,7 @@ from deep_research.packs.members import is_member
 MAX_MEMBERS = 50_000
 MAX_MEMBER_BYTES = 256_000_000  # each, unpacked
 MAX_BYTES = 4_000_000_000  # the file, and all members together, unpacked
-MAX_MANIFEST_BYTES = 10_000_000
+MAX_MANIFEST_BYTES = 20_000_000
 MAX_RATIO = 100  # bytes unpacked for each byte in the file
 BOUNDS = Bounds(MAX_MEMBERS, MAX_BYTES, MAX_MEMBER_BYTES, MAX_RATIO)
 
@@ -32,6 +32,7 @@ class Pack(Evidence):
         self._file = _opened(Path(path).expanduser(), self.name)
         try:
             self._archive = self._looked_at()
+            self._names = frozenset(self._archive.namelist()) - {MANIFEST}
             raw = self._read(MANIFEST)
             self.manifest: Manifest = read_manifest(raw, self.name)
         except BaseException:
@@ -42,11 +43,11 @@ class Pack(Evidence):
         self.checker = self.manifest.checker
 
     def names(self) -> frozenset[str]:
-        return frozenset(self._archive.namelist()) - {MANIFEST}
+        return self._names
 
     def member(self, name: str) -> bytes:
         entry = self.manifest.members.get(name)
-        if entry is None or name not in self.names():
+        if entry is None or name not in self._names:
             raise self._refused(f"it has no {name}")
         body = self._read(name)
         if MemberEntry.of(body) != entry:
@@ -56,7 +57,7 @@ class Pack(Evidence):
     def faults(self) -> Iterator[Failure]:
         if not self.whole:
             yield Failure(place=MANIFEST, what="is not as it was made")
-        listed, held = self.manifest.members, self.names()
+        listed, held = self.manifest.members, self._names
         for name in sorted(listed.keys() | held):
             if name not in held:
                 yield Failure(place=name, what="is missing")
