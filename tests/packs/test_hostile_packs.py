@@ -68,12 +68,12 @@ def _twice(members: Members) -> bytes:
 
 
 def _bomb(members: Members) -> bytes:
-    return _raw({**members, f"texts/{'0' * 64}": bytes(30_000_000)})
+    return _raw({**members, f"texts/{'0' * 64}": bytes(3_000_000)})
 
 
 def _lying(members: Members) -> bytes:
     """Says of a large member that it is small."""
-    raw = bytearray(_raw({MANIFEST: bytes(5_000_000)}))
+    raw = bytearray(_raw({MANIFEST: bytes(2_000_000)}))
     for mark, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
         place = raw.find(mark)
         raw[place + offset : place + offset + 4] = struct.pack("<L", 100)

@@ -21,6 +21,7 @@ _MOST_FAILURES = 10
 
 async def pack(session: Look) -> int:
     args, console = session.args, session.console
+    await session.runs.astatus(args.id)
     if args.out is None:
         raise UsageError("Where is the pack to be written?", hint="Name the file: --out FILE")
     manifest = await session.runs.apack(args.id, args.out, force=args.force)
