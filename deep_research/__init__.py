@@ -9,10 +9,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from deep_research.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from deep_research.budget.shared_budget import SharedBudget
     from deep_research.errors import DeepResearchError, ResearchAbortedError, StopResearch
-    from deep_research.research import DeepResearch, ResearchHandle, ResearchResult, RunSummary
+    from deep_research.research import (
+        DeepResearch,
+        ResearchHandle,
+        ResearchResult,
+        RunSummary,
+        open_pack,
+    )
     from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
     from deep_research.state import (
         PHASE_TO_AGENT,
@@ -40,12 +48,10 @@ if TYPE_CHECKING:
     from deep_research.supervisor.hooks import Park, SupervisorHooks, Verdict
     from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
-__version__ = "0.1.0"
-
 _HOMES = {
     "deep_research.budget.shared_budget": ("SharedBudget",),
     "deep_research.errors": ("DeepResearchError", "ResearchAbortedError", "StopResearch"),
-    "deep_research.research": ("DeepResearch", "ResearchHandle", "ResearchResult", "RunSummary"),
+    "deep_research.research": ("DeepResearch", "ResearchHandle", "ResearchResult", "RunSummary", "open_pack"),
     "deep_research.sources.search": ("SearchProvider", "SearchRequest", "SearchResult"),
     "deep_research.state": (
         "PHASE_TO_AGENT",
@@ -112,6 +118,7 @@ __all__ = [
     "SupervisorOrchestrator",
     "ValidationResult",
     "Verdict",
+    "open_pack",
 ]
 
 

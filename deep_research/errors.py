@@ -10,6 +10,8 @@
     │   ├── RunBusyError            another live process owns the run
     │   ├── RunStateError           the verb does not fit the run's status
     │   ├── SetUpError              a run is to go on with another set-up than it has
+    │   ├── PackError               a file that is no evidence pack, or one that cannot be read
+    │   │   └── PackVersionError    written by a newer version of this package
     │   ├── PhaseStateError         a phase is handed a state that stands elsewhere
     │   └── ReentrantCallError      a plain verb called on the engine's own loop
     ├── ConfigurationError          settings, corpus or providers cannot be used as given
@@ -145,6 +147,16 @@ class PhaseStateError(UsageError):
     """``data`` has ``phase``, ``stands_at``, and ``event``: what is to be recorded before."""
 
     code = "phase_state"
+
+
+class PackError(UsageError):
+    """``data`` has ``path``, the file."""
+
+    code = "pack"
+
+
+class PackVersionError(PackError):
+    code = "pack_version"
 
 
 class SetUpError(UsageError):

@@ -152,6 +152,10 @@ shortened most), `limits`, `advice` |
 `cost_usd` |
 | `events` | one object a line, an event each |
 | `delete` | `{"deleted": ID}` |
+| `pack` | one object, the manifest: `research_id`, `package`, `checker`, `members` (`size`, `sha256` by name) |
+| `verify` | one object: `holds`, `research_id`, `members`, `texts`, `quotes`, `claims`, `failures` and `differing` \
+(`place`, `what`), `checker`, `own_checker` |
+| `replay` | as `events` |
 | `archive list` | an array of objects: `content_hash`, `archived_at`, `expires_at`, `size` in bytes |
 | `archive restore` | one object: `content_hash`, `content`, `item_id`, `item_type`, `archived_at`, `archive_reason`, \
 `original_tokens`, `metadata` |

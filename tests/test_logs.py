@@ -18,7 +18,16 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from deep_research.errors import UnknownNameError
-from deep_research.logs import MASK, bind, configure, get_log, redact, redact_value, register_secret
+from deep_research.logs import (
+    MASK,
+    bind,
+    configure,
+    get_log,
+    placeless,
+    redact,
+    redact_value,
+    register_secret,
+)
 
 PASSWORD = "correct/horse+battery é staple"
 register_secret(PASSWORD)
@@ -460,3 +469,22 @@ def test_a_long_text_is_searched_in_linear_time(piece: str, seconds: Callable[..
 
     bound = 30 * cost(50_000, 0) + 0.1
     assert cost(400_000, bound) < bound
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        (
+            "[Errno 2] No such file or directory: '/tmp/My notes/a b.cfg'",
+            "[Errno 2] No such file or directory: '…/a b.cfg'",
+        ),
+        ("The database /usr/share/runs.db is locked.", "The database …/runs.db is locked."),
+        ('File "/usr/lib/x.py", line 3', 'File "…/x.py", line 3'),
+        ("a=/usr/lib/;b (/etc/passwd)", "a=…/lib;b (…/passwd)"),
+        ("file:///usr/lib/x is gone", "file://…/x is gone"),
+        ("404 for /v1/chat/completions at https://example.org/usr/lib", None),
+        ("no /usr, 3/usr/lib, and/or", None),
+    ],
+)
+def test_paths_of_the_machine_are_left_out_but_for_their_last_name(told, kept):
+    assert placeless(told) == (told if kept is None else kept)

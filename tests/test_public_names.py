@@ -42,6 +42,7 @@ NAMES = [
     "SupervisorOrchestrator",
     "ValidationResult",
     "Verdict",
+    "open_pack",
 ]
 
 

@@ -15,7 +15,19 @@ from deep_research import DeepResearch, RunStatus, SupervisorHooks
 from deep_research.logs import blotted, blotted_bytes, holds_secret, masked, redaction, register_secret
 from deep_research.sources.search import SearchResult
 from deep_research.state import Limit
-from deep_research.state.events import LimitReached, Progress, Written, encode, storable, without_secrets
+from deep_research.state.events import (
+    AgentFellBack,
+    Event,
+    HookFailed,
+    LimitReached,
+    Progress,
+    RunAborted,
+    SubQueryFailed,
+    Written,
+    encode,
+    storable,
+    without_secrets,
+)
 from deep_research.state.identity import sha256_hex
 from deep_research.supervisor.hooks import Park
 from deep_research.testing import ScriptedSearch
@@ -66,6 +78,25 @@ def test_an_event_without_a_key_is_the_very_same_and_one_with_it_can_be_read_bac
         )
         assert event == LimitReached(limit=Limit(name="sources", message="\n***", skipped=("***",)))
         assert body == encode(event)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        HookFailed(hook="before_phase", error="No such file: '/usr/lib/me/x.cfg'"),
+        SubQueryFailed(sub_query_id="subq-1", error="No such file: '/usr/lib/me/x.cfg'"),
+        AgentFellBack(role="planner", error="no", limit=Limit(name="a", message="in '/usr/lib/me/x.cfg'")),
+        LimitReached(limit=Limit(name="sources", message="in '/usr/lib/me/x.cfg'", skipped=("x.cfg",))),
+        RunAborted(reason="error", message="of '/usr/lib/me/x.cfg'", phase="planning", iteration=1),
+    ],
+    ids=lambda event: event.name,
+)
+def test_the_words_of_errors_are_stored_without_paths_of_the_machine(event: Event) -> None:
+    kept, body = storable(event)
+    assert body == encode(kept)
+    assert b"/usr" not in body
+    assert "…/x.cfg".encode() in body
+    assert storable(kept)[0] is kept
 
 
 def test_notes_to_watchers_have_no_key(key: str) -> None:

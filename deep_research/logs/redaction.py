@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -56,6 +57,10 @@ _SHAPES = tuple(
         (r"(?<![a-z0-9])AIza[a-z0-9_-]{16,}", MASK),
     )
 )
+
+
+_QUOTED_PATH = regex(r"""(?P<mark>['"])(?:file://)?(?P<path>/[^'"/\n]{1,255}/[^'"\n]{1,4096})(?P=mark)""")
+_BARE_PATH = regex(r"""(?<![\w.:/…])(?:file://)?(?P<path>/[^\s/'":;,()]{1,255}/[^\s'":;,()]{1,4096})""")
 
 
 class _Secrets:
@@ -158,6 +163,19 @@ def _shapeless(text: str) -> str:
     for shape, replacement in _SHAPES:
         text = shape.sub(replacement, text)
     return text
+
+
+def placeless(text: str) -> str:
+    """What went wrong, without where things are on this machine: of each path its last name alone. What only looks like a
+    path, such as an address at a service, begins with no folder of ours."""
+    return _BARE_PATH.sub(_last_name, _QUOTED_PATH.sub(_last_name, text))
+
+
+def _last_name(match: re.Match[str]) -> str:
+    path = match["path"].rstrip("/")
+    if not os.path.isdir("/" + path.split("/")[1]):
+        return match[0]
+    return match[0].replace(match["path"], f"…/{path.rpartition('/')[2]}")
 
 
 def told(error: BaseException) -> str:

@@ -8,18 +8,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from deep_research.research.engine import DeepResearch
     from deep_research.research.handle import ResearchHandle
+    from deep_research.research.packed_run import PackedRun, open_pack
     from deep_research.research.result import ResearchResult
     from deep_research.research.runs import Runs, RunSummary
 
 _HOMES = {
     "DeepResearch": "engine",
+    "PackedRun": "packed_run",
     "ResearchHandle": "handle",
     "ResearchResult": "result",
     "RunSummary": "runs",
     "Runs": "runs",
+    "open_pack": "packed_run",
 }
 
-__all__ = ["DeepResearch", "ResearchHandle", "ResearchResult", "RunSummary", "Runs"]
+__all__ = [
+    "DeepResearch",
+    "PackedRun",
+    "ResearchHandle",
+    "ResearchResult",
+    "RunSummary",
+    "Runs",
+    "open_pack",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,6 @@ from deep_research.errors import (
     RunStateError,
     SettingsError,
     UnknownNameError,
-    UsageError,
 )
 from deep_research.evidence.plain import clean
 from deep_research.logs import configure, get_log, masked, told
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
     from deep_research.assembly import Models, Parts
     from deep_research.budget.estimate import Estimate
     from deep_research.budget.shared_budget import SharedBudget
+    from deep_research.packs import Manifest, Verification
     from deep_research.phases.gathering.source_reading import Pages
     from deep_research.sources.documents import Skipped
     from deep_research.supervisor.gates import Gates
@@ -365,14 +365,30 @@ class DeepResearch:
         return self._background.call(self.atext(source))
 
     async def atext(self, source: Source | Citation | Quote | str) -> str:
-        if not isinstance(source, str | Source | Citation | Quote):
-            raise UsageError(
-                f"{type(source).__name__} has no saved text.",
-                hint="Give a source, a citation, a quote or a hash.",
-            )
-        content_hash = source if isinstance(source, str) else (source.content_hash or "")
+        from deep_research.research.packed_run import content_hash_of
+
+        content_hash = content_hash_of(source)
         (body,) = await asyncio.to_thread(self._parts.store.contents, [content_hash])
         return readable(body)
+
+    def pack(self, research_id: str, path: Path | str, *, force: bool = False) -> Manifest:
+        """Write a run with all that its report rests on to one file (docs/packs.md), and give its manifest.
+
+        An existing file is replaced with ``force`` alone. Raises `RunNotFoundError`, `UsageError` for the path,
+        `PackError` for a run that is too large or holds a registered secret, `ContentMissingError`, `LogDamagedError`.
+        """
+        return self._background.call(self.apack(research_id, path, force=force))
+
+    async def apack(self, research_id: str, path: Path | str, *, force: bool = False) -> Manifest:
+        return await self._runs.apack(research_id, path, force=force)
+
+    def verify(self, research_id: str) -> Verification:
+        """Make every hash, span and verdict of a run again, without a network, and hold them against what was recorded.
+        For a pack see `open_pack`. Raises `RunNotFoundError`."""
+        return self._background.call(self.averify(research_id))
+
+    async def averify(self, research_id: str) -> Verification:
+        return await self._runs.averify(research_id)
 
     # Acting on runs
 

@@ -19,6 +19,9 @@ from deep_research.state.reducer import fold
 from deep_research.store import RunCursor, RunFilter, RunRow, Store, StoredEvent
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from deep_research.packs import Manifest, Verification
     from deep_research.research.result import ResearchResult
 
 
@@ -131,6 +134,21 @@ class Runs:
             return _setup_of(await asyncio.to_thread(self._store.read, research_id))
         except StoreError:
             return None
+
+    async def apack(self, research_id: str, path: Path | str, *, force: bool = False) -> Manifest:
+        """Writes a run with all that its report rests on to one file, and gives its manifest. See `pack_run` for what it
+        raises."""
+        from deep_research.packs import pack_run
+
+        await self.row(research_id)
+        return await asyncio.to_thread(pack_run, self._store, research_id, path, force=force)
+
+    async def averify(self, research_id: str) -> Verification:
+        """Every hash, span and verdict of a run made again, without a network."""
+        from deep_research.packs import stored_evidence, verified
+
+        await self.row(research_id)
+        return await asyncio.to_thread(lambda: verified(stored_evidence(self._store, research_id)))
 
     async def adelete(self, research_id: str) -> None:
         """Removes a run, and the texts that no other run uses. Raises `RunBusyError` while it is worked on."""

@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, cast, get_args
 from pydantic import Field, TypeAdapter, ValidationError
 
 from deep_research.errors import LogDamagedError, StoreVersionError
-from deep_research.logs import holds_secret, masked, masked_value
+from deep_research.logs import holds_secret, masked, masked_value, placeless
 from deep_research.state.claims import Claim, Draft, Judgement, Repair
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
@@ -486,14 +486,33 @@ def known(kind: str, version: int) -> type[Event]:
     return found
 
 
+# What is told in the words of errors, which name paths: a log is read on other machines too.
+_OF_ERRORS = SubQueryFailed | AgentFellBack | ModelFellBack | HookFailed | LimitReached | RunAborted
+
+
 def storable(event: Event) -> tuple[Event, bytes]:
-    """The event without registered secrets, and as it is stored. Raises `LogDamagedError` when what is left
-    cannot be read back."""
+    """The event without registered secrets and without paths in the words of errors, and as it is stored. Raises
+    `LogDamagedError` when what is left cannot be read back."""
+    if isinstance(event, _OF_ERRORS):
+        event = _without_paths(event)
     body = encode(event)
     if not holds_secret(body):
         return event, body
     event = decode(event.name, event.version, json.dumps(masked_value(json.loads(body))).encode())
     return event, encode(event)
+
+
+def _without_paths(event: Event) -> Event:
+    changed: dict[str, Any] = {
+        name: placeless(told)
+        for name in ("error", "message")
+        if isinstance(told := getattr(event, name, None), str)
+    }
+    limit = getattr(event, "limit", None)
+    if isinstance(limit, Limit):
+        changed["limit"] = limit.model_copy(update={"message": placeless(limit.message)})
+    same = all(getattr(event, name) == value for name, value in changed.items())
+    return event if same else event.model_copy(update=changed)
 
 
 def decode(kind: str, version: int, body: bytes) -> Event:

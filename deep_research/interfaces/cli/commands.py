@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from deep_research.interfaces.cli import show
+from deep_research.interfaces.cli import pack_command, show
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.output_file import check_output
 from deep_research.interfaces.cli.session import (
@@ -29,6 +29,9 @@ LOOKS: dict[str, Callable[[Look], Awaitable[int]]] = {
     "show": show.show,
     "events": show.events,
     "delete": show.delete,
+    "pack": pack_command.pack,
+    "verify": pack_command.verify,
+    "replay": pack_command.replay,
 }
 
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from deep_research.errors import UnknownNameError
-from deep_research.interfaces.cli.options import COMMANDS, COMMON, PROGRAM, Command, Option
-
-_PATHS = ("PATH", "FILE", "DIR")
+from deep_research.interfaces.cli.options import COMMANDS, COMMON, PATHS, PROGRAM, Command, Option
 
 
 def script(shell: str) -> str:
@@ -39,7 +37,7 @@ def _patterns(options: Iterable[Option]) -> str:
 
 def _bash() -> str:
     every = _every()
-    paths = [option for option in every if option.metavar in _PATHS]
+    paths = [option for option in every if option.metavar in PATHS]
     fixed = [option for option in every if option.choices]
     others = [option for option in every if option.metavar and option not in (*paths, *fixed)]
     values = "\n".join(
@@ -47,7 +45,8 @@ def _bash() -> str:
         for option in fixed
     )
     words = "\n".join(
-        f'        {command.name}) flags="{_flags(command)}" values="{" ".join(command.choices)}" ;;'
+        f'        {command.name}) flags="{_flags(command)}" values="{" ".join(command.choices)}"'
+        f"{' files=1' if command.takes_file else ''} ;;"
         for command in COMMANDS
     )
     names = "|".join(command.name for command in COMMANDS)
@@ -56,6 +55,7 @@ def _bash() -> str:
 _deep_research_words() {{ COMPREPLY=($(compgen -W "$1" -- "$current")); }}
 _deep_research() {{
     local current="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="" word flags values
+    local files=""
     case "$before" in
         {_patterns(paths)}) local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current")); return ;;
 {values}
@@ -70,7 +70,8 @@ _deep_research() {{
     esac
     case "$current" in
         -*) _deep_research_words "$flags --help --help-all" ;;
-        *) _deep_research_words "$values" ;;
+        *) if [ -n "$files" ]; then local IFS=$'\n'; COMPREPLY=($(compgen -f -- "$current"))
+           else _deep_research_words "$values"; fi ;;
     esac
 }}
 complete -o filenames -F _deep_research {PROGRAM}
@@ -113,7 +114,7 @@ def _zsh_spec(option: Option) -> str:
     help = _plain(option.help).replace("[", "(").replace("]", ")")
     value = ""
     if option.metavar:
-        kind = "_files" if option.metavar in _PATHS else f"({' '.join(option.choices)})"
+        kind = "_files" if option.metavar in PATHS else f"({' '.join(option.choices)})"
         value = f":{option.metavar}:{kind}"
     star = "*" if option.repeats else ""
     return " ".join(_quoted(f"{star}{flag}[{help}]{value}") for flag in option.flags)
@@ -121,7 +122,8 @@ def _zsh_spec(option: Option) -> str:
 
 def _zsh_value(command: Command) -> str:
     name = command.arguments[0][0] if command.arguments else ""
-    return f"1:{name.strip('[]') or 'none'}:({' '.join(command.choices)})"
+    values = "_files" if command.takes_file else f"({' '.join(command.choices)})"
+    return f"1:{name.strip('[]') or 'none'}:{values}"
 
 
 def _fish() -> str:
@@ -133,6 +135,7 @@ def _fish() -> str:
             f" -a {command.name} -d {_quoted(_plain(command.summary))}"
         )
         within = f"complete -c {PROGRAM} -n {_quoted(f'__fish_seen_subcommand_from {command.name}')}"
+        lines += [f"{within} -F"] if command.takes_file else []
         lines += [f"{within} -a {choice}" for choice in command.choices]
         lines += [f"{within} {_fish_spec(option)}" for option in command.options]
     lines += [f"complete -c {PROGRAM} {_fish_spec(option)}" for option in COMMON]
@@ -144,7 +147,7 @@ def _fish_spec(option: Option) -> str:
     spec += [f"-s {option.short.removeprefix('-')}"] if option.short else []
     if option.metavar:
         spec.append("-r")
-        spec += ["-F"] if option.metavar in _PATHS else []
+        spec += ["-F"] if option.metavar in PATHS else []
         spec += [f"-a {_quoted(' '.join(option.choices))}"] if option.choices else []
     return " ".join([*spec, f"-d {_quoted(_plain(option.help))}"])
 

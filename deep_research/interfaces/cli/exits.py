@@ -21,7 +21,7 @@ class Exit(IntEnum):
 
 MEANINGS = {
     Exit.COMPLETED: "completed; or the question about a run was answered",
-    Exit.FAILED: "aborted (config, error), or the database, the output or the program failed",
+    Exit.FAILED: "aborted (config, error), or the database, the output or the program failed; or `verify` found damage",
     Exit.WRONG_USE: "wrong use: arguments, settings, corpus, run id; nothing was started",
     Exit.STOPPED: "aborted (cancelled, timeout, budget, no_evidence)",
     Exit.PARKED: "parked: the run waits for an answer or a time",

@@ -16,6 +16,7 @@ from deep_research.errors import UnknownNameError, UsageError
 
 PROGRAM = "deep-research"
 WIDTH = 80
+PATHS = ("PATH", "FILE", "DIR")  # the values that are paths
 SUMMARY = "Research a question and get a report whose quotes stand in saved texts."
 _HELP = ("-h", "--help")
 _HELP_ALL = "--help-all"
@@ -59,6 +60,11 @@ class Command:
     arguments: tuple[tuple[str, str], ...] = ()
     options: tuple[Option, ...] = ()
     choices: tuple[str, ...] = ()
+
+    @property
+    def takes_file(self) -> bool:
+        """Whether its first argument is a path."""
+        return bool(self.arguments) and self.arguments[0][0] in ("PACK", *PATHS)
 
     @property
     def usage(self) -> str:
@@ -232,6 +238,28 @@ COMMANDS = (
         summary="Remove a run and its saved texts.",
         example="deep-research delete deepres-0123456789ab",
         arguments=(_ID,),
+    ),
+    Command(
+        name="pack",
+        summary="Write a run with all its evidence to one file.",
+        example="deep-research pack deepres-0123456789ab --out bell-rock.zip",
+        arguments=(_ID,),
+        options=(
+            Option(flag="--out", short="-o", metavar="FILE", help="The file to write (zip)."),
+            Option(flag="--force", help="Replace FILE where it exists."),
+        ),
+    ),
+    Command(
+        name="verify",
+        summary="Check that a pack, or a run, is as it was recorded.",
+        example="deep-research verify bell-rock.zip",
+        arguments=(("PACK", "The file that `pack` wrote; or the id of a run of this data directory."),),
+    ),
+    Command(
+        name="replay",
+        summary="Print the run of a pack as it happened, one line an event.",
+        example="deep-research replay bell-rock.zip",
+        arguments=(("FILE", "The file that `pack` wrote."),),
     ),
     Command(
         name="archive",

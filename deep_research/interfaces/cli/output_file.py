@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import secrets
 from argparse import Namespace
 from pathlib import Path
 
 from deep_research.errors import UsageError
+from deep_research.files import beside, whole
 
 
 def check_target(name: str | None) -> None:
@@ -21,7 +20,7 @@ def check_target(name: str | None) -> None:
         if _special(target):
             target.open("a").close()
         else:
-            probe = _beside(target)
+            probe = beside(target)
             probe.touch(exist_ok=False)
             probe.unlink()
     except OSError as error:
@@ -35,23 +34,10 @@ def write_whole(name: str, text: str) -> None:
         if _special(target):
             target.write_text(text, encoding="utf-8", newline="\n")
         else:
-            _replace(target, text)
+            with whole(target) as file:
+                file.write(text.encode())
     except OSError as error:
         raise _refused(name, error) from None
-
-
-def _replace(target: Path, text: str) -> None:
-    fresh = _beside(target)
-    try:
-        with fresh.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            fresh.chmod(target.stat().st_mode & 0o777)
-        fresh.replace(target)
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def _target(name: str) -> Path:
@@ -65,10 +51,6 @@ def _target(name: str) -> Path:
 def _special(target: Path) -> bool:
     """A device or pipe, such as /dev/stdout: written to, never replaced."""
     return target.exists() and not target.is_file()
-
-
-def _beside(target: Path) -> Path:
-    return target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.tmp")
 
 
 def _refused(name: str, error: OSError) -> UsageError:

@@ -61,7 +61,7 @@ async def show(session: Look) -> int:
 
 async def events(session: Look) -> int:
     for event in await session.runs.aevents(session.args.id, _after(session.args.after)):
-        _event(session, event)
+        print_event(session, event)
     return 0
 
 
@@ -71,7 +71,7 @@ async def follow(session: Session) -> int:
     await session.engine.astatus(session.args.id)
     async for event in session.engine.follow(session.args.id, after):
         if isinstance(event, Event):
-            _event(session, event)
+            print_event(session, event)
         if session.console.gone:
             break
     return 0
@@ -96,7 +96,8 @@ def _summary(session: Look, run: RunSummary) -> None:
     session.console.print("\n".join(standing.detailed(run, session.console.columns)))
 
 
-def _event(session: Look, event: Event) -> None:
+def print_event(session: Look, event: Event) -> None:
+    """As JSON where that is asked for, else in words."""
     if session.args.json:
         session.console.print(encode(event).decode())
     else:

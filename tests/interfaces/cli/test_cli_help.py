@@ -84,7 +84,7 @@ def test_bash_offers_commands_options_values_and_files(cli: Cli, tmp_path: Path)
     (tmp_path / "papers.md").touch()
     for words, offered in {
         ("",): NAMES,
-        ("re",): ["resume"],
+        ("re",): ["resume", "replay"],
         ("run", "--max-s"): [
             "--max-sub-queries",
             "--max-sources-per-query",
@@ -96,6 +96,7 @@ def test_bash_offers_commands_options_values_and_files(cli: Cli, tmp_path: Path)
         ("run", "--preset", "f"): ["fast"],
         ("run", "-o", f"{tmp_path}/pa"): [f"{tmp_path}/papers.md"],
         ("run", "--max-usd", ""): [],
+        ("verify", f"{tmp_path}/pa"): [f"{tmp_path}/papers.md"],
         ("archive", "r"): ["restore"],
         ("completion", ""): ["bash", "zsh", "fish"],
     }.items():

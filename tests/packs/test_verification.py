@@ -1,0 +1,282 @@
+"""A pack that verifies is as it was recorded: whatever is otherwise is found and named."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import shutil
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packed_runs import (
+    CHECKER,
+    TEXT,
+    Held,
+    changed,
+    forged,
+    members_of,
+    stand_in,
+    with_log,
+    zipped,
+)
+
+from deep_research import DeepResearch, open_pack
+from deep_research.errors import DeepResearchError, PackError
+from deep_research.packs import Failure, Pack, Verification, pack_run, stored_evidence, verified
+from deep_research.state import ClaimVerdict
+from deep_research.state.identity import sha256_hex
+
+Members = dict[str, bytes]
+DATABASES = Path(__file__).parents[1] / "data" / "golden"
+
+
+def verify(path: Path, check: Any = stand_in) -> Verification:
+    with Pack(path) as pack:
+        return verified(pack, check)
+
+
+def lines(found: Verification) -> list[str]:
+    return [failure.line for failure in found.failures]
+
+
+def test_a_pack_verifies_with_the_network_blocked(packed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("nothing is asked for")
+
+    for name in ("socket", "create_connection", "getaddrinfo"):
+        monkeypatch.setattr(socket, name, refuse)
+    found = verify(packed)
+    assert (found.failures, found.differing, found.holds) == ((), (), True)
+    assert (found.texts, found.claims, found.members) == (1, 2, 7)
+    assert found.quotes > 0
+    assert found.checker == found.own_checker == CHECKER
+
+
+def test_a_run_of_a_store_verifies_as_its_pack_does(run: Any) -> None:
+    run_id, store = run
+    assert verified(stored_evidence(store, run_id), stand_in).holds
+    text = sha256_hex(TEXT.encode())
+    for spoiled in ({}, {**store.texts, text: TEXT.replace("35", "53").encode()}):
+        found = verified(stored_evidence(Held(store.rows, spoiled), run_id), stand_in)  # type: ignore[arg-type]
+        assert found.failures[0].place == f"texts/{text}"
+
+
+# One byte
+
+
+def failures_of(path: Path) -> tuple[Failure, ...]:
+    """What fails; the manifest, where nothing of it can be read."""
+    try:
+        return verify(path).failures
+    except PackError as error:
+        return (
+            (Failure(place="manifest.json", what=error.problem),) if "manifest.json" in error.problem else ()
+        )
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(200, marks=pytest.mark.sweep)])
+def test_one_byte_of_a_member_that_is_otherwise_is_found(
+    members: Members, tmp_path: Path, count: int
+) -> None:
+    """The archive's own checksums are right, so that only our hashes can tell."""
+    chance = random.Random(28)
+    for number in range(count):
+        name = sorted(members)[number % len(members)]
+        place = chance.randrange(len(members[name]))
+        body = bytearray(members[name])
+        body[place] ^= chance.randrange(1, 256)
+        path = zipped(tmp_path / "flipped.zip", {**members, name: bytes(body)})
+        named = {failure.place for failure in failures_of(path)}
+        assert name in named, (name, place)
+
+
+@pytest.mark.parametrize("count", [10, pytest.param(400, marks=pytest.mark.sweep)])
+def test_one_byte_of_the_file_that_is_otherwise_is_found_or_changes_no_member(
+    packed: Path, members: Members, tmp_path: Path, count: int
+) -> None:
+    chance = random.Random(82)
+    for _ in range(count):
+        raw = bytearray(packed.read_bytes())
+        raw[chance.randrange(len(raw))] ^= chance.randrange(1, 256)
+        path = tmp_path / "flipped.zip"
+        path.write_bytes(raw)
+        with suppress(PackError):
+            assert not verify(path).holds or members_of(path) == members
+
+
+def test_what_reads_a_damaged_pack_is_told(members: Members, tmp_path: Path) -> None:
+    name = f"texts/{sha256_hex(TEXT.encode())}"
+    with open_pack(zipped(tmp_path / "a.zip", {**members, name: b"another"})) as run:
+        assert run.result.report
+        with pytest.raises(DeepResearchError, match=r"is not as its manifest\.json has it"):
+            run.text(name.removeprefix("texts/"))
+
+
+# Packs whose manifest was made anew
+
+
+def _without(name: str) -> Callable[[Members], Members]:
+    return lambda members: {other: body for other, body in members.items() if not other.startswith(name)}
+
+
+def _text(change: Callable[[bytes], bytes]) -> Callable[[Members], Members]:
+    name = f"texts/{sha256_hex(TEXT.encode())}"
+    return lambda members: {**members, name: change(members[name])}
+
+
+def _log(kind: str, change: Callable[[dict[str, Any]], object]) -> Callable[[Members], Members]:
+    return lambda members: with_log(members, kind, change)
+
+
+def _moved_quote(body: dict[str, Any]) -> None:
+    body["citations"][0]["start"] += 1
+
+
+def _other_words(body: dict[str, Any]) -> None:
+    body["citations"][0]["quote"] = "Nobody built the Bell Rock lighthouse."
+
+
+def _longer(body: dict[str, Any]) -> None:
+    body["sources"][0]["length"] += 1
+
+
+def _verdict(body: dict[str, Any]) -> None:
+    body["claims"][1]["checked"] = "supported"
+
+
+def _score(body: dict[str, Any]) -> None:
+    body["claims"][0]["score"] -= 1e-5
+
+
+def _more_claims(body: dict[str, Any]) -> None:
+    body["claims"].append({**body["claims"][0], "id": "claim-ffffffffffff"})
+
+
+def _no_claim(body: dict[str, Any]) -> None:
+    del body["claims"][0]
+
+
+FORGED: dict[str, tuple[Callable[[Members], Members], str]] = {
+    "another text": (_text(lambda text: text.replace(b"35", b"53")), "has another hash than its name"),
+    "no text": (_text(lambda text: b"\xff\xfe"), "is no text"),
+    "a text is gone": (_without("texts/"), "is missing, with"),
+    "another report": (
+        lambda members: {**members, "report.md": b"# Nothing\n"},
+        "report.md: is not what events.jsonl tells",
+    ),
+    "no report": (_without("report.md"), "report.md: is missing"),
+    "other claims": (lambda members: {**members, "claims.json": b"[]\n"}, "claims.json: is not what"),
+    "another set-up": (lambda members: {**members, "setup.json": b"{}\n"}, "setup.json: is not what"),
+    "no log": (_without("events.jsonl"), "events.jsonl"),
+    "a quote that was moved": (_log("report.written", _moved_quote), "does not stand at"),
+    "a quote in other words": (_log("report.written", _other_words), "quote 'Nobody built"),
+    "a text of another length": (_log("sub_query.completed", _longer), "characters, not"),
+    "another verdict": (_log("report.written", _verdict), "was found supported, and is unsupported"),
+    "another score": (_log("report.written", _score), "has another score than 0.999990"),
+    "a claim too many": (
+        _log("report.written", _more_claims),
+        "claim claim-ffffffffffff: is not in the draft",
+    ),
+    "a claim too few": (_log("report.written", _no_claim), "is not among those of the report"),
+}
+
+
+@pytest.mark.parametrize("case", FORGED)
+def test_what_does_not_fit_together_is_found_under_a_manifest_that_was_made_anew(
+    case: str, members: Members, tmp_path: Path
+) -> None:
+    change, words = FORGED[case]
+    found = verify(forged(tmp_path / "forged.zip", change(members)))
+    assert not found.holds
+    assert any(words in line for line in lines(found)), lines(found)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"research_id": "deepres-0123456789ab"}, "is of run"),
+        ({"checker": "other 3"}, "has no verdicts of 'other 3'"),
+    ],
+)
+def test_a_manifest_that_says_otherwise_than_the_log_is_found(
+    members: Members, tmp_path: Path, said: dict[str, str], words: str
+) -> None:
+    assert any(words in line for line in lines(verify(forged(tmp_path / "forged.zip", members, **said))))
+
+
+def test_members_that_are_missing_or_too_many_are_named(members: Members, tmp_path: Path) -> None:
+    extra = f"snapshots/{sha256_hex(b'x')}"
+    spoiled = {**_without("texts/")(members), extra: b"x"}
+    found = lines(verify(zipped(tmp_path / "spoiled.zip", spoiled)))
+    assert f"{extra}: is not in manifest.json" in found
+    assert any(line.startswith("texts/") and line.endswith("is missing") for line in found)
+
+
+# Verdicts
+
+
+def _stricter(draft: str, state: Any, texts: Any) -> Any:
+    return tuple(
+        claim.model_copy(update={"checked": ClaimVerdict.UNSUPPORTED, "checker": "stand-in 2"})
+        for claim in stand_in(draft, state, texts)
+    )
+
+
+def test_verdicts_of_another_version_of_the_checker_are_told_and_are_no_damage(packed: Path) -> None:
+    found = verify(packed, _stricter)
+    assert found.holds
+    assert (found.checker, found.own_checker) == ("stand-in 1", "stand-in 2")
+    assert [one.what for one in found.differing] == ["was found supported, and is unsupported"]
+
+
+def test_verdicts_are_made_from_the_state_before_the_phase_of_the_report_ended(packed: Path) -> None:
+    seen: list[Any] = []
+
+    def check(draft: str, state: Any, texts: Any) -> Any:
+        seen.append(state)
+        return stand_in(draft, state, texts)
+
+    assert verify(packed, check).holds
+    (state,) = seen
+    assert state.report
+    assert state.phase == "synthesis"
+    assert state.completed_at is None
+    assert state.decisions[-1].action == "execute_synthesis"
+
+
+def test_a_report_of_before_there_were_claims_verifies_and_is_said_to_have_none(
+    run: Any, tmp_path: Path
+) -> None:
+    def older(body: dict[str, Any]) -> None:
+        body["version"] = 1
+        for name in ("draft", "claims", "repairs", "verdicts"):
+            body.pop(name, None)
+        for name in ("claims", "coverage"):
+            body["metadata"].pop(name, None)
+
+    run_id, store = run
+    rows = [
+        row if row.type != "report.written" else type(row)(row.seq, row.type, 1, row.body)
+        for row in changed(store.rows, "report.written", older)
+    ]
+    pack_run(Held(rows, store.texts), run_id, tmp_path / "old.zip")  # type: ignore[arg-type]
+    found = verify(tmp_path / "old.zip", check=None)
+    assert found.holds
+    assert (found.claims, found.checker) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "name", sorted(path.name.removesuffix(".db.gz") for path in DATABASES.glob("*.db.gz"))
+)
+def test_every_run_of_an_old_database_packs_and_verifies(name: str, tmp_path: Path) -> None:
+    with gzip.open(DATABASES / f"{name}.db.gz") as packed, (tmp_path / "runs.db").open("wb") as raw:
+        shutil.copyfileobj(packed, raw)
+    with DeepResearch(data_dir=tmp_path) as research:
+        for run in research.list():
+            research.pack(run.research_id, tmp_path / "run.zip", force=True)
+            assert lines(verify(tmp_path / "run.zip", check=None)) == []
+            assert research.verify(run.research_id).holds
