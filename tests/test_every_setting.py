@@ -66,6 +66,8 @@ TABLE = {
     ),
     # What is written, and for whom
     "report_words": Row(extractive=both.length_of_the_report, model=thinking.what_agents_are_told),
+    "min_supported": Row(model=thinking.the_least_share_of_claims_that_are_supported),
+    "judge": Row(model=thinking.which_claims_the_judge_sees),
     "system_prompt": Row(
         model=thinking.what_agents_are_told,
         told=both.options_that_nobody_heeds,

@@ -70,6 +70,11 @@ def unlabelled(content: str) -> str:
     return _LABEL.sub("", content) if _headed(content) else content
 
 
+def lower_labels(content: str) -> str:
+    """A statement that `clauses` made, with its headers in lower case: a capital there names nothing."""
+    return _LABEL.sub(lambda match: match.group().lower(), content)
+
+
 def _headed(content: str) -> list[re.Match[str]]:
     """The headers in a statement that `clauses` made; none in any other. Items of a list may have labels too, but of the
     same: "Height of the tower", "Height of the rock"."""

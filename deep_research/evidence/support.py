@@ -18,6 +18,7 @@ from deep_research.evidence.discrepancies import ASPECTS, discrepancies
 from deep_research.evidence.language import language_by_script, language_of
 from deep_research.evidence.passages import BlockKind, sentences
 from deep_research.evidence.quotation import readable
+from deep_research.evidence.rows import lower_labels
 from deep_research.evidence.statements import Kind, Reader, Statement, Token, reader
 from deep_research.evidence.units import measured
 from deep_research.evidence.vocabulary import vocabulary
@@ -101,7 +102,9 @@ class SourceText:
     def _written(self, place: int) -> str:
         """A sentence as it stands, a row of a table with its headers."""
         start, end = self.spans[place]
-        return readable(self._text, start, end) if place in self._rows else self._text[start:end]
+        return (
+            lower_labels(readable(self._text, start, end)) if place in self._rows else self._text[start:end]
+        )
 
 
 def is_doubted(verdict: ClaimVerdict, reasons: Iterable[Discrepancy], *, language: str = "") -> bool:
@@ -307,19 +310,25 @@ class _Comparison:
         return self._weight(keys) / (self._weight(whole) or 1.0)
 
     def _differences(self) -> list[Discrepancy]:
-        """What the nearest sentence says otherwise; of several that are as near, what the one says that differs least. And
-        what those say that the claim rests on beside it, where it holds nearly all of theirs."""
+        """What the nearest sentence says otherwise; of several that are as near, what the one says that differs least.
+        And what those say that the claim rests on beside it, where it holds nearly all of theirs."""
         nearest: list[tuple[int, int]] = []
         if self._near and self._likeness(self._pool.keys(self._near[0])) >= SAME:
             least = NEAREST * self._weight(self._pool.keys(self._near[0]))
             nearest = [at for at in self._near[:_NEAREST_READ] if self._weight(self._pool.keys(at)) >= least]
-        found = min(map(self._against, nearest), key=len, default=[])
+        found: list[Discrepancy] = min(map(self._against, nearest), key=len, default=[])
         within = (at for at in self._chosen if at not in nearest and self._is_within(at))
         return [*found, *(one for at in within for one in self._against(at))]
 
     def _against(self, at: tuple[int, int]) -> list[Discrepancy]:
-        marks = self._pool.reader.vocabulary.marks
-        return list(discrepancies(self._claim, self._pool.read(at), marks))
+        """What a sentence says otherwise. What its text is about may stand there as "it"."""
+        sentence = self._pool.read(at)
+        vocabulary = self._pool.reader.vocabulary
+        found = list(discrepancies(self._claim, sentence, vocabulary.marks))
+        if vocabulary.leaning.isdisjoint(sentence.text.casefold().split()):
+            return found
+        about = {t.word for t in self._claim.tokens if self._pool.has_in_titles(t.key)}
+        return [one for one in found if one.aspect is not Aspect.ENTITY or one.claimed not in about]
 
     def _is_within(self, at: tuple[int, int]) -> bool:
         """Whether the claim has nearly all words of a sentence: it says the same there, and more beside it."""
@@ -355,8 +364,8 @@ class _Comparison:
         """The sentences that hold most of the claim together, each the one that adds most to those before."""
         for _ in range(most):
             adds = [(self._weight(self._pool.keys(at) - self._held), at) for at in self._near]
-            most, at = max(adds, key=lambda one: one[0], default=(0.0, (0, 0)))
-            if most <= 0.0:
+            added, at = max(adds, key=lambda one: one[0], default=(0.0, (0, 0)))
+            if added <= 0.0:
                 return
             self._held |= self._pool.keys(at) & self._weights.keys()
             yield at

@@ -108,11 +108,11 @@ def quotes_in(value: object) -> Iterator[Quote | Citation]:
 def report_written(events: Sequence[ev.Event]) -> tuple[ev.ReportWritten, DeepResearchState] | None:
     """The last report, and the state that its claims were checked in: the log up to where its phase or the run ends.
     None where there is no report."""
-    last = next((n for n in range(len(events) - 1, -1, -1) if isinstance(events[n], ev.ReportWritten)), None)
-    if last is None:
+    reports = [(n, event) for n, event in enumerate(events) if isinstance(event, ev.ReportWritten)]
+    if not reports:
         return None
-    report = events[last]
-    assert isinstance(report, ev.ReportWritten)
+    # One that a stop made partial is told again without its draft.
+    last, report = next((each for each in reversed(reports) if each[1].draft), reports[-1])
     with_it = takewhile(lambda event: not isinstance(event, _AFTER_REPORT), events[last:])
     return report, fold([*events[:last], *with_it]).snapshot()
 

@@ -18,6 +18,7 @@ from deep_research.evidence.statements import Reader, reader
 from deep_research.evidence.support import (
     SENTENCES,
     SOME,
+    SPECIFIC,
     SourceText,
     Support,
     check,
@@ -49,6 +50,7 @@ _WORD = regex(r"\w+")
 MOST_SENTENCES = (
     12  # that carry a claim together; three, or as many as the findings that it cites have quotes
 )
+WORDS_OF_A_CELL = 2  # that say something without their row
 REPEATED = 3  # findings that a claim without a reference may repeat
 NEARLY = 0.5  # of the words of what is said to be unknown, that a gap has
 
@@ -220,8 +222,33 @@ class Checker:
             return _Carried(whole, (quote,), findings, inherited=inherited)
         if not self._reader(language).read(told.text).tokens:
             return None
-        found, evidence = self.support(_statement(told), cites, language)
+        if self._names_source(told, cites):
+            return _Carried(Support(ClaimVerdict.SUPPORTED, 1.0, 1.0), (), findings, inherited=inherited)
+        found, evidence = self._of_cell(told, cites, language)
         return _Carried(found, evidence, findings, inherited=inherited)
+
+    def _of_cell(
+        self, told: DraftClaim, cites: tuple[str, ...], language: str
+    ) -> tuple[Support, tuple[Quote, ...]]:
+        """Of a cell what the sources say of it and of its row; of one that says something by itself, a value with its
+        unit or several words, what they say of that, where they have nothing against the row."""
+        found, evidence = self.support(_statement(told), cites, language)
+        few = len(self._reader(language).keys(told.text)) < WORDS_OF_A_CELL
+        if found.verdict is ClaimVerdict.SUPPORTED or told.kind is not ClaimKind.CELL or few:
+            return found, evidence
+        alone = self.support(told.text, cites, language)
+        against = found.verdict is ClaimVerdict.CONTRADICTED or any(
+            reason.aspect in SPECIFIC for reason in found.reasons
+        )
+        return (found, evidence) if against else alone
+
+    def _names_source(self, told: DraftClaim, cites: Iterable[str]) -> bool:
+        """Whether a cell is the title or the date of the source that it refers to."""
+        if told.kind is not ClaimKind.CELL:
+            return False
+        sources = self._sources(cites)
+        names = {plainly(source.title) for source in sources}
+        return plainly(told.text) in names | {str(source.published) for source in sources if source.published}
 
     def _elsewhere(self, told: DraftClaim, near: _Carried | None, language: str) -> _Carried:
         """Of a claim that cites nothing: what the findings that it repeats rest on; else what the log says of it."""
@@ -345,7 +372,7 @@ def _about(source: Source) -> str:
     """What a text need not say of itself: its title, who published it where, and when."""
     told = [source.title, source.metadata.get("author", ""), source.metadata.get("venue", "")]
     if source.published:
-        told.append(source.published.strftime("%Y %B %d").replace(" 0", " "))
+        told.append(f"{source.published:%Y-%m-%d} {source.published:%B}")
     if host := host_of(source.url or ""):
         told.append(host.replace(".", " "))
     return " ".join(filter(None, told))

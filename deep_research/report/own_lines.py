@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from deep_research.state import AbortReason, ConfidenceLevel, DeepResearchState, Gap
+from deep_research.state import AbortReason, ConfidenceLevel, Contradiction, DeepResearchState, Gap
 from deep_research.state.limitations import limitations
 
 SURE = {
@@ -20,6 +20,7 @@ STOPPED = {
     AbortReason.CANCELLED: "Partial report: the research was cancelled.",
     AbortReason.TIMEOUT: "Partial report: the time allowed ran out.",
 }
+DIFFER = "They differ; nothing here decides which is right, or whether they are of one thing."
 MAX_GAP_WORDS = 36
 
 
@@ -36,11 +37,33 @@ def gap_line(gap: Gap) -> str:
     return short if len(words) <= MAX_GAP_WORDS else f"{short.rstrip(',')} …"
 
 
+def better_borne_out(conflict: Contradiction, said: Callable[[str], str] = str) -> str:
+    """Which side of a contradiction is preferred and why, outside words as ``said`` writes them; empty where none is."""
+    if conflict.preferred is None:
+        return ""
+    told = conflict.sides[conflict.preferred].told
+    return f"better borne out is {said(told)}: {said(conflict.because)}."
+
+
+def subject_of(conflict: Contradiction) -> str:
+    """In what its sides differ, and of what."""
+    return capital(f"{conflict.about}{f' for {conflict.of}' if conflict.of else ''}")
+
+
+def capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def own_lines(state: DeepResearchState, cited: Iterable[str]) -> Iterator[str]:
     """The lines that hold of a run whose report cites these findings."""
     yield from filter(None, SURE.values())
     yield from (ALL_WITHDRAWN, IN_THEIR_WORDS, IN_OTHER_WORDS, *STOPPED.values())
     yield from map(gap_line, state.unresolved_gaps())
     yield from (limit.line for limit in limitations(state))
+    yield DIFFER
+    for conflict in state.contradictions:
+        if better := better_borne_out(conflict):
+            yield f"They differ. {capital(better)}"
+            yield f"{subject_of(conflict)}: {better}"
     uncited = {finding.id for finding in state.findings}.difference(cited)
     yield from map(left_out, range(1, len(uncited) + 1))

@@ -19,7 +19,7 @@ _ROLES = (
     ModelRole.REFINER,
     ModelRole.SUPERVISOR,
 )
-_NAMED = (ModelRole.SUMMARIZER, ModelRole.JUDGE)
+NAMED = (ModelRole.SUMMARIZER, ModelRole.JUDGE)  # are asked only where a model is named for them
 _SHOWN_PRINT = 8  # characters of a fingerprint
 
 
@@ -84,7 +84,7 @@ class SetUp(Record):
         """Who is asked for each role that may ask a model. Texts are shortened, and claims judged, by a model only where
         one is named for it."""
         chains = {role.value: self.models.get(role.value) or self.model for role in _ROLES}
-        return chains | {role.value: self.models.get(role.value, ()) for role in _NAMED}
+        return chains | {role.value: self.models.get(role.value, ()) for role in NAMED}
 
     def addresses(self) -> dict[str, str]:
         """Where each model and service is asked that has an address, by name."""

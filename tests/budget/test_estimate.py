@@ -25,7 +25,7 @@ def kinds(**others):
         "read": kind(),
         "merge": kind(),
         "write": kind(ModelRole.SYNTHESIZER),
-        "judge": kind(ModelRole.REFINER),
+        "refine": kind(ModelRole.REFINER),
         "advise": kind(ModelRole.SUPERVISOR),
     }
     return Kinds(**usual | others)
@@ -52,7 +52,7 @@ def test_the_sums_are_those_of_the_phases():
 
 
 def test_an_unknown_price_makes_dollars_unknown_and_is_named():
-    made = estimate(SCALE, kinds(judge=kind(ModelRole.REFINER, price=None, model="mine:x")))
+    made = estimate(SCALE, kinds(refine=kind(ModelRole.REFINER, price=None, model="mine:x")))
     assert (made.cost_usd, made.unpriced) == (None, ("mine:x",))
     assert [p.cost_usd is None for p in made.phases] == [
         p.phase is DeepResearchPhase.REFINEMENT for p in made.phases
@@ -148,7 +148,10 @@ def test_the_low_end_is_never_above_the_high_one(scale, room, output, long, alwa
     one = kind(room=room, output=output)
     parts = {"outline": one, "section": one, "frame": one, "sections": 10} if long else {"write": one}
     made = estimate(
-        scale, Kinds(plan=one, read=one, merge=one, judge=one, advise=one, advise_always=always, **parts)
+        scale,
+        Kinds(
+            plan=one, read=one, merge=one, refine=one, repair=one, advise=one, advise_always=always, **parts
+        ),
     )
     for part in (made, *made.phases):
         for both in (part.model_calls, part.input_tokens, part.output_tokens, part.cost_usd):

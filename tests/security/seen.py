@@ -14,6 +14,8 @@ from typing import Any
 from renderers import alive
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
+from deep_research.phases.synthesis.instructions import OUTLINE, WHOLE
+from deep_research.phases.synthesis.model_repair import SYSTEM as REPAIR
 from deep_research.sources.search import SearchResult
 from deep_research.state.events import PhaseStarted, RunCreated
 from deep_research.testing import ScriptedSearch
@@ -51,7 +53,14 @@ class Seen:
 
     @property
     def requests(self) -> int:
-        return len(self.model.calls)
+        """Without those for the repair of claims: one a report, where something was written that nothing carries."""
+        repairs = sum(call.system == REPAIR for call in self.model.calls)
+        assert repairs <= self.reports
+        return len(self.model.calls) - repairs
+
+    @property
+    def reports(self) -> int:
+        return sum(call.system.startswith((WHOLE[:30], OUTLINE[:30])) for call in self.model.calls)
 
     @property
     def searches(self) -> int:

@@ -190,6 +190,25 @@ def when_the_supervisor_thinks(tmp_path):
         assert bool(asked_of(model, "You supervise")) == thinks
 
 
+def the_least_share_of_claims_that_are_supported(tmp_path):
+    """That nothing of weight is open is no more than likely."""
+    for least, status, reason in ((0.5, "completed", None), (0.9, "aborted", "no_evidence")):
+        result, _ = researched(tmp_path, min_supported=least)
+        assert (result.status, result.reason) == (status, reason)
+    assert result.report is None
+    assert result.message.endswith("90% are asked for.")
+
+
+def which_claims_the_judge_sees(tmp_path):
+    seen = []
+    for scope in ("doubtful", "all"):
+        judge = ReadingModel("judge")
+        result, _ = researched(tmp_path, models={"judge": judge}, judge=scope)
+        assert result.usage.model_calls
+        seen.append(sum(call.messages[-1].content.count("\nC") for call in judge.calls))
+    assert seen[0] < seen[1]
+
+
 class Gone(ReadingModel):
     """Cannot be reached."""
 

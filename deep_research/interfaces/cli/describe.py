@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.claims import claims_line
 from deep_research.state import events as ev
 from deep_research.state.setup import differences
 
@@ -37,8 +38,14 @@ def gist(event: ev.Event) -> str:
             )
         case ev.EvidenceWeighed():
             return f"{text.count(len(event.findings), 'finding')}, {text.count(len(event.gaps), 'gap')}"
+        case ev.ReportDrafted():
+            return f"a report of {text.count(len(event.draft.text.split()), 'word')}"
+        case ev.ClaimsJudged():
+            return text.count(len(event.judgements), "claim")
         case ev.ReportWritten():
-            return f"{text.count(event.metadata.word_count, 'word')}, {text.count(len(event.citations), 'citation')}"
+            words = text.count(event.metadata.word_count, "word")
+            citations = text.count(len(event.citations), "citation")
+            return ", ".join(filter(None, (words, citations, claims_line(event.metadata.claims))))
         case _:
             return _decision(event)
 

@@ -13,6 +13,7 @@ from deep_research.interfaces.cli import text
 from deep_research.interfaces.cli.check import BROKEN, NOTE, OK, Check
 from deep_research.settings import Settings
 from deep_research.state import ModelRole
+from deep_research.state.setup import NAMED
 
 if TYPE_CHECKING:
     from deep_research.budget.metered import ModelRoles
@@ -32,7 +33,7 @@ def tokens(settings: Settings) -> Iterator[Check]:
     roles = make_models(settings)
     alike: dict[Check, list[str]] = {}
     for role, most in answer_tokens(settings.report_words).items():
-        if roles.by_role.get(role) or (roles.chain and role is not ModelRole.SUMMARIZER):
+        if roles.by_role.get(role) or (roles.chain and role not in NAMED):
             try:
                 found = _window(roles, role, most, settings)
             except DeepResearchError as error:

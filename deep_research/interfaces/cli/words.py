@@ -70,6 +70,10 @@ def steps(event: ev.Event, fold: Fold) -> Iterator[str]:
         case ev.EvidenceWeighed():
             yield f"Weighed {gist(event)}"
             yield from _missing(event.gaps)
+        case ev.ReportDrafted():
+            yield f"Drafted {gist(event)}"
+        case ev.ClaimsJudged():
+            yield f"Judged {gist(event)}"
         case ev.ReportWritten():
             yield f"Wrote {gist(event)}"
         case ev.GapsAssessed():

@@ -40,9 +40,9 @@ def founded(
             if not any(_holds(held_, quote) for held_ in quotes):
                 further.append(quote)
         return content, (*quotes, *further)
-    if found.share < SOME or not found.places:
-        return None
-    nearest = quotes[found.places[0].source]
+    nearest = quotes[found.places[0].source] if found.places else quotes[0]
+    if found.share < SOME and check(nearest.quote, [SourceText(content)]).share < SOME:
+        return None  # neither says anything of the other
     source = sources[nearest.source_id]
     text = texts[nearest.source_id]
     said = _quote(source, text, *_whole_sentences(text, nearest.start, nearest.end))

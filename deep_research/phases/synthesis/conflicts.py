@@ -10,6 +10,7 @@ from deep_research.evidence.figures import Figure
 from deep_research.phases.prompting import one_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.markup import escaped
+from deep_research.report.own_lines import DIFFER, better_borne_out, capital, subject_of
 from deep_research.state import Contradiction, ContradictionSide, Finding, Source
 
 MOST = 8
@@ -32,7 +33,8 @@ def conflicts(
     lines = _lines((c for c in every if not c.sides), by_id, named)
     rows = [row for c in tabled for row in _rows(c, by_id, named)]
     blocks = [_table(rows)] if rows else []
-    if preferred := [f"{_capital(escaped(_of(c)))}: {better}" for c in tabled if (better := _better(c))]:
+    better = ((c, better_borne_out(c, escaped)) for c in tabled)
+    if preferred := [f"{escaped(subject_of(c))}: {told}" for c, told in better if told]:
         blocks.append(f"*{' '.join(preferred)}*")
     if lines:
         blocks.append("\n".join(lines[:MOST]))
@@ -59,11 +61,8 @@ def published(
         told = {(finding, text) for _, _, text, finding in rows}
         rows += [row for row in _says(conflict, by_id, named) if (row[3], row[2]) not in told]
     cells = [("", title, date, f"{_cell(text)} [{mark}]") for title, date, text, mark in rows]
-    better = [f"They differ. {_capital(text)}" for c in inside if (text := _better(c))]
-    below = (
-        " ".join(better)
-        or "They differ; nothing here decides which is right, or whether they are of one thing."
-    )
+    better = [f"They differ. {capital(line)}" for c in inside if (line := better_borne_out(c, escaped))]
+    below = " ".join(better) or DIFFER
     columns = ("What", "Source", "Date", "Figure")
     section = ["## Published figures", _table(cells, columns), f"*{below}*"]
     return section, [c for c in every if c not in inside]
@@ -81,7 +80,7 @@ def conflict_line(conflict: Contradiction, names: Mapping[str, str], sources: Ma
         title = one_line(_title(sources.get(side.source_id)))
         of = ", ".join(filter(None, (title, _day(side), f"voice {side.voice + 1}")))
         told.append(f"{names.get(side.finding_id, ANOTHER)} says {one_line(side.told)} ({of})")
-    better = _capital(_better(conflict, marked=False))
+    better = capital(better_borne_out(conflict, one_line))
     return " ".join(
         [f"{', '.join(known)}: {one_line(conflict.description)}", f"{'; '.join(told)}.", better]
     ).strip()
@@ -118,7 +117,7 @@ def _rows(
 ) -> list[tuple[str, ...]]:
     """What a contradiction is about stands in its first row."""
     told = _says(conflict, findings, sources)
-    abouts = [_capital(_of(conflict)), *[""] * (len(told) - 1)]
+    abouts = [subject_of(conflict), *[""] * (len(told) - 1)]
     return [
         (about, title, date, f"{_cell(text)} [{mark}]")
         for about, (title, date, text, mark) in zip(abouts, told, strict=True)
@@ -140,22 +139,6 @@ def _says(
         source = sources.get(side.source_id)
         rows[_title(source), _day(side) or _date(source), side.told, mark] = None
     return list(rows)
-
-
-def _better(conflict: Contradiction, *, marked: bool = True) -> str:
-    if conflict.preferred is None:
-        return ""
-    side = conflict.sides[conflict.preferred]
-    told = escaped(side.told) if marked else one_line(side.told)
-    return f"better borne out is {told}: {escaped(conflict.because) if marked else conflict.because}."
-
-
-def _of(conflict: Contradiction) -> str:
-    return f"{conflict.about}{f' for {conflict.of}' if conflict.of else ''}"
-
-
-def _capital(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _title(source: Source | None) -> str:

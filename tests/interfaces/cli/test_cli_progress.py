@@ -23,7 +23,9 @@ from deep_research.interfaces.cli.words import in_words, steps
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
+    Draft,
     Guidance,
+    Judgement,
     Limit,
     Parking,
     ReadingPlan,
@@ -235,6 +237,8 @@ MISHAPS = [
     ev.PhaseRetried(phase="gathering", attempt=1, issues=("No source.",)),
     ev.SubQueryFailed(sub_query_id="subq-0", error="no answer"),
     ev.LimitReached(limit=LIMIT),
+    ev.ReportDrafted(draft=Draft(text="# T", writer="synthesizer")),
+    ev.ClaimsJudged(judgements={"claim-1": Judgement(verdict="supported")}),
     ev.AgentFellBack(role="planner", error="oops"),
     ev.ModelFellBack(role="planner", model="a", next_model="b", error="oops"),
     ev.HookFailed(hook="gate", error="oops"),

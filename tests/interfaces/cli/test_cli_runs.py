@@ -59,7 +59,9 @@ def test_files_that_could_not_be_read_are_named_while_it_runs_and_in_the_report(
 def test_the_last_line_counts_what_there_is_and_says_how_to_show_it_again(cli: Cli) -> None:
     done = cli("run", QUESTION)
     last = done.err.splitlines()[-1]
-    assert re.match(r"Completed: \d+ sources, \d+ findings, \d+ citations?\. ", last)
+    assert re.match(
+        r"Completed: \d+ sources, \d+ findings, \d+ citations?, (\d+) of \1 claims supported\. ", last
+    )
     command = last.partition("Show it again with: ")[2].split()
     again = cli(*command[1:])
     assert again.code == 0
