@@ -60,6 +60,16 @@ class Stretch:
         return len(self.claimed.tokens) <= REACH and len(self.found.tokens) <= REACH
 
     @property
+    def is_end(self) -> bool:
+        """Whether it is not between two shared tokens."""
+        return self.before is None or self.after is None
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the statement says more here, where the sentence has begun or ended already: a denial there is of that."""
+        return self.is_end and bool(self.claimed.tokens) and not self.found.tokens
+
+    @property
     def shown(self) -> tuple[str, str]:
         """Both sides with the words around them."""
         first = [self.before.word] if self.before else []
@@ -68,18 +78,21 @@ class Stretch:
         return one, other
 
 
-def discrepancies(claim: Statement, sentence: Statement, marks: Marks) -> Iterator[Discrepancy]:
-    """What the sentence says otherwise than the statement."""
+def discrepancies(
+    claim: Statement, sentence: Statement, marks: Marks, *, inner: bool = False
+) -> Iterator[Discrepancy]:
+    """What the sentence says otherwise than the statement; ``inner``: between words that both have, where the statement
+    goes on with something else."""
     pairs = matched(claim, sentence)
     yield from _units(claim, sentence, pairs, marks)
     quantities = list(measured(claim.text)), list(measured(sentence.text))
     keys = {token.key for token in sentence.tokens}
     for stretch in stretches(claim, sentence, pairs):
-        if stretch.is_near:
+        if stretch.is_near and not (inner and stretch.is_end):
             yield from _specifics(stretch, quantities)
             yield from _replaced_units(stretch, keys, marks)
             yield from _comparisons(stretch, marks)
-            if stretch.claimed.denies != stretch.found.denies:
+            if stretch.claimed.denies != stretch.found.denies and not stretch.goes_on:
                 yield _difference(Aspect.POLARITY, *stretch.shown)
             yield from _modality(stretch, marks)
 

@@ -318,13 +318,13 @@ class _Comparison:
             nearest = [at for at in self._near[:_NEAREST_READ] if self._weight(self._pool.keys(at)) >= least]
         found: list[Discrepancy] = min(map(self._against, nearest), key=len, default=[])
         within = (at for at in self._chosen if at not in nearest and self._is_within(at))
-        return [*found, *(one for at in within for one in self._against(at))]
+        return [*found, *(one for at in within for one in self._against(at, inner=True))]
 
-    def _against(self, at: tuple[int, int]) -> list[Discrepancy]:
+    def _against(self, at: tuple[int, int], *, inner: bool = False) -> list[Discrepancy]:
         """What a sentence says otherwise. What its text is about may stand there as "it"."""
         sentence = self._pool.read(at)
         vocabulary = self._pool.reader.vocabulary
-        found = list(discrepancies(self._claim, sentence, vocabulary.marks))
+        found = list(discrepancies(self._claim, sentence, vocabulary.marks, inner=inner))
         if vocabulary.leaning.isdisjoint(sentence.text.casefold().split()):
             return found
         about = {t.word for t in self._claim.tokens if self._pool.has_in_titles(t.key)}

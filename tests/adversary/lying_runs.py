@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import re
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from lying_model import LyingModel
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
 from deep_research.models.base import ModelCall
+from deep_research.models.retry import Persistence
 from deep_research.state import Claim
 
 MARK = "[unsupported]"
@@ -142,11 +144,17 @@ def researched(
     with DeepResearch(
         model=model, corpus=FOLDER, store="memory", data_dir=data_dir, max_iterations=1
     ) as research:
+        # A request that is refused is asked again, and nobody waits for that here.
+        research._parts.models.pool.persistence = Persistence(sleep=_at_once)
         result = research.run(plan.question)
     assert result.status is RunStatus.COMPLETED, (plan.name, result.status, result.message)
     missing = set(plan.documents) - {source.url for source in result.sources}
     assert not missing, (plan.name, missing)
     return result
+
+
+async def _at_once(_: float) -> None:
+    await asyncio.sleep(0)
 
 
 # Lies
@@ -181,7 +189,7 @@ def _lies(text: str, lie: Lie) -> bool:
     said, false, true = _plain(text), _plain(lie.text), _plain(lie.truth)
     if false.rstrip(".") in said:
         return True
-    if lie.wrong:  # the words are true
+    if lie.wrong or (true and said.rstrip(".").casefold() in true.casefold()):  # the words are true
         return False
     new, dropped = words(false) - words(true), words(true) - words(false)
     told = words(said)

@@ -41,7 +41,7 @@ def limits(result):
 def test_a_story_and_its_copies_leave_room_for_others_and_figures_stand_side_by_side(ask):
     result = ask("What did the new Harlow Bridge cost?", "tavily")
     told = re.findall(r"^\| (.*) \| (.*) \[\d\] \|$", result.report, re.MULTILINE)
-    assert ("Harlow Bridge: official figures", "412 million pounds") in told
+    assert any("official figures" in who and figure == "412 million pounds" for who, figure in told)
     assert any("380 million pounds" in figure for _, figure in told)
     texts = [source.content_hash for source in result.sources]
     assert len(set(texts)) == len(texts)
