@@ -16,6 +16,7 @@ from deep_research.evidence.quotation import readable
 from deep_research.evidence.sites import host_of
 from deep_research.evidence.statements import Reader, reader
 from deep_research.evidence.support import (
+    FEW,
     SENTENCES,
     SOME,
     SPECIFIC,
@@ -47,6 +48,7 @@ from deep_research.state.identity import claim_id
 
 CHECKER = "support 1"  # raised with whatever changes a verdict
 _WORD = regex(r"\w+")
+_MARKED_UP = regex(r"[|\n¶]")  # what `readable` writes in another way
 MOST_SENTENCES = (
     12  # that carry a claim together; three, or as many as the findings that it cites have quotes
 )
@@ -101,6 +103,15 @@ class _Carried:
         return self.support.verdict is ClaimVerdict.SUPPORTED
 
 
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A draft as it is looked at: what it claims, in which language, and which lines the log bears out."""
+
+    claims: list[DraftClaim]
+    language: str
+    own_lines: frozenset[str]
+
+
 _NOTHING = Support(ClaimVerdict.UNSUPPORTED, 0.0, 0.0)
 _BY_THE_LOG = _Carried(Support(ClaimVerdict.SUPPORTED, 1.0, 1.0), basis=ClaimBasis.RUN)
 
@@ -112,16 +123,17 @@ class Checker:
     state: DeepResearchState
     texts: Mapping[str, str]
     _prepared: dict[str, _Text] = field(default_factory=dict)
+    _drafts: dict[str, _Draft] = field(default_factory=dict)
+    _repeats: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    _quoted: dict[str, dict[str, Quote]] = field(default_factory=dict)
 
     def claims(self, draft: str, judgements: Mapping[str, Judgement]) -> tuple[Claim, ...]:
         """Every claim of the draft with its verdict."""
-        language = written_in(draft)
-        every = draft_claims(draft)
-        lines = self._own_lines(every)
+        read = self._read(draft)
         seen: Counter[str] = Counter()
         made: list[Claim] = []
-        for told in every:
-            carried = self._carried(told, language, lines)
+        for told in read.claims:
+            carried = self._carried(told, read)
             if carried is None:
                 continue
             key = plainly(told.text)
@@ -131,17 +143,24 @@ class Checker:
 
     def needed(self, draft: str) -> tuple[str, ...]:
         """The hashes of the texts that the draft has to be set against, of those that it does not have."""
-        language = written_in(draft)
-        every = draft_claims(draft)
-        lines = self._own_lines(every)
+        read = self._read(draft)
         wanted: dict[str, None] = {}
-        for told in every:
+        for told in read.claims:
             cites = told.cites or told.near
-            if plainly(told.text) in lines or self._literal(told, cites):
+            if plainly(told.text) in read.own_lines or self._literal(told, cites):
                 continue
-            bearers = cites if told.cites else (*cites, *self._repeated(told, language))
+            bearers = cites if told.cites else (*cites, *self._repeated(told, read.language))
             wanted |= dict.fromkeys(bearers)
         return self.missing(wanted)
+
+    def _read(self, draft: str) -> _Draft:
+        if draft not in self._drafts:
+            every = draft_claims(draft)
+            cited = {i for told in every for i in told.cites}
+            lines = list(own_lines(self.state, cited))
+            parts = (line[span.start : span.end] for line in lines for span in sentences(line))
+            self._drafts[draft] = _Draft(every, written_in(draft), frozenset(map(plainly, (*lines, *parts))))
+        return self._drafts[draft]
 
     def missing(self, finding_ids: Iterable[str]) -> tuple[str, ...]:
         """The hashes of the texts that these findings quote, of those that it does not have."""
@@ -200,9 +219,10 @@ class Checker:
 
     # How a claim is carried
 
-    def _carried(self, told: DraftClaim, language: str, lines: frozenset[str]) -> _Carried | None:
+    def _carried(self, told: DraftClaim, draft: _Draft) -> _Carried | None:
         """None where it says nothing that could be looked for."""
-        if not told.cites and plainly(told.text) in lines:
+        language = draft.language
+        if not told.cites and plainly(told.text) in draft.own_lines:
             return _BY_THE_LOG
         if told.cites:
             return self._by(told, told.cites, language, inherited=False)
@@ -301,34 +321,35 @@ class Checker:
             made.append((finding, SourceText(quotes, title=title)))
         return made
 
-    @cached_property
-    def _quoted(self) -> dict[str, dict[str, Quote]]:
-        """Of each finding the sentences of its quotes, as they are compared word for word."""
-        return {finding.id: dict(_sentences(finding.quotes)) for finding in self.state.findings}
-
-    def _own_lines(self, every: Iterable[DraftClaim]) -> frozenset[str]:
-        cited = {i for told in every for i in told.cites}
-        lines = list(own_lines(self.state, cited))
-        parts = (line[span.start : span.end] for line in lines for span in sentences(line))
-        return frozenset(map(plainly, (*lines, *parts)))
-
     def _literal(self, told: DraftClaim, cites: Iterable[str]) -> Quote | None:
         """Where a quote of these findings or sources says the very words."""
         key = plainly(told.text)
-        for cited in cites:
-            quoted = self._quoted.get(cited)
-            if quoted is None:
-                quoted = self._quoted_of_source(cited)
-            if key in quoted:
-                return quoted[key]
-        return None
+        return next((quote for cited in cites if (quote := self._quotes(cited).get(key))), None)
 
-    def _quoted_of_source(self, source_id: str) -> dict[str, Quote]:
-        quotes = (q for f in self.state.findings for q in f.quotes if q.source_id == source_id)
-        return dict(_sentences(quotes))
+    def _quotes(self, cited: str) -> dict[str, Quote]:
+        """The sentences that a finding or source is quoted with, as they are compared word for word."""
+        if cited not in self._quoted:
+            finding = self._by_id.get(cited)
+            every = finding.quotes if finding else self._quotes_from.get(cited, ())
+            self._quoted[cited] = dict(_sentences(every))
+        return self._quoted[cited]
+
+    @cached_property
+    def _quotes_from(self) -> Mapping[str, list[Quote]]:
+        """All quotes by their source."""
+        found: dict[str, list[Quote]] = {}
+        for finding in self.state.findings:
+            for quote in finding.quotes:
+                found.setdefault(quote.source_id, []).append(quote)
+        return found
 
     def _repeated(self, told: DraftClaim, language: str) -> tuple[str, ...]:
-        return self.repeated(_statement(told), language)
+        key = _statement(told), language
+        if len(self._reader(language).keys(key[0])) < FEW:
+            return ()  # one word may stand anywhere
+        if key not in self._repeats:
+            self._repeats[key] = self.repeated(*key)
+        return self._repeats[key]
 
     def _sources(self, cites: Iterable[str]) -> list[Source]:
         """Those that findings or sources with these ids are."""
@@ -344,12 +365,10 @@ class Checker:
         if source.content_hash and source.content_hash in self.texts:
             yield self._text(source, source.content_hash, self.texts[source.content_hash], 0)
             return
-        cited = set(cites)
-        for finding in self.state.findings:
-            if finding.id in cited or source.id in cited:
-                for quote in finding.quotes:
-                    if quote.source_id == source.id:
-                        yield self._text(source, quote.content_hash, quote.quote, quote.start)
+        own = {q for i in cites if i in self._by_id for q in self._by_id[i].quotes}
+        for quote in self._quotes_from.get(source.id, ()):
+            if quote in own or source.id in cites:
+                yield self._text(source, quote.content_hash, quote.quote, quote.start)
 
     def _text(self, source: Source, content_hash: str, text: str, base: int) -> _Text:
         key = f"{source.id} {content_hash} {base} {len(text)}"
@@ -379,18 +398,17 @@ def _about(source: Source) -> str:
 
 
 def _sentences(quotes: Iterable[Quote]) -> Iterator[tuple[str, Quote]]:
+    """Each sentence by its words as they stand and, where that is another thing, as they read in a report."""
     for quote in quotes:
-        yield plainly(readable(quote.quote)), quote
-        for span in sentences(quote.quote):
+        spans = sentences(quote.quote)
+        for start, end in dict.fromkeys(((0, len(quote.quote)), *((s.start, s.end) for s in spans))):
+            words = quote.quote[start:end]
             part = quote.model_copy(
-                update={
-                    "quote": quote.quote[span.start : span.end],
-                    "start": quote.start + span.start,
-                    "end": quote.start + span.end,
-                }
+                update={"quote": words, "start": quote.start + start, "end": quote.start + end}
             )
-            yield plainly(part.quote), part
-            yield plainly(readable(quote.quote, span.start, span.end)), part
+            yield plainly(words), part
+            if _MARKED_UP.search(words):
+                yield plainly(readable(quote.quote, start, end)), part
 
 
 def _claim(told: DraftClaim, carried: _Carried, key: str, judgements: Mapping[str, Judgement]) -> Claim:
