@@ -345,7 +345,7 @@ class Checker:
 
     def _repeated(self, told: DraftClaim, language: str) -> tuple[str, ...]:
         key = _statement(told), language
-        if len(self._reader(language).keys(key[0])) < FEW:
+        if len(self._reader(language).read(key[0]).tokens) < FEW:
             return ()  # one word may stand anywhere
         if key not in self._repeats:
             self._repeats[key] = self.repeated(*key)
