@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from deep_research.evidence.candidates import STEP
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.sites import host_of
@@ -331,7 +332,8 @@ class Checker:
         if cited not in self._quoted:
             finding = self._by_id.get(cited)
             every = finding.quotes if finding else self._quotes_from.get(cited, ())
-            self._quoted[cited] = dict(_sentences(every))
+            section = finding.heading.rpartition(STEP)[2] if finding else ""
+            self._quoted[cited] = dict(_sentences(every, section))
         return self._quoted[cited]
 
     @cached_property
@@ -397,8 +399,9 @@ def _about(source: Source) -> str:
     return " ".join(filter(None, told))
 
 
-def _sentences(quotes: Iterable[Quote]) -> Iterator[tuple[str, Quote]]:
-    """Each sentence by its words as they stand and, where that is another thing, as they read in a report."""
+def _sentences(quotes: Iterable[Quote], section: str) -> Iterator[tuple[str, Quote]]:
+    """Each sentence by its words as they stand and, where that is another thing, as they read in a report: a row with its
+    headers, an item after its section."""
     for quote in quotes:
         spans = sentences(quote.quote)
         for start, end in dict.fromkeys(((0, len(quote.quote)), *((s.start, s.end) for s in spans))):
@@ -407,8 +410,10 @@ def _sentences(quotes: Iterable[Quote]) -> Iterator[tuple[str, Quote]]:
                 update={"quote": words, "start": quote.start + start, "end": quote.start + end}
             )
             yield plainly(words), part
-            if _MARKED_UP.search(words):
-                yield plainly(readable(quote.quote, start, end)), part
+            shown = readable(quote.quote, start, end) if _MARKED_UP.search(words) else words
+            yield plainly(shown), part
+            if section:
+                yield plainly(f"{section}: {shown}"), part
 
 
 def _claim(told: DraftClaim, carried: _Carried, key: str, judgements: Mapping[str, Judgement]) -> Claim:
