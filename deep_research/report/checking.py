@@ -6,12 +6,15 @@ tells of the research itself, against the log of the run. What a quote says word
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 
 from deep_research.evidence.candidates import STEP
+from deep_research.evidence.language import language_of
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.sites import host_of
@@ -54,6 +57,7 @@ MOST_SENTENCES = (
     12  # that carry a claim together; three, or as many as the findings that it cites have quotes
 )
 WORDS_OF_A_CELL = 2  # that say something without their row
+_BETWEEN = "\n\n"  # findings
 REPEATED = 3  # findings that a claim without a reference may repeat
 NEARLY = 0.5  # of the words of what is said to be unknown, that a gap has
 
@@ -87,6 +91,24 @@ class _Text:
             end=self.base + end,
             content_hash=self.content_hash,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Findings of one language in one text, and where each begins in it."""
+
+    prepared: SourceText
+    starts: tuple[int, ...]
+    ids: tuple[str, ...]
+
+    @classmethod
+    def of(cls, told: Sequence[tuple[str, str]]) -> _Found:
+        sizes = (len(said) + len(_BETWEEN) for _, said in told)
+        starts = tuple(accumulate(sizes, initial=0))[:-1]
+        return cls(SourceText(_BETWEEN.join(said for _, said in told)), starts, tuple(i for i, _ in told))
+
+    def finding_at(self, place: int) -> str:
+        return self.ids[bisect_right(self.starts, place) - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +221,11 @@ class Checker:
 
     def repeated(self, text: str, language: str = "") -> tuple[str, ...]:
         """The findings that a statement repeats, the nearest first."""
-        found = check(text, [prepared for _, prepared in self._findings], language=language)
+        found = check(text, [each.prepared for each in self._found], language=language)
         if found.share < SOME:
             return ()
-        return tuple(dict.fromkeys(self._findings[p.source][0].id for p in found.places))[:REPEATED]
+        ids = (self._found[place.source].finding_at(place.span.start) for place in found.places)
+        return tuple(dict.fromkeys(ids))[:REPEATED]
 
     def fails(self, claim: Claim) -> bool:
         """Whether a report should not say it so: nothing carries it, its sources say otherwise, or a figure, date, name
@@ -314,13 +337,13 @@ class Checker:
         return {source.id: source for source in self.state.sources}
 
     @cached_property
-    def _findings(self) -> list[tuple[Finding, SourceText]]:
-        made = []
+    def _found(self) -> list[_Found]:
+        """What the findings and their quotes say, one text for each language."""
+        told: dict[str, list[tuple[str, str]]] = {}
         for finding in self.state.findings:
-            title = " ".join(_about(source) for source in self._sources((finding.id,)))
-            quotes = "\n\n".join((finding.content, *(quote.quote for quote in finding.quotes)))
-            made.append((finding, SourceText(quotes, title=title)))
-        return made
+            said = "\n\n".join(dict.fromkeys((finding.content, *(quote.quote for quote in finding.quotes))))
+            told.setdefault(language_of(said), []).append((finding.id, said))
+        return [_Found.of(each) for each in told.values()]
 
     def _literal(self, told: DraftClaim, cites: Iterable[str]) -> Quote | None:
         """Where a quote of these findings or sources says the very words."""

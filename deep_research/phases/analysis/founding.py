@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quotation import readable
-from deep_research.evidence.support import SENTENCES, SOME, SourceText, check, is_doubted
+from deep_research.evidence.support import SENTENCES, SOME, SourceText, check, is_doubted, plainly
 from deep_research.state import Quote, Source
 
 AROUND = 1_000  # characters in which the sentences of a quote begin and end
@@ -25,6 +25,8 @@ def founded(
     near. ``texts`` are those of the sources, by id; ``language`` is that of the words."""
     if not quotes:
         return None
+    if any(plainly(content) == plainly(quote.quote) for quote in quotes):
+        return content, tuple(quotes)
     held = [SourceText(quote.quote, title=sources[quote.source_id].title) for quote in quotes]
     most = max(SENTENCES, len(quotes))
     found = check(content, held, language=language, most=most)
