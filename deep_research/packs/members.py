@@ -66,7 +66,14 @@ def derived(rows: Sequence[StoredEvent]) -> dict[str, bytes]:
             report = _body(row)
             made[REPORT] = str(report.get("report", "")).encode("utf-8", "replace")
             made[CLAIMS] = canonical(report.get("claims", []))
+        elif row.type == "run.aborted" and _is_refused(_body(row)):
+            made = {}
     return {**made, SETUP: canonical(said), EVENTS: event_lines(rows)}
+
+
+def _is_refused(abort: dict[str, Any]) -> bool:
+    """Whether too little of the report was supported: then the run has none."""
+    return (abort.get("reason"), abort.get("phase")) == ("no_evidence", "synthesis")
 
 
 def _body(row: StoredEvent) -> dict[str, Any]:

@@ -144,7 +144,8 @@ def _of_log(
     if members.checker_of(state) != evidence.checker:
         yield Failure(place=members.EVENTS, what=f"has no verdicts of {evidence.checker!r} alone")
     told = members.derived(rows)
-    if (state.report or "").encode("utf-8", "replace") != told.get(members.REPORT, b""):
+    # One that was made because of a stop is none any more once the run goes on.
+    if state.report is not None and state.report.encode("utf-8", "replace") != told.get(members.REPORT):
         yield Failure(place=members.EVENTS, what="folds to another report than it says")
     names = {members.REPORT, members.CLAIMS, members.SETUP} - damaged
     for name in sorted(names & (evidence.names() | told.keys())):

@@ -6,7 +6,8 @@ stands before it; where a paragraph or a row has but one at its end, that stands
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
@@ -24,7 +25,12 @@ _LINK = regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _EMPHASIS = regex(r"\*+|(?<!\w)_+|_+(?!\w)|`+")
 _CELL = regex(r"(?<!\\)\|")
 _RULE = regex(r"[\s|:-]+")
+_RULED = regex(r"^[ \t|:]*-{2,}[ \t|:-]*$", re.MULTILINE)
 _WORD = regex(r"\w")
+_NUMBER_MARK = regex(
+    r"[ \t]*\[\^?\d{1,4}(?:[ \t]*[,–-][ \t]*\d{1,4})*\](?!\()"
+)  # a reference of another kind
+_LABEL_WORDS = 3  # of what stands before code and is no sentence: "Example"
 _ORDINAL = regex(r"\A\(?\d{1,3}[.)]\s+")  # of an item that a sentence tells of
 
 
@@ -46,13 +52,17 @@ class DraftClaim:
     block: int = 0
 
 
+# Where a reference stands in the bare text, where it ends in the draft, and the ids in it; none in a mark.
+_Reference = tuple[int, int, tuple[str, ...]]
+
+
 class _Bare:
     """A draft without its references and marks, and where these stood."""
 
     def __init__(self, draft: str) -> None:
         found = sorted(chain(marks_in(draft), _MARK.finditer(draft)), key=lambda match: match.start())
         pieces, self._at, self._removed = [], [0], [0]
-        self.references: list[tuple[int, int, tuple[str, ...]]] = []  # place here, its end in the draft, ids
+        self.references: list[_Reference] = []  # place here, its end in the draft, ids
         here = length = 0
         for match in found:
             pieces.append(draft[here : match.start()])
@@ -62,8 +72,9 @@ class _Bare:
             self._at.append(length)
             self._removed.append(here - length)
         self.text = "".join((*pieces, draft[here:]))
+        self.places = [place for place, _, _ in self.references]
 
-    def place(self, start: int, end: int, references: Iterable[tuple[int, int, tuple[str, ...]]]) -> Span:
+    def place(self, start: int, end: int, references: Iterable[_Reference]) -> Span:
         """Where a piece stands in the draft, with its references."""
         begin = start + self._removed[bisect_right(self._at, start) - 1]
         last = end - 1 + self._removed[bisect_right(self._at, end - 1) - 1] + 1
@@ -82,48 +93,70 @@ def draft_claims(draft: str) -> list[DraftClaim]:
             headings = {level: title for level, title in headings.items() if level < block.level}
             headings[block.level] = _words(bare.text[block.start : block.end].lstrip("# \t"))
             continue
-        after = every[number + 1].kind if number + 1 < len(every) else None
-        if block.kind is BlockKind.CODE or (block.kind is BlockKind.PARAGRAPH and after is BlockKind.CODE):
+        if block.kind is BlockKind.CODE:
             continue
         under = " > ".join(title for level, title in sorted(headings.items()) if level > 1)
-        if block.kind is BlockKind.TABLE:
+        if block.kind is BlockKind.TABLE and _RULED.search(bare.text, block.start, block.end):
             claims += _cells(bare, block, under, number)
         else:
-            leads = after in (BlockKind.ITEM, BlockKind.TABLE)
-            claims += _sentences(bare, block, under, number, leads=leads)
+            after = every[number + 1].kind if number + 1 < len(every) else None
+            claims += _sentences(bare, block, under, number, after)
     return claims
 
 
-def _sentences(bare: _Bare, block: Block, under: str, number: int, *, leads: bool) -> Iterator[DraftClaim]:
+def _announces(bare: _Bare, span: tuple[int, int], after: BlockKind | None) -> bool:
+    """Whether a sentence without a reference only leads to the list, table or code that follows."""
+    words = bare.text[slice(*span)].rstrip("*_ ")
+    if after is BlockKind.CODE and len(words.split()) <= _LABEL_WORDS:
+        return not words.endswith((".", "!", "?"))
+    return words.endswith(":") and after in (BlockKind.ITEM, BlockKind.TABLE, BlockKind.CODE)
+
+
+def _sentences(
+    bare: _Bare, block: Block, under: str, number: int, after: BlockKind | None
+) -> Iterator[DraftClaim]:
     spans = list(block.sentences(bare.text))
-    if leads and spans and not bare.text[: block.end].rstrip("*_ ").endswith((".", "!", "?")):
-        spans.pop()  # what a list or a table is announced with
     owned = _owned(bare, spans, block)
+    if spans and block.kind is BlockKind.PARAGRAPH and _announces(bare, spans[-1], after):
+        label = after is BlockKind.CODE and not bare.text[slice(*spans[-1])].rstrip("*_ ").endswith(":")
+        if label or not _ids(owned[-1]):
+            spans.pop()
+    near = _near(owned)
     kind = ClaimKind.ITEM if block.kind is BlockKind.ITEM else ClaimKind.SENTENCE
     for n, (start, end) in enumerate(spans):
         if not _WORD.search(bare.text, start, end):
             continue
         own = owned[n]
         cites = _ids(own)
-        later = next((ids for following in owned[n + 1 :] if (ids := _ids(following))), ())
-        earlier = next((ids for before in reversed(owned[:n]) if (ids := _ids(before))), ())
         yield DraftClaim(
             text=_words(bare.text[start:end]),
             kind=kind,
             heading=under,
             place=bare.place(start, end, own),
             cites=cites,
-            near=() if cites else later or earlier,
+            near=() if cites else near[n],
             marked=any(not ids for _, _, ids in own),
             block=number,
         )
 
 
-def _owned(
-    bare: _Bare, spans: Sequence[tuple[int, int]], block: Block
-) -> list[list[tuple[int, int, tuple[str, ...]]]]:
+def _near(owned: Sequence[list[_Reference]]) -> list[tuple[str, ...]]:
+    """For each sentence the references after it, else those before it."""
+    near: list[tuple[str, ...]] = [()] * len(owned)
+    later: tuple[str, ...] = ()
+    for n in range(len(owned) - 1, -1, -1):
+        near[n] = later
+        later = _ids(owned[n]) or later
+    earlier: tuple[str, ...] = ()
+    for n, own in enumerate(owned):
+        near[n] = near[n] or earlier
+        earlier = _ids(own) or earlier
+    return near
+
+
+def _owned(bare: _Bare, spans: Sequence[tuple[int, int]], block: Block) -> list[list[_Reference]]:
     """The references of each sentence: a reference belongs to the last one that begins before it."""
-    owned: list[list[tuple[int, int, tuple[str, ...]]]] = [[] for _ in spans]
+    owned: list[list[_Reference]] = [[] for _ in spans]
     starts = [start for start, _ in spans]
     for reference in _within(bare, block.start, block.end):
         if spans:
@@ -131,12 +164,14 @@ def _owned(
     return owned
 
 
-def _within(bare: _Bare, start: int, end: int) -> list[tuple[int, int, tuple[str, ...]]]:
-    return [reference for reference in bare.references if start <= reference[0] <= end]
+def _within(bare: _Bare, start: int, end: int) -> list[_Reference]:
+    first = bisect_left(bare.places, start)
+    return bare.references[first : bisect_right(bare.places, end)]
 
 
 def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[DraftClaim]:
-    """The cells of the rows below the header, but for the first of each row: that is what the others are said of."""
+    """The cells of the rows below the header, but for the first of each row where it cites nothing: that is what the
+    others are said of."""
     lines = [(start, end) for start, end in block.sentences(bare.text) if end > start]
     header = [_words(bare.text[a:b]) for a, b in _split(bare.text, *lines[0])] if lines else []
     for start, end in lines[1:]:
@@ -145,10 +180,11 @@ def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[Draft
         cells = list(_split(bare.text, start, end))
         row = _words(bare.text[slice(*cells[0])]) if cells else ""
         of_row = _ids(_within(bare, start, end))
-        for place, (a, b) in enumerate(cells[1:], 1):
-            if not _WORD.search(bare.text, a, b):
-                continue
+        for place, (a, b) in enumerate(cells):
             own = _within(bare, a, b)
+            names_row = place == 0 and len(cells) > 1 and not _ids(own)
+            if names_row or not _WORD.search(bare.text, a, b):
+                continue
             column = header[place] if place < len(header) else ""
             yield DraftClaim(
                 text=_words(bare.text[a:b]),
@@ -157,7 +193,7 @@ def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[Draft
                 place=bare.place(a, b, own),
                 cites=_ids(own),
                 near=of_row,
-                row=row,
+                row=row if place else "",
                 marked=any(not ids for _, _, ids in own),
                 block=number,
             )
@@ -177,13 +213,13 @@ def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield a + len(cell) - len(cell.lstrip()), max(b - len(cell) + len(cell.rstrip()), a)
 
 
-def _ids(references: Iterable[tuple[int, int, tuple[str, ...]]]) -> tuple[str, ...]:
+def _ids(references: Iterable[_Reference]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(ids for _, _, ids in references)))
 
 
 def _words(text: str) -> str:
     """Markdown as a reader sees it: one line, without emphasis, escapes, entities and addresses of links."""
-    shown = _LINK.sub(r"\1", " ".join(text.split()))
+    shown = _LINK.sub(r"\1", _NUMBER_MARK.sub("", " ".join(text.split())))
     kept = _ESCAPE.sub(lambda match: f"\0{ord(match[1])}\0", shown)  # an escaped star is one
     plain = unescape(_EMPHASIS.sub("", kept))
     return _ORDINAL.sub("", _KEPT.sub(lambda match: chr(int(match[1])), plain).strip())
