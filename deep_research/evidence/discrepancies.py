@@ -65,9 +65,14 @@ class Stretch:
         return self.before is None or self.after is None
 
     @property
+    def is_denied(self) -> bool:
+        """Whether the sentence has nothing here but a denial of what follows."""
+        return self.found.denies and not self.found.tokens and not self.claimed.denies
+
+    @property
     def goes_on(self) -> bool:
         """Whether the statement says more here, where the sentence has no words: a denial there is of that."""
-        return self.is_end and bool(self.claimed.tokens) and not self.found.tokens
+        return self.is_end and self.claimed.denies and bool(self.claimed.tokens) and not self.found.tokens
 
     @property
     def shown(self) -> tuple[str, str]:
@@ -88,7 +93,7 @@ def discrepancies(
     quantities = list(measured(claim.text)), list(measured(sentence.text))
     keys = {token.key for token in sentence.tokens}
     for stretch in stretches(claim, sentence, pairs):
-        if stretch.is_near and not (inner and stretch.is_end):
+        if stretch.is_near and not (inner and stretch.is_end and not stretch.is_denied):
             yield from _specifics(stretch, quantities)
             yield from _replaced_units(stretch, keys, marks)
             yield from _comparisons(stretch, marks)

@@ -117,6 +117,14 @@ def is_doubted(verdict: ClaimVerdict, reasons: Iterable[Discrepancy], *, languag
     return any(reason.aspect in specific for reason in reasons)
 
 
+def likeness(statement: str, passage: str, title: str = "") -> float:
+    """The share (0 to 1) of the words of a statement that a passage or the title of its text has, all of one weight: of
+    one passage alone nobody knows which words are rare."""
+    words = reader(language_of(passage))
+    keys = words.keys(statement)
+    return len(keys & (words.keys(passage) | words.keys(title))) / max(1, len(keys))
+
+
 def written_in(text: str) -> str:
     """The language of a text where that is clear, else nothing."""
     return language_by_script(text) or language_of(text, default="")

@@ -18,7 +18,7 @@ from deep_research.evidence.language import language_of
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.sites import host_of
-from deep_research.evidence.statements import Reader, reader
+from deep_research.evidence.statements import Kind, Reader, reader
 from deep_research.evidence.support import (
     FEW,
     SENTENCES,
@@ -28,13 +28,14 @@ from deep_research.evidence.support import (
     Support,
     check,
     is_doubted,
+    likeness,
     plainly,
     written_in,
 )
 from deep_research.evidence.vocabulary import vocabulary
 from deep_research.patterns import regex
 from deep_research.report.claims import DraftClaim, draft_claims
-from deep_research.report.own_lines import own_lines
+from deep_research.report.own_lines import GAPS, gap_lines, own_lines
 from deep_research.state import (
     Aspect,
     Claim,
@@ -58,6 +59,7 @@ MOST_SENTENCES = (
 )
 WORDS_OF_A_CELL = 2  # that say something without their row
 _BETWEEN = "\n\n"  # findings
+_FIGURES = (Aspect.NUMBER, Aspect.DATE)
 REPEATED = 3  # findings that a claim without a reference may repeat
 NEARLY = 0.5  # of the words of what is said to be unknown, that a gap has
 
@@ -133,6 +135,12 @@ class _Draft:
     claims: list[DraftClaim]
     language: str
     own_lines: frozenset[str]
+    gap_lines: frozenset[str]
+
+    def tells_of_the_run(self, told: DraftClaim) -> bool:
+        """Whether a claim is a line of the engine on the research itself, where it stands."""
+        key = plainly(told.text)
+        return not told.cites and (key in self.own_lines or (told.heading == GAPS and key in self.gap_lines))
 
 
 _NOTHING = Support(ClaimVerdict.UNSUPPORTED, 0.0, 0.0)
@@ -160,7 +168,8 @@ class Checker:
             if carried is None:
                 continue
             key = plainly(told.text)
-            made.append(_claim(told, carried, claim_id(told.text, seen[key]), judgements))
+            claim = _claim(told, carried, claim_id(told.text, seen[key]))
+            made.append(with_judgement(claim, judgements.get(judged_as(claim))))
             seen[key] += 1
         return tuple(made)
 
@@ -170,7 +179,7 @@ class Checker:
         wanted: dict[str, None] = {}
         for told in read.claims:
             cites = told.cites or told.near
-            if plainly(told.text) in read.own_lines or self._literal(told, cites):
+            if read.tells_of_the_run(told) or self._literal(told, cites):
                 continue
             bearers = cites if told.cites else (*cites, *self._repeated(told, read.language))
             wanted |= dict.fromkeys(bearers)
@@ -180,9 +189,8 @@ class Checker:
         if draft not in self._drafts:
             every = draft_claims(draft)
             cited = {i for told in every for i in told.cites}
-            lines = list(own_lines(self.state, cited))
-            parts = (line[span.start : span.end] for line in lines for span in sentences(line))
-            self._drafts[draft] = _Draft(every, written_in(draft), frozenset(map(plainly, (*lines, *parts))))
+            own = _lines(own_lines(self.state, cited))
+            self._drafts[draft] = _Draft(every, written_in(draft), own, _lines(gap_lines(self.state)))
         return self._drafts[draft]
 
     def missing(self, finding_ids: Iterable[str]) -> tuple[str, ...]:
@@ -210,10 +218,11 @@ class Checker:
             if quote.source_id in self._known
         ]
         found = check(text, [each.prepared for each in texts])
-        if found.share < SOME or not found.places:
+        if not found.places:
             return None
-        best = found.places[0]
-        return texts[best.source].quote(best.span.start, best.span.end)
+        best = texts[found.places[0].source]
+        quote = best.quote(found.places[0].span.start, found.places[0].span.end)
+        return quote if likeness(text, quote.quote, _about(best.source)) >= SOME else None
 
     def source_ids(self, finding_id: str) -> tuple[str, ...]:
         """The sources that a finding quotes."""
@@ -246,7 +255,7 @@ class Checker:
     def _carried(self, told: DraftClaim, draft: _Draft) -> _Carried | None:
         """None where it says nothing that could be looked for."""
         language = draft.language
-        if not told.cites and plainly(told.text) in draft.own_lines:
+        if draft.tells_of_the_run(told):
             return _BY_THE_LOG
         if told.cites:
             return self._by(told, told.cites, language, inherited=False)
@@ -312,7 +321,14 @@ class Checker:
         """What is said to be unknown: a gap of the run has to tell it; where none does it is no more than likely."""
         lines = "\n\n".join((self.state.query, *(gap.description for gap in self.state.gaps)))
         found = check(told.text, [SourceText(lines)], language=language)
-        specific = any(r.aspect in (Aspect.NUMBER, Aspect.DATE) for r in found.reasons)
+        names = {
+            t.word
+            for t in self._reader(language).read(told.text).tokens
+            if t.kind is Kind.NAME and not t.opens
+        }
+        specific = any(
+            (r.aspect in SPECIFIC and r.claimed in names) or r.aspect in _FIGURES for r in found.reasons
+        )
         if found.share >= NEARLY and not specific:
             return _BY_THE_LOG
         reasons = (Discrepancy(aspect=Aspect.WORDS, claimed=told.text),)
@@ -320,11 +336,14 @@ class Checker:
         return _Carried(Support(verdict, 0.0, found.share, reasons), basis=ClaimBasis.RUN)
 
     def _tells_of_a_lack(self, told: DraftClaim, language: str) -> bool:
-        """Whether it says of something that it is not known, by its own words or those of its heading."""
+        """Whether it says of something that it is not known: in so many words, or as a denial among what is open."""
         marks = vocabulary(language).marks
-        words = set(_WORD.findall(f"{told.heading} {told.text}".casefold()))
+        own = set(_WORD.findall(told.text.casefold()))
+        under = set(_WORD.findall(told.heading.casefold()))
         denies = any(mark.denies for mark in self._reader(language).read(told.text).marks)
-        return bool(words & marks.lacking) or (denies and bool(words & marks.looked))
+        return bool(own & marks.lacking) or (
+            denies and not (own.isdisjoint(marks.looked) and under.isdisjoint(marks.lacking | marks.looked))
+        )
 
     # What it is set against
 
@@ -407,6 +426,13 @@ class Checker:
         return reader(language or self._language)
 
 
+def _lines(told: Iterable[str]) -> frozenset[str]:
+    """Lines and their sentences, as they are compared."""
+    every = list(told)
+    parts = (line[span.start : span.end] for line in every for span in sentences(line))
+    return frozenset(map(plainly, (*every, *parts)))
+
+
 def _statement(told: DraftClaim) -> str:
     """What is looked for: of a cell with what it is said of."""
     return f"{told.row}: {told.text}" if told.kind is ClaimKind.CELL and told.row else told.text
@@ -439,8 +465,19 @@ def _sentences(quotes: Iterable[Quote], section: str) -> Iterator[tuple[str, Quo
                 yield plainly(f"{section}: {shown}"), part
 
 
-def _claim(told: DraftClaim, carried: _Carried, key: str, judgements: Mapping[str, Judgement]) -> Claim:
-    judgement = judgements.get(key)
+def judged_as(claim: Claim) -> str:
+    """By what a judgement is kept: the words of a claim, what it cites, and the passages that the judge saw."""
+    seen = ((quote.content_hash, quote.start, quote.end) for quote in claim.evidence)
+    return claim_id(f"{claim.heading} {claim.text} {claim.finding_ids} {tuple(seen)}", 0)
+
+
+def with_judgement(claim: Claim, judgement: Judgement | None) -> Claim:
+    if judgement is None:
+        return claim
+    return claim.model_copy(update={"judgement": judgement, "verdict": judgement.verdict or claim.checked})
+
+
+def _claim(told: DraftClaim, carried: _Carried, key: str) -> Claim:
     verdict = carried.support.verdict
     return Claim(
         id=key,
@@ -451,13 +488,12 @@ def _claim(told: DraftClaim, carried: _Carried, key: str, judgements: Mapping[st
         finding_ids=carried.finding_ids,
         inherited=carried.inherited,
         basis=carried.basis,
-        verdict=judgement.verdict if judgement is not None and judgement.verdict else verdict,
+        verdict=verdict,
         checked=verdict,
         checker=CHECKER,
         score=round(carried.support.score, 4),
         share=round(carried.support.share, 4),
         reasons=carried.support.reasons,
         evidence=carried.evidence,
-        judgement=judgement,
         marked=told.marked,
     )

@@ -21,6 +21,7 @@ STOPPED = {
     AbortReason.TIMEOUT: "Partial report: the time allowed ran out.",
 }
 DIFFER = "They differ; nothing here decides which is right, or whether they are of one thing."
+GAPS = "Gaps and limits"  # the heading of what was not found, and of what was left out
 MAX_GAP_WORDS = 36
 
 
@@ -54,11 +55,15 @@ def capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
+def gap_lines(state: DeepResearchState) -> Iterator[str]:
+    """What was not found, as the section of gaps has it: elsewhere the same words may be anything."""
+    yield from map(gap_line, state.unresolved_gaps())
+
+
 def own_lines(state: DeepResearchState, cited: Iterable[str]) -> Iterator[str]:
     """The lines that hold of a run whose report cites these findings."""
     yield from filter(None, SURE.values())
     yield from (ALL_WITHDRAWN, IN_THEIR_WORDS, IN_OTHER_WORDS, *STOPPED.values())
-    yield from map(gap_line, state.unresolved_gaps())
     yield from (limit.line for limit in limitations(state))
     yield DIFFER
     for conflict in state.contradictions:

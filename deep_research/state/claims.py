@@ -127,13 +127,15 @@ class Draft(Record):
 
 
 class ClaimCounts(Record):
-    """How many claims a report has, by verdict; how many are ``marked``; how many were ``repaired`` and ``removed``; how
+    """How many claims a report has, by verdict; how many of those that are supported tell ``of_run``, of the research
+    itself, and are borne out by its log; how many are ``marked``; how many were ``repaired`` and ``removed``; how
     many the judge judged and how many it should have and could not (``unchecked``)."""
 
     supported: int = 0
     partial: int = 0
     contradicted: int = 0
     unsupported: int = 0
+    of_run: int = 0
     marked: int = 0
     repaired: int = 0
     removed: int = 0
@@ -146,8 +148,8 @@ class ClaimCounts(Record):
 
     @property
     def share(self) -> float:
-        """Of all claims that are supported, 0 to 1; 1 where there is none."""
-        return self.supported / self.total if self.total else 1.0
+        """Of all claims on what sources say those that are supported, 0 to 1; 0 where there is none."""
+        return (self.supported - self.of_run) / max(1, self.total - self.of_run)
 
     @classmethod
     def of(cls, claims: Iterable[Claim], repairs: Iterable[Repair] = ()) -> ClaimCounts:
@@ -155,6 +157,7 @@ class ClaimCounts(Record):
         given = [claim.judgement for claim in every if claim.judgement is not None]
         return cls(
             **{verdict.value: sum(c.verdict is verdict for c in every) for verdict in ClaimVerdict},
+            of_run=sum(c.basis is ClaimBasis.RUN and c.verdict is ClaimVerdict.SUPPORTED for c in every),
             marked=sum(claim.marked for claim in every),
             repaired=sum(repair.kind is not RepairKind.REMOVED for repair in made),
             removed=sum(repair.kind is RepairKind.REMOVED for repair in made),

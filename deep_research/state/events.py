@@ -192,7 +192,7 @@ class ReportDrafted(Event):
 
 
 class ClaimsJudged(Event):
-    """What the judge's model said of claims of the draft, by their ids."""
+    """What the judge's model said of claims of the draft: by their words, what they cite, and the passages it saw."""
 
     type: Literal["claims.judged"] = "claims.judged"
     judgements: dict[str, Judgement]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quotation import readable
-from deep_research.evidence.support import SENTENCES, SOME, SourceText, check, is_doubted, plainly
+from deep_research.evidence.support import SENTENCES, SOME, SourceText, check, is_doubted, likeness, plainly
 from deep_research.state import Quote, Source
 
 AROUND = 1_000  # characters in which the sentences of a quote begin and end
@@ -43,7 +43,8 @@ def founded(
                 further.append(quote)
         return content, (*quotes, *further)
     nearest = quotes[found.places[0].source] if found.places else quotes[0]
-    if found.share < SOME and check(nearest.quote, [SourceText(content)]).share < SOME:
+    title = sources[nearest.source_id].title
+    if max(likeness(content, nearest.quote, title), likeness(nearest.quote, content, title)) < SOME:
         return None  # neither says anything of the other
     source = sources[nearest.source_id]
     text = texts[nearest.source_id]

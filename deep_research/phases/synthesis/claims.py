@@ -15,7 +15,7 @@ from deep_research.phases.base import off_loop
 from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope, RepairOutput
 from deep_research.phases.synthesis.repair import marked, repaired_by_code, repaired_by_model
 from deep_research.report.checking import Checker
-from deep_research.state import Claim, Draft, Finding
+from deep_research.state import Claim, Draft, Finding, Repair
 from deep_research.state.events import ClaimsJudged, ReportDrafted
 from deep_research.state.journal import Journal
 
@@ -27,10 +27,12 @@ Repairs = Callable[[tuple[FailedClaim, ...], tuple[Finding, ...]], Awaitable[Rep
 @dataclass
 class ClaimWork:
     """The work on the claims of one draft. ``judge`` and ``scope`` are who judges what; ``repairs`` asks the writer's
-    model for new words, and gives None where there is none to ask."""
+    model for new words, and gives None where there is none to ask; ``withheld`` cuts out of these what nobody may
+    tell."""
 
     journal: Journal
     repairs: Repairs
+    withheld: Callable[[str], str] = str
     judge: LanguageModel | None = None
     scope: JudgeScope = JudgeScope.DOUBTFUL
     _texts: dict[str, str] = field(default_factory=dict)
@@ -86,11 +88,19 @@ class ClaimWork:
             size = sum(map(len, self._texts.values())) // CHARACTERS
             text, repairs = await off_loop(size, repaired_by_code, draft.text, claims, checker)
             return draft.model_copy(update={"text": text, "repairs": repairs})
-        words = {item.claim_id: item.text for item in answer.claims}
+        words = {item.claim_id: self.withheld(item.text) for item in answer.claims}
         text, repairs = repaired_by_model(draft.text, failing, words, answer.by)
-        draft = draft.model_copy(update={"text": text, "repairs": repairs})
+        left = [claim for claim in await self._checked(text, checker) if claim.text not in _made(repairs)]
+        size = sum(map(len, self._texts.values())) // CHARACTERS
+        text, more = await off_loop(size, repaired_by_code, text, left, checker)
+        draft = draft.model_copy(update={"text": text, "repairs": (*repairs, *more)})
         await self.journal.record(ReportDrafted(draft=draft))
         return draft
+
+
+def _made(repairs: Sequence[Repair]) -> frozenset[str]:
+    """The words that repairs made: they are repaired once."""
+    return frozenset(repair.after for repair in repairs)
 
 
 def _near(failing: Sequence[Claim], checker: Checker) -> tuple[Finding, ...]:

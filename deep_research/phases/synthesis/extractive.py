@@ -21,6 +21,7 @@ from deep_research.phases.wishes import new_words
 from deep_research.report.markup import code_block, escaped, is_code
 from deep_research.report.own_lines import (
     ALL_WITHDRAWN,
+    GAPS,
     IN_OTHER_WORDS,
     IN_THEIR_WORDS,
     SURE,
@@ -249,4 +250,4 @@ def _limits(handoff: SynthesizerInput, uncited: int) -> Iterable[str]:
     if uncited:
         lines.append(f"- {left_out(uncited)}")
     lines.append(f"- {IN_OTHER_WORDS if handoff.read_by_model else IN_THEIR_WORDS}")
-    return ["## Gaps and limits", "\n".join(dict.fromkeys(lines))]
+    return [f"## {GAPS}", "\n".join(dict.fromkeys(lines))]

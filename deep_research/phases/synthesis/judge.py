@@ -12,6 +12,7 @@ from deep_research.evidence.support import SUPPORTED
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, one_line
 from deep_research.phases.synthesis.handoff import JudgeScope
+from deep_research.report.checking import judged_as
 from deep_research.state import Claim, ClaimBasis, ClaimVerdict, Judgement
 
 EACH_OUTPUT = 90  # tokens of an answer for each claim, thoughts included
@@ -58,7 +59,8 @@ def is_doubtful(claim: Claim) -> bool:
 
 
 async def judged(claims: Sequence[Claim], model: LanguageModel) -> dict[str, Judgement]:
-    """What the model says of each claim, by id. What it cannot be asked, or says nothing usable of, is unchecked."""
+    """What the model says of each claim, by `judged_as`. What it cannot be asked, or says nothing usable of, is
+    unchecked."""
     told: dict[str, Judgement] = {}
     for start in range(0, len(claims), CLAIMS_AT_ONCE):
         told |= await _judged(claims[start : start + CLAIMS_AT_ONCE], model)
@@ -77,7 +79,7 @@ async def _judged(claims: Sequence[Claim], model: LanguageModel) -> dict[str, Ju
             size=sum(len(quote.quote) for claim in claims for quote in claim.evidence),
         )
     except WorkError as error:
-        return {claim.id: Judgement(reason=error.problem, model=model.name) for claim in claims}
+        return {judged_as(claim): Judgement(reason=error.problem, model=model.name) for claim in claims}
     given: dict[str, Judgement] = {}
     for item in answer.claims:
         key = message.names.id(item.claim)
@@ -86,7 +88,7 @@ async def _judged(claims: Sequence[Claim], model: LanguageModel) -> dict[str, Ju
                 key, Judgement(verdict=item.verdict, reason=one_line(item.reason)[:300], model=model.name)
             )
     silent = Judgement(reason="The judge said nothing of it.", model=model.name)
-    return {claim.id: given.get(claim.id, silent) for claim in claims}
+    return {judged_as(claim): given.get(claim.id, silent) for claim in claims}
 
 
 class _Asked(Message):

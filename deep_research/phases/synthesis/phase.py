@@ -27,6 +27,7 @@ from deep_research.phases.synthesis.repair import marked
 from deep_research.phases.synthesis.sections import longest_output
 from deep_research.phases.wishes import unfollowed
 from deep_research.report.checking import Checker
+from deep_research.report.claims import unmarked
 from deep_research.report.markup import plain
 from deep_research.report.render import finished
 from deep_research.state import (
@@ -69,18 +70,19 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         self.check_place(state)
         if state.phase_done:
             return
-        draft, told = (state.draft, []) if state.draft else await self._drafted(state, models)
-        if told and not self.deterministic:
-            await journal.record(ReportDrafted(draft=draft), *told)
-            told = []
+        draft = state.draft
+        if draft is None:
+            draft, told = await self._drafted(state, models)
+            if told or not self.deterministic:  # what is told with it bears out lines of it
+                await journal.record(ReportDrafted(draft=draft), *told)
         problems: list[str] = []
         repairs = partial(self._repairs, state, models, problems)
-        work = ClaimWork(journal, repairs, self._judging(models), self._judge)
+        hidden = partial(withheld, state=state)
+        work = ClaimWork(journal, repairs, hidden, self._judging(models), self._judge)
         draft, claims = await work.finished(draft)
         report = written(journal.state, draft, claims)
-        await journal.record(
-            report, *told, *noted((*problems, *untold(journal.state.parts, report.verdicts)), OF_REPORT)
-        )
+        notes = noted((*problems, *untold(journal.state.parts, report.verdicts)), OF_REPORT)
+        await journal.record(report, *notes)
 
     async def _drafted(self, state: DeepResearchState, models: RunModels | None) -> tuple[Draft, list[Event]]:
         """The agent's draft, and what is told with it."""
@@ -90,7 +92,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             requests = models.affordable(ModelRole.SYNTHESIZER, self.phase, INPUT, output, now=True)
             handoff = handoff.model_copy(update={"requests": requests})
         answer = await self.ask(handoff, models)
-        text = withheld(plain(answer.report), state)
+        text = withheld(unmarked(plain(answer.report)), state)
         cut = MARK in text and MARK not in answer.report
         told: list[Event] = [
             *noted((*answer.notes, *([WITHHELD] if cut else [])), OF_REPORT),

@@ -10,12 +10,14 @@ from deep_research.evidence.quotation import readable
 from deep_research.evidence.support import plainly
 from deep_research.patterns import regex
 from deep_research.report.checking import Checker
-from deep_research.report.claims import UNSUPPORTED
-from deep_research.report.ledger import marks_in
+from deep_research.report.claims import UNSUPPORTED, unmarked
+from deep_research.report.ledger import ids_in, marks_in
 from deep_research.report.markup import escaped
 from deep_research.state import Claim, ClaimKind, ClaimVerdict, Repair, RepairKind, Span
 
 LONGEST = 60  # words of a sentence that stands in for a claim
+LONGEST_REPAIR = 600  # characters
+_BLOCK_MARK = regex(r"\A(?:[#>*+-]+[ \t]+|\d{1,3}[.)][ \t]+|`{3,})+")
 _ENDS = ".!?…\"”'»)"
 _EMPTY_ITEM = regex(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*(?:\n|\Z)", re.MULTILINE)
 _BLANK_LINES = regex(r"\n{3,}")
@@ -102,7 +104,7 @@ def repaired_by_model(
     changes: dict[Span, str] = {}
     repairs: list[Repair] = []
     for claim in claims:
-        after = words.get(claim.id)
+        after = _fitting(words.get(claim.id))
         if after is None or (claim.kind is ClaimKind.CELL and not after):
             continue
         changes[claim.place] = after
@@ -111,6 +113,20 @@ def repaired_by_model(
         kind = RepairKind.CITED if same else RepairKind.REWORDED if after else RepairKind.REMOVED
         repairs.append(Repair(kind=kind, before=claim.text, after=shown, by=by, reasons=claim.reasons))
     return rewritten(draft, changes), tuple(repairs)
+
+
+def _fitting(words: str | None) -> str | None:
+    """New words as a sentence in the place of another: one line with an end, no block, row or mark. None where they
+    cannot be one."""
+    if words is None or not words.strip():
+        return words and ""
+    line = _BLOCK_MARK.sub("", " ".join(unmarked(words).split())).replace("|", ",")
+    said = _without_references(line).strip()
+    if not said or len(said) > LONGEST_REPAIR:
+        return None
+    ids = ", ".join(dict.fromkeys(i for match in marks_in(line) for i in ids_in(match.group())))
+    ended = said if said[-1] in _ENDS else f"{said}."
+    return f"{ended} [{ids}]" if ids else ended
 
 
 def marked(draft: str, claims: Iterable[Claim]) -> str:
