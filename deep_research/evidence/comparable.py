@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from deep_research.evidence.language import language_of
 from deep_research.evidence.passages import sentences
@@ -25,6 +26,7 @@ _BOUND_AFTER = regex(
     r"\s*(?:or (?:more|less|fewer|higher|lower|over|above|below)|and (?:over|above|older))\b", re.I
 )
 _DENIED = regex(r"(?:\b(?:not|never|no)|n['’]t)\b[^.,;:]*\Z", re.I)
+MOST_VALUES = 24  # of a sentence; each is set against each of another
 _LOOK_BACK = 24  # characters before a value that say whether it is told as such
 # What is measured, and what happened, by the words that say it: the first stands for its row.
 _MEASURES = """
@@ -73,6 +75,7 @@ class Side:
     text: str
     statement: Statement
     keys: frozenset[str]  # of its words and names, without units
+    named: frozenset[str]  # of its names alone
     marks: Marks
     values: tuple[Stated, ...]
     years: frozenset[str]
@@ -120,8 +123,11 @@ def _side(text: str, language: str) -> Side:
         keys=frozenset(
             t.key for t in statement.tokens if t.kind in (Kind.WORD, Kind.NAME) and t.word not in marks.units
         ),
+        named=frozenset(
+            t.key for t in statement.tokens if t.kind is Kind.NAME and t.word.casefold() not in UNIT_WORDS
+        ),
         marks=marks,
-        values=tuple(q for q in stated(text) if is_told(text, q.start, q.end)),
+        values=tuple(islice((q for q in stated(text) if is_told(text, q.start, q.end)), MOST_VALUES)),
         years=frozenset(YEAR.findall(text)),
         names=_names_in(own, int(own == text)),
         opening=_names_in(own, 0, 1),

@@ -9,11 +9,14 @@ than a missed one, so what may have been said of different things (another year,
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from deep_research.evidence.comparable import (
+    MOST_VALUES,
     NAME,
     NO_SUBJECT,
     YEAR,
@@ -27,7 +30,7 @@ from deep_research.evidence.comparable import (
 from deep_research.evidence.discrepancies import discrepancies, matched, stretches
 from deep_research.evidence.rows import label_of, unlabelled
 from deep_research.evidence.statements import Kind, Token
-from deep_research.evidence.units import UNIT_WORDS, Stated, stated
+from deep_research.evidence.units import Stated, stated
 from deep_research.evidence.words import stem, words
 from deep_research.patterns import regex
 from deep_research.state import Aspect, Discrepancy
@@ -37,6 +40,8 @@ SAME = 0.5  # the least likeness of sentences that are aligned: the words they s
 OPPOSITE = 0.7  # of those that differ in nothing but a word and its opposite
 FEW = 2  # shared words, of which half may be chance
 REPLACED = 1  # stretches in which both may have other words
+MOST_WORDS = 80  # of a sentence that is aligned; what has more is no sentence
+MOST_MEETINGS = 300  # places of one word in both, taken together, which aligning goes through again and again
 APART = 3.0  # values of one thing differ by no more than this factor
 _ORDINAL = regex(r"\d+['’]?(?:st|nd|rd|th|s)")
 _COUNTED = regex(r"[ \u00a0-][^\W\d_]{3,}")  # "13 counties"
@@ -73,26 +78,41 @@ def compared(one: str, other: str) -> Conflict | None:
 
 def difference(a: Side, b: Side, settled: frozenset[str] = frozenset()) -> Conflict | None:
     """What two sentences say differently. Values of kinds that are ``settled`` agree elsewhere."""
-    if not (a.keys & b.keys or a.subject & b.subject) or _name_others(a, b):
+    if not share_words(a, b) or _name_others(a, b):
         return None
     return _values(a, b, settled) or _years(a, b) or _aligned(a, b)
 
 
+def share_words(a: Side, b: Side) -> bool:
+    """Whether two sentences may be of one thing at all."""
+    return not (a.keys.isdisjoint(b.keys) and a.subject.isdisjoint(b.subject))
+
+
+def likeness(a: Side, b: Side) -> float:
+    """How much of the words of two sentences both have (0 to 1)."""
+    shared = len(a.keys & b.keys)
+    return shared / (len(a.keys) + len(b.keys) - shared or 1)
+
+
+def is_aligned(side: Side) -> bool:
+    """Whether a sentence is short enough to be set against another word by word."""
+    return len(side.statement.tokens) <= MOST_WORDS
+
+
 def agreed_kinds(ours: Iterable[Side], theirs: Iterable[Side]) -> frozenset[str]:
-    """The kinds of measured values on which two statements agree somewhere: their others are of something else."""
-    one = [value for side in ours for value in side.values]
-    other = [value for side in theirs for value in side.values]
+    """The kinds of measured values on which two statements agree somewhere: their others are of something else. Of each
+    the first values are looked at, as many as of a sentence."""
+    one, other = (
+        list(islice((value for side in said for value in side.values), MOST_VALUES))
+        for said in (ours, theirs)
+    )
     kinds = {value.kind for value in one} & {value.kind for value in other}
     return frozenset(kind for kind in kinds if _agree(_of(kind, one), _of(kind, other)))
 
 
 def _name_others(a: Side, b: Side) -> bool:
     """Whether each names something that the other does not: they are of two things."""
-    one, other = (
-        {t.key for t in side.statement.tokens if t.kind is Kind.NAME and t.word.casefold() not in UNIT_WORDS}
-        for side in (a, b)
-    )
-    return bool(one - b.keys and other - a.keys)
+    return not (a.named <= b.keys or b.named <= a.keys)
 
 
 def _alike(a: Side, b: Side, overlap: float = SUBJECT_OVERLAP) -> bool:
@@ -142,6 +162,8 @@ def _agree(ours: Sequence[Stated], theirs: Sequence[Stated]) -> bool:
 def _is_of_same(side: Side, value: Stated, other: Side) -> bool:
     """Whether the header above a value says no more of what it is than the other side does: the height of the masonry is
     not the height."""
+    if not side.columns:
+        return True
     label = {stem(w) for w in words(label_of(side.text, value.start)) if w.casefold() not in NO_SUBJECT}
     return label <= other.subject | other.columns
 
@@ -180,7 +202,7 @@ def _years(a: Side, b: Side) -> Conflict | None:
 
 def _aligned(a: Side, b: Side) -> Conflict | None:
     """What one of two sentences of nearly the same words has in place of a part of the other."""
-    if a.marks is not b.marks or not _same_words(a.keys, b.keys, SAME):
+    if a.marks is not b.marks or not _same_words(a.keys, b.keys, SAME) or not _can_align(a, b):
         return None
     if len(a.keys) > len(b.keys):
         flipped = _aligned(b, a)
@@ -196,6 +218,14 @@ def _aligned(a: Side, b: Side) -> Conflict | None:
     if first.aspect is Aspect.DATE and len(found) > 1 and not a.names & b.names:  # of whatever
         return None
     return _replaced_figure(a, b, first)
+
+
+def _can_align(a: Side, b: Side) -> bool:
+    """Whether aligning them takes little. What repeats a few words over and over says nothing that could differ."""
+    if not is_aligned(a) or not is_aligned(b):
+        return False
+    one, other = (Counter(token.key for token in side.statement.tokens) for side in (a, b))
+    return sum(count * other[key] for key, count in one.items()) <= MOST_MEETINGS
 
 
 def _answers(a: Side, b: Side, found: Discrepancy) -> Conflict | None:

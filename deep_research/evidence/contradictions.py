@@ -10,12 +10,20 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from functools import lru_cache
+from itertools import combinations, islice
 from math import fsum
 
 from deep_research.evidence.agreement import numbers
 from deep_research.evidence.comparable import Side, Told, sides
-from deep_research.evidence.comparison import Conflict, agreed_kinds, difference
+from deep_research.evidence.comparison import (
+    Conflict,
+    agreed_kinds,
+    difference,
+    is_aligned,
+    likeness,
+    share_words,
+)
 from deep_research.evidence.language import ENGLISH
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.preference import preferred
@@ -26,9 +34,14 @@ from deep_research.evidence.words import rarity, words
 from deep_research.state import Contradiction, ContradictionSide, Finding, Quote, Source
 from deep_research.state.identity import contradiction_id
 
-MAX_PER_GROUP = 40
+MOST_FILED = 40  # sentences that a kind of value, an event or a pair of words leads to
+MOST_COMPARED = 8  # pairs of sentences in which a finding is compared with earlier ones, the nearest first
+MOST_STANCES = 100  # of a contradiction, beyond which no other is looked for that says the same
 ALIKE = 0.5  # of the words of two sentences that are aligned
 OF_TITLE = 0.5  # of the weight of a title, more than which the other has to have
+
+
+_Place = tuple[int, int]  # an utterance and a sentence of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,21 +147,44 @@ def _conflicts(said: Sequence[_Utterance]) -> Iterator[tuple[Conflict, _Voiced, 
             yield conflict, one, other
 
 
-def _candidates(said: Sequence[_Utterance]) -> Iterable[tuple[tuple[int, int], tuple[int, int]]]:
-    """Pairs of sentences that may differ: of one kind of value or event, or of nearly the same words."""
+def _candidates(said: Sequence[_Utterance]) -> Iterable[tuple[_Place, _Place]]:
+    """Pairs of sentences that may differ: of one kind of value or event, or of nearly the same words. Their number is
+    linear in that of the findings, whatever these say."""
     places = [(i, n) for i, utterance in enumerate(said) for n in range(len(utterance.sides))]
-    groups: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    groups: dict[str, list[_Place]] = defaultdict(list)
     for i, n in places:
         for mark in sorted(_marks(said[i].sides[n])):
             groups[mark].append((i, n))
-    pairs = {pair: None for group in groups.values() for pair in combinations(group[:MAX_PER_GROUP], 2)}
+    pairs = {pair: None for group in groups.values() for pair in combinations(group[:MOST_FILED], 2)}
+    places = [(i, n) for i, n in places if is_aligned(said[i].sides[n])]
     keys = [said[i].sides[n].keys for i, n in places]
-    similar = SimilarSets(keys, least=ALIKE)
+    similar = SimilarSets(keys, least=ALIKE, most=MOST_FILED)
     for at, place in enumerate(places):
         near = similar.near(keys[at])
-        pairs.update(dict.fromkeys((places[other], place) for other in near[:MAX_PER_GROUP]))
+        pairs.update(dict.fromkeys((places[other], place) for other in near[:MOST_FILED]))
         similar.add(keys[at], at)
-    return sorted(pair for pair in pairs if pair[0][0] != pair[1][0])
+    return _nearest_pairs((pair for pair in pairs if pair[0][0] != pair[1][0]), said)
+
+
+def _nearest_pairs(
+    pairs: Iterable[tuple[_Place, _Place]], said: Sequence[_Utterance]
+) -> list[tuple[_Place, _Place]]:
+    """In order, those that are compared: of each utterance with earlier ones, the pairs whose sentences are most
+    alike."""
+    ranked: list[tuple[float, _Place, _Place]] = []
+    for (i, m), (j, n) in pairs:
+        a, b = said[i].sides[m], said[j].sides[n]
+        if share_words(a, b):
+            ranked.append((-likeness(a, b), (i, m), (j, n)))
+    taken: Counter[int] = Counter()
+    kept = []
+    for _, one, other in sorted(ranked):
+        if (
+            taken[other[0]] < MOST_COMPARED
+        ):  # how often the earlier is compared does not matter: many may differ from it
+            taken[other[0]] += 1
+            kept.append((one, other))
+    return sorted(kept)
 
 
 def _marks(side: Side) -> set[str]:
@@ -185,19 +221,24 @@ def _joined(
     found: Iterable[tuple[Conflict, _Voiced, _Voiced]],
 ) -> Iterator[tuple[str, str, list[_Voiced]]]:
     """All that tell of one thing, in their order, with what they differ in and of what."""
+    voiced: dict[tuple[int, int, int], _Voiced] = {}
     group_of: dict[tuple[int, int, int], int] = {}
-    groups: dict[int, dict[tuple[int, int, int], _Voiced]] = {}
-    abouts: dict[int, tuple[str, str]] = {}
+    groups: dict[int, list[tuple[int, int, int]]] = {}
+    latest: dict[int, tuple[int, str, str]] = {}  # of a group: when it last grew, and what it differs in
     for number, (conflict, one, other) in enumerate(found):
-        groups[number] = {}
-        abouts[number] = conflict.about, conflict.of
-        for place in sorted({group_of[v.key] for v in (one, other) if v.key in group_of}):
-            groups[number].update(groups.pop(place))
-            abouts[number] = abouts.pop(place)
-        groups[number].update({one.key: one, other.key: other})
-        group_of.update(dict.fromkeys(groups[number], number))
-    for number, group in groups.items():
-        yield *abouts[number], [group[key] for key in sorted(group)]
+        held = sorted(
+            {group_of[v.key] for v in (one, other) if v.key in group_of}, key=lambda g: latest[g][0]
+        )
+        _, *about = latest[held[-1]] if held else (number, conflict.about, conflict.of)
+        into = max(held, key=lambda group: len(groups[group]), default=number)  # the fewer move
+        moved = [v.key for v in (one, other) if v.key not in group_of]
+        moved += [key for group in held if group != into for key in groups.pop(group)]
+        groups.setdefault(into, []).extend(moved)
+        group_of.update(dict.fromkeys(moved, into))
+        latest[into] = (number, about[0], about[1])
+        voiced.update({one.key: one, other.key: other})
+    for group in sorted(groups, key=lambda group: latest[group][0]):
+        yield *latest[group][1:], [voiced[key] for key in sorted(groups[group])]
 
 
 def _contradiction(
@@ -207,7 +248,8 @@ def _contradiction(
     made: dict[tuple[str, str, str], tuple[ContradictionSide, int]] = {}
     for voiced in group:
         utterance = said[voiced.utterance]
-        stance = next((n for n, told in enumerate(stances) if told.agrees(voiced.told)), len(stances))
+        taken = enumerate(islice(stances, MOST_STANCES))
+        stance = next((n for n, told in taken if told.agrees(voiced.told)), len(stances))
         stances += [voiced.told] if stance == len(stances) else []
         for source_id in voiced.source_ids:
             side = _side(utterance, voiced, source_id, sources.get(source_id))
@@ -252,15 +294,27 @@ def _quote(quotes: Iterable[Quote], source_id: str, sentence: str, told: Told) -
         numbers(told.text) if told.value is not None or any(map(str.isdigit, told.text)) else frozenset[str]()
     )
     own = {word.casefold() for word in words(sentence)}
-    best: tuple[tuple[bool, int], Quote] | None = None
+    best: tuple[tuple[bool, int], Quote, int, int] | None = None
     for quote in quotes:
-        for span in sentences(quote.quote) if quote.source_id == source_id else ():
-            text = quote.quote[span.start : span.end]
-            rank = (wanted <= numbers(text), len(own & {word.casefold() for word in words(text)}))
+        for start, end, figures, told_in in _sentences(quote.quote) if quote.source_id == source_id else ():
+            rank = (wanted <= figures, len(own & told_in))
             if best is None or rank > best[0]:
-                start, end = quote.start + span.start, quote.start + span.end
-                best = rank, quote.model_copy(update={"quote": text, "start": start, "end": end})
-    return best[1] if best is not None else None
+                best = rank, quote, start, end
+    if best is None:
+        return None
+    _, quote, start, end = best
+    place = {"start": quote.start + start, "end": quote.start + end}
+    return quote.model_copy(update={"quote": quote.quote[start:end], **place})
+
+
+@lru_cache(maxsize=1024)
+def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str], frozenset[str]], ...]:
+    """Where the sentences of a quote stand in it, each with its figures and its words."""
+    return tuple(
+        (s.start, s.end, numbers(said), frozenset(word.casefold() for word in words(said)))
+        for s in sentences(text)
+        for said in (text[s.start : s.end],)
+    )
 
 
 def _numbered(told: Sequence[ContradictionSide], sources: Mapping[str, Source]) -> list[ContradictionSide]:

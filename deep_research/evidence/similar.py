@@ -17,7 +17,8 @@ _WORDS_OF_KEY = 2
 
 class SimilarSets:
     """The places of sets that may share ``least`` (0 to 1) of the words that they have together. ``every`` are all the
-    sets that will be asked for, by which is known how rare a word is.
+    sets that will be asked for, by which is known how rare a word is. A pair of words leads to the first ``most`` sets
+    that have it: then the cost is linear in the sets, however many are alike, and of so many some are missed.
 
     Example:
         similar = SimilarSets([{"a", "b"}, {"a", "b"}], least=0.8)
@@ -25,18 +26,21 @@ class SimilarSets:
         list(similar.near({"b", "a"}))  # [0]
     """
 
-    def __init__(self, every: Iterable[Iterable[str]], *, least: float) -> None:
+    def __init__(self, every: Iterable[Iterable[str]], *, least: float, most: int | None = None) -> None:
         self._counts = Counter(word for words in every for word in words)
         self._least = least
+        self._most = most
         self._filed: dict[Hashable, list[int]] = defaultdict(list)
 
     def add(self, words: frozenset[str], place: int, *, beside: Hashable = None) -> None:
         """Files a set under its place; with ``beside``, only for those that are asked for with the same."""
         for key in self._keys(words):
-            self._filed[beside, key].append(place)
+            places = self._filed[beside, key]
+            if self._most is None or len(places) < self._most:
+                places.append(place)
 
     def near(self, words: frozenset[str], *, beside: Hashable = None) -> list[int]:
-        """The places of the sets that may be similar, in order; none that is similar is missing."""
+        """The places of the sets that may be similar, in order; without ``most``, none that is similar is missing."""
         return sorted({place for key in self._keys(words) for place in self._filed.get((beside, key), ())})
 
     def _keys(self, words: frozenset[str]) -> Iterator[Sequence[str]]:

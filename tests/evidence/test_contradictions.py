@@ -9,8 +9,11 @@ import pytest
 
 from deep_research.evals.corruptions import Names, corrupted, is_drawn
 from deep_research.evals.plain_search import PlainSearch
+from deep_research.evidence import comparison
+from deep_research.evidence import contradictions as contradictions_module
+from deep_research.evidence.comparable import MOST_VALUES, sides
 from deep_research.evidence.comparison import compared
-from deep_research.evidence.contradictions import contradictions
+from deep_research.evidence.contradictions import MOST_COMPARED, contradictions
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.plain import clean
 from deep_research.state import ConfidenceLevel, Finding, Quote, Source, SourceQuality
@@ -273,3 +276,61 @@ def test_of_sentences_of_articles_twins_contradict_and_others_do_not():
     found, false = measured([clean(path.read_text(encoding="utf-8")) for path in files], 600)
     assert all(found[kind] >= least for kind, least in KINDS.items()), found
     assert false <= 0.002
+
+
+def counted(monkeypatch, texts):
+    """How often sentences are compared, and how often they are aligned, of as many findings."""
+    count = Counter()
+
+    def counting(module, name):
+        work = getattr(module, name)
+
+        def run(*args, **kwargs):
+            count[name] += 1
+            return work(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, run)
+
+    counting(contradictions_module, "difference")
+    counting(comparison, "discrepancies")
+    contradictions([finding(text, sources=(f"s{n}",)) for n, text in enumerate(texts)])
+    monkeypatch.undo()
+    return count
+
+
+FEW_WORDS = ["alpha", "beta", "gamma", "delta", "eps", "zeta", "eta", "theta"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_aligned"),
+    [
+        (lambda n: " ".join(FEW_WORDS[(n * k + k * k) % 8] for k in range(250)) + f" {n} feet.", False),
+        (lambda n: " ".join(FEW_WORDS[(n * k + k * k) % 8] for k in range(70)) + f" {n} feet.", False),
+        (lambda n: f"The {' '.join(FEW_WORDS)} of Mole is {n} feet tall.", True),
+        (lambda n: " ".join(f"The alpha of Mole has {n}{k} feet." for k in range(10)), True),
+    ],
+    ids=["very long", "repeating a few words", "nearly the same", "of many sentences"],
+)
+def test_the_work_of_comparing_is_linear_in_the_number_of_findings(monkeypatch, text, is_aligned):
+    for size in (60, 120):
+        count = counted(monkeypatch, [text(n) for n in range(size)])
+        assert 0 < count["difference"] <= size * MOST_COMPARED
+        assert is_aligned or not count["discrepancies"]
+
+
+def test_a_finding_is_compared_with_those_nearest_to_it():
+    others = [f"The alpha of Mole and of number {n}th has 77 feet." for n in range(MOST_COMPARED)]
+    texts = [*others, "The tower of Mole is 84 feet tall.", "The tower of Mole is 90 feet tall."]
+    found = contradictions([finding(text, sources=(f"s{n}",)) for n, text in enumerate(texts)])
+    assert any({"84 feet", "90 feet"} <= told(conflict) for conflict in found)
+
+
+def test_all_of_many_findings_that_tell_of_one_thing_are_one_contradiction():
+    texts = [f"The tower of Mole is {n} feet tall." for n in range(100, 200)]
+    (conflict,) = contradictions([finding(text, sources=(f"s{n}",)) for n, text in enumerate(texts)])
+    assert len(conflict.sides) == len(texts)
+
+
+def test_many_values_of_a_sentence_are_not_all_set_against_those_of_another():
+    (side,) = sides("The towers of Mole are " + ", ".join(f"{n} feet" for n in range(100)) + " tall.")
+    assert len(side.values) == MOST_VALUES

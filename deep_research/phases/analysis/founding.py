@@ -12,6 +12,20 @@ from deep_research.state import Quote, Source
 AROUND = 1_000  # characters in which the sentences of a quote begin and end
 
 
+class WholeTexts(dict[str, SourceText]):
+    """The whole texts of sources, by id: each is prepared when a finding is first set against it, and once for all
+    findings of a batch. ``texts`` are those of the ``sources``, by id."""
+
+    def __init__(self, sources: Mapping[str, Source], texts: Mapping[str, str]) -> None:
+        super().__init__()
+        self._sources = sources
+        self._texts = texts
+
+    def __missing__(self, source_id: str) -> SourceText:
+        made = SourceText(self._texts[source_id], title=self._sources[source_id].title)
+        return self.setdefault(source_id, made)
+
+
 def founded(
     content: str,
     quotes: Sequence[Quote],
@@ -19,10 +33,12 @@ def founded(
     texts: Mapping[str, str],
     *,
     language: str = "",
+    wholes: WholeTexts | None = None,
 ) -> tuple[str, tuple[Quote, ...]] | None:
     """The words of a finding, and its quotes. Words that the quotes carry stand. Where another sentence of their sources
     does, that is quoted as well. Else the words give way to those of the quote that comes nearest; None where none comes
-    near. ``texts`` are those of the sources, by id; ``language`` is that of the words."""
+    near. ``texts`` are those of the sources, by id; ``language`` is that of the words. ``wholes`` are what
+    findings of the same sources share."""
     if not quotes:
         return None
     if any(plainly(content) == plainly(quote.quote) for quote in quotes):
@@ -33,7 +49,8 @@ def founded(
     if not is_doubted(found.verdict, found.reasons, language=language):
         return content, tuple(quotes)
     ids = list(dict.fromkeys(quote.source_id for quote in quotes))
-    whole = check(content, [SourceText(texts[i], title=sources[i].title) for i in ids], language=language)
+    wholes = WholeTexts(sources, texts) if wholes is None else wholes
+    whole = check(content, [wholes[i] for i in ids], language=language)
     if not is_doubted(whole.verdict, whole.reasons, language=language):
         further = []
         for place in whole.places:

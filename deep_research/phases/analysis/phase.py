@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -55,6 +55,7 @@ from deep_research.state.events import (
 )
 from deep_research.state.journal import Journal
 
+TEXT_UNIT = 250  # characters of findings that are weighed, or of texts that they are set against, in the time of one item
 SURVEYED = 200  # sources that are looked at together, the best by what is known of them
 
 
@@ -166,7 +167,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         quoted = {q.source_id for finding in answer.findings for q in finding.quotes}
         known = {s.id: s.content for s in handoff.sources if not s.tokens}
         known |= await texts.of([s for s in sources if s.id in quoted and s.id not in known])
-        event = await off_loop(len(answer.findings), analyzed, answer, handoff, sources, known, state)
+        size = sum(map(len, known.values())) // TEXT_UNIT  # findings may be set against all of it
+        event = await off_loop(size, analyzed, answer, handoff, sources, known, state)
         events: list[Event] = [event, *noted(answer.notes), *_problems(shortening)]
         del handoff, known
         if portion.sizes:
@@ -226,14 +228,13 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         limits: Sequence[Event],
     ) -> None:
         """All batches put together, and looked at once more by an agent that does so."""
-        event = await off_loop(len(state.findings), weighed, state, several=batches > 1)
+        event = await off_loop(_size(state.findings), weighed, state, several=batches > 1)
         survey = await self._survey(state, event, readings, texts, models)
         notes = list(limits)
         if survey is not None:
             found = await self._found_together(survey, state, texts)
-            event = await off_loop(
-                len(state.findings) + len(found), with_findings, event, survey, found, state
-            )
+            size = _size([*state.findings, *found])
+            event = await off_loop(size, with_findings, event, survey, found, state)
             event = with_survey(event, survey, state)
             notes += [*noted(survey.notes), *unfollowed(survey.unfollowed)]
         await texts.journal.record(with_lacking(event, state), *notes)
@@ -284,6 +285,12 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         first = next(iter(texts.batches(s for s in sources if s.content_hash)), ())
         found = await texts.of(first)
         return tuple(with_text(source, found[source.id]) for source in first)
+
+
+def _size(findings: Iterable[Finding]) -> int:
+    """How much work it is to weigh findings: they are compared word for word, and so are their quotes."""
+    texts = (text for f in findings for text in (f.content, *(quote.quote for quote in f.quotes)))
+    return sum(map(len, texts)) // TEXT_UNIT
 
 
 def _open_at_start(state: DeepResearchState) -> tuple[Gap, ...]:
