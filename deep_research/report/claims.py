@@ -6,11 +6,12 @@ stands before it; where a paragraph or a row has but one at its end, that stands
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
-from itertools import chain, pairwise
+from itertools import accumulate, chain, pairwise
 
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.patterns import regex
@@ -21,7 +22,8 @@ UNSUPPORTED = "[unsupported]"
 _MARK = regex(r"(?<![ \t])[ \t]*\[unsupported\]")
 _ESCAPE = regex(r"\\([!-/:-@\[-`{-~])")
 _LINK = regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-_EMPHASIS = regex(r"\*+|(?<!\w)_+|_+(?!\w)|`+")
+_EMPHASIS = regex(r"\*+|(?<!\w)_+|(?<!_)_++(?!\w)|`+")
+_QUOTED = regex(r"^[ \t]*>[> \t]*", re.MULTILINE)
 _CELL = regex(r"(?<!\\)\|")
 _RULE = regex(r"[\s|:-]+")
 _WORD = regex(r"\w")
@@ -46,28 +48,51 @@ class DraftClaim:
     block: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """A reference or a mark: its ``place`` in the bare text, where it begins and ends in the draft, and its ids."""
+
+    place: int
+    start: int
+    end: int
+    ids: tuple[str, ...]
+
+
 class _Bare:
     """A draft without its references and marks, and where these stood."""
 
     def __init__(self, draft: str) -> None:
         found = sorted(chain(marks_in(draft), _MARK.finditer(draft)), key=lambda match: match.start())
         pieces, self._at, self._removed = [], [0], [0]
-        self.references: list[tuple[int, int, tuple[str, ...]]] = []  # place here, its end in the draft, ids
+        self._references: list[_Reference] = []
         here = length = 0
         for match in found:
             pieces.append(draft[here : match.start()])
             length += match.start() - here
             here = match.end()
-            self.references.append((length, match.end(), ids_in(match.group())))
+            written = match.group().lstrip(" \t")
+            self._references.append(_Reference(length, here - len(written), here, ids_in(written)))
             self._at.append(length)
             self._removed.append(here - length)
         self.text = "".join((*pieces, draft[here:]))
 
-    def place(self, start: int, end: int, references: Iterable[tuple[int, int, tuple[str, ...]]]) -> Span:
+    def within(self, start: int, end: int) -> list[_Reference]:
+        return self._references[bisect_left(self._at, start, 1) - 1 : bisect_right(self._at, end, 1) - 1]
+
+    def of_block(self, block: Block, following: int) -> list[_Reference]:
+        """With those that begin its line, and those on lines of their own between it and the ``following`` block."""
+        line = self.text.rfind("\n", 0, block.start) + 1
+        after = max(self.text.rfind("\n", block.end, following), block.end)
+        return self.within(line, after)
+
+    def place(self, start: int, end: int, references: Sequence[_Reference]) -> Span:
         """Where a piece stands in the draft, with its references."""
         begin = start + self._removed[bisect_right(self._at, start) - 1]
         last = end - 1 + self._removed[bisect_right(self._at, end - 1) - 1] + 1
-        return Span(start=begin, end=max([last, *(stop for _, stop, _ in references)]))
+        return Span(
+            start=min([begin, *(reference.start for reference in references)]),
+            end=max([last, *(reference.end for reference in references)]),
+        )
 
 
 def draft_claims(draft: str) -> list[DraftClaim]:
@@ -82,7 +107,8 @@ def draft_claims(draft: str) -> list[DraftClaim]:
             headings = {level: title for level, title in headings.items() if level < block.level}
             headings[block.level] = _words(bare.text[block.start : block.end].lstrip("# \t"))
             continue
-        after = every[number + 1].kind if number + 1 < len(every) else None
+        following = every[number + 1] if number + 1 < len(every) else None
+        after = following.kind if following else None
         if block.kind is BlockKind.CODE or (block.kind is BlockKind.PARAGRAPH and after is BlockKind.CODE):
             continue
         under = " > ".join(title for level, title in sorted(headings.items()) if level > 1)
@@ -90,49 +116,63 @@ def draft_claims(draft: str) -> list[DraftClaim]:
             claims += _cells(bare, block, under, number)
         else:
             leads = after in (BlockKind.ITEM, BlockKind.TABLE)
-            claims += _sentences(bare, block, under, number, leads=leads)
+            references = bare.of_block(block, following.start if following else len(bare.text))
+            claims += _sentences(bare, block, under, number, references, leads=leads)
     return claims
 
 
-def _sentences(bare: _Bare, block: Block, under: str, number: int, *, leads: bool) -> Iterator[DraftClaim]:
+def _sentences(
+    bare: _Bare,
+    block: Block,
+    under: str,
+    number: int,
+    references: Iterable[_Reference],
+    *,
+    leads: bool,
+) -> Iterator[DraftClaim]:
     spans = list(block.sentences(bare.text))
-    if leads and spans and not bare.text[: block.end].rstrip("*_ ").endswith((".", "!", "?")):
-        spans.pop()  # what a list or a table is announced with
-    owned = _owned(bare, spans, block)
+    owned = _owned(spans, references)
+    if leads and spans and _announces(bare.text[block.start : block.end], block.kind, owned[-1]):
+        spans.pop()
+        owned.pop()
     kind = ClaimKind.ITEM if block.kind is BlockKind.ITEM else ClaimKind.SENTENCE
-    for n, (start, end) in enumerate(spans):
+    for (start, end), own, near in zip(spans, owned, _near(list(map(_ids, owned))), strict=True):
         if not _WORD.search(bare.text, start, end):
             continue
-        own = owned[n]
         cites = _ids(own)
-        later = next((ids for following in owned[n + 1 :] if (ids := _ids(following))), ())
-        earlier = next((ids for before in reversed(owned[:n]) if (ids := _ids(before))), ())
         yield DraftClaim(
             text=_words(bare.text[start:end]),
             kind=kind,
             heading=under,
             place=bare.place(start, end, own),
             cites=cites,
-            near=() if cites else later or earlier,
-            marked=any(not ids for _, _, ids in own),
+            near=() if cites else near,
+            marked=_is_marked(own),
             block=number,
         )
 
 
-def _owned(
-    bare: _Bare, spans: Sequence[tuple[int, int]], block: Block
-) -> list[list[tuple[int, int, tuple[str, ...]]]]:
+def _announces(text: str, kind: BlockKind, references: Sequence[_Reference]) -> bool:
+    """Whether a list or a table is announced with these words: by a colon, or in a paragraph by words that end with no
+    stop and refer to nothing."""
+    ending = text.rstrip("*_ ")[-1:]
+    return ending == ":" or (kind is BlockKind.PARAGRAPH and not references and ending not in (".", "!", "?"))
+
+
+def _owned(spans: Sequence[tuple[int, int]], references: Iterable[_Reference]) -> list[list[_Reference]]:
     """The references of each sentence: a reference belongs to the last one that begins before it."""
-    owned: list[list[tuple[int, int, tuple[str, ...]]]] = [[] for _ in spans]
+    owned: list[list[_Reference]] = [[] for _ in spans]
     starts = [start for start, _ in spans]
-    for reference in _within(bare, block.start, block.end):
-        if spans:
-            owned[max(0, bisect_right(starts, reference[0] - 1) - 1)].append(reference)
+    for reference in references if spans else ():
+        owned[max(0, bisect_right(starts, reference.place - 1) - 1)].append(reference)
     return owned
 
 
-def _within(bare: _Bare, start: int, end: int) -> list[tuple[int, int, tuple[str, ...]]]:
-    return [reference for reference in bare.references if start <= reference[0] <= end]
+def _near(cited: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """For each sentence of a paragraph what the next one after it cites that cites anything; else the last before."""
+    later = list(accumulate(reversed(cited), lambda known, ids: ids or known))[::-1]
+    earlier = accumulate(cited, lambda known, ids: ids or known)
+    return [after or before for after, before in zip(later, earlier, strict=True)]
 
 
 def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[DraftClaim]:
@@ -144,11 +184,11 @@ def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[Draft
             continue
         cells = list(_split(bare.text, start, end))
         row = _words(bare.text[slice(*cells[0])]) if cells else ""
-        of_row = _ids(_within(bare, start, end))
+        of_row = _ids(bare.within(start, end))
         for place, (a, b) in enumerate(cells[1:], 1):
             if not _WORD.search(bare.text, a, b):
                 continue
-            own = _within(bare, a, b)
+            own = bare.within(a, b)
             column = header[place] if place < len(header) else ""
             yield DraftClaim(
                 text=_words(bare.text[a:b]),
@@ -158,7 +198,7 @@ def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[Draft
                 cites=_ids(own),
                 near=of_row,
                 row=row,
-                marked=any(not ids for _, _, ids in own),
+                marked=_is_marked(own),
                 block=number,
             )
 
@@ -177,13 +217,18 @@ def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         yield a + len(cell) - len(cell.lstrip()), max(b - len(cell) + len(cell.rstrip()), a)
 
 
-def _ids(references: Iterable[tuple[int, int, tuple[str, ...]]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(chain.from_iterable(ids for _, _, ids in references)))
+def _ids(references: Iterable[_Reference]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(reference.ids for reference in references)))
+
+
+def _is_marked(references: Iterable[_Reference]) -> bool:
+    return any(not reference.ids for reference in references)
 
 
 def _words(text: str) -> str:
-    """Markdown as a reader sees it: one line, without emphasis, escapes, entities and addresses of links."""
-    shown = _LINK.sub(r"\1", " ".join(text.split()))
+    """Markdown as a reader sees it: one line, without emphasis, escapes, entities, addresses of links, and what quoted
+    lines begin with."""
+    shown = _LINK.sub(r"\1", " ".join(_QUOTED.sub("", text).split()))
     kept = _ESCAPE.sub(lambda match: f"\0{ord(match[1])}\0", shown)  # an escaped star is one
     plain = unescape(_EMPHASIS.sub("", kept))
     return _ORDINAL.sub("", _KEPT.sub(lambda match: chr(int(match[1])), plain).strip())

@@ -18,6 +18,7 @@ from deep_research.state import Claim, ClaimKind, ClaimVerdict, Repair, RepairKi
 LONGEST = 60  # words of a sentence that stands in for a claim
 _ENDS = ".!?…\"”'»)"
 _EMPTY_ITEM = regex(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*(?:\n|\Z)", re.MULTILINE)
+_SPACE = regex(r"[ \t]*")
 _BLANK_LINES = regex(r"\n{3,}")
 
 
@@ -128,7 +129,7 @@ def rewritten(draft: str, changes: Mapping[Span, str]) -> str:
         words = changes[place]
         end = place.end
         if not words:  # with the space that parted it from the next
-            end += len(draft[end:]) - len(draft[end:].lstrip(" \t"))
+            end += len(_SPACE.match(draft, end).group())
         pieces += [draft[here : place.start], words]
         here = end
     made = "".join((*pieces, draft[here:]))
