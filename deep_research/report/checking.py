@@ -266,8 +266,10 @@ class Checker:
 
     def _lack(self, told: DraftClaim, language: str) -> _Carried:
         """What is said to be unknown: a gap of the run has to tell it; where none does it is no more than likely."""
-        lines = "\n\n".join((self.state.query, *(gap.description for gap in self.state.gaps)))
-        found = check(told.text, [SourceText(lines)], language=language)
+        marks = vocabulary(language).marks
+        lacking = marks.lacking | marks.looked
+        of = _WORD.sub(lambda word: "" if word[0].casefold() in lacking else word[0], told.text)
+        found = check(of, [self._open], language=language)
         specific = any(r.aspect in (Aspect.NUMBER, Aspect.DATE) for r in found.reasons)
         if found.share >= NEARLY and not specific:
             return _BY_THE_LOG
@@ -291,6 +293,11 @@ class Checker:
     @cached_property
     def _known(self) -> dict[str, Source]:
         return {source.id: source for source in self.state.sources}
+
+    @cached_property
+    def _open(self) -> SourceText:
+        """What was asked and what the run did not find."""
+        return SourceText("\n\n".join((self.state.query, *(gap.description for gap in self.state.gaps))))
 
     @cached_property
     def _findings(self) -> list[tuple[Finding, SourceText]]:
