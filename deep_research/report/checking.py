@@ -124,9 +124,9 @@ class Checker:
             carried = self._carried(told, language, lines)
             if carried is None:
                 continue
-            key = plainly(told.text)
-            made.append(_claim(told, carried, claim_id(told.text, seen[key]), judgements))
-            seen[key] += 1
+            said = " ".join((plainly(told.text), *told.cites))
+            made.append(_claim(told, carried, claim_id(said, seen[said]), judgements))
+            seen[said] += 1
         return tuple(made)
 
     def needed(self, draft: str) -> tuple[str, ...]:

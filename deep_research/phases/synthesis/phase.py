@@ -70,17 +70,15 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         if state.phase_done:
             return
         draft, told = (state.draft, []) if state.draft else await self._drafted(state, models)
-        if told and not self.deterministic:
+        if state.draft is None and not self.deterministic:
             await journal.record(ReportDrafted(draft=draft), *told)
             told = []
         problems: list[str] = []
         repairs = partial(self._repairs, state, models, problems)
-        work = ClaimWork(journal, repairs, self._judging(models), self._judge)
+        work = ClaimWork(journal, repairs, problems, self._judging(models), self._judge)
         draft, claims = await work.finished(draft)
         report = written(journal.state, draft, claims)
-        await journal.record(
-            report, *told, *noted((*problems, *untold(journal.state.parts, report.verdicts)), OF_REPORT)
-        )
+        await journal.record(report, *told, *noted(untold(journal.state.parts, report.verdicts), OF_REPORT))
 
     async def _drafted(self, state: DeepResearchState, models: RunModels | None) -> tuple[Draft, list[Event]]:
         """The agent's draft, and what is told with it."""

@@ -93,7 +93,7 @@ def _without_references(text: str) -> str:
     for match in marks_in(text):
         pieces.append(text[here : match.start()])
         here = match.end()
-    return "".join((*pieces, text[here:])).rstrip()
+    return "".join((*pieces, text[here:])).strip()
 
 
 def repaired_by_model(
@@ -128,8 +128,8 @@ def rewritten(draft: str, changes: Mapping[Span, str]) -> str:
     for place in sorted(changes, key=lambda place: place.start):
         words = changes[place]
         end = place.end
-        if not words:  # with the space that parted it from the next
-            end += len(_SPACE.match(draft, end).group())
+        if not words and (space := _SPACE.match(draft, end)):  # that parted it from the next
+            end = space.end()
         pieces += [draft[here : place.start], words]
         here = end
     made = "".join((*pieces, draft[here:]))
