@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
-from itertools import accumulate, chain, pairwise
+from itertools import chain, pairwise
 
 from deep_research.evidence.passages import Block, BlockKind, blocks
 from deep_research.patterns import regex
@@ -170,9 +170,14 @@ def _owned(spans: Sequence[tuple[int, int]], references: Iterable[_Reference]) -
 
 def _near(cited: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """For each sentence of a paragraph what the next one after it cites that cites anything; else the last before."""
-    later = list(accumulate(reversed(cited), lambda known, ids: ids or known))[::-1]
-    earlier = accumulate(cited, lambda known, ids: ids or known)
+    later, earlier = _last(reversed(cited))[::-1], _last(cited)
     return [after or before for after, before in zip(later, earlier, strict=True)]
+
+
+def _last(cited: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """For each what it or the last one before it has."""
+    known: tuple[str, ...] = ()
+    return [known := ids or known for ids in cited]
 
 
 def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[DraftClaim]:

@@ -34,7 +34,7 @@ def claim(draft, **more):
 
 CITING = {
     "a quote word for word": (f"{BUILT[:-1]} {F1}.", SUPPORTED, set()),
-    "a quote in other cases and marks": (f"**the Orm lighthouse** was built in 1811 by Ada Brook! {F1}", SUPPORTED, set()),
+    "a quote in other marks": (f"**the Orm** lighthouse was built in 1811 by Ada Brook! {F1}", SUPPORTED, set()),
     "the words of a finding that its quote carries": (f"{TALL[:-1]} {F2}.", SUPPORTED, set()),
     "another sentence of the source": (f"The lamp burned whale oil until 1843 {F1}.", SUPPORTED, set()),
     "two sentences of it": (f"The Orm lighthouse by Ada Brook has a tower of 90 feet {F1}.", SUPPORTED, set()),
@@ -164,7 +164,8 @@ def test_a_cell_is_set_against_the_source_with_what_it_is_said_of(row, cell, ver
 # Another language
 
 GERMAN = f"""\
-Der Leuchtturm Orm wurde 1811 von Ada Brook gebaut {F1}. Der Turm ist 90 Fuß hoch und steht auf einem Riff aus Granit {F2}. \
+Der Leuchtturm Orm wurde 1811 von Ada Brook gebaut {F1}. \
+Der Turm ist 90 Fuß hoch und steht auf einem Riff aus Granit {F2}. \
 Er wurde im Jahr 1955 für die Besucher der Insel geöffnet {F1}.
 """
 
@@ -272,10 +273,8 @@ def test_the_order_of_findings_sources_and_texts_changes_nothing(seed):
 
 
 def test_the_seed_of_hashes_changes_nothing():
-    here = Path(__file__).parent
-    program = (
-        f"import sys; sys.path.insert(0, {str(here)!r}); import test_checking; print(test_checking.told())"
-    )
+    here = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+    program = f"import sys; sys.path[:0] = {here}; import test_checking; print(test_checking.told())"
     made = {
         subprocess.run(
             [sys.executable, "-c", program],

@@ -120,7 +120,7 @@ NO_CLAIMS = {
     "what announces a list": ("The moles are\n\n- the first one,\n- and another.", ["the first one,", "and another."]),
     "only its last sentence": ("It is long. They are:\n\n- one is old", ["It is long.", "one is old"]),
     "a whole sentence before a list stays": ("They are two.\n\n- one is old", ["They are two.", "one is old"]),
-    "of items without a stop none": ("- It is long\n- It is old\n- It is grey", ["It is long", "It is old", "It is grey"]),
+    "of items without a stop none": ("- It is long\n- It is old\n- He is", ["It is long", "It is old", "He is"]),
     "what cites is none": (f"It is long [{ONE}]\n\n- It is old", ["It is long", "It is old"]),
     "an item that announces others": ("- It is old.\n- They are:\n  - it is long\n", ["It is old.", "it is long"]),
     "a bold line before a table": ("**What is known**\n\n| A | B |\n|---|---|\n| x | it is old |", ["it is old"]),
