@@ -66,7 +66,7 @@ class Stretch:
 
     @property
     def goes_on(self) -> bool:
-        """Whether the statement says more here, where the sentence has begun or ended already: a denial there is of that."""
+        """Whether the statement says more, where the sentence has begun or ended already: a denial there is of that."""
         return self.is_end and bool(self.claimed.tokens) and not self.found.tokens
 
     @property

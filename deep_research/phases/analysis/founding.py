@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quotation import readable
-from deep_research.evidence.support import SENTENCES, SOME, SourceText, check, is_doubted
+from deep_research.evidence.support import SENTENCES, SOME, SourceText, Support, check, is_doubted
 from deep_research.state import Quote, Source
 
 AROUND = 1_000  # characters in which the sentences of a quote begin and end
@@ -19,20 +19,26 @@ def founded(
     texts: Mapping[str, str],
     *,
     language: str = "",
+    prepared: MutableMapping[str, SourceText] | None = None,
 ) -> tuple[str, tuple[Quote, ...]] | None:
     """The words of a finding, and its quotes. Words that the quotes carry stand. Where another sentence of their sources
     does, that is quoted as well. Else the words give way to those of the quote that comes nearest; None where none comes
-    near. ``texts`` are those of the sources, by id; ``language`` is that of the words."""
+    near. ``texts`` are those of the sources, by id, and ``prepared`` those of them that other findings had to be held
+    against; ``language`` is that of the words."""
     if not quotes:
         return None
     held = [SourceText(quote.quote, title=sources[quote.source_id].title) for quote in quotes]
     most = max(SENTENCES, len(quotes))
     found = check(content, held, language=language, most=most)
-    if not is_doubted(found.verdict, found.reasons, language=language):
+    if _carried(content, found, held, language, most):
         return content, tuple(quotes)
     ids = list(dict.fromkeys(quote.source_id for quote in quotes))
-    whole = check(content, [SourceText(texts[i], title=sources[i].title) for i in ids], language=language)
-    if not is_doubted(whole.verdict, whole.reasons, language=language):
+    prepared = {} if prepared is None else prepared
+    for i in ids:
+        if i not in prepared:
+            prepared[i] = SourceText(texts[i], title=sources[i].title)
+    whole = check(content, [prepared[i] for i in ids], language=language)
+    if _carried(content, whole, [prepared[i] for i in ids], language):
         further = []
         for place in whole.places:
             name = ids[place.source]
@@ -41,12 +47,22 @@ def founded(
                 further.append(quote)
         return content, (*quotes, *further)
     nearest = quotes[found.places[0].source] if found.places else quotes[0]
-    if found.share < SOME and check(nearest.quote, [SourceText(content)]).share < SOME:
-        return None  # neither says anything of the other
     source = sources[nearest.source_id]
     text = texts[nearest.source_id]
     said = _quote(source, text, *_whole_sentences(text, nearest.start, nearest.end))
+    sentence = check(content, [SourceText(said.quote, title=source.title)], language=language)
+    if max(found.share, sentence.share, check(said.quote, [SourceText(content)]).share) < SOME:
+        return None  # neither says anything of the other
     return readable(text, said.start, said.end), (said, *(q for q in quotes if not _holds(said, q)))
+
+
+def _carried(
+    content: str, found: Support, texts: Sequence[SourceText], language: str, most: int = SENTENCES
+) -> bool:
+    """Whether texts carry the words of a finding, of which all together ``found`` holds: each of its sentences."""
+    parts = [content[span.start : span.end] for span in sentences(content)]
+    each = [check(part, texts, language=language, most=most) for part in parts] if len(parts) > 1 else []
+    return not any(is_doubted(one.verdict, one.reasons, language=language) for one in (found, *each))
 
 
 def _quote(source: Source, text: str, start: int, end: int) -> Quote:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 
 from deep_research.evidence.agreement import confidence, filled, level_of, merged
 from deep_research.evidence.citations import locate
 from deep_research.evidence.contradictions import contradictions
 from deep_research.evidence.inquiry import question_parts
-from deep_research.evidence.support import written_in
+from deep_research.evidence.support import SourceText, written_in
 from deep_research.phases.analysis.founding import founded
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
@@ -37,8 +37,9 @@ def analyzed(
     """What an agent made of a batch: ``texts`` are the whole ones of the sources that it quotes, by id."""
     given = {s.id: s for s in batch}
     language = written_in(" ".join(item.content for item in answer.findings)) if answer.quoted else ""
+    prepared: dict[str, SourceText] = {}
     findings = [
-        finding_of(item, given, texts, state, quoted=answer.quoted, language=language)
+        finding_of(item, given, texts, state, quoted=answer.quoted, language=language, prepared=prepared)
         for item in answer.findings
     ]
     drawn = [finding for finding in findings if finding is not None]
@@ -93,10 +94,11 @@ def finding_of(
     *,
     quoted: bool = False,
     language: str = "",
+    prepared: MutableMapping[str, SourceText] | None = None,
 ) -> Finding | None:
     """The finding with its quotes in place, or None when no source that was given carries it. Where it has to be
-    ``quoted``, only a source whose quote was found does, and the quotes have to say it, see `founded`; ``language`` is
-    that of its words."""
+    ``quoted``, only a source whose quote was found does, and the quotes have to say it, see `founded`, which is given
+    ``prepared``; ``language`` is that of its words."""
     content = " ".join(item.content.split())
     source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in given)
     if not content or not source_ids or (quoted and len(content) > LONGEST_FINDING):
@@ -115,7 +117,7 @@ def finding_of(
     quotes = tuple(q for q in located if q is not None)
     if quoted:
         source_ids = tuple(i for i in source_ids if any(q.source_id == i for q in quotes))
-        stands = founded(content, quotes, given, texts, language=language)
+        stands = founded(content, quotes, given, texts, language=language, prepared=prepared)
         if not source_ids or stands is None or len(stands[0]) > LONGEST_FINDING:
             return None
         content, quotes = stands

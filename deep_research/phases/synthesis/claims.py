@@ -77,8 +77,8 @@ class ClaimWork:
                 await self._load((each,))
 
     async def _repaired(self, draft: Draft, claims: Sequence[Claim], checker: Checker) -> Draft:
-        """By one request to the writer's model for all claims that fail; without one, by code. What a model made, and that it
-        failed, is recorded; what code makes comes out the same."""
+        """By one request to the writer's model for all claims that fail; without one, by code. What a model made, and
+        that it failed, is recorded; what code makes comes out the same."""
         failing = [claim for claim in claims if checker.fails(claim)]
         if not failing:
             return draft.model_copy(update={"repairs": ()})
