@@ -27,6 +27,7 @@ _QUOTED = regex(r"^[ \t]*>[> \t]*", re.MULTILINE)
 _CELL = regex(r"(?<!\\)\|")
 _RULE = regex(r"[\s|:-]+")
 _WORD = regex(r"\w")
+_SENTENCE = regex(r"(?:\S+\s+){3,}\S*[.!?]")
 _ORDINAL = regex(r"\A\(?\d{1,3}[.)]\s+")  # of an item that a sentence tells of
 
 
@@ -96,8 +97,8 @@ class _Bare:
 
 
 def draft_claims(draft: str) -> list[DraftClaim]:
-    """What a draft claims, in its order. Titles and headings are no claims, nor is code with the words that lead to
-    it."""
+    """What a draft claims, in its order. Titles and headings are no claims, nor is code, nor what announces it, a list or
+    a table."""
     bare = _Bare(draft)
     every = list(blocks(bare.text))
     headings: dict[int, str] = {}
@@ -109,13 +110,13 @@ def draft_claims(draft: str) -> list[DraftClaim]:
             continue
         following = every[number + 1] if number + 1 < len(every) else None
         after = following.kind if following else None
-        if block.kind is BlockKind.CODE or (block.kind is BlockKind.PARAGRAPH and after is BlockKind.CODE):
+        if block.kind is BlockKind.CODE:
             continue
         under = " > ".join(title for level, title in sorted(headings.items()) if level > 1)
         if block.kind is BlockKind.TABLE:
             claims += _cells(bare, block, under, number)
         else:
-            leads = after in (BlockKind.ITEM, BlockKind.TABLE)
+            leads = after in (BlockKind.ITEM, BlockKind.TABLE, BlockKind.CODE)
             references = bare.of_block(block, following.start if following else len(bare.text))
             claims += _sentences(bare, block, under, number, references, leads=leads)
     return claims
@@ -153,10 +154,12 @@ def _sentences(
 
 
 def _announces(text: str, kind: BlockKind, references: Sequence[_Reference]) -> bool:
-    """Whether a list or a table is announced with these words: by a colon, or in a paragraph by words that end with no
-    stop and refer to nothing."""
+    """Whether a list, a table or code is announced with these words, which refer to nothing: by a colon, or in a
+    paragraph by words that end with no stop."""
     ending = text.rstrip("*_ ")[-1:]
-    return ending == ":" or (kind is BlockKind.PARAGRAPH and not references and ending not in (".", "!", "?"))
+    return not references and (
+        ending == ":" or (kind is BlockKind.PARAGRAPH and ending not in (".", "!", "?"))
+    )
 
 
 def _owned(spans: Sequence[tuple[int, int]], references: Iterable[_Reference]) -> list[list[_Reference]]:
@@ -181,7 +184,8 @@ def _last(cited: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 
 def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[DraftClaim]:
-    """The cells of the rows below the header, but for the first of each row: that is what the others are said of."""
+    """The cells of the rows below the header, but for the first of each row: that is what the others are said of, unless
+    it is alone or a sentence."""
     lines = [(start, end) for start, end in block.sentences(bare.text) if end > start]
     header = [_words(bare.text[a:b]) for a, b in _split(bare.text, *lines[0])] if lines else []
     for start, end in lines[1:]:
@@ -190,7 +194,8 @@ def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[Draft
         cells = list(_split(bare.text, start, end))
         row = _words(bare.text[slice(*cells[0])]) if cells else ""
         of_row = _ids(bare.within(start, end))
-        for place, (a, b) in enumerate(cells[1:], 1):
+        first = 0 if max(len(header), len(cells)) == 1 or _SENTENCE.fullmatch(row) else 1
+        for place, (a, b) in enumerate(cells[first:], first):
             if not _WORD.search(bare.text, a, b):
                 continue
             own = bare.within(a, b)
@@ -198,11 +203,11 @@ def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[Draft
             yield DraftClaim(
                 text=_words(bare.text[a:b]),
                 kind=ClaimKind.CELL,
-                heading=" > ".join(filter(None, (under, row, column))),
+                heading=" > ".join(filter(None, (under, row if place else "", column))),
                 place=bare.place(a, b, own),
                 cites=_ids(own),
                 near=of_row,
-                row=row,
+                row=row if place else "",
                 marked=_is_marked(own),
                 block=number,
             )

@@ -27,6 +27,7 @@ from deep_research.phases.synthesis.repair import marked
 from deep_research.phases.synthesis.sections import longest_output
 from deep_research.phases.wishes import unfollowed
 from deep_research.report.checking import Checker
+from deep_research.report.claims import unmarked
 from deep_research.report.markup import plain
 from deep_research.report.render import finished
 from deep_research.state import (
@@ -88,7 +89,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             requests = models.affordable(ModelRole.SYNTHESIZER, self.phase, INPUT, output, now=True)
             handoff = handoff.model_copy(update={"requests": requests})
         answer = await self.ask(handoff, models)
-        text = withheld(plain(answer.report), state)
+        text = unmarked(withheld(plain(answer.report), state))  # marks are ours to put in
         cut = MARK in text and MARK not in answer.report
         told: list[Event] = [
             *noted((*answer.notes, *([WITHHELD] if cut else [])), OF_REPORT),

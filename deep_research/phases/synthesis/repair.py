@@ -10,7 +10,7 @@ from deep_research.evidence.quotation import readable
 from deep_research.evidence.support import plainly
 from deep_research.patterns import regex
 from deep_research.report.checking import Checker
-from deep_research.report.claims import UNSUPPORTED
+from deep_research.report.claims import UNSUPPORTED, unmarked
 from deep_research.report.ledger import marks_in
 from deep_research.report.markup import escaped
 from deep_research.state import Claim, ClaimKind, ClaimVerdict, Repair, RepairKind, Span
@@ -106,7 +106,7 @@ def repaired_by_model(
         after = words.get(claim.id)
         if after is None or (claim.kind is ClaimKind.CELL and not after):
             continue
-        changes[claim.place] = after
+        after = changes[claim.place] = unmarked(after)
         shown = _without_references(after)
         same = plainly(shown) == plainly(claim.text)
         kind = RepairKind.CITED if same else RepairKind.REWORDED if after else RepairKind.REMOVED
