@@ -1,5 +1,5 @@
-"""A run whose model writes what nothing says, so that its claims are judged and repaired; killed at chosen commits. What a
-child of a `WarmParent` does."""
+"""A run whose model writes what nothing says, so that its claims are judged and repaired; killed at chosen commits. What
+a child of a `WarmParent` does."""
 
 from __future__ import annotations
 

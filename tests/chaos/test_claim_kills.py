@@ -3,14 +3,17 @@ that was recorded is paid for again."""
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from claim_runs import FALSE
+from claim_runs import FALSE, QUESTION, Liar, Shelf
 
+from deep_research import DeepResearch
+from deep_research.models.base import ModelCall, OnText, Reply
 from deep_research.testing.kills import remains
 from deep_research.testing.warm import Exit, WarmParent
 from deep_research.testing.witness import Witness
@@ -71,3 +74,47 @@ def test_a_run_killed_between_draft_judge_repair_and_report_gives_the_same_repor
             break
     assert wrong == {}
     assert each > 1 or reached >= {"model.reserved", "model.settled", "claims.judged"}
+
+
+class Stopped(Liar):
+    """Cancels the run when it is asked the first time."""
+
+    engine: DeepResearch | None = None
+
+    async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
+        if self.engine is not None:
+            engine, self.engine = self.engine, None
+            (run,) = await engine.alist()
+            await engine.acancel(run.research_id)
+            await asyncio.Event().wait()
+        return await super().send(call, on_text)
+
+
+def test_a_run_that_is_cancelled_while_its_claims_are_judged_goes_on_with_its_draft(folder: Path) -> None:
+    def engine(name: str) -> tuple[DeepResearch, Stopped]:
+        judge = Stopped("judge", str(folder / name))
+        made = DeepResearch(
+            store="memory",
+            search=[Shelf()],
+            model=Liar("writer", str(folder / name)),
+            models={"judge": judge},
+            judge="all",
+            max_iterations=1,
+        )
+        return made, judge
+
+    undisturbed, _ = engine("whole")
+    with undisturbed as research:
+        whole = research.run(QUESTION)
+    disturbed, judge = engine("cancelled")
+    with disturbed as research:
+        judge.engine = research
+        stopped = research.run(QUESTION)
+        assert (stopped.status, stopped.reason) == ("aborted", "cancelled")
+        assert stopped.report_metadata is not None
+        assert stopped.report_metadata.partial
+        assert FALSE not in (stopped.report or "")
+        result = research.resume(stopped.research_id)
+    assert (result.status, result.report, result.claims) == (whole.status, whole.report, whole.claims)
+    asked = [[call.unit for call in Witness(folder / name).calls()] for name in ("whole", "cancelled")]
+    assert sorted(asked[0]) == sorted(asked[1])

@@ -169,6 +169,15 @@ def test_marks_are_no_words():
     assert len(SOLD.split()) - len(["The", "lamp", "was", "bought", "for", "40"]) == words[0] - words[1]
 
 
+def test_a_mark_that_an_agent_puts_in_is_none(work):
+    assert body(written(f"{BUILT[:-1]} {F1}. [unsupported]")) == f"{BUILT[:-1]} [1]."
+    draft = f"# T\n\n## Said\n\n{WRONG} [F1]. [unsupported] {TALL[:-1]} [F2]."
+    repair = {"claims": [{"claim": "C1", "text": "It was built in 1811 [F1]. [unsupported]"}]}
+    journal = Models(work, draft=draft, repair=repair).written()
+    assert body(journal) == f"It was built in 1811 [1]. {TALL[:-1]} [1]."
+    assert journal.state.report_metadata.claims.marked == 0
+
+
 def test_a_text_that_is_missing_is_no_word_against_a_claim():
     lamp = f"The lamp burned whale oil until 1843 {F1}."
     assert written(lamp).state.claims[0].verdict is ClaimVerdict.SUPPORTED

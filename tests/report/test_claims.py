@@ -117,6 +117,8 @@ def test_a_claim_is_marked_where_a_mark_follows_it():
 NO_CLAIMS = {
     "titles and headings": ("# The mole\n\n## Its height\n\n### In feet\n", []),
     "code and what announces it": ("Run this:\n\n```sh\nls [x]\nIt is long.\n```\n\nIt is old.", ["It is old."]),
+    "of what stands before code only that": ("It is old. Run:\n\n```\nls\n```", ["It is old."]),
+    "what announces and cites": (f"It is old [{ONE}]:\n\n- It is long\n", ["It is old:", "It is long"]),
     "what announces a list": ("The moles are\n\n- the first one,\n- and another.", ["the first one,", "and another."]),
     "only its last sentence": ("It is long. They are:\n\n- one is old", ["It is long.", "one is old"]),
     "a whole sentence before a list stays": ("They are two.\n\n- one is old", ["They are two.", "one is old"]),
@@ -177,6 +179,11 @@ TABLES = {
     "without outer bars": ("Mole | Height\n--- | ---\nNorth | 5 m\n", [("5 m", "North > Height")]),
     "more cells than columns": ("| A | B |\n|---|---|\n| x | y | z |", [("y", "x > B"), ("z", "x")]),
     "fewer cells than columns": ("| A | B |\n|---|---|\n| x |", []),
+    "one column": ("| A |\n|---|\n| It is old |", [("It is old", "A")]),
+    "a sentence first": (
+        "| A | B |\n|---|---|\n| It is very old. | y |",
+        [("It is very old.", "A"), ("y", "It is very old. > B")],
+    ),
     "a header alone": ("| A | B |\n|---|---|\n", []),
     "an empty cell in the midst": ("| A | B | C |\n|---|---|---|\n| x |  | z |", [("z", "x > C")]),
 }
@@ -267,6 +274,7 @@ def test_the_place_of_a_claim_holds_references_that_stand_elsewhere_than_behind_
 
 HOSTILE = {
     "paragraphs": lambda n: f"It is old [{ONE}].\n\n" * n,
+    "a long cell": lambda n: f"| A | B |\n|---|---|\n| {'old ' * n} | y |",
     "sentences": lambda n: f"It is old [{ONE}]. " * n,
     "sentences without references": lambda n: "It is old. " * n,
     "items": lambda n: "- x\n" * n,
