@@ -295,13 +295,12 @@ HOSTILE = {
 @pytest.mark.timed
 @pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE)
 def test_splitting_takes_linear_time(made, least):
+    def taken(draft):
+        began = thread_time()
+        draft_claims(draft)
+        return thread_time() - began
+
     def ratio():
         return taken(made(4_000)) / max(taken(made(500)), 0.002)
 
     assert least(8 * 3.5, ratio) < 8 * 3.5  # squared: 64
-
-
-def taken(draft):
-    began = thread_time()
-    draft_claims(draft)
-    return thread_time() - began
