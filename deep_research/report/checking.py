@@ -167,10 +167,10 @@ class Checker:
             carried = self._carried(told, read)
             if carried is None:
                 continue
-            key = plainly(told.text)
-            claim = _claim(told, carried, claim_id(told.text, seen[key]))
+            said = " ".join((plainly(told.text), *told.cites))
+            claim = _claim(told, carried, claim_id(said, seen[said]))
             made.append(with_judgement(claim, judgements.get(judged_as(claim))))
-            seen[key] += 1
+            seen[said] += 1
         return tuple(made)
 
     def needed(self, draft: str) -> tuple[str, ...]:
@@ -319,8 +319,10 @@ class Checker:
 
     def _lack(self, told: DraftClaim, language: str) -> _Carried:
         """What is said to be unknown: a gap of the run has to tell it; where none does it is no more than likely."""
-        lines = "\n\n".join((self.state.query, *(gap.description for gap in self.state.gaps)))
-        found = check(told.text, [SourceText(lines)], language=language)
+        marks = vocabulary(language).marks
+        lacking = marks.lacking | marks.looked
+        of = _WORD.sub(lambda word: "" if word[0].casefold() in lacking else word[0], told.text)
+        found = check(of, [self._open], language=language)
         names = {
             t.word
             for t in self._reader(language).read(told.text).tokens
@@ -354,6 +356,11 @@ class Checker:
     @cached_property
     def _known(self) -> dict[str, Source]:
         return {source.id: source for source in self.state.sources}
+
+    @cached_property
+    def _open(self) -> SourceText:
+        """What was asked and what the run did not find."""
+        return SourceText("\n\n".join((self.state.query, *(gap.description for gap in self.state.gaps))))
 
     @cached_property
     def _found(self) -> list[_Found]:

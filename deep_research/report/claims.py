@@ -22,15 +22,17 @@ UNSUPPORTED = "[unsupported]"
 _MARK = regex(r"(?<![ \t])[ \t]*\[unsupported\]")
 _ESCAPE = regex(r"\\([!-/:-@\[-`{-~])")
 _LINK = regex(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
-_EMPHASIS = regex(r"\*+|(?<!\w)_+|_+(?!\w)|`+")
+_EMPHASIS = regex(r"\*+|(?<!\w)_+|(?<!_)_++(?!\w)|`+")
+_QUOTED = regex(r"^[ \t]*>[> \t]*", re.MULTILINE)
 _CELL = regex(r"(?<!\\)\|")
 _RULE = regex(r"[\s|:-]+")
 _RULED = regex(r"^[ \t|:]*-{2,}[ \t|:-]*$", re.MULTILINE)
-_WORD = regex(r"\w")
 _NUMBER_MARK = regex(
     r"[ \t]*\[\^?\d{1,4}(?:[ \t]*[,–-][ \t]*\d{1,4})*\](?!\()"
 )  # a reference of another kind
 _LABEL_WORDS = 3  # of what stands before code and is no sentence: "Example"
+_WORD = regex(r"\w")
+_SENTENCE = regex(r"(?:\S+\s+){3,}\S*[.!?]")
 _ORDINAL = regex(r"\A\(?\d{1,3}[.)]\s+")  # of an item that a sentence tells of
 
 
@@ -52,8 +54,14 @@ class DraftClaim:
     block: int = 0
 
 
-# Where a reference stands in the bare text, where it ends in the draft, and the ids in it; none in a mark.
-_Reference = tuple[int, int, tuple[str, ...]]
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """A reference or a mark: its ``place`` in the bare text, where it begins and ends in the draft, and its ids."""
+
+    place: int
+    start: int
+    end: int
+    ids: tuple[str, ...]
 
 
 class _Bare:
@@ -62,28 +70,40 @@ class _Bare:
     def __init__(self, draft: str) -> None:
         found = sorted(chain(marks_in(draft), _MARK.finditer(draft)), key=lambda match: match.start())
         pieces, self._at, self._removed = [], [0], [0]
-        self.references: list[_Reference] = []  # place here, its end in the draft, ids
+        self._references: list[_Reference] = []
         here = length = 0
         for match in found:
             pieces.append(draft[here : match.start()])
             length += match.start() - here
             here = match.end()
-            self.references.append((length, match.end(), ids_in(match.group())))
+            written = match.group().lstrip(" \t")
+            self._references.append(_Reference(length, here - len(written), here, ids_in(written)))
             self._at.append(length)
             self._removed.append(here - length)
         self.text = "".join((*pieces, draft[here:]))
-        self.places = [place for place, _, _ in self.references]
 
-    def place(self, start: int, end: int, references: Iterable[_Reference]) -> Span:
+    def within(self, start: int, end: int) -> list[_Reference]:
+        return self._references[bisect_left(self._at, start, 1) - 1 : bisect_right(self._at, end, 1) - 1]
+
+    def of_block(self, block: Block, following: int) -> list[_Reference]:
+        """With those that begin its line, and those on lines of their own between it and the ``following`` block."""
+        line = self.text.rfind("\n", 0, block.start) + 1
+        after = max(self.text.rfind("\n", block.end, following), block.end)
+        return self.within(line, after)
+
+    def place(self, start: int, end: int, references: Sequence[_Reference]) -> Span:
         """Where a piece stands in the draft, with its references."""
         begin = start + self._removed[bisect_right(self._at, start) - 1]
         last = end - 1 + self._removed[bisect_right(self._at, end - 1) - 1] + 1
-        return Span(start=begin, end=max([last, *(stop for _, stop, _ in references)]))
+        return Span(
+            start=min([begin, *(reference.start for reference in references)]),
+            end=max([last, *(reference.end for reference in references)]),
+        )
 
 
 def draft_claims(draft: str) -> list[DraftClaim]:
-    """What a draft claims, in its order. Titles and headings are no claims, nor is code with the words that lead to
-    it."""
+    """What a draft claims, in its order. Titles and headings are no claims, nor is code, nor what announces it, a list or
+    a table."""
     bare = _Bare(draft)
     every = list(blocks(bare.text))
     headings: dict[int, str] = {}
@@ -93,40 +113,36 @@ def draft_claims(draft: str) -> list[DraftClaim]:
             headings = {level: title for level, title in headings.items() if level < block.level}
             headings[block.level] = _words(bare.text[block.start : block.end].lstrip("# \t"))
             continue
+        following = every[number + 1] if number + 1 < len(every) else None
+        after = following.kind if following else None
         if block.kind is BlockKind.CODE:
             continue
         under = " > ".join(title for level, title in sorted(headings.items()) if level > 1)
         if block.kind is BlockKind.TABLE and _RULED.search(bare.text, block.start, block.end):
             claims += _cells(bare, block, under, number)
         else:
-            after = every[number + 1].kind if number + 1 < len(every) else None
-            claims += _sentences(bare, block, under, number, after)
+            references = bare.of_block(block, following.start if following else len(bare.text))
+            claims += _sentences(bare, block, under, number, references, after)
     return claims
 
 
-def _announces(bare: _Bare, span: tuple[int, int], after: BlockKind | None) -> bool:
-    """Whether a sentence without a reference only leads to the list, table or code that follows."""
-    words = bare.text[slice(*span)].rstrip("*_ ")
-    if after is BlockKind.CODE and len(words.split()) <= _LABEL_WORDS:
-        return not words.endswith((".", "!", "?"))
-    return words.endswith(":") and after in (BlockKind.ITEM, BlockKind.TABLE, BlockKind.CODE)
-
-
 def _sentences(
-    bare: _Bare, block: Block, under: str, number: int, after: BlockKind | None
+    bare: _Bare,
+    block: Block,
+    under: str,
+    number: int,
+    references: Iterable[_Reference],
+    after: BlockKind | None,
 ) -> Iterator[DraftClaim]:
     spans = list(block.sentences(bare.text))
-    owned = _owned(bare, spans, block)
-    if spans and block.kind is BlockKind.PARAGRAPH and _announces(bare, spans[-1], after):
-        label = after is BlockKind.CODE and not bare.text[slice(*spans[-1])].rstrip("*_ ").endswith(":")
-        if label or not _ids(owned[-1]):
-            spans.pop()
-    near = _near(owned)
+    owned = _owned(spans, references)
+    if spans and _announces(bare.text[slice(*spans[-1])], block.kind, owned[-1], after):
+        spans.pop()
+        owned.pop()
     kind = ClaimKind.ITEM if block.kind is BlockKind.ITEM else ClaimKind.SENTENCE
-    for n, (start, end) in enumerate(spans):
+    for (start, end), own, near in zip(spans, owned, _near(list(map(_ids, owned))), strict=True):
         if not _WORD.search(bare.text, start, end):
             continue
-        own = owned[n]
         cites = _ids(own)
         yield DraftClaim(
             text=_words(bare.text[start:end]),
@@ -134,44 +150,49 @@ def _sentences(
             heading=under,
             place=bare.place(start, end, own),
             cites=cites,
-            near=() if cites else near[n],
-            marked=any(not ids for _, _, ids in own),
+            near=() if cites else near,
+            marked=_is_marked(own),
             block=number,
         )
 
 
-def _near(owned: Sequence[list[_Reference]]) -> list[tuple[str, ...]]:
-    """For each sentence the references after it, else those before it."""
-    near: list[tuple[str, ...]] = [()] * len(owned)
-    later: tuple[str, ...] = ()
-    for n in range(len(owned) - 1, -1, -1):
-        near[n] = later
-        later = _ids(owned[n]) or later
-    earlier: tuple[str, ...] = ()
-    for n, own in enumerate(owned):
-        near[n] = near[n] or earlier
-        earlier = _ids(own) or earlier
-    return near
+def _announces(text: str, kind: BlockKind, references: Sequence[_Reference], after: BlockKind | None) -> bool:
+    """Whether the list, table or code that comes ``after`` is announced with these words, which refer to nothing: by a
+    colon, or in a paragraph by words that end with no stop. The label of a piece of code has its reference."""
+    if after not in (BlockKind.ITEM, BlockKind.TABLE, BlockKind.CODE):
+        return False
+    ending = text.rstrip("*_ ")[-1:]
+    if after is BlockKind.CODE and len(text.split()) <= _LABEL_WORDS and ending not in (".", "!", "?"):
+        return True
+    return not references and (
+        ending == ":" or (kind is BlockKind.PARAGRAPH and ending not in (".", "!", "?"))
+    )
 
 
-def _owned(bare: _Bare, spans: Sequence[tuple[int, int]], block: Block) -> list[list[_Reference]]:
+def _owned(spans: Sequence[tuple[int, int]], references: Iterable[_Reference]) -> list[list[_Reference]]:
     """The references of each sentence: a reference belongs to the last one that begins before it."""
     owned: list[list[_Reference]] = [[] for _ in spans]
     starts = [start for start, _ in spans]
-    for reference in _within(bare, block.start, block.end):
-        if spans:
-            owned[max(0, bisect_right(starts, reference[0] - 1) - 1)].append(reference)
+    for reference in references if spans else ():
+        owned[max(0, bisect_right(starts, reference.place - 1) - 1)].append(reference)
     return owned
 
 
-def _within(bare: _Bare, start: int, end: int) -> list[_Reference]:
-    first = bisect_left(bare.places, start)
-    return bare.references[first : bisect_right(bare.places, end)]
+def _near(cited: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """For each sentence of a paragraph what the next one after it cites that cites anything; else the last before."""
+    later, earlier = _last(reversed(cited))[::-1], _last(cited)
+    return [after or before for after, before in zip(later, earlier, strict=True)]
+
+
+def _last(cited: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """For each what it or the last one before it has."""
+    known: tuple[str, ...] = ()
+    return [known := ids or known for ids in cited]
 
 
 def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[DraftClaim]:
-    """The cells of the rows below the header, but for the first of each row where it cites nothing: that is what the
-    others are said of."""
+    """The cells of the rows below the header, but for the first of each row: that is what the others are said of, unless
+    it is alone, a sentence, or cites something."""
     lines = [(start, end) for start, end in block.sentences(bare.text) if end > start]
     header = [_words(bare.text[a:b]) for a, b in _split(bare.text, *lines[0])] if lines else []
     for start, end in lines[1:]:
@@ -179,22 +200,23 @@ def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[Draft
             continue
         cells = list(_split(bare.text, start, end))
         row = _words(bare.text[slice(*cells[0])]) if cells else ""
-        of_row = _ids(_within(bare, start, end))
-        for place, (a, b) in enumerate(cells):
-            own = _within(bare, a, b)
-            names_row = place == 0 and len(cells) > 1 and not _ids(own)
-            if names_row or not _WORD.search(bare.text, a, b):
+        of_row = _ids(bare.within(start, end))
+        says = cells and (_SENTENCE.fullmatch(row) or _ids(bare.within(*cells[0])))
+        first = 0 if says or max(len(header), len(cells)) == 1 else 1
+        for place, (a, b) in enumerate(cells[first:], first):
+            if not _WORD.search(bare.text, a, b):
                 continue
+            own = bare.within(a, b)
             column = header[place] if place < len(header) else ""
             yield DraftClaim(
                 text=_words(bare.text[a:b]),
                 kind=ClaimKind.CELL,
-                heading=" > ".join(filter(None, (under, row, column))),
+                heading=" > ".join(filter(None, (under, row if place else "", column))),
                 place=bare.place(a, b, own),
                 cites=_ids(own),
                 near=of_row,
                 row=row if place else "",
-                marked=any(not ids for _, _, ids in own),
+                marked=_is_marked(own),
                 block=number,
             )
 
@@ -214,12 +236,17 @@ def _split(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _ids(references: Iterable[_Reference]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(chain.from_iterable(ids for _, _, ids in references)))
+    return tuple(dict.fromkeys(chain.from_iterable(reference.ids for reference in references)))
+
+
+def _is_marked(references: Iterable[_Reference]) -> bool:
+    return any(not reference.ids for reference in references)
 
 
 def _words(text: str) -> str:
-    """Markdown as a reader sees it: one line, without emphasis, escapes, entities and addresses of links."""
-    shown = _LINK.sub(r"\1", _NUMBER_MARK.sub("", " ".join(text.split())))
+    """Markdown as a reader sees it: one line, without emphasis, escapes, entities, addresses of links, and what quoted
+    lines begin with."""
+    shown = _LINK.sub(r"\1", _NUMBER_MARK.sub("", " ".join(_QUOTED.sub("", text).split())))
     kept = _ESCAPE.sub(lambda match: f"\0{ord(match[1])}\0", shown)  # an escaped star is one
     plain = unescape(_EMPHASIS.sub("", kept))
     return _ORDINAL.sub("", _KEPT.sub(lambda match: chr(int(match[1])), plain).strip())

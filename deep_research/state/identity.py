@@ -52,7 +52,8 @@ def gap_id(description: str) -> str:
 
 
 def claim_id(text: str, number: int) -> str:
-    """``number`` counts the claims of a report that have the same words, from 0."""
+    """``text`` are its words and its references: what was judged of it with others holds no more. ``number`` counts the
+    claims of a report that have the same, from 0."""
     return f"claim-{_digest(f'{number} {normalised(text)}')}"
 
 

@@ -705,7 +705,10 @@ def _aborted(state: Fold, event: ev.RunAborted) -> None:
     _charge_open(state)
     state.status = RunStatus.ABORTED
     if event.reason is AbortReason.NO_EVIDENCE and event.phase is DeepResearchPhase.SYNTHESIS:
-        _forget_report(state)  # too little of it is supported: the draft is in the log
+        _forget_report(
+            state
+        )  # too little of it is supported: the draft is in the log, and resuming writes another
+        state.phase_done = False
     state.abort = Abort(
         reason=event.reason, message=event.message, phase=event.phase, iteration=event.iteration
     )

@@ -3,4 +3,5 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))  # test files are imported by path and find no neighbours
+for place in (Path(__file__).parents[1], Path(__file__).parent):
+    sys.path.insert(0, str(place))  # test files are imported by path and find no neighbours

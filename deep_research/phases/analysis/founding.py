@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from deep_research.evidence.passages import sentences
 from deep_research.evidence.quotation import readable
-from deep_research.evidence.support import SENTENCES, SOME, SourceText, check, is_doubted, likeness, plainly
+from deep_research.evidence.support import (
+    SENTENCES,
+    SOME,
+    SourceText,
+    Support,
+    check,
+    is_doubted,
+    likeness,
+    plainly,
+)
 from deep_research.state import Quote, Source
 
 AROUND = 1_000  # characters in which the sentences of a quote begin and end
@@ -46,12 +55,12 @@ def founded(
     held = [SourceText(quote.quote, title=sources[quote.source_id].title) for quote in quotes]
     most = max(SENTENCES, len(quotes))
     found = check(content, held, language=language, most=most)
-    if not is_doubted(found.verdict, found.reasons, language=language):
+    if _carried(content, found, held, language, most):
         return content, tuple(quotes)
     ids = list(dict.fromkeys(quote.source_id for quote in quotes))
     wholes = WholeTexts(sources, texts) if wholes is None else wholes
     whole = check(content, [wholes[i] for i in ids], language=language)
-    if not is_doubted(whole.verdict, whole.reasons, language=language):
+    if _carried(content, whole, [wholes[i] for i in ids], language):
         further = []
         for place in whole.places:
             name = ids[place.source]
@@ -60,13 +69,22 @@ def founded(
                 further.append(quote)
         return content, (*quotes, *further)
     nearest = quotes[found.places[0].source] if found.places else quotes[0]
-    title = sources[nearest.source_id].title
-    if max(likeness(content, nearest.quote, title), likeness(nearest.quote, content, title)) < SOME:
-        return None  # neither says anything of the other
     source = sources[nearest.source_id]
     text = texts[nearest.source_id]
     said = _quote(source, text, *_whole_sentences(text, nearest.start, nearest.end))
+    near = (likeness(content, said.quote, source.title), likeness(nearest.quote, content, source.title))
+    if max(near) < SOME:
+        return None  # neither says anything of the other
     return readable(text, said.start, said.end), (said, *(q for q in quotes if not _holds(said, q)))
+
+
+def _carried(
+    content: str, found: Support, texts: Sequence[SourceText], language: str, most: int = SENTENCES
+) -> bool:
+    """Whether texts carry the words of a finding, of which all together ``found`` holds: each of its sentences."""
+    parts = [content[span.start : span.end] for span in sentences(content)]
+    each = [check(part, texts, language=language, most=most) for part in parts] if len(parts) > 1 else []
+    return not any(is_doubted(one.verdict, one.reasons, language=language) for one in (found, *each))
 
 
 def _quote(source: Source, text: str, start: int, end: int) -> Quote:

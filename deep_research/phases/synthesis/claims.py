@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 
 from deep_research.errors import ContentMissingError
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import off_loop
+from deep_research.phases.base import noted, off_loop
 from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope, RepairOutput
 from deep_research.phases.synthesis.repair import marked, repaired_by_code, repaired_by_model
 from deep_research.report.checking import Checker
 from deep_research.state import Claim, Draft, Finding, Repair
 from deep_research.state.events import ClaimsJudged, ReportDrafted
 from deep_research.state.journal import Journal
+from deep_research.state.records import OF_REPORT
 
 CHARACTERS = 2_000  # of texts that are checked against, in the time of one small item
 
@@ -27,11 +28,12 @@ Repairs = Callable[[tuple[FailedClaim, ...], tuple[Finding, ...]], Awaitable[Rep
 @dataclass
 class ClaimWork:
     """The work on the claims of one draft. ``judge`` and ``scope`` are who judges what; ``repairs`` asks the writer's
-    model for new words, and gives None where there is none to ask; ``withheld`` cuts out of these what nobody may
-    tell."""
+    model for new words, and gives None where there is none to ask, or where it failed: then it says so in
+    ``problems``; ``withheld`` cuts out of these what nobody may tell."""
 
     journal: Journal
     repairs: Repairs
+    problems: list[str] = field(default_factory=list)
     withheld: Callable[[str], str] = str
     judge: LanguageModel | None = None
     scope: JudgeScope = JudgeScope.DOUBTFUL
@@ -76,8 +78,8 @@ class ClaimWork:
                 await self._load((each,))
 
     async def _repaired(self, draft: Draft, claims: Sequence[Claim], checker: Checker) -> Draft:
-        """By one request to the writer's model for all claims that fail; without one, by code. What a model made is
-        recorded; what code makes comes out the same."""
+        """By one request to the writer's model for all claims that fail; without one, by code. What a model made, and
+        that it failed, is recorded; what code makes comes out the same."""
         failing = [claim for claim in claims if checker.fails(claim)]
         if not failing:
             return draft.model_copy(update={"repairs": ()})
@@ -87,7 +89,10 @@ class ClaimWork:
         if answer is None:
             size = sum(map(len, self._texts.values())) // CHARACTERS
             text, repairs = await off_loop(size, repaired_by_code, draft.text, claims, checker)
-            return draft.model_copy(update={"text": text, "repairs": repairs})
+            draft = draft.model_copy(update={"text": text, "repairs": repairs})
+            if self.problems:  # nobody is asked again
+                await self.journal.record(ReportDrafted(draft=draft), *noted(self.problems, OF_REPORT))
+            return draft
         words = {item.claim_id: self.withheld(item.text) for item in answer.claims}
         text, repairs = repaired_by_model(draft.text, failing, words, answer.by)
         left = [claim for claim in await self._checked(text, checker) if claim.text not in _made(repairs)]

@@ -78,11 +78,10 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         problems: list[str] = []
         repairs = partial(self._repairs, state, models, problems)
         hidden = partial(withheld, state=state)
-        work = ClaimWork(journal, repairs, hidden, self._judging(models), self._judge)
+        work = ClaimWork(journal, repairs, problems, hidden, self._judging(models), self._judge)
         draft, claims = await work.finished(draft)
         report = written(journal.state, draft, claims)
-        notes = noted((*problems, *untold(journal.state.parts, report.verdicts)), OF_REPORT)
-        await journal.record(report, *notes)
+        await journal.record(report, *noted(untold(journal.state.parts, report.verdicts), OF_REPORT))
 
     async def _drafted(self, state: DeepResearchState, models: RunModels | None) -> tuple[Draft, list[Event]]:
         """The agent's draft, and what is told with it."""
@@ -92,7 +91,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             requests = models.affordable(ModelRole.SYNTHESIZER, self.phase, INPUT, output, now=True)
             handoff = handoff.model_copy(update={"requests": requests})
         answer = await self.ask(handoff, models)
-        text = withheld(unmarked(plain(answer.report)), state)
+        text = unmarked(withheld(plain(answer.report), state))  # marks are ours to put in
         cut = MARK in text and MARK not in answer.report
         told: list[Event] = [
             *noted((*answer.notes, *([WITHHELD] if cut else [])), OF_REPORT),

@@ -20,6 +20,7 @@ LONGEST_REPAIR = 600  # characters
 _BLOCK_MARK = regex(r"\A(?:[#>*+-]+[ \t]+|\d{1,3}[.)][ \t]+|`{3,})+")
 _ENDS = ".!?…\"”'»)"
 _EMPTY_ITEM = regex(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]*(?:\n|\Z)", re.MULTILINE)
+_SPACE = regex(r"[ \t]*")
 _BLANK_LINES = regex(r"\n{3,}")
 
 
@@ -94,7 +95,7 @@ def _without_references(text: str) -> str:
     for match in marks_in(text):
         pieces.append(text[here : match.start()])
         here = match.end()
-    return "".join((*pieces, text[here:])).rstrip()
+    return "".join((*pieces, text[here:])).strip()
 
 
 def repaired_by_model(
@@ -107,7 +108,7 @@ def repaired_by_model(
         after = _fitting(words.get(claim.id))
         if after is None or (claim.kind is ClaimKind.CELL and not after):
             continue
-        changes[claim.place] = after
+        after = changes[claim.place] = unmarked(after)
         shown = _without_references(after)
         same = plainly(shown) == plainly(claim.text)
         kind = RepairKind.CITED if same else RepairKind.REWORDED if after else RepairKind.REMOVED
@@ -143,8 +144,8 @@ def rewritten(draft: str, changes: Mapping[Span, str]) -> str:
     for place in sorted(changes, key=lambda place: place.start):
         words = changes[place]
         end = place.end
-        if not words:  # with the space that parted it from the next
-            end += len(draft[end:]) - len(draft[end:].lstrip(" \t"))
+        if not words and (space := _SPACE.match(draft, end)):  # that parted it from the next
+            end = space.end()
         pieces += [draft[here : place.start], words]
         here = end
     made = "".join((*pieces, draft[here:]))

@@ -1,0 +1,120 @@
+"""kill -9 at the commits between a draft, the judge, the repair and the report: the same report, and no answer of a model
+that was recorded is paid for again."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claim_runs import FALSE, QUESTION, Liar, Shelf
+
+from deep_research import DeepResearch
+from deep_research.models.base import ModelCall, OnText, Reply
+from deep_research.testing.kills import remains
+from deep_research.testing.warm import Exit, WarmParent
+from deep_research.testing.witness import Witness
+
+pytestmark = pytest.mark.timed
+
+TOLD = ("status", "report", "claims", "repairs", "limits")
+
+
+@pytest.fixture(scope="module")
+def parent() -> Iterator[WarmParent]:
+    with WarmParent("claim_runs") as warm:
+        yield warm
+
+
+def research(parent: WarmParent, folder: Path, **more: Any) -> Exit:
+    folder.mkdir(exist_ok=True)
+    return parent.run("claim_runs:research", database=folder / "runs.db", witness=folder / "calls", **more)
+
+
+def units(folder: Path) -> list[str]:
+    return [call.unit for call in Witness(folder / "calls").calls()]
+
+
+@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.slow)])  # each fourth commit, and all
+def test_a_run_killed_between_draft_judge_repair_and_report_gives_the_same_report(
+    parent: WarmParent, folder: Path, each: int
+) -> None:
+    whole = research(parent, folder / "whole").ok()
+    assert whole["status"] == "completed", whole["message"]
+    assert whole["repairs"][0]["before"] == f"{FALSE}."
+    assert FALSE not in whole["report"]
+    asked = units(folder / "whole")
+    assert len(asked) == len(set(asked))
+    steps = [
+        name for name in whole["events"] if name in ("report.drafted", "claims.judged", "report.written")
+    ]
+    assert steps == ["report.drafted", "claims.judged", "report.drafted", "claims.judged", "report.written"]
+    wrong, reached = {}, set()
+    first = whole["commits"]
+    while True:
+        first -= each
+        place = folder / f"killed-{first}"
+        left = research(parent, place, kill=(first, "after"))
+        assert left.killed_by == signal.SIGKILL
+        before = remains(place / "runs.db", folder / "copy")
+        last = whole["events"][before.seqs[-1] - 1]
+        reached.add(last)
+        answer = research(parent, place, research_id=before.runs[0]).ok()
+        again = len(units(place)) - len(asked)
+        if {key: answer[key] for key in TOLD} != {key: whole[key] for key in TOLD}:
+            wrong[first, last] = "another report"
+        elif set(units(place)) != set(asked) or again != (last == "model.settled"):
+            wrong[first, last] = (
+                f"{again} calls again"  # an answer that was not recorded is lost with the process
+            )
+        if before.state is not None and before.state.phase != "synthesis":
+            break
+    assert wrong == {}
+    assert each > 1 or reached >= {"model.reserved", "model.settled", "claims.judged"}
+
+
+class Stopped(Liar):
+    """Cancels the run when it is asked the first time."""
+
+    engine: DeepResearch | None = None
+
+    async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
+        if self.engine is not None:
+            engine, self.engine = self.engine, None
+            (run,) = await engine.alist()
+            await engine.acancel(run.research_id)
+            await asyncio.Event().wait()
+        return await super().send(call, on_text)
+
+
+def test_a_run_that_is_cancelled_while_its_claims_are_judged_goes_on_with_its_draft(folder: Path) -> None:
+    def engine(name: str) -> tuple[DeepResearch, Stopped]:
+        judge = Stopped("judge", str(folder / name))
+        made = DeepResearch(
+            store="memory",
+            search=[Shelf()],
+            model=Liar("writer", str(folder / name)),
+            models={"judge": judge},
+            judge="all",
+            max_iterations=1,
+        )
+        return made, judge
+
+    undisturbed, _ = engine("whole")
+    with undisturbed as research:
+        whole = research.run(QUESTION)
+    disturbed, judge = engine("cancelled")
+    with disturbed as research:
+        judge.engine = research
+        stopped = research.run(QUESTION)
+        assert (stopped.status, stopped.reason) == ("aborted", "cancelled")
+        assert stopped.report_metadata is not None
+        assert stopped.report_metadata.partial
+        assert FALSE not in (stopped.report or "")
+        result = research.resume(stopped.research_id)
+    assert (result.status, result.report, result.claims) == (whole.status, whole.report, whole.claims)
+    asked = [[call.unit for call in Witness(folder / name).calls()] for name in ("whole", "cancelled")]
+    assert sorted(asked[0]) == sorted(asked[1])

@@ -1,0 +1,338 @@
+"""What carries each claim of a draft: saved texts, findings that it repeats, or the log of the run."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from orm_light import BUILT, COST, F1, F2, F3, FINDINGS, HARE, ORM, TALL, TEXTS, WHITE, state
+
+from deep_research.phases.synthesis.repair import marked
+from deep_research.report import checking
+from deep_research.report.checking import CHECKER, Checker, checked_claims
+from deep_research.report.own_lines import IN_THEIR_WORDS
+from deep_research.state import ClaimBasis, ClaimVerdict, Judgement, Limit
+
+SUPPORTED, PARTIAL = ClaimVerdict.SUPPORTED, ClaimVerdict.PARTIAL
+CONTRADICTED, UNSUPPORTED = ClaimVerdict.CONTRADICTED, ClaimVerdict.UNSUPPORTED
+FIRST, SECOND, THIRD = (finding.id for finding in FINDINGS)
+
+
+def claims(draft, *, texts=TEXTS, **more):
+    return checked_claims(draft, state(**more), texts)
+
+
+def claim(draft, **more):
+    """The last one."""
+    return claims(draft, **more)[-1]
+
+
+# What a claim cites
+
+CITING = {
+    "a quote word for word": (f"{BUILT[:-1]} {F1}.", SUPPORTED, set()),
+    "a quote in other marks": (f"**the Orm** lighthouse was built in 1811 by Ada Brook! {F1}", SUPPORTED, set()),
+    "the words of a finding that its quote carries": (f"{TALL[:-1]} {F2}.", SUPPORTED, set()),
+    "another sentence of the source": (f"The lamp burned whale oil until 1843 {F1}.", SUPPORTED, set()),
+    "two sentences of it": (f"The Orm lighthouse by Ada Brook has a tower of 90 feet {F1}.", SUPPORTED, set()),
+    "another source": (f"{BUILT[:-1]} {F3}.", UNSUPPORTED, {"date", "entity"}),
+    "another date": (f"The Orm lighthouse was built in 1812 by Ada Brook {F1}.", CONTRADICTED, {"date"}),
+    "another number": (f"The tower of the Orm lighthouse is 91 feet tall {F2}.", CONTRADICTED, {"number"}),
+    "another unit": (f"The tower of the Orm lighthouse is 90 metres tall {F2}.", CONTRADICTED, {"unit"}),
+    "another name": (f"The Orm lighthouse was built in 1811 by Carl Moor {F1}.", PARTIAL, {"entity"}),
+    "a denial": (f"The Orm lighthouse was not built in 1811 by Ada Brook {F1}.", CONTRADICTED, {"polarity"}),
+    "a denial that is dropped": (f"The keepers were paid in gold {F1}.", CONTRADICTED, {"polarity"}),
+    "what no source says": (f"The baker sold bread to travellers {F1}.", UNSUPPORTED, set()),
+    "a finding that there is not": ("The lamp burned whale oil until 1843 [find-00000000000f].", UNSUPPORTED, set()),
+    "a source by its own id": (f"{WHITE[:-1]} [{HARE.id}].", SUPPORTED, set()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("draft", "verdict", "aspects"), CITING.values(), ids=CITING)
+def test_a_claim_is_set_against_the_sources_that_it_cites(draft, verdict, aspects):
+    found = claim(draft)
+    assert found.verdict is found.checked is verdict
+    assert {reason.aspect.value for reason in found.reasons} - {"words"} == aspects
+    assert (found.checker, found.basis, found.inherited) == (CHECKER, ClaimBasis.SOURCES, False)
+    for quote in found.evidence:
+        text = TEXTS[quote.content_hash]
+        assert text[quote.start : quote.end] == quote.quote
+    assert bool(found.evidence) or verdict is not SUPPORTED
+
+
+def test_what_is_doubted_fails_and_what_holds_or_may_hold_does_not():
+    checker = Checker(state(), TEXTS)
+    (wrong,) = checker.claims("The Orm lighthouse was built by Ada Brook in 1911.", {})
+    assert checker.fails(wrong)  # in part, but for a date that nothing has
+    for draft, verdict, aspects in CITING.values():
+        (found,) = checker.claims(draft, {})
+        doubted = verdict in (CONTRADICTED, UNSUPPORTED) or bool(aspects)
+        assert checker.fails(found) is doubted, draft
+
+
+# What cites nothing
+
+UNCITED = {
+    "repeats a finding": ("The Orm lighthouse was built by Ada Brook in 1811.", SUPPORTED, (FIRST,)),
+    "repeats one with another year": ("The Orm lighthouse was built by Ada Brook in 1911.", PARTIAL, (FIRST,)),
+    "stands beside a citation": (f"{BUILT[:-1]} {F1}. Its tower stands on granite.", SUPPORTED, (FIRST,)),
+    "stands beside one of another source": (f"{WHITE[:-1]} {F3}. {BUILT}", SUPPORTED, (FIRST,)),
+    "nothing says it": ("The tower was sold to a baker from Lisbon.", UNSUPPORTED, ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("draft", "verdict", "finding_ids"), UNCITED.values(), ids=UNCITED)
+def test_a_claim_without_a_reference_inherits_those_of_what_it_repeats(draft, verdict, finding_ids):
+    found = claim(draft)
+    assert (found.verdict, found.finding_ids, found.inherited) == (verdict, finding_ids, bool(finding_ids))
+
+
+LACKS = {
+    "that a gap tells of": (f"{COST} is unknown.", SUPPORTED),
+    "in other words": (f"{COST} is not known.", SUPPORTED),
+    "under its heading": (f"## Open questions\n\n- {COST}", SUPPORTED),
+    "that no gap tells of": ("What the lamp weighs is unknown.", PARTIAL),
+    "that no gap tells of, by its sources": ("No source says who painted the door.", PARTIAL),
+    "under a heading, that no gap tells of": ("## Open questions\n\n- Who painted the door", PARTIAL),
+    "with a figure that nothing has": ("No source says that the lamp weighed 40 tons.", UNSUPPORTED),
+}
+
+
+@pytest.mark.parametrize(("draft", "verdict"), LACKS.values(), ids=LACKS)
+def test_a_lack_is_told_by_the_log_of_the_run(draft, verdict):
+    found = claim(draft)
+    assert (found.verdict, found.basis) == (verdict, ClaimBasis.RUN)
+    assert found.finding_ids == found.evidence == ()
+
+
+def test_a_lack_that_cites_a_source_is_set_against_that_source():
+    assert claim(f"What the lamp weighs is unknown {F1}.").basis is ClaimBasis.SOURCES
+
+
+OWN = {
+    "what the engine says of itself": f"{IN_THEIR_WORDS}",
+    "how sure it is": "Probably.",
+    "a limit of the run": "- 3 pages could not be read.",
+    "what was left out": "2 further findings are left out to keep the wanted length.",
+}
+
+
+@pytest.mark.parametrize("draft", OWN.values(), ids=OWN)
+def test_the_lines_of_the_engine_are_borne_out_by_the_log(draft):
+    limit = Limit(name="evidence", message="3 pages could not be read.")
+    for found in claims(draft, limits=(limit,)):
+        assert (found.verdict, found.basis) == (SUPPORTED, ClaimBasis.RUN)
+
+
+def test_a_line_of_the_engine_that_does_not_hold_of_this_run_is_a_claim_like_others():
+    assert claim("3 pages could not be read.").verdict is UNSUPPORTED
+    assert claim(f"{BUILT[:-1]} {F1}. 9 further findings are left out to keep it short.").basis is not (
+        ClaimBasis.RUN
+    )
+
+
+# Cells
+
+CELLS = {
+    "the title of the source": ("Source", "The Orm Light", SUPPORTED),
+    "its date": ("Date", "2019-03-01", SUPPORTED),
+    "another date": ("Date", "2018-03-01", None),
+    "a value with its unit": ("Tower", "90 feet", SUPPORTED),
+    "another value": ("Tower", "91 feet", CONTRADICTED),
+    "a sentence of its own": ("Keepers", "they were never paid in gold", SUPPORTED),
+    "a sentence against it": ("Keepers", "they were paid in gold", CONTRADICTED),
+    "a name that no text has": ("Builder", "Carl Moor", None),
+}
+
+
+@pytest.mark.parametrize(("row", "cell", "verdict"), CELLS.values(), ids=CELLS)
+def test_a_cell_is_set_against_the_source_with_what_it_is_said_of(row, cell, verdict):
+    checker = Checker(state(), TEXTS)
+    (found,) = checker.claims(f"| What | Said |\n|---|---|\n| {row} | {cell} {F1} |\n", {})
+    assert found.text == cell
+    assert found.heading == f"{row} > Said"
+    if verdict is None:
+        assert found.verdict is not SUPPORTED
+        assert checker.fails(found)
+    else:
+        assert found.verdict is verdict
+
+
+# Another language
+
+GERMAN = f"""\
+Der Leuchtturm Orm wurde 1811 von Ada Brook gebaut {F1}. \
+Der Turm ist 90 Fuß hoch und steht auf einem Riff aus Granit {F2}. \
+Er wurde im Jahr 1955 für die Besucher der Insel geöffnet {F1}.
+"""
+
+
+def test_words_of_another_language_carry_nothing_and_are_doubted_for_figures_alone():
+    checker = Checker(state(), TEXTS)
+    told = [
+        (found.verdict, checker.fails(found), {reason.aspect.value for reason in found.reasons})
+        for found in checker.claims(GERMAN, {})
+    ]
+    assert told == [
+        (PARTIAL, False, {"language"}),
+        (PARTIAL, False, {"language"}),
+        (UNSUPPORTED, True, {"language", "date"}),
+    ]
+
+
+# Texts that are not there
+
+
+def test_of_a_text_that_is_not_there_the_quotes_are_looked_at_alone():
+    draft = f"The tower stands on a reef of granite {F2}. The lamp burned whale oil until 1843 {F1}."
+    assert [found.verdict for found in claims(draft)] == [SUPPORTED, SUPPORTED]
+    assert [found.verdict for found in claims(draft, texts={})] == [SUPPORTED, UNSUPPORTED]
+    (quote,) = claims(draft, texts={})[0].evidence
+    assert TEXTS[quote.content_hash][quote.start : quote.end] == quote.quote
+
+
+def test_only_texts_are_needed_of_which_more_is_said_than_their_quotes():
+    checker = Checker(state(), {})
+    assert checker.needed(f"{BUILT[:-1]} {F1}. {WHITE[:-1]} {F3}.") == ()
+    assert checker.needed(f"{BUILT[:-1]} {F1}. The lamp was lit {F3}.") == (HARE.content_hash,)
+    assert Checker(state(), TEXTS).needed(f"The lamp was lit {F3}.") == ()
+    assert checker.needed("The tower of the Orm lighthouse has 90 feet.") == (ORM.content_hash,)
+
+
+# Ids
+
+LONG = f"""\
+# The Orm
+
+## Summary
+
+The tower is 90 feet tall [{SECOND}]. It is grey. It is grey. The tower was built in 1812 [{FIRST}].
+
+## More
+
+It is grey. {WHITE[:-1]} [{THIRD}].
+
+| What | Said |
+|---|---|
+| Tower | 91 feet {F2} |
+"""
+
+
+def test_equal_sentences_have_ids_of_their_own():
+    made = claims(LONG)
+    assert len({each.id for each in made}) == len(made) == 7
+    assert [each.id for each in made] == [each.id for each in claims(LONG)]
+
+
+def test_a_claim_is_the_same_after_marks_were_put_in():
+    before = claims(LONG)
+    failing = [each for each in before if Checker(state(), TEXTS).fails(each)]
+    draft = marked(LONG, failing)
+    after = claims(draft)
+    assert [each.model_copy(update={"marked": False, "place": None}) for each in after] == [
+        each.model_copy(update={"place": None}) for each in before
+    ]
+    assert {each.id for each in after if each.marked} == {each.id for each in failing}
+    assert len(failing) == 5
+    assert marked(draft, after) == marked(draft, [each for each in after if not each.marked])
+
+
+def test_the_judge_counts_and_what_code_found_stays_beside_it():
+    (before,) = claims(f"The keepers were paid in gold {F1}.")
+    said = Judgement(verdict=SUPPORTED, reason="It says so.", model="m")
+    (after,) = checked_claims(f"The keepers were paid in gold {F1}.", state(), TEXTS, {before.id: said})
+    assert (after.verdict, after.checked, after.judgement) == (SUPPORTED, CONTRADICTED, said)
+    assert not Checker(state(), TEXTS).fails(after)
+    silent = Judgement(reason="It was not asked.")
+    (after,) = checked_claims(f"The keepers were paid in gold {F1}.", state(), TEXTS, {before.id: silent})
+    assert after.verdict is CONTRADICTED
+
+
+# Order
+
+DRAFTS = "\n\n".join(
+    [*(draft for draft, *_ in (*CITING.values(), *UNCITED.values(), *LACKS.values())), GERMAN, LONG]
+)
+
+
+def told(findings=FINDINGS, sources=(ORM, HARE), texts=TEXTS):
+    made = checked_claims(DRAFTS, state(findings=findings, sources=sources), texts)
+    return json.dumps([each.model_dump(mode="json") for each in made])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_findings_sources_and_texts_changes_nothing(seed):
+    chance = random.Random(seed)
+    findings, sources, texts = list(FINDINGS), [ORM, HARE], list(TEXTS.items())
+    for each in (findings, sources, texts):
+        chance.shuffle(each)
+    assert told(tuple(findings), tuple(sources), dict(texts)) == told()
+
+
+def test_the_seed_of_hashes_changes_nothing():
+    here = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+    program = f"import sys; sys.path[:0] = {here}; import test_checking; print(test_checking.told())"
+    made = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        for seed in ("0", "7")
+    }
+    assert made == {told()}
+
+
+# How much work
+
+
+def work(count, monkeypatch):
+    """How many statements are checked for so many claims of one run, and against how many texts, and how many texts are
+    prepared."""
+    seen = {"checks": 0, "texts": 0, "prepared": 0}
+    check, prepare = checking.check, checking.SourceText
+
+    def counted(statement, sources, **more):
+        seen["checks"] += 1
+        seen["texts"] += len(sources)
+        return check(statement, sources, **more)
+
+    def prepared(*given, **more):
+        seen["prepared"] += 1
+        return prepare(*given, **more)
+
+    monkeypatch.setattr(checking, "check", counted)
+    monkeypatch.setattr(checking, "SourceText", prepared)
+    lines = (
+        f"The keepers of year {n} were never paid in gold {F1}. What lamp {n} weighs is unknown. {TALL[:-1]} {F2}."
+        for n in range(-(-count // 3))
+    )
+    draft = "\n\n".join(lines)
+    made = checked_claims(draft, state(), TEXTS)
+    monkeypatch.undo()
+    return len(made), seen
+
+
+@pytest.mark.parametrize("count", [100, 1_000, pytest.param(10_000, marks=pytest.mark.sweep)])
+def test_the_work_for_a_claim_does_not_grow_with_their_number(count, monkeypatch):
+    made, seen = work(count, monkeypatch)
+    assert made >= count
+    assert seen["checks"] <= 4 * made
+    assert seen["texts"] <= 4 * made * len(FINDINGS)
+    assert seen["prepared"] <= len(FINDINGS) + len(TEXTS) + 1  # of what is not known
+
+
+@pytest.mark.timed
+@pytest.mark.sweep
+def test_ten_thousand_claims_take_a_hundred_times_as_long_as_a_hundred(seconds):
+    drafts = {
+        n: "\n\n".join(f"The keepers of year {k} were never paid in gold {F1}." for k in range(n))
+        for n in (500, 10_000)
+    }
+    few = seconds(0.0, lambda: claims(drafts[500]))
+    assert seconds(few * 20 * 2, lambda: claims(drafts[10_000])) < few * 20 * 2
