@@ -319,10 +319,10 @@ def test_the_work_of_comparing_is_linear_in_the_number_of_findings(monkeypatch, 
 
 
 def test_a_finding_is_compared_with_those_nearest_to_it():
-    others = [f"The alpha of Mole and of number {n}th has 77 feet." for n in range(MOST_COMPARED)]
+    others = [f"The fence {n} of Mole is 7 feet tall." for n in range(MOST_COMPARED)]
     texts = [*others, "The tower of Mole is 84 feet tall.", "The tower of Mole is 90 feet tall."]
     found = contradictions([finding(text, sources=(f"s{n}",)) for n, text in enumerate(texts)])
-    assert any({"84 feet", "90 feet"} <= told(conflict) for conflict in found)
+    assert [told(conflict) for conflict in found] == [{"84 feet", "90 feet"}]
 
 
 def test_all_of_many_findings_that_tell_of_one_thing_are_one_contradiction():
