@@ -6,35 +6,28 @@ tells of the research itself, against the log of the run. What a quote says word
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 
-from deep_research.evidence.candidates import STEP
-from deep_research.evidence.language import language_of
+from deep_research.evidence.inquiry import expected
 from deep_research.evidence.passages import sentences
-from deep_research.evidence.quotation import readable
-from deep_research.evidence.sites import host_of
 from deep_research.evidence.statements import Kind, Reader, reader
 from deep_research.evidence.support import (
     FEW,
-    SENTENCES,
-    SOME,
     SPECIFIC,
     SourceText,
     Support,
     check,
     is_doubted,
-    likeness,
     plainly,
     written_in,
 )
 from deep_research.evidence.vocabulary import vocabulary
 from deep_research.patterns import regex
-from deep_research.report.claims import DraftClaim, draft_claims
+from deep_research.report.cited import Cited
+from deep_research.report.draft_claims import DraftClaim, draft_claims
 from deep_research.report.own_lines import GAPS, gap_lines, own_lines
 from deep_research.state import (
     Aspect,
@@ -44,23 +37,15 @@ from deep_research.state import (
     ClaimVerdict,
     DeepResearchState,
     Discrepancy,
-    Finding,
     Judgement,
     Quote,
-    Source,
 )
 from deep_research.state.identity import claim_id
 
 CHECKER = "support 1"  # raised with whatever changes a verdict
 _WORD = regex(r"\w+")
-_MARKED_UP = regex(r"[|\n¶]")  # what `readable` writes in another way
-MOST_SENTENCES = (
-    12  # that carry a claim together; three, or as many as the findings that it cites have quotes
-)
 WORDS_OF_A_CELL = 2  # that say something without their row
-_BETWEEN = "\n\n"  # findings
 _FIGURES = (Aspect.NUMBER, Aspect.DATE)
-REPEATED = 3  # findings that a claim without a reference may repeat
 NEARLY = 0.5  # of the words of what is said to be unknown, that a gap has
 
 
@@ -73,44 +58,6 @@ def checked_claims(
     """The claims of a draft with what carries them. ``texts`` are saved texts by their hash; of a source whose text is
     not among them its quotes alone are looked at. ``judgements`` are those of the judge, by claim."""
     return Checker(state, texts).claims(draft, judgements or {})
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A text that claims are set against: the saved one of a source from ``base`` on."""
-
-    source: Source
-    content_hash: str
-    text: str
-    base: int
-    prepared: SourceText
-
-    def quote(self, start: int, end: int) -> Quote:
-        return Quote(
-            source_id=self.source.id,
-            quote=self.text[start:end],
-            start=self.base + start,
-            end=self.base + end,
-            content_hash=self.content_hash,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """Findings of one language in one text, and where each begins in it."""
-
-    prepared: SourceText
-    starts: tuple[int, ...]
-    ids: tuple[str, ...]
-
-    @classmethod
-    def of(cls, told: Sequence[tuple[str, str]]) -> _Found:
-        sizes = (len(said) + len(_BETWEEN) for _, said in told)
-        starts = tuple(accumulate(sizes, initial=0))[:-1]
-        return cls(SourceText(_BETWEEN.join(said for _, said in told)), starts, tuple(i for i, _ in told))
-
-    def finding_at(self, place: int) -> str:
-        return self.ids[bisect_right(self.starts, place) - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +100,12 @@ class Checker:
 
     state: DeepResearchState
     texts: Mapping[str, str]
-    _prepared: dict[str, _Text] = field(default_factory=dict)
+    cited: Cited = field(init=False)
     _drafts: dict[str, _Draft] = field(default_factory=dict)
     _repeats: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
-    _quoted: dict[str, dict[str, Quote]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.cited = Cited(self.state, self.texts)
 
     def claims(self, draft: str, judgements: Mapping[str, Judgement]) -> tuple[Claim, ...]:
         """Every claim of the draft with its verdict."""
@@ -179,11 +128,11 @@ class Checker:
         wanted: dict[str, None] = {}
         for told in read.claims:
             cites = told.cites or told.near
-            if read.tells_of_the_run(told) or self._literal(told, cites):
+            if read.tells_of_the_run(told) or self.cited.word_for_word(told.text, cites):
                 continue
             bearers = cites if told.cites else (*cites, *self._repeated(told, read.language))
             wanted |= dict.fromkeys(bearers)
-        return self.missing(wanted)
+        return self.cited.missing(wanted)
 
     def _read(self, draft: str) -> _Draft:
         if draft not in self._drafts:
@@ -193,62 +142,12 @@ class Checker:
             self._drafts[draft] = _Draft(every, written_in(draft), own, _lines(gap_lines(self.state)))
         return self._drafts[draft]
 
-    def missing(self, finding_ids: Iterable[str]) -> tuple[str, ...]:
-        """The hashes of the texts that these findings quote, of those that it does not have."""
-        hashes = (source.content_hash for source in self._sources(finding_ids))
-        return tuple(dict.fromkeys(each for each in hashes if each and each not in self.texts))
-
-    def support(
-        self, text: str, cites: Sequence[str], language: str = ""
-    ) -> tuple[Support, tuple[Quote, ...]]:
-        """What the sources of some findings say of a statement, and the passages that hold most of it."""
-        texts = [text_ for source in self._sources(cites) for text_ in self._texts_of(source, cites)]
-        quotes = sum(len(self._by_id[i].quotes) for i in cites if i in self._by_id)
-        most = min(MOST_SENTENCES, max(SENTENCES, quotes))
-        found = check(text, [each.prepared for each in texts], language=language, most=most)
-        return found, tuple(
-            texts[place.source].quote(place.span.start, place.span.end) for place in found.places
-        )
-
-    def nearest(self, text: str, finding_id: str) -> Quote | None:
-        """The sentence of a finding's quotes that says most of a statement, where it says enough of it."""
-        texts = [
-            self._text(self._known[quote.source_id], quote.content_hash, quote.quote, quote.start)
-            for quote in (self._by_id[finding_id].quotes if finding_id in self._by_id else ())
-            if quote.source_id in self._known
-        ]
-        found = check(text, [each.prepared for each in texts])
-        if not found.places:
-            return None
-        best = texts[found.places[0].source]
-        quote = best.quote(found.places[0].span.start, found.places[0].span.end)
-        return quote if likeness(text, quote.quote, _about(best.source)) >= SOME else None
-
-    def source_ids(self, finding_id: str) -> tuple[str, ...]:
-        """The sources that a finding quotes."""
-        return tuple(source.id for source in self._sources((finding_id,)))
-
-    def repeated(self, text: str, language: str = "") -> tuple[str, ...]:
-        """The findings that a statement repeats, the nearest first."""
-        found = check(text, [each.prepared for each in self._found], language=language)
-        if found.share < SOME:
-            return ()
-        ids = (self._found[place.source].finding_at(place.span.start) for place in found.places)
-        return tuple(dict.fromkeys(ids))[:REPEATED]
-
     def fails(self, claim: Claim) -> bool:
         """Whether a report should not say it so: nothing carries it, its sources say otherwise, or a figure, date, name
         or denial of it stands in none of them. The judge's word counts before that of the code."""
         if claim.judgement is not None and claim.judgement.verdict is not None:
             return claim.verdict in (ClaimVerdict.UNSUPPORTED, ClaimVerdict.CONTRADICTED)
-        return is_doubted(claim.verdict, claim.reasons, language=self._language)
-
-    @cached_property
-    def _language(self) -> str:
-        """That of most texts that were quoted."""
-        quotes = (quote.quote for finding in self.state.findings for quote in finding.quotes)
-        votes = Counter(filter(None, map(written_in, quotes)))
-        return max(votes, key=lambda each: votes[each], default="")
+        return is_doubted(claim.verdict, claim.reasons, language=self.cited.language)
 
     # How a claim is carried
 
@@ -269,8 +168,8 @@ class Checker:
     def _by(
         self, told: DraftClaim, cites: tuple[str, ...], language: str, *, inherited: bool
     ) -> _Carried | None:
-        findings = tuple(i for i in cites if i in self._by_id)
-        if (quote := self._literal(told, cites)) is not None:
+        findings = tuple(i for i in cites if i in self.cited.findings)
+        if (quote := self.cited.word_for_word(told.text, cites)) is not None:
             whole = Support(ClaimVerdict.SUPPORTED, 1.0, 1.0)
             return _Carried(whole, (quote,), findings, inherited=inherited)
         if not self._reader(language).read(told.text).tokens:
@@ -285,11 +184,11 @@ class Checker:
     ) -> tuple[Support, tuple[Quote, ...]]:
         """Of a cell what the sources say of it and of its row; of one that says something by itself, a value with its
         unit or several words, what they say of that, where they have nothing against the row."""
-        found, evidence = self.support(_statement(told), cites, language)
+        found, evidence = self.cited.support(_statement(told), cites, language)
         few = len(self._reader(language).keys(told.text)) < WORDS_OF_A_CELL
         if found.verdict is ClaimVerdict.SUPPORTED or told.kind is not ClaimKind.CELL or few:
             return found, evidence
-        alone = self.support(told.text, cites, language)
+        alone = self.cited.support(told.text, cites, language)
         against = found.verdict is ClaimVerdict.CONTRADICTED or any(
             reason.aspect in SPECIFIC for reason in found.reasons
         )
@@ -299,7 +198,7 @@ class Checker:
         """Whether a cell is the title or the date of the source that it refers to."""
         if told.kind is not ClaimKind.CELL:
             return False
-        sources = self._sources(cites)
+        sources = self.cited.sources(cites)
         names = {plainly(source.title) for source in sources}
         return plainly(told.text) in names | {str(source.published) for source in sources if source.published}
 
@@ -307,32 +206,37 @@ class Checker:
         """Of a claim that cites nothing: what the findings that it repeats rest on; else what the log says of it."""
         best = near
         if repeated := self._repeated(told, language):
-            found, evidence = self.support(_statement(told), repeated, language)
+            found, evidence = self.cited.support(_statement(told), repeated, language)
             again = _Carried(found, evidence, repeated, inherited=True)
             if again.is_supported or best is None or found.score > best.support.score:
                 best = again
         if best is not None and best.is_supported:
             return best
-        if self._tells_of_a_lack(told, language):
-            return self._lack(told, language)
-        return best or _Carried(_NOTHING)
+        lack = self._lack(told, language)
+        return lack or best or _Carried(_NOTHING)
 
-    def _lack(self, told: DraftClaim, language: str) -> _Carried:
-        """What is said to be unknown: a gap of the run has to tell it; where none does it is no more than likely."""
+    def _lack(self, told: DraftClaim, language: str) -> _Carried | None:
+        """What is said to be unknown: a gap of the run has to tell it; where none does it is no more than likely. Under a
+        heading of what is open it has to be a question or a denial. None of what says no such thing."""
         marks = vocabulary(language).marks
+        says = self._tells_of_a_lack(told, language)
+        if not says and marks.lacking.isdisjoint(_WORD.findall(told.heading.casefold())):
+            return None
         lacking = marks.lacking | marks.looked
         of = _WORD.sub(lambda word: "" if word[0].casefold() in lacking else word[0], told.text)
         found = check(of, [self._open], language=language)
         names = {
             t.word
             for t in self._reader(language).read(told.text).tokens
-            if t.kind is Kind.NAME and not t.opens
+            if t.kind is Kind.NAME and not (t.opens or marks.nouns)
         }
         specific = any(
             (r.aspect in SPECIFIC and r.claimed in names) or r.aspect in _FIGURES for r in found.reasons
         )
         if found.share >= NEARLY and not specific:
             return _BY_THE_LOG
+        if not says and not expected(told.text, vocabulary(language)):
+            return None
         reasons = (Discrepancy(aspect=Aspect.WORDS, claimed=told.text),)
         verdict = ClaimVerdict.UNSUPPORTED if specific else ClaimVerdict.PARTIAL
         return _Carried(Support(verdict, 0.0, found.share, reasons), basis=ClaimBasis.RUN)
@@ -347,90 +251,21 @@ class Checker:
             denies and not (own.isdisjoint(marks.looked) and under.isdisjoint(marks.lacking | marks.looked))
         )
 
-    # What it is set against
-
-    @cached_property
-    def _by_id(self) -> dict[str, Finding]:
-        return {finding.id: finding for finding in self.state.findings}
-
-    @cached_property
-    def _known(self) -> dict[str, Source]:
-        return {source.id: source for source in self.state.sources}
-
     @cached_property
     def _open(self) -> SourceText:
         """What was asked and what the run did not find."""
         return SourceText("\n\n".join((self.state.query, *(gap.description for gap in self.state.gaps))))
-
-    @cached_property
-    def _found(self) -> list[_Found]:
-        """What the findings and their quotes say, one text for each language."""
-        told: dict[str, list[tuple[str, str]]] = {}
-        for finding in self.state.findings:
-            said = "\n\n".join(dict.fromkeys((finding.content, *(quote.quote for quote in finding.quotes))))
-            told.setdefault(language_of(said), []).append((finding.id, said))
-        return [_Found.of(each) for each in told.values()]
-
-    def _literal(self, told: DraftClaim, cites: Iterable[str]) -> Quote | None:
-        """Where a quote of these findings or sources says the very words."""
-        key = plainly(told.text)
-        return next((quote for cited in cites if (quote := self._quotes(cited).get(key))), None)
-
-    def _quotes(self, cited: str) -> dict[str, Quote]:
-        """The sentences that a finding or source is quoted with, as they are compared word for word."""
-        if cited not in self._quoted:
-            finding = self._by_id.get(cited)
-            every = finding.quotes if finding else self._quotes_from.get(cited, ())
-            section = finding.heading.rpartition(STEP)[2] if finding else ""
-            self._quoted[cited] = dict(_sentences(every, section))
-        return self._quoted[cited]
-
-    @cached_property
-    def _quotes_from(self) -> Mapping[str, list[Quote]]:
-        """All quotes by their source."""
-        found: dict[str, list[Quote]] = {}
-        for finding in self.state.findings:
-            for quote in finding.quotes:
-                found.setdefault(quote.source_id, []).append(quote)
-        return found
 
     def _repeated(self, told: DraftClaim, language: str) -> tuple[str, ...]:
         key = _statement(told), language
         if len(self._reader(language).read(key[0]).tokens) < FEW:
             return ()  # one word may stand anywhere
         if key not in self._repeats:
-            self._repeats[key] = self.repeated(*key)
+            self._repeats[key] = self.cited.repeated(*key)
         return self._repeats[key]
 
-    def _sources(self, cites: Iterable[str]) -> list[Source]:
-        """Those that findings or sources with these ids are."""
-        ids: dict[str, None] = {}
-        for cited in cites:
-            finding = self._by_id.get(cited)
-            quoted = [q.source_id for q in finding.quotes] if finding else [cited]
-            ids |= dict.fromkeys(quoted or (finding.source_ids if finding else ()))
-        return [self._known[i] for i in ids if i in self._known]
-
-    def _texts_of(self, source: Source, cites: Iterable[str]) -> Iterator[_Text]:
-        """The saved text of a source, or where that is not at hand the quotes from it."""
-        if source.content_hash and source.content_hash in self.texts:
-            yield self._text(source, source.content_hash, self.texts[source.content_hash], 0)
-            return
-        own = {q for i in cites if i in self._by_id for q in self._by_id[i].quotes}
-        for quote in self._quotes_from.get(source.id, ()):
-            if quote in own or source.id in cites:
-                yield self._text(source, quote.content_hash, quote.quote, quote.start)
-
-    def _text(self, source: Source, content_hash: str, text: str, base: int) -> _Text:
-        key = f"{source.id} {content_hash} {base} {len(text)}"
-        if key not in self._prepared:
-            self._prepared[key] = _Text(
-                source, content_hash, text, base, SourceText(text, title=_about(source))
-            )
-        return self._prepared[key]
-
     def _reader(self, language: str) -> Reader:
-        return reader(language or self._language)
+        return reader(language or self.cited.language)
 
 
 def _lines(told: Iterable[str]) -> frozenset[str]:
@@ -443,33 +278,6 @@ def _lines(told: Iterable[str]) -> frozenset[str]:
 def _statement(told: DraftClaim) -> str:
     """What is looked for: of a cell with what it is said of."""
     return f"{told.row}: {told.text}" if told.kind is ClaimKind.CELL and told.row else told.text
-
-
-def _about(source: Source) -> str:
-    """What a text need not say of itself: its title, who published it where, and when."""
-    told = [source.title, source.metadata.get("author", ""), source.metadata.get("venue", "")]
-    if source.published:
-        told.append(f"{source.published:%Y-%m-%d} {source.published:%B}")
-    if host := host_of(source.url or ""):
-        told.append(host.replace(".", " "))
-    return " ".join(filter(None, told))
-
-
-def _sentences(quotes: Iterable[Quote], section: str) -> Iterator[tuple[str, Quote]]:
-    """Each sentence by its words as they stand and, where that is another thing, as they read in a report: a row with its
-    headers, an item after its section."""
-    for quote in quotes:
-        spans = sentences(quote.quote)
-        for start, end in dict.fromkeys(((0, len(quote.quote)), *((s.start, s.end) for s in spans))):
-            words = quote.quote[start:end]
-            part = quote.model_copy(
-                update={"quote": words, "start": quote.start + start, "end": quote.start + end}
-            )
-            yield plainly(words), part
-            shown = readable(quote.quote, start, end) if _MARKED_UP.search(words) else words
-            yield plainly(shown), part
-            if section:
-                yield plainly(f"{section}: {shown}"), part
 
 
 def judged_as(claim: Claim) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from deep_research.evidence.copies import Originals
 from deep_research.patterns import regex
-from deep_research.report.claims import UNSUPPORTED, unmarked
+from deep_research.report.draft_claims import UNSUPPORTED, unmarked
 from deep_research.report.ledger import Ledger
 from deep_research.report.markup import address, escaped, linkable, plain, prose, safe
 from deep_research.state import (

@@ -148,8 +148,9 @@ class ClaimCounts(Record):
 
     @property
     def share(self) -> float:
-        """Of all claims on what sources say those that are supported, 0 to 1; 0 where there is none."""
-        return (self.supported - self.of_run) / max(1, self.total - self.of_run)
+        """Of all claims on what sources say those that are supported, 0 to 1; 1 where there is none."""
+        told = self.total - self.of_run
+        return (self.supported - self.of_run) / told if told else 1.0
 
     @classmethod
     def of(cls, claims: Iterable[Claim], repairs: Iterable[Repair] = ()) -> ClaimCounts:

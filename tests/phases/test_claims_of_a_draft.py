@@ -290,11 +290,11 @@ PARTLY = {
 
 
 @pytest.mark.parametrize("claims", PARTLY.values(), ids=PARTLY)
-def test_a_claim_that_the_model_gives_nothing_usable_for_stays_and_is_marked(work, claims):
+def test_a_claim_that_the_model_gives_nothing_usable_for_is_repaired_by_code(work, claims):
     draft = f"# T\n\n## Said\n\n{WRONG} [F1]. {TALL[:-1]} [F2]."
     journal = Models(work, draft=draft, repair={"claims": claims}).written()
-    assert body(journal) == f"{WRONG} [1]. [unsupported] {TALL[:-1]} [1]."
-    assert journal.state.repairs == ()
+    assert body(journal) == f"{BUILT} [1] {TALL[:-1]} [1]."
+    assert repairs(journal) == [("reworded", f"{WRONG}.", BUILT, "code")]
 
 
 FAILING = {

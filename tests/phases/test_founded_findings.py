@@ -196,6 +196,5 @@ def test_a_text_is_read_once_for_all_findings_of_a_batch(monkeypatch):
         return prepare(text, **more)
 
     monkeypatch.setattr(founding, "SourceText", counted)
-    monkeypatch.setattr("deep_research.phases.analysis.weighing.SourceText", counted)
     analyzed(*LIES, *((f"The Orm lighthouse was built in 17{n} by Ada Brook.", BUILT) for n in range(10, 40)))
     assert read.count(ORM_TEXT) == 1

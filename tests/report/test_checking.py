@@ -11,8 +11,8 @@ import pytest
 from orm_light import BUILT, COST, F1, F2, F3, FINDINGS, HARE, ORM, TALL, TEXTS, WHITE, state
 
 from deep_research.phases.synthesis.repair import marked
-from deep_research.report import checking
-from deep_research.report.checking import CHECKER, Checker, checked_claims
+from deep_research.report import checking, cited
+from deep_research.report.checking import CHECKER, Checker, checked_claims, judged_as
 from deep_research.report.own_lines import IN_THEIR_WORDS
 from deep_research.state import ClaimBasis, ClaimVerdict, Judgement, Limit
 
@@ -243,11 +243,15 @@ def test_a_claim_is_the_same_after_marks_were_put_in():
 def test_the_judge_counts_and_what_code_found_stays_beside_it():
     (before,) = claims(f"The keepers were paid in gold {F1}.")
     said = Judgement(verdict=SUPPORTED, reason="It says so.", model="m")
-    (after,) = checked_claims(f"The keepers were paid in gold {F1}.", state(), TEXTS, {before.id: said})
+    (after,) = checked_claims(
+        f"The keepers were paid in gold {F1}.", state(), TEXTS, {judged_as(before): said}
+    )
     assert (after.verdict, after.checked, after.judgement) == (SUPPORTED, CONTRADICTED, said)
     assert not Checker(state(), TEXTS).fails(after)
     silent = Judgement(reason="It was not asked.")
-    (after,) = checked_claims(f"The keepers were paid in gold {F1}.", state(), TEXTS, {before.id: silent})
+    (after,) = checked_claims(
+        f"The keepers were paid in gold {F1}.", state(), TEXTS, {judged_as(before): silent}
+    )
     assert after.verdict is CONTRADICTED
 
 
@@ -295,7 +299,7 @@ def work(count, monkeypatch):
     """How many statements are checked for so many claims of one run, and against how many texts, and how many texts are
     prepared."""
     seen = {"checks": 0, "texts": 0, "prepared": 0}
-    check, prepare = checking.check, checking.SourceText
+    check, prepare = cited.check, cited.SourceText
 
     def counted(statement, sources, **more):
         seen["checks"] += 1
@@ -306,8 +310,9 @@ def work(count, monkeypatch):
         seen["prepared"] += 1
         return prepare(*given, **more)
 
-    monkeypatch.setattr(checking, "check", counted)
-    monkeypatch.setattr(checking, "SourceText", prepared)
+    for module in (checking, cited):
+        monkeypatch.setattr(module, "check", counted)
+        monkeypatch.setattr(module, "SourceText", prepared)
     lines = (
         f"The keepers of year {n} were never paid in gold {F1}. What lamp {n} weighs is unknown. {TALL[:-1]} {F2}."
         for n in range(-(-count // 3))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.claims import claims_line
+from deep_research.interfaces.cli.claim_list import claims_line
 from deep_research.state import events as ev
 from deep_research.state.setup import differences
 

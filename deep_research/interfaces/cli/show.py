@@ -47,7 +47,7 @@ async def show(session: Look) -> int:
         show_budget(session, result)
         return 0
     if session.args.claims:
-        from deep_research.interfaces.cli.claims import show_claims
+        from deep_research.interfaces.cli.claim_list import show_claims
 
         show_claims(session, result)
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from deep_research.interfaces.cli import text
-from deep_research.interfaces.cli.claims import claims_line
+from deep_research.interfaces.cli.claim_list import claims_line
 from deep_research.interfaces.cli.fidelity_line import fidelity_line
 from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.interfaces.cli.output_file import write_whole

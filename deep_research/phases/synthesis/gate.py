@@ -40,8 +40,8 @@ def too_few_supported(state: DeepResearchState) -> tuple[str, ...]:
     if counts is None or least is None or counts.share >= least:
         return ()
     return (
-        f"{counts.supported - counts.of_run} of the {counts.total - counts.of_run} claims of the report on what sources"
-        f" say are supported ({counts.share:.0%});"
+        f"{counts.supported - counts.of_run} of the report's {counts.total - counts.of_run} claims are supported"
+        f" ({counts.share:.0%});"
         f" {least:.0%} are asked for.",
     )
 

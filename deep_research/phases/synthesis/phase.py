@@ -13,7 +13,7 @@ from deep_research.evidence.disclosure import Confidential
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.keeping import Original, sent
-from deep_research.phases.synthesis.claims import ClaimWork
+from deep_research.phases.synthesis.claim_work import ClaimWork
 from deep_research.phases.synthesis.extractive import ExtractiveSynthesizer, has_word_of
 from deep_research.phases.synthesis.handoff import (
     FailedClaim,
@@ -27,7 +27,7 @@ from deep_research.phases.synthesis.repair import marked
 from deep_research.phases.synthesis.sections import longest_output
 from deep_research.phases.wishes import unfollowed
 from deep_research.report.checking import Checker
-from deep_research.report.claims import unmarked
+from deep_research.report.draft_claims import unmarked
 from deep_research.report.markup import plain
 from deep_research.report.render import finished
 from deep_research.state import (

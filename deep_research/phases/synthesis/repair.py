@@ -10,7 +10,7 @@ from deep_research.evidence.quotation import readable
 from deep_research.evidence.support import plainly
 from deep_research.patterns import regex
 from deep_research.report.checking import Checker
-from deep_research.report.claims import UNSUPPORTED, unmarked
+from deep_research.report.draft_claims import UNSUPPORTED, unmarked
 from deep_research.report.ledger import ids_in, marks_in
 from deep_research.report.markup import escaped
 from deep_research.state import Claim, ClaimKind, ClaimVerdict, Repair, RepairKind, Span
@@ -27,12 +27,14 @@ _BLANK_LINES = regex(r"\n{3,}")
 def repaired_by_code(draft: str, claims: Sequence[Claim], checker: Checker) -> tuple[str, tuple[Repair, ...]]:
     """The draft with what code can mend of the claims that fail. A claim whose words another finding carries refers to
     that one; one that its sources say otherwise, or say less of, gives way to their words; a sentence that cites nothing,
-    and that nothing comes near to, goes. The rest stays as it is."""
+    and that nothing comes near to, goes. The rest stays as it is, with what the judge alone finds wanting."""
     said = Counter(plainly(claim.text) for claim in claims)
     left = Counter(claim.heading for claim in claims)
     changes: dict[Span, str] = {}
     repairs: list[Repair] = []
-    for claim in filter(checker.fails, claims):
+    for claim in claims:
+        if claim.checked is ClaimVerdict.SUPPORTED or not checker.fails(claim):
+            continue
         repair, words = _mended(claim, draft, checker, said, alone=left[claim.heading] < 2)
         if repair is None:
             continue
@@ -48,7 +50,7 @@ def _mended(
     claim: Claim, draft: str, checker: Checker, said: Mapping[str, int], *, alone: bool
 ) -> tuple[Repair | None, str]:
     """What is done to one claim, and what stands in its place in the draft."""
-    others = tuple(i for i in checker.repeated(claim.text) if i not in claim.finding_ids)
+    others = tuple(i for i in checker.cited.repeated(claim.text) if i not in claim.finding_ids)
     bearing = _bearing(claim, others, checker)
     if bearing:
         stands = draft[claim.place.start : claim.place.end]
@@ -57,7 +59,7 @@ def _mended(
     if claim.kind is ClaimKind.CELL:
         return None, ""
     for finding_id in (*claim.finding_ids, *others):
-        quote = checker.nearest(claim.text, finding_id)
+        quote = checker.cited.nearest(claim.text, finding_id)
         words = readable(quote.quote) if quote else ""
         if words and len(words.split()) <= LONGEST:
             if not said[plainly(words)]:
@@ -75,10 +77,10 @@ def _mended(
 def _bearing(claim: Claim, others: Sequence[str], checker: Checker) -> tuple[str, ...]:
     """Other findings whose sources carry the claim, by themselves or with those that it cites."""
     for cites in (others, (*claim.finding_ids, *others)):
-        found, evidence = checker.support(claim.text, cites)
+        found, evidence = checker.cited.support(claim.text, cites)
         if others and found.verdict is ClaimVerdict.SUPPORTED:
             bearers = {quote.source_id for quote in evidence}
-            return tuple(i for i in cites if bearers.intersection(checker.source_ids(i)))
+            return tuple(i for i in cites if bearers.intersection(checker.cited.source_ids(i)))
     return ()
 
 
@@ -127,7 +129,7 @@ def _fitting(words: str | None) -> str | None:
         return None
     ids = ", ".join(dict.fromkeys(i for match in marks_in(line) for i in ids_in(match.group())))
     ended = said if said[-1] in _ENDS else f"{said}."
-    return f"{ended} [{ids}]" if ids else ended
+    return f"{ended[:-1]} [{ids}]{ended[-1]}" if ids else ended
 
 
 def marked(draft: str, claims: Iterable[Claim]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cli_double import QUESTION, Done, Double
 
-from deep_research.interfaces.cli.claims import claims_line, show_claims
+from deep_research.interfaces.cli.claim_list import claims_line, show_claims
 from deep_research.interfaces.cli.describe import gist
 from deep_research.phases.synthesis import SynthesizerOutput
 from deep_research.research import DeepResearch

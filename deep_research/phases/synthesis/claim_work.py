@@ -84,7 +84,7 @@ class ClaimWork:
         if not failing:
             return draft.model_copy(update={"repairs": ()})
         findings = await off_loop(len(failing) * len(self.journal.state.findings), _near, failing, checker)
-        await self._load(checker.missing(finding.id for finding in findings))
+        await self._load(checker.cited.missing(finding.id for finding in findings))
         answer = await self.repairs(tuple(map(_failed, failing)), findings)
         if answer is None:
             size = sum(map(len, self._texts.values())) // CHARACTERS
@@ -95,8 +95,11 @@ class ClaimWork:
             return draft
         words = {item.claim_id: self.withheld(item.text) for item in answer.claims}
         text, repairs = repaired_by_model(draft.text, failing, words, answer.by)
-        left = [claim for claim in await self._checked(text, checker) if claim.text not in _made(repairs)]
+        await self._load(await off_loop(len(self.journal.state.findings), checker.needed, text))
         size = sum(map(len, self._texts.values())) // CHARACTERS
+        # Nobody judges before what the model made is in the log.
+        every = await off_loop(size, checker.claims, text, self.journal.state.judgements)
+        left = [claim for claim in every if claim.text not in _made(repairs)]
         text, more = await off_loop(size, repaired_by_code, text, left, checker)
         draft = draft.model_copy(update={"text": text, "repairs": (*repairs, *more)})
         await self.journal.record(ReportDrafted(draft=draft))
@@ -110,7 +113,9 @@ def _made(repairs: Sequence[Repair]) -> frozenset[str]:
 
 def _near(failing: Sequence[Claim], checker: Checker) -> tuple[Finding, ...]:
     """The findings that the failing claims cite or repeat."""
-    ids = dict.fromkeys(i for claim in failing for i in (*claim.finding_ids, *checker.repeated(claim.text)))
+    ids = dict.fromkeys(
+        i for claim in failing for i in (*claim.finding_ids, *checker.cited.repeated(claim.text))
+    )
     return tuple(finding for finding in checker.state.findings if finding.id in ids)
 
 

@@ -5,7 +5,7 @@ from time import thread_time
 
 import pytest
 
-from deep_research.report.claims import UNSUPPORTED, draft_claims, unmarked
+from deep_research.report.draft_claims import UNSUPPORTED, draft_claims, unmarked
 from deep_research.report.ledger import ids_in
 from deep_research.state import ClaimKind
 
@@ -70,9 +70,9 @@ CITATIONS = {
         f"- It is long [{ONE}].\n- It is old.\n- It is grey\n  and wet [{TWO}].",
         [("It is long.", (ONE,), ()), ("It is old.", (), ()), ("It is grey and wet.", (TWO,), ())],
     ),
-    "what is no id is words": (
+    "what is no id is words, and a number of a reference is nothing": (
         "It is old [find-7] [1].",
-        [("It is old [find-7] [1].", (), ())],
+        [("It is old [find-7].", (), ())],
     ),
 }
 
@@ -163,6 +163,7 @@ Both are wet.
 def test_a_cell_is_claimed_of_its_row_under_its_column():
     told = [(claim.kind, claim.text, claim.heading, claim.row) for claim in draft_claims(TABLE)]
     assert told == [
+        (CELL, "North | East", "Moles > Mole", ""),  # it cites something of its own
         (CELL, "5 m", "Moles > North | East > Height", "North | East"),
         (CELL, "6 m", "Moles > South > Height", "South"),
         (CELL, "It is old.", "Moles > South > Note", "South"),
@@ -172,7 +173,13 @@ def test_a_cell_is_claimed_of_its_row_under_its_column():
 
 def test_a_cell_without_a_reference_has_those_of_its_row():
     told = [(claim.cites, claim.near, claim.marked) for claim in draft_claims(TABLE)]
-    assert told == [((), (ONE,), False), ((TWO,), (TWO,), False), ((), (TWO,), True), ((), (), False)]
+    assert told == [
+        ((ONE,), (ONE,), False),
+        ((), (ONE,), False),
+        ((TWO,), (TWO,), False),
+        ((), (TWO,), True),
+        ((), (), False),
+    ]
 
 
 TABLES = {

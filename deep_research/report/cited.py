@@ -1,0 +1,229 @@
+"""What a report may rest on: the findings, the quotes and the saved texts of one run, and what they say of a statement.
+Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+
+from deep_research.evidence.candidates import STEP
+from deep_research.evidence.language import language_of
+from deep_research.evidence.passages import sentences
+from deep_research.evidence.quotation import readable
+from deep_research.evidence.sites import host_of
+from deep_research.evidence.support import (
+    SENTENCES,
+    SOME,
+    SourceText,
+    Support,
+    check,
+    likeness,
+    plainly,
+    written_in,
+)
+from deep_research.patterns import regex
+from deep_research.state import DeepResearchState, Finding, Quote, Source
+
+MOST_SENTENCES = (
+    12  # that carry a claim together: three, or as many as the findings that it cites have quotes
+)
+REPEATED = 3  # findings that a statement without a reference may repeat
+_BETWEEN = "\n\n"  # findings
+_MARKED_UP = regex(r"[|\n¶]")  # what `readable` writes in another way
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text that claims are set against: the saved one of a source from ``base`` on."""
+
+    source: Source
+    content_hash: str
+    text: str
+    base: int
+    prepared: SourceText
+
+    def quote(self, start: int, end: int) -> Quote:
+        return Quote(
+            source_id=self.source.id,
+            quote=self.text[start:end],
+            start=self.base + start,
+            end=self.base + end,
+            content_hash=self.content_hash,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Findings of one language in one text, and where each begins in it."""
+
+    prepared: SourceText
+    starts: tuple[int, ...]
+    ids: tuple[str, ...]
+
+    @classmethod
+    def of(cls, told: Sequence[tuple[str, str]]) -> _Found:
+        sizes = (len(said) + len(_BETWEEN) for _, said in told)
+        starts = tuple(accumulate(sizes, initial=0))[:-1]
+        return cls(SourceText(_BETWEEN.join(said for _, said in told)), starts, tuple(i for i, _ in told))
+
+    def finding_at(self, place: int) -> str:
+        return self.ids[bisect_right(self.starts, place) - 1]
+
+
+@dataclass
+class Cited:
+    """What the findings and sources of a run say. ``texts`` are saved texts by their hash; they may grow while this is
+    used: they are read when they are needed. Of a source whose text is not among them its quotes alone are looked at."""
+
+    state: DeepResearchState
+    texts: Mapping[str, str]
+    _prepared: dict[str, _Text] = field(default_factory=dict)
+    _quoted: dict[str, dict[str, Quote]] = field(default_factory=dict)
+
+    def missing(self, finding_ids: Iterable[str]) -> tuple[str, ...]:
+        """The hashes of the texts that these findings quote, of those that it does not have."""
+        hashes = (source.content_hash for source in self.sources(finding_ids))
+        return tuple(dict.fromkeys(each for each in hashes if each and each not in self.texts))
+
+    def support(
+        self, text: str, cites: Sequence[str], language: str = ""
+    ) -> tuple[Support, tuple[Quote, ...]]:
+        """What the sources of some findings say of a statement, and the passages that hold most of it."""
+        texts = [text_ for source in self.sources(cites) for text_ in self._texts_of(source, cites)]
+        quotes = sum(len(self.findings[i].quotes) for i in cites if i in self.findings)
+        most = min(MOST_SENTENCES, max(SENTENCES, quotes))
+        found = check(text, [each.prepared for each in texts], language=language, most=most)
+        return found, tuple(
+            texts[place.source].quote(place.span.start, place.span.end) for place in found.places
+        )
+
+    def nearest(self, text: str, finding_id: str) -> Quote | None:
+        """The sentence of a finding's quotes that says most of a statement, where it says enough of it."""
+        texts = [
+            self._text(self._known[quote.source_id], quote.content_hash, quote.quote, quote.start)
+            for quote in (self.findings[finding_id].quotes if finding_id in self.findings else ())
+            if quote.source_id in self._known
+        ]
+        found = check(text, [each.prepared for each in texts])
+        if not found.places:
+            return None
+        best = texts[found.places[0].source]
+        quote = best.quote(found.places[0].span.start, found.places[0].span.end)
+        return quote if likeness(text, quote.quote, _about(best.source)) >= SOME else None
+
+    def source_ids(self, finding_id: str) -> tuple[str, ...]:
+        """The sources that a finding quotes."""
+        return tuple(source.id for source in self.sources((finding_id,)))
+
+    def repeated(self, text: str, language: str = "") -> tuple[str, ...]:
+        """The findings that a statement repeats, the nearest first."""
+        found = check(text, [each.prepared for each in self._found], language=language)
+        if found.share < SOME:
+            return ()
+        ids = (self._found[place.source].finding_at(place.span.start) for place in found.places)
+        return tuple(dict.fromkeys(ids))[:REPEATED]
+
+    def word_for_word(self, text: str, cites: Iterable[str]) -> Quote | None:
+        """Where a quote of these findings or sources says the very words."""
+        key = plainly(text)
+        return next((quote for cited in cites if (quote := self._quotes(cited).get(key))), None)
+
+    @cached_property
+    def language(self) -> str:
+        """That of most texts that were quoted."""
+        quotes = (quote.quote for finding in self.state.findings for quote in finding.quotes)
+        votes = Counter(filter(None, map(written_in, quotes)))
+        return max(votes, key=lambda each: votes[each], default="")
+
+    @cached_property
+    def findings(self) -> dict[str, Finding]:
+        return {finding.id: finding for finding in self.state.findings}
+
+    @cached_property
+    def _known(self) -> dict[str, Source]:
+        return {source.id: source for source in self.state.sources}
+
+    @cached_property
+    def _found(self) -> list[_Found]:
+        """What the findings and their quotes say, one text for each language."""
+        told: dict[str, list[tuple[str, str]]] = {}
+        for finding in self.state.findings:
+            said = "\n\n".join(dict.fromkeys((finding.content, *(quote.quote for quote in finding.quotes))))
+            told.setdefault(language_of(said), []).append((finding.id, said))
+        return [_Found.of(each) for each in told.values()]
+
+    def _quotes(self, cited: str) -> dict[str, Quote]:
+        """The sentences that a finding or source is quoted with, as they are compared word for word."""
+        if cited not in self._quoted:
+            finding = self.findings.get(cited)
+            every = finding.quotes if finding else self._quotes_from.get(cited, ())
+            section = finding.heading.rpartition(STEP)[2] if finding else ""
+            self._quoted[cited] = dict(_sentences(every, section))
+        return self._quoted[cited]
+
+    @cached_property
+    def _quotes_from(self) -> Mapping[str, list[Quote]]:
+        """All quotes by their source."""
+        found: dict[str, list[Quote]] = {}
+        for finding in self.state.findings:
+            for quote in finding.quotes:
+                found.setdefault(quote.source_id, []).append(quote)
+        return found
+
+    def sources(self, cites: Iterable[str]) -> list[Source]:
+        """Those that findings or sources with these ids are."""
+        ids: dict[str, None] = {}
+        for cited in cites:
+            finding = self.findings.get(cited)
+            quoted = [q.source_id for q in finding.quotes] if finding else [cited]
+            ids |= dict.fromkeys(quoted or (finding.source_ids if finding else ()))
+        return [self._known[i] for i in ids if i in self._known]
+
+    def _texts_of(self, source: Source, cites: Iterable[str]) -> Iterator[_Text]:
+        """The saved text of a source, or where that is not at hand the quotes from it."""
+        if source.content_hash and source.content_hash in self.texts:
+            yield self._text(source, source.content_hash, self.texts[source.content_hash], 0)
+            return
+        own = {q for i in cites if i in self.findings for q in self.findings[i].quotes}
+        for quote in self._quotes_from.get(source.id, ()):
+            if quote in own or source.id in cites:
+                yield self._text(source, quote.content_hash, quote.quote, quote.start)
+
+    def _text(self, source: Source, content_hash: str, text: str, base: int) -> _Text:
+        key = f"{source.id} {content_hash} {base} {len(text)}"
+        if key not in self._prepared:
+            self._prepared[key] = _Text(
+                source, content_hash, text, base, SourceText(text, title=_about(source))
+            )
+        return self._prepared[key]
+
+
+def _about(source: Source) -> str:
+    """What a text need not say of itself: its title, who published it where, and when."""
+    told = [source.title, source.metadata.get("author", ""), source.metadata.get("venue", "")]
+    if source.published:
+        told.append(f"{source.published:%Y-%m-%d} {source.published:%B}")
+    if host := host_of(source.url or ""):
+        told.append(host.replace(".", " "))
+    return " ".join(filter(None, told))
+
+
+def _sentences(quotes: Iterable[Quote], section: str) -> Iterator[tuple[str, Quote]]:
+    """Each sentence by its words as they stand and, where that is another thing, as they read in a report: a row with its
+    headers, an item after its section."""
+    for quote in quotes:
+        spans = sentences(quote.quote)
+        for start, end in dict.fromkeys(((0, len(quote.quote)), *((s.start, s.end) for s in spans))):
+            words = quote.quote[start:end]
+            part = quote.model_copy(
+                update={"quote": words, "start": quote.start + start, "end": quote.start + end}
+            )
+            yield plainly(words), part
+            shown = readable(quote.quote, start, end) if _MARKED_UP.search(words) else words
+            yield plainly(shown), part
+            if section:
+                yield plainly(f"{section}: {shown}"), part
