@@ -34,7 +34,7 @@ def test_a_run_is_packed_verified_and_replayed(cli: Cli, plain: Cli, run_id: str
 def test_a_run_is_verified_by_its_id(cli: Cli, run_id: str) -> None:
     assert cli("verify", run_id).out.startswith(f"{run_id} is as it was recorded: ")
     assert cli("verify", run_id, "--json").json["holds"] is True
-    missing = cli("verify", "deepres-0123456789ab")
+    missing = cli("verify", "deepres-00000000beef")
     assert (missing.code, missing.out) == (2, "")
 
 
@@ -72,7 +72,7 @@ def test_json_is_the_manifest_the_verification_and_an_event_a_line(cli: Cli, run
         (["pack", "ID"], "Where is the pack to be written?"),
         (["pack", "ID", "--out", "there.zip"], "exists already"),
         (["pack", "ID", "--out", "no/folder/run.zip"], "cannot be written"),
-        (["pack", "deepres-0123456789ab", "--out", "run.zip"], "No run 'deepres-0123456789ab'"),
+        (["pack", "deepres-00000000beef", "--out", "run.zip"], "No run 'deepres-00000000beef'"),
         (["pack", "nonsense", "--out", "run.zip"], "is no run id"),
         (["verify", "missing.zip"], "There is no file 'missing.zip'"),
         (["verify", "."], "is no file"),
