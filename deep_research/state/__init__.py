@@ -33,6 +33,7 @@ from deep_research.state.records import (
     AgentDecision,
     Contradiction,
     ContradictionSide,
+    Difference,
     Finding,
     FirstLook,
     FollowUpQuery,
@@ -46,6 +47,9 @@ from deep_research.state.records import (
     QualityUpdate,
     Quote,
     Record,
+    Reference,
+    Remark,
+    RemarkKind,
     Source,
     Span,
     SubQuery,
@@ -53,7 +57,14 @@ from deep_research.state.records import (
 )
 from deep_research.state.report import Citation, ConfidenceSummary, ReportMetadata
 from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
-from deep_research.state.sending import Portion, ReadingPlan, Sending, SentItem
+from deep_research.state.sending import (
+    Extent,
+    Portion,
+    ReadingPlan,
+    Sending,
+    SentItem,
+    Triage,
+)
 from deep_research.state.setup import Choice, CorpusChoice, SetUp
 from deep_research.state.spending import Budget, ModelSpend, Reservation, Spent, TokenUsage, Usage
 
@@ -81,8 +92,10 @@ __all__ = [
     "CorpusChoice",
     "DeepResearchPhase",
     "DeepResearchState",
+    "Difference",
     "Discrepancy",
     "Draft",
+    "Extent",
     "Finding",
     "FirstLook",
     "FollowUpQuery",
@@ -106,6 +119,9 @@ __all__ = [
     "Quote",
     "ReadingPlan",
     "Record",
+    "Reference",
+    "Remark",
+    "RemarkKind",
     "Repair",
     "RepairKind",
     "ReportMetadata",
@@ -124,6 +140,7 @@ __all__ = [
     "SubQueryStatus",
     "SupervisorAction",
     "TokenUsage",
+    "Triage",
     "Usage",
     "ValidationResult",
     "answered",

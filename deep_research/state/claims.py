@@ -118,12 +118,14 @@ class Repair(Record):
 class Draft(Record):
     """A report before its references are numbered: it refers to findings as ``[find-…]``. ``unknown`` counts references
     to what was never given; ``repairs`` is what became of claims that nothing carried, None before they were looked
-    at; ``writer`` is the agent that wrote it."""
+    at; ``writer`` is the agent that wrote it. ``revised`` are the headings of the sections that are new in it, None
+    of one that was written from the beginning."""
 
     text: str
     writer: str = ""
     unknown: int = 0
     repairs: tuple[Repair, ...] | None = None
+    revised: tuple[str, ...] | None = None
 
 
 class ClaimCounts(Record):

@@ -34,6 +34,8 @@ from deep_research.state.records import (
     Limit,
     QualityUpdate,
     Record,
+    Reference,
+    Remark,
     Source,
     SubQuery,
     ValidationResult,
@@ -101,9 +103,9 @@ class PlanMade(Event):
     """A plan; it supersedes the sub-queries that were not searched yet. ``parts`` are those of the question,
     ``first_look`` is what it was made with."""
 
-    CURRENT: ClassVar[int] = 2
+    CURRENT: ClassVar[int] = 3
     type: Literal["plan.made"] = "plan.made"
-    version: int = 2
+    version: int = 3
     research_brief: str
     sub_queries: tuple[SubQuery, ...]
     first_look: FirstLook | None = None
@@ -147,11 +149,13 @@ class SubQueryFailed(Event):
 class SourcesAnalyzed(Event):
     """One batch of sources was read. ``unfounded`` counts findings that were left out, since their quotes are in none
     of the sources or say something else, ``unknown_ids`` ids that the agent named and was never given;
-    ``own_words`` says that the findings are worded by the agent, and not by the sources."""
+    ``own_words`` says that the findings are worded by the agent, and not by the sources. ``unlocated`` counts quotes that
+    were not found, also when they were asked for again; ``contradictions`` are those that the agent saw, ``references``
+    where the sources point to for more."""
 
-    CURRENT: ClassVar[int] = 3
+    CURRENT: ClassVar[int] = 4
     type: Literal["sources.analyzed"] = "sources.analyzed"
-    version: int = 3
+    version: int = 4
     source_ids: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -160,6 +164,9 @@ class SourcesAnalyzed(Event):
     unfounded: int = 0
     unknown_ids: int = 0
     own_words: bool = False
+    unlocated: int = 0
+    contradictions: tuple[Contradiction, ...] = ()
+    references: tuple[Reference, ...] = ()
 
 
 class EvidenceWeighed(Event):
@@ -169,9 +176,9 @@ class EvidenceWeighed(Event):
     findings answer. ``unknown_ids`` counts ids that the agent named and was never given. ``verdicts`` are those on all
     parts of the question, ``parts`` these where no plan has them: that of an older version had not."""
 
-    CURRENT: ClassVar[int] = 4
+    CURRENT: ClassVar[int] = 5
     type: Literal["evidence.weighed"] = "evidence.weighed"
-    version: int = 4
+    version: int = 5
     findings: tuple[Finding, ...] = ()
     dropped: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -187,7 +194,9 @@ class ReportDrafted(Event):
     """A draft that may not come out the same when it is asked for again; or what a model's repair made of it. The latest
     stands until the report is written."""
 
+    CURRENT: ClassVar[int] = 2
     type: Literal["report.drafted"] = "report.drafted"
+    version: int = 2
     draft: Draft
 
 
@@ -196,6 +205,15 @@ class ClaimsJudged(Event):
 
     type: Literal["claims.judged"] = "claims.judged"
     judgements: dict[str, Judgement]
+
+
+class ReportCompared(Event):
+    """The report was revised, and its two versions compared. Where the new one is ``kept`` it is written with this;
+    else the earlier one stays the report, and the new one is left in the log."""
+
+    type: Literal["report.compared"] = "report.compared"
+    kept: bool
+    because: tuple[str, ...]
 
 
 class ReportWritten(Event):
@@ -217,16 +235,18 @@ class ReportWritten(Event):
 
 class GapsAssessed(Event):
     """The refiner's judgement, and the follow-up sub-queries a next iteration would search. ``gaps`` are new ones, which
-    it named itself. ``unknown_ids`` counts ids that it named and was never given."""
+    it named itself, ``remarks`` what it says of single places in the report. ``unknown_ids`` counts ids that it named and
+    was never given."""
 
-    CURRENT: ClassVar[int] = 2
+    CURRENT: ClassVar[int] = 3
     type: Literal["gaps.assessed"] = "gaps.assessed"
-    version: int = 2
+    version: int = 3
     gap_analysis: tuple[GapAnalysis, ...]
     recommendation: IterationRecommendation
     report_improvements: tuple[str, ...] = ()
     unknown_ids: int = 0
     gaps: tuple[Gap, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 class PhaseEnded(Event):
@@ -320,7 +340,9 @@ class ModelSettled(Event):
 class ReadingPlanned(Event):
     """What this pass of ANALYSIS reads in which calls: a resumed run reads the same."""
 
+    CURRENT: ClassVar[int] = 2
     type: Literal["reading.planned"] = "reading.planned"
+    version: int = 2
     plan: ReadingPlan
 
 
@@ -387,6 +409,7 @@ AnyEvent = (
     | EvidenceWeighed
     | ReportDrafted
     | ClaimsJudged
+    | ReportCompared
     | ReportWritten
     | GapsAssessed
     | PhaseEnded
@@ -435,6 +458,12 @@ UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("run.created", 2): _same,  # 3: the least share of claims that must be supported, which are judged
     ("evidence.weighed", 3): _same,  # 4: the sides of contradictions, the claims that tell of a part
     ("report.written", 1): _same,  # 2: the draft, its claims and repairs, and the parts they tell of
+    ("plan.made", 2): _same,  # 3: what one search shows of the web, before it is planned
+    ("sources.analyzed", 3): _same,  # 4: contradictions, references, quotes that were not found
+    ("evidence.weighed", 4): _same,  # 5: in what contradictions differ, and who saw them
+    ("report.drafted", 1): _same,  # 2: the sections that are new in a revision
+    ("gaps.assessed", 2): _same,  # 3: what the refiner says of single places
+    ("reading.planned", 1): _same,  # 2: what was chosen of each source
     ("sub_query.completed", 1): _same,  # 2: how many of its searches failed, and what came twice
 }
 

@@ -7,6 +7,7 @@ record is about (see `deep_research.state.identity`), so a resumed run issues th
 from __future__ import annotations
 
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -44,13 +45,15 @@ class Mention(Record):
 
 
 class FirstLook(Record):
-    """What a corpus says of a question before anything is searched: the names in it that documents bear, how telling
-    (0 to 1) each of its words is, and the titles that fit best. ``passages`` is the size of the corpus."""
+    """What is there of a question before anything is planned. Of a corpus: the names in it that documents bear, how
+    telling (0 to 1) each of its words is, the titles that fit best, and in ``passages`` its size. Of the web: the titles
+    that one search finds, and in ``snippets`` what is shown of them, in the same order."""
 
     names: tuple[Mention, ...] = ()
     words: dict[str, float] = Field(default_factory=dict)
     titles: tuple[str, ...] = ()
     passages: int = 0
+    snippets: tuple[str, ...] = ()
 
 
 class SubQuery(Record):
@@ -181,10 +184,21 @@ class ContradictionSide(Record):
     voice: int = 0
 
 
+class Difference(StrEnum):
+    """In what two statements differ: a figure; when; which way something goes, or whether at all; of whom or what, where
+    or under which conditions they hold."""
+
+    NUMBER = "number"
+    DATE = "date"
+    DIRECTION = "direction"
+    SCOPE = "scope"
+
+
 class Contradiction(Record):
     """Findings that cannot all be true as they stand. ``about`` is what they differ in (``values in metres``) and ``of``
     of what; ``sides`` are two or more, and ``preferred`` is the place among them of what is better borne out, ``because``
-    of that, None where it is not known."""
+    of that, None where it is not known. ``differs`` is the kind of the difference, where it is known; ``by`` is who saw
+    it, a model's name or "code"."""
 
     id: str
     description: str
@@ -195,6 +209,36 @@ class Contradiction(Record):
     sides: tuple[ContradictionSide, ...] = ()
     preferred: int | None = None
     because: str = ""
+    differs: Difference | None = None
+    by: str = "code"
+
+
+class Reference(Record):
+    """Where a source points to for more: ``text`` are its words (``see Section 20.4.4``), ``target`` what they name: a
+    section, a title, or the address of a link."""
+
+    source_id: str
+    text: str
+    target: str
+
+
+class RemarkKind(StrEnum):
+    """What is wrong with a sentence of a report."""
+
+    UNCLEAR = "unclear"
+    REPEATED = "repeated"
+    MISSING = "missing"
+    TOO_STRONG = "too strong"
+
+
+class Remark(Record):
+    """What a critic says of one place in a report: the ``heading`` that it stands under, the ``sentence`` it is about (of
+    what is missing none), and what is to be done."""
+
+    kind: RemarkKind
+    heading: str = ""
+    sentence: str = ""
+    advice: str = ""
 
 
 class QualityUpdate(Record):

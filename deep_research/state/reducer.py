@@ -36,6 +36,8 @@ from deep_research.state.records import (
     IterationRecommendation,
     Limit,
     QualityUpdate,
+    Reference,
+    Remark,
     Source,
     SubQuery,
 )
@@ -54,6 +56,7 @@ _COLLECTIONS = frozenset(
         "findings",
         "gaps",
         "contradictions",
+        "references",
         "decisions",
         "guidance",
         "limits",
@@ -93,6 +96,8 @@ class Fold:
     gap_analysis: tuple[GapAnalysis, ...]
     recommendation: IterationRecommendation | None
     report_improvements: tuple[str, ...]
+    remarks: tuple[Remark, ...]
+    report_draft: str
     usage: Usage
     reading: ReadingPlan | None
     iteration_spent: Spent
@@ -102,6 +107,7 @@ class Fold:
     duplicates_skipped: int
     unfounded: int
     unknown_ids: int
+    unlocated: int
     own_words: bool
     supervisor_retries: int
     replanned: bool
@@ -126,6 +132,7 @@ class Fold:
         self.findings: dict[str, Finding] = {f.id: f for f in base.findings}
         self.gaps: dict[str, Gap] = {g.id: g for g in base.gaps}
         self.contradictions: dict[str, Contradiction] = {c.id: c for c in base.contradictions}
+        self.references: dict[Reference, None] = dict.fromkeys(base.references)
         self.decisions: list[AgentDecision] = list(base.decisions)
         self.guidance: list[Guidance] = list(base.guidance)
         self.limits: dict[tuple[str, str], Limit] = {(x.name, x.message): x for x in base.limits}
@@ -179,6 +186,7 @@ class Fold:
                 findings=self._findings,
                 gaps=tuple(sorted(self.gaps.values(), key=lambda g: (g.iteration, g.rank))),
                 contradictions=tuple(self.contradictions.values()),
+                references=tuple(sorted(self.references, key=lambda r: (r.source_id, r.target, r.text))),
                 decisions=tuple(self.decisions),
                 guidance=tuple(self.guidance),
                 limits=tuple(self.limits[key] for key in sorted(self.limits)),
@@ -315,6 +323,7 @@ def _lift_partial(state: Fold, metadata: ReportMetadata) -> None:
 
 def _forget_report(state: Fold) -> None:
     state.report, state.report_metadata, state.citations, state.claims, state.repairs = None, None, (), (), ()
+    state.report_draft = ""
 
 
 @_on(ev.PhaseStarted)
@@ -445,6 +454,9 @@ def _analyzed(state: Fold, event: ev.SourcesAnalyzed) -> None:
     state.unfounded += event.unfounded
     state.unknown_ids += event.unknown_ids
     state.own_words = state.own_words or event.own_words
+    state.unlocated += event.unlocated
+    state.contradictions.update((c.id, c) for c in event.contradictions)
+    state.references.update((r, None) for r in event.references)
 
 
 def _joined(state: Fold, known: Finding, other: Finding) -> Finding:
@@ -503,6 +515,13 @@ def _claims_judged(state: Fold, event: ev.ClaimsJudged) -> None:
     state.judgements = state.judgements | event.judgements
 
 
+@_on(ev.ReportCompared)
+def _report_compared(state: Fold, event: ev.ReportCompared) -> None:
+    if not event.kept:
+        state.phase_done = True
+        _forget_draft(state)
+
+
 @_on(ev.ReportWritten)
 def _report_written(state: Fold, event: ev.ReportWritten) -> None:
     # A whole one that a stop makes partial keeps its limits; those of a draft were told with it.
@@ -513,6 +532,7 @@ def _report_written(state: Fold, event: ev.ReportWritten) -> None:
     state.citations = event.citations
     state.claims, state.repairs = event.claims, event.repairs
     state.verdicts = event.verdicts or state.verdicts
+    state.report_draft = event.draft
     if not event.metadata.partial:
         state.phase_done = True
         _forget_draft(state)
@@ -523,6 +543,7 @@ def _gaps_assessed(state: Fold, event: ev.GapsAssessed) -> None:
     state.gap_analysis = event.gap_analysis
     state.recommendation = event.recommendation
     state.report_improvements = event.report_improvements
+    state.remarks = event.remarks
     state.refined = state.iteration
     state.gaps.update((gap.id, gap) for gap in event.gaps)
     state.unknown_ids += event.unknown_ids

@@ -29,6 +29,8 @@ from deep_research.state.records import (
     IterationRecommendation,
     Limit,
     Record,
+    Reference,
+    Remark,
     Source,
     SubQuery,
 )
@@ -102,7 +104,8 @@ class DeepResearchState(Record):
     ``phase_spent`` are what had been spent, such requests included, when the iteration and this pass of the phase began;
     ``parts`` are those of the question and ``verdicts`` what was found of each;
     ``claims`` are those of the report and ``repairs`` what was done to them; ``draft`` is one of which the report is
-    still to be written, and ``judgements`` what the judge said of its claims;
+    still to be written, and ``judgements`` what the judge said of its claims; ``report_draft`` is that of the report,
+    with ids of findings; ``remarks`` are the refiner's on it, ``references`` where the sources point to for more;
     ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
     had been measured of the texts of each model; ``setup`` is what the run works with, None where an older version of
     the package made it; ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
@@ -139,10 +142,13 @@ class DeepResearchState(Record):
     claims: tuple[Claim, ...] = ()
     repairs: tuple[Repair, ...] = ()
     draft: Draft | None = None
+    report_draft: str = ""
     judgements: dict[str, Judgement] = Field(default_factory=dict)
     gap_analysis: tuple[GapAnalysis, ...] = ()
     recommendation: IterationRecommendation | None = None
     report_improvements: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    references: tuple[Reference, ...] = ()
     decisions: tuple[AgentDecision, ...] = ()
     guidance: tuple[Guidance, ...] = ()
     limits: tuple[Limit, ...] = ()
@@ -158,6 +164,7 @@ class DeepResearchState(Record):
     duplicates_skipped: int = 0
     unfounded: int = 0
     unknown_ids: int = 0
+    unlocated: int = 0
     own_words: bool = False
     supervisor_retries: int = 0
     replanned: bool = False

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from pydantic import Field
 
-from deep_research.state.records import Record
+from deep_research.state.records import Record, Span
 
 
 class SentItem(Record):
@@ -30,16 +32,37 @@ class Portion(Record):
         return source_id in self.sizes and self.sizes[source_id] < self.wholes[source_id]
 
 
+class Extent(StrEnum):
+    """How much of a source is read."""
+
+    WHOLE = "whole"
+    SECTIONS = "sections"
+    NOTHING = "nothing"
+
+
+class Triage(Record):
+    """How much of a source is read, and why. ``spans`` are the sections, in code points of its text; ``by`` is who chose,
+    a model's name or "code"."""
+
+    source_id: str
+    extent: Extent
+    spans: tuple[Span, ...] = ()
+    because: str = ""
+    by: str = "code"
+
+
 class ReadingPlan(Record):
     """What a pass of ANALYSIS reads in which calls. ``dropped`` are the tokens of the sources for which there is no room,
     by id. ``budget`` is how many tokens of sources are read in all, ``cap`` the name of the cap on models that made it no
-    more, and ``gave_way`` the class of sources that are given less than they are promised."""
+    more, and ``gave_way`` the class of sources that are given less than they are promised. ``triage`` is what was chosen
+    of each source before, where anything was."""
 
     portions: tuple[Portion, ...] = ()
     dropped: dict[str, int] = Field(default_factory=dict)
     budget: int = 0
     cap: str | None = None
     gave_way: str | None = None
+    triage: tuple[Triage, ...] = ()
 
 
 class Sending(Record):
