@@ -42,6 +42,8 @@ def gist(event: ev.Event) -> str:
             return f"a report of {text.count(len(event.draft.text.split()), 'word')}"
         case ev.ClaimsJudged():
             return text.count(len(event.judgements), "claim")
+        case ev.ReportCompared():
+            return f"the {'new' if event.kept else 'earlier'} one stays, {'; '.join(event.because)}"
         case ev.ReportWritten():
             words = text.count(event.metadata.word_count, "word")
             citations = text.count(len(event.citations), "citation")

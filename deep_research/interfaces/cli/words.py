@@ -74,6 +74,8 @@ def steps(event: ev.Event, fold: Fold) -> Iterator[str]:
             yield f"Drafted {gist(event)}"
         case ev.ClaimsJudged():
             yield f"Judged {gist(event)}"
+        case ev.ReportCompared():
+            yield f"Compared with the version before: {gist(event)}"
         case ev.ReportWritten():
             yield f"Wrote {gist(event)}"
         case ev.GapsAssessed():

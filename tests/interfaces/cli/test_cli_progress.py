@@ -239,6 +239,7 @@ MISHAPS = [
     ev.LimitReached(limit=LIMIT),
     ev.ReportDrafted(draft=Draft(text="# T", writer="synthesizer")),
     ev.ClaimsJudged(judgements={"claim-1": Judgement(verdict="supported")}),
+    ev.ReportCompared(kept=False, because=("a part less is told of",)),
     ev.AgentFellBack(role="planner", error="oops"),
     ev.ModelFellBack(role="planner", model="a", next_model="b", error="oops"),
     ev.HookFailed(hook="gate", error="oops"),
