@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-from deep_research.evidence.copies import copied, sample
+from deep_research.evidence.copies import Originals, copied, sample
 from deep_research.evidence.plain import unjoined
 from deep_research.evidence.similar import SimilarSets
 from deep_research.evidence.words import WORD
@@ -52,6 +52,22 @@ def voices(sources: Iterable[Source], quotes: Sequence[Quote] = ()) -> list[list
             filed.setdefault(key, {}).setdefault(group, place)
         similar.add(snippets[source.id], place)
     return groups
+
+
+def originals(sources: Iterable[Source]) -> dict[str, str]:
+    """For each source the first one that has its text, itself where none before it does; by their ids."""
+    by_hash: dict[str, str] = {}
+    kept, by_place = Originals(), dict[int, str]()
+    first: dict[str, str] = {}
+    for source in sources:
+        hashes = [h for h in (source.content_hash, source.snapshot_hash) if h]
+        original = next((by_hash[h] for h in hashes if h in by_hash), None)
+        if original is None and source.fingerprint:
+            original = by_place.setdefault(kept.place_of(source.fingerprint), source.id)
+        first[source.id] = original or source.id
+        for text in hashes:
+            by_hash.setdefault(text, first[source.id])
+    return first
 
 
 def _signs(source: Source) -> Iterator[Hashable]:

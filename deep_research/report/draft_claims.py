@@ -111,7 +111,7 @@ def draft_claims(draft: str) -> list[DraftClaim]:
     for number, block in enumerate(every):
         if block.kind is BlockKind.HEADING:
             headings = {level: title for level, title in headings.items() if level < block.level}
-            headings[block.level] = _words(bare.text[block.start : block.end].lstrip("# \t"))
+            headings[block.level] = shown(bare.text[block.start : block.end].lstrip("# \t"))
             continue
         following = every[number + 1] if number + 1 < len(every) else None
         after = following.kind if following else None
@@ -145,7 +145,7 @@ def _sentences(
             continue
         cites = _ids(own)
         yield DraftClaim(
-            text=_words(bare.text[start:end]),
+            text=shown(bare.text[start:end]),
             kind=kind,
             heading=under,
             place=bare.place(start, end, own),
@@ -194,12 +194,12 @@ def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[Draft
     """The cells of the rows below the header, but for the first of each row: that is what the others are said of, unless
     it is alone, a sentence, or cites something."""
     lines = [(start, end) for start, end in block.sentences(bare.text) if end > start]
-    header = [_words(bare.text[a:b]) for a, b in _split(bare.text, *lines[0])] if lines else []
+    header = [shown(bare.text[a:b]) for a, b in _split(bare.text, *lines[0])] if lines else []
     for start, end in lines[1:]:
         if _RULE.fullmatch(bare.text, start, end):
             continue
         cells = list(_split(bare.text, start, end))
-        row = _words(bare.text[slice(*cells[0])]) if cells else ""
+        row = shown(bare.text[slice(*cells[0])]) if cells else ""
         of_row = _ids(bare.within(start, end))
         says = cells and (_SENTENCE.fullmatch(row) or _ids(bare.within(*cells[0])))
         first = 0 if says or max(len(header), len(cells)) == 1 else 1
@@ -209,7 +209,7 @@ def _cells(bare: _Bare, block: Block, under: str, number: int) -> Iterator[Draft
             own = bare.within(a, b)
             column = header[place] if place < len(header) else ""
             yield DraftClaim(
-                text=_words(bare.text[a:b]),
+                text=shown(bare.text[a:b]),
                 kind=ClaimKind.CELL,
                 heading=" > ".join(filter(None, (under, row if place else "", column))),
                 place=bare.place(a, b, own),
@@ -243,11 +243,11 @@ def _is_marked(references: Iterable[_Reference]) -> bool:
     return any(not reference.ids for reference in references)
 
 
-def _words(text: str) -> str:
+def shown(text: str) -> str:
     """Markdown as a reader sees it: one line, without emphasis, escapes, entities, addresses of links, and what quoted
     lines begin with."""
-    shown = _LINK.sub(r"\1", _NUMBER_MARK.sub("", " ".join(_QUOTED.sub("", text).split())))
-    kept = _ESCAPE.sub(lambda match: f"\0{ord(match[1])}\0", shown)  # an escaped star is one
+    read = _LINK.sub(r"\1", _NUMBER_MARK.sub("", " ".join(_QUOTED.sub("", text).split())))
+    kept = _ESCAPE.sub(lambda match: f"\0{ord(match[1])}\0", read)  # an escaped star is one
     plain = unescape(_EMPHASIS.sub("", kept))
     return _ORDINAL.sub("", _KEPT.sub(lambda match: chr(int(match[1])), plain).strip())
 

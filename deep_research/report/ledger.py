@@ -15,6 +15,7 @@ from deep_research.state import Citation, Finding, Source
 _ID = r"(?:find|src)-[0-9a-f]{12}"
 MARK = regex(rf"(?<![ \t])[ \t]*\[({_ID}(?:\s*[,;]\s*{_ID})*)\]")
 _IDS = regex(_ID)
+_OPENING = regex(r"[ \t>*+.)\d-]*")  # what may stand before a definition in its line
 _ENDS = regex(rf"[.,;?)]*(?:\s|\Z)|\[{_ID}")
 
 
@@ -62,8 +63,12 @@ class Ledger:
             numbers |= cited
         if not numbers:  # what it kept apart may not become one, such as "<" and "img"
             return "" if _ENDS.match(match.string, match.end()) else " "
-        # What follows may not make a link of the number, or of all like it.
-        after = {"(": " ", ":": "\\"}.get(match.string[match.end() : match.end() + 1], "")
+        # What follows may not make a link of the number; a colon at the beginning of a line not of all like it.
+        follows = match.string[match.end() : match.end() + 1]
+        opens = _OPENING.fullmatch(
+            match.string, match.string.rfind("\n", 0, match.start()) + 1, match.start()
+        )
+        after = " " if follows == "(" else "\\" if follows == ":" and opens else ""
         return f" [{', '.join(map(str, sorted(numbers)))}]{after}"
 
     def _cite(self, mark: str) -> set[int]:

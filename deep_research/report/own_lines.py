@@ -22,6 +22,7 @@ STOPPED = {
 }
 DIFFER = "They differ; nothing here decides which is right, or whether they are of one thing."
 GAPS = "Gaps and limits"  # the heading of what was not found, and of what was left out
+LIMITS = "Limits of this research"  # the heading of what was left out, in a report that a model wrote
 MAX_GAP_WORDS = 36
 
 

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from deep_research.evidence.copies import Originals
+from deep_research.evidence.voices import originals
 from deep_research.patterns import regex
 from deep_research.report.draft_claims import UNSUPPORTED, unmarked
 from deep_research.report.ledger import Ledger
@@ -63,16 +63,11 @@ def finished(
 
 def _copies(numbered: Sequence[tuple[int, Source]]) -> Iterator[tuple[int, Source, int | None]]:
     """Each source with the number of the first one before it that has the same text."""
-    by_hash: dict[str, int] = {}
-    originals, by_place = Originals(), dict[int, int]()
+    numbers = {source.id: number for number, source in numbered}
+    first = originals(source for _, source in numbered)
     for number, source in numbered:
-        hashes = [h for h in (source.content_hash, source.snapshot_hash) if h]
-        first = next((by_hash[h] for h in hashes if h in by_hash), None)
-        if first is None and source.fingerprint:
-            first = by_place.setdefault(originals.place_of(source.fingerprint), number)
-        for text in hashes:
-            by_hash.setdefault(text, number if first is None else first)
-        yield number, source, first if first != number else None
+        same = numbers[first[source.id]]
+        yield number, source, same if same != number else None
 
 
 def reference(source: Source, cited: Sequence[int] = (), *, copy_of: int | None = None) -> str:

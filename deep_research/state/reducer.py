@@ -517,9 +517,8 @@ def _claims_judged(state: Fold, event: ev.ClaimsJudged) -> None:
 
 @_on(ev.ReportCompared)
 def _report_compared(state: Fold, event: ev.ReportCompared) -> None:
-    if not event.kept:
-        state.phase_done = True
-        _forget_draft(state)
+    if not event.kept:  # what was told with the new draft is not of the report that stays
+        _drop_limits(state, OF_REPORT)
 
 
 @_on(ev.ReportWritten)

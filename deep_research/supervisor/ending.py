@@ -96,6 +96,7 @@ def _partial(state: DeepResearchState, reason: AbortReason) -> ReportWritten:
             report=state.report,
             metadata=state.report_metadata.model_copy(update={"partial": True}),
             citations=state.citations,
+            draft=state.report_draft,
             claims=state.claims,
             repairs=state.repairs,
             verdicts=state.verdicts,

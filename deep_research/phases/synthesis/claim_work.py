@@ -14,8 +14,9 @@ from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import noted, off_loop
 from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope, RepairOutput
 from deep_research.phases.synthesis.repair import marked, repaired_by_code, repaired_by_model
-from deep_research.report.checking import Checker
-from deep_research.state import Claim, Draft, Finding, Repair
+from deep_research.report.checking import Checker, judged_as
+from deep_research.report.draft_claims import shown
+from deep_research.state import Claim, Draft, Finding, Judgement, Repair
 from deep_research.state.events import ClaimsJudged, ReportDrafted
 from deep_research.state.journal import Journal
 from deep_research.state.records import OF_REPORT
@@ -44,7 +45,7 @@ class ClaimWork:
         checker = Checker(self.journal.state, self._texts)
         claims = await self._checked(draft.text, checker)
         if draft.repairs is None:
-            draft = await self._repaired(draft, claims, checker)
+            draft = await self._repaired(draft, _new_in(draft, claims), checker)
             claims = await self._checked(draft.text, checker)
         failing = [claim for claim in claims if checker.fails(claim)]
         if failing:
@@ -57,7 +58,7 @@ class ClaimWork:
         missing = await off_loop(len(self.journal.state.findings), checker.needed, text)
         await self._load(missing)
         size = sum(map(len, self._texts.values())) // CHARACTERS
-        claims = await off_loop(size, checker.claims, text, self.journal.state.judgements)
+        claims = await off_loop(size, checker.claims, text, self._known_judgements())
         if self.judge is None:
             return claims
         from deep_research.phases.synthesis.judge import judged, to_judge  # not needed without a model
@@ -67,7 +68,13 @@ class ClaimWork:
             return claims
         said = await judged(asked, self.judge)
         await self.journal.record(ClaimsJudged(judgements=said))
-        return await off_loop(size, checker.claims, text, self.journal.state.judgements)
+        return await off_loop(size, checker.claims, text, self._known_judgements())
+
+    def _known_judgements(self) -> dict[str, Judgement]:
+        """Those of this draft, and of claims of the report before it that stand in it again."""
+        state = self.journal.state
+        earlier = {judged_as(claim): claim.judgement for claim in state.claims if claim.judgement is not None}
+        return earlier | state.judgements
 
     async def _load(self, hashes: Sequence[str]) -> None:
         """A text that is not there any more is no word against a claim: its quotes are looked at alone."""
@@ -98,12 +105,20 @@ class ClaimWork:
         await self._load(await off_loop(len(self.journal.state.findings), checker.needed, text))
         size = sum(map(len, self._texts.values())) // CHARACTERS
         # Nobody judges before what the model made is in the log.
-        every = await off_loop(size, checker.claims, text, self.journal.state.judgements)
-        left = [claim for claim in every if claim.text not in _made(repairs)]
+        every = await off_loop(size, checker.claims, text, self._known_judgements())
+        left = [claim for claim in _new_in(draft, every) if claim.text not in _made(repairs)]
         text, more = await off_loop(size, repaired_by_code, text, left, checker)
         draft = draft.model_copy(update={"text": text, "repairs": (*repairs, *more)})
         await self.journal.record(ReportDrafted(draft=draft))
         return draft
+
+
+def _new_in(draft: Draft, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Of a revision the claims of the sections that are new in it: the others were repaired before, and stay."""
+    if draft.revised is None:
+        return tuple(claims)
+    fresh = {shown(heading) for heading in draft.revised}
+    return tuple(claim for claim in claims if claim.heading.partition(" > ")[0] in fresh)
 
 
 def _made(repairs: Sequence[Repair]) -> frozenset[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from deep_research.budget.content_budget import Content
 from deep_research.errors import ModelError
@@ -13,19 +13,23 @@ from deep_research.models.base import StopReason
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.language_model import Answer, LanguageModel
 from deep_research.patterns import regex
+from deep_research.phases.evidence_lines import NO_SOURCES, SourceNames, finding_forms, source_names
 from deep_research.phases.prompting import Aliases, Message, Room, brief, listed, one_line, opening
 from deep_research.phases.synthesis.conflicts import conflict_line
 from deep_research.phases.synthesis.handoff import SynthesizerInput
 from deep_research.report.markup import escaped
-from deep_research.state import Finding, Limit, SentItem, Source
+from deep_research.report.own_lines import LIMITS
+from deep_research.state import Finding, Limit, SentItem, SubQuery
 
 LONGEST_TITLE = 120  # characters
 SHORTEST = 100  # characters of a report
 OF_BESIDE = 0.06  # of the room, for each of the things that stand beside the findings
+OF_FINDINGS = 0.7  # of the room, that findings may have with passages
+OF_SOURCES = 0.15  # of the room, for the lines that tell of the sources
 NAME = 8  # tokens of a finding's name and the end of its line, at most
-LONGEST_QUOTE = 300  # characters of a quote beside its finding
+PASSAGES = 4_000  # tokens of what stands around quotes, in one message
 # Names as they are asked for, and as some write them all the same: [F1 and F2], [F1-F3], 【F1】, [**F1**], (F1).
-_NAME = r"\**F\d{1,4}\**"
+_NAME = r"\**(?:F|finding[ \t]{1,3})\d{1,4}\**"
 _NAMES = rf"\s*(?:findings?\s+)?({_NAME}(?:(?:\s*[,;&–-]\s*|\s+and\s+){_NAME})*)\s*"
 _REFERENCE = regex(rf"[ \t]*[\[【]{_NAMES}[\]】]", re.IGNORECASE)
 # What looks like a reference and is none: numbers are given by code, and other names are not to be referred to.
@@ -34,6 +38,7 @@ _FORGED = regex(
     r"|(?<=[\w.,;:!?)\]”\"'*])[ \t]*\[(?:\^\w{1,20}|[SG]?[1-9]\d{0,3}(?:\s*[,;–-]\s*[SG]?[1-9]\d{0,3})*)\](?!\()",
     re.MULTILINE | re.DOTALL,
 )
+_SPELT = regex(r"finding[ \t]{1,3}(?=\d)", re.IGNORECASE)
 _ROUND = regex(rf"[ \t]*\({_NAMES}\)", re.IGNORECASE)
 _RANGE = regex(r"F(\d{1,4})\**\s*[–-]\s*\**F(\d{1,4})", re.IGNORECASE)
 MOST_IN_RANGE = 20
@@ -71,13 +76,14 @@ _TOLD = (
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The findings that a model is given, by name, with what it is told of each. ``room`` is what the message has,
-    ``sent`` what of all findings there was room for, out of the ``available`` tokens."""
+    """The findings that a model is given, by name, with what it is told of each, and of their sources. ``room`` is what
+    the message has, ``sent`` what of all findings there was room for, out of the ``available`` tokens."""
 
     findings: tuple[Finding, ...]
     names: Aliases
     texts: Mapping[str, str]
     room: Room
+    sources: SourceNames = NO_SOURCES
     sent: tuple[SentItem, ...] = ()
     available: int = 0
 
@@ -91,6 +97,11 @@ class Given:
         """How many it was given in part."""
         return sum(0 < item.current_tokens < item.original_tokens for item in self.sent)
 
+    @property
+    def words(self) -> str:
+        """All that it was given of findings."""
+        return "\n".join(self.texts.values())
+
     def line(self, finding: Finding) -> str:
         return f"{self.names.names[finding.id]} {self.texts[finding.id]}"
 
@@ -100,30 +111,47 @@ def given(handoff: SynthesizerInput, room: Room) -> Given:
     around = Message(room)
     opening(around, handoff)
     told(handoff, Given((), Aliases("F", ()), {}, room), around)
-    left = room.tokens - around.size - int(room.tokens * OF_BESIDE) - NAME * len(handoff.findings)
+    named = source_names(handoff.sources)
     sources = {s.id: s for s in handoff.sources}
+    lines = min(int(room.tokens * OF_SOURCES), around.count("\n".join(named.told(handoff.findings))))
+    left = room.tokens - around.size - lines - int(room.tokens * OF_BESIDE) - NAME * len(handoff.findings)
     contents = [
-        Content(f.id, _forms(f, sources), *handoff.weights.finding(f, sources)) for f in handoff.findings
+        Content(f.id, finding_forms(f, named, sources), *handoff.weights.finding(f, sources))
+        for f in handoff.findings
     ]
     findings = Message(room)
     fitted = findings.fitted(contents, max(0, left), handoff.original_query, "the findings")
     kept = tuple(f for f in handoff.findings if fitted.texts[f.id])
     names = Aliases("F", [f.id for f in kept])
-    return Given(kept, names, fitted.texts, room, fitted.items, findings.available)
+    return Given(kept, names, fitted.texts, room, named, fitted.items, findings.available)
 
 
-def _forms(finding: Finding, sources: Mapping[str, Source]) -> tuple[str, ...]:
-    """What is told of a finding, with its quote and without."""
-    voices = len(finding.source_ids)
-    about = f"{finding.confidence.value}, {voices} source{'s' if voices != 1 else ''}"
-    behind = [sources[name] for name in finding.source_ids if name in sources]
-    if behind and all(source.metadata.get("retracted") for source in behind):
-        about += ", from a work that was retracted"
-    theme = f"; {one_line(finding.category)}" if finding.category else ""
-    said = f"({about}{theme}): {one_line(finding.content)}"
-    quote = one_line(finding.quotes[0].quote) if finding.quotes else ""
-    is_new = quote and len(quote) <= LONGEST_QUOTE and quote not in finding.content
-    return (f'{said} — "{quote}"', said) if is_new else (said,)
+def with_passages(material: Given, handoff: SynthesizerInput, tokens: int = PASSAGES) -> Given:
+    """The same, with what stands around the quotes of the first findings in so many tokens, where it fits."""
+    count = material.room.counter.expected
+    used = sum(count(material.texts[finding.id]) for finding in material.findings)
+    spare = min(tokens, int(material.room.tokens * OF_FINDINGS) - used)
+    sources = {s.id: s for s in handoff.sources}
+    texts = dict(material.texts)
+    for finding in material.findings:
+        said = finding_forms(finding, material.sources, sources)[-1]
+        whole = _with_passages(finding, handoff.passages.get(finding.id, ()), material.sources, said)
+        more = count(whole) - count(texts[finding.id]) if whole else 0
+        if whole and more <= spare:
+            spare -= max(0, more)
+            texts[finding.id] = whole
+    return replace(material, texts=texts)
+
+
+def _with_passages(finding: Finding, around: Sequence[str], named: SourceNames, said: str) -> str:
+    """What is said with its quotes, each as its source has it with what stands around it; "" where nothing does."""
+    if not any(around):
+        return ""
+    told: dict[str, None] = {}
+    for quote, passage in zip(finding.quotes, around, strict=False):
+        text = one_line(passage or quote.quote)
+        told.setdefault(f'{named.names.get(quote.source_id, "a source")} has: "{text}"')
+    return f"{said} — {'; '.join(told)}"
 
 
 def with_material(handoff: SynthesizerInput, material: Given) -> Message:
@@ -137,14 +165,31 @@ def with_material(handoff: SynthesizerInput, material: Given) -> Message:
 def told(handoff: SynthesizerInput, material: Given, message: Message) -> None:
     """The findings and what is to be known beside them."""
     brief(message, handoff.research_brief)
-    message.add("What was found:")
-    message.material("findings", "\n".join(material.line(f) for f in material.findings))
+    if searched := [line for s in handoff.sub_queries if (line := _searched(s))]:
+        message.add(
+            f"What was searched for, and why:\n{listed(message.lines(searched, OF_BESIDE, 'the searches'))}"
+        )
+    found(material, message)
     message.sent += material.sent
     message.available += material.available
     beside(handoff, material, message)
     if handoff.improvements:
         better = message.lines([one_line(i) for i in handoff.improvements], OF_BESIDE, "improvements")
         message.add(f"What was said of the last version; write it better:\n{listed(better)}")
+
+
+def found(material: Given, message: Message, heading: str = "What was found:") -> None:
+    """The findings, and the sources that they come from."""
+    if lines := material.sources.told(material.findings):
+        message.add("Where it was found; these names are for you, and no references:")
+        message.material("sources", "\n".join(message.lines(lines, OF_SOURCES, "the sources")))
+    message.add(heading)
+    message.material("findings", "\n".join(material.line(f) for f in material.findings))
+
+
+def _searched(sub_query: SubQuery) -> str:
+    """A search with its reason; "" of one that has none to give."""
+    return f"{one_line(sub_query.query)} — {one_line(sub_query.rationale)}" if sub_query.rationale else ""
 
 
 def beside(handoff: SynthesizerInput, material: Given, message: Message) -> None:
@@ -186,7 +231,7 @@ class Draft:
             body = body[title.end() :]
         else:
             heading = one_line(question)
-        body, references = with_ids(_demoted(body), material.names)
+        body, references = with_ids(_demoted(body), material.names, material.words)
         if len(heading) > LONGEST_TITLE:
             heading = f"{heading[:LONGEST_TITLE].rsplit(' ', 1)[0]} …"
         text = f"# {escaped(heading)}\n\n{body.strip()}\n"
@@ -197,7 +242,7 @@ def with_notes(report: str, handoff: SynthesizerInput, more: Sequence[str] = ())
     """The report with what the engine has to say of itself: what was left out, and who did not do his work."""
     said = [limit.line for limit in handoff.limits if _is_told(limit)]
     notes = list(dict.fromkeys(escaped(note) for note in (*said, *more)))
-    return f"{report.rstrip()}\n\n## Limits of this research\n\n{listed(notes)}\n" if notes else report
+    return f"{report.rstrip()}\n\n## {LIMITS}\n\n{listed(notes)}\n" if notes else report
 
 
 def _is_told(limit: Limit) -> bool:
@@ -212,21 +257,24 @@ def body_of(written: str) -> str:
     return _OWN_REFERENCES.sub("", f"{body}\n").strip()
 
 
-def with_ids(body: str, names: Aliases) -> tuple[str, int]:
+def with_ids(body: str, names: Aliases, material: str = "") -> tuple[str, int]:
     """Names of findings become their ids; names that were not given go, and so do numbers that look like references.
-    The number of references that stand."""
+    The number of references that stand. Names in round brackets, which the ``material`` may have too, are references
+    unless it has them."""
     count = 0
 
     def ids(match: re.Match[str]) -> str:
         nonlocal count
-        found = names.all(re.findall(r"F\d+", _RANGE.sub(_counted_out, match.group(1)), re.IGNORECASE))
+        written = _SPELT.sub("F", match.group(1))
+        found = names.all(re.findall(r"F\d+", _RANGE.sub(_counted_out, written), re.IGNORECASE))
         count += len(found)
         return f" [{', '.join(found)}]" if found else ""
 
     body = _FORGED.sub(lambda match: match["code"] or "", body)
     body = "\n".join(_REFERENCE.sub("" if _is_heading(line) else ids, line) for line in body.split("\n"))
-    # Round brackets may be anything, unless there are no others.
-    return (body if count else _ROUND.sub(ids, body)), count
+    own = {match.group().strip() for match in _ROUND.finditer(material)} if count else set[str]()
+    body = _ROUND.sub(lambda match: match.group() if match.group().strip() in own else ids(match), body)
+    return body, count
 
 
 def _is_heading(line: str) -> bool:

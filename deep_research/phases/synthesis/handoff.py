@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from pydantic import Field
+
 from deep_research.phases.base import Handoff
 from deep_research.state import (
+    Claim,
     Contradiction,
     Discrepancy,
     Finding,
@@ -13,6 +16,7 @@ from deep_research.state import (
     Limit,
     PartVerdict,
     Record,
+    Remark,
     Sending,
     Source,
     SubQuery,
@@ -21,8 +25,9 @@ from deep_research.state import (
 
 class SynthesizerInput(Handoff):
     """``sources`` are those that findings cite, without their texts: a report is written from findings.
-    ``improvements`` are the refiner's suggestions on the last report; ``words`` is the wanted length.
-    ``verdicts`` are those on the parts of the question;
+    ``passages`` are what stands around the quotes of findings, by their ids. ``draft`` is the last report with ids of
+    findings, where there is one; ``improvements`` and ``remarks`` are the refiner's on it, ``failing`` those of its
+    claims that nothing carries. ``words`` is the wanted length; ``verdicts`` are those on the parts of the question;
     ``requests`` are those of a model that the budget has room for, None for any number. ``read_by_model``: a model read
     sources, so that findings may be in its words."""
 
@@ -38,7 +43,11 @@ class SynthesizerInput(Handoff):
     verdicts: tuple[PartVerdict, ...] = ()
     sources: tuple[Source, ...] = ()
     limits: tuple[Limit, ...] = ()
+    passages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    draft: str = ""
     improvements: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    failing: tuple[Claim, ...] = ()
     words: int = 800
     requests: int | None = None
     read_by_model: bool = False
@@ -53,9 +62,11 @@ class SynthesizerOutput(Record):
     """A report in Markdown that refers to findings as ``[find-…]`` and to sources as ``[src-…]``. Numbers and
     the list of references are put in by the phase. ``unknown`` counts references to what was never given; ``notes`` are
     what a reader should know, ``unfollowed`` wishes that an agent without a model could do nothing for; ``sent`` is what
-    a model was given of findings, contradictions and gaps."""
+    a model was given of findings, contradictions and gaps. ``revised`` are the headings of the sections that are new in a
+    revision of the last report, None where the report was written from the beginning."""
 
     report: str
+    revised: tuple[str, ...] | None = None
     unknown: int = 0
     notes: tuple[str, ...] = ()
     unfollowed: tuple[str, ...] = ()

@@ -6,7 +6,9 @@ from deep_research.phases.prompting import RULES
 
 _MATERIAL = """\
 You are given the question and what was found: findings (F1, F2 …) with how sure they are, contradictions \
-between them, and gaps. Nothing else counts: what you know yourself has no place in the report."""
+between them, and gaps. Of the sources (S1, S2 …) you are told who says it, when, and how good they are; what they have \
+word for word stands beside the findings, so that you know what these are about. Nothing else counts: what you know \
+yourself has no place in the report."""
 
 _STYLE = f"""\
 References
@@ -16,8 +18,9 @@ this [F1, F4]. Only names that were given.
 
 Style
 - Plain, exact, readable. Figures with their units and dates. Say once what is to be said, nowhere twice.
-- Tell what is well supported as such; what is weakly supported as "according to", "may", "one source \
-says".
+- Tell what is well supported as such. What rests on one source is told as its: who says it, and when, as in \
+“according to the maintainers, March 2025”. Copies of one text are one source. Where a newer or more competent source \
+stands against an older one, say so.
 - Say nothing of how the research was done, of findings, sources or this task.
 
 {RULES}"""
@@ -47,14 +50,47 @@ things are compared or figures stand over time; no list where a sentence does.
 
 {_STYLE}"""
 
+FRAME = f"""\
+You write what stands before and after the sections of a report: first the answer to the question in two to four \
+sentences, with how sure it is; last what remains open, the gaps that matter to the reader, in short paragraphs or a \
+list. {_MATERIAL}
+
+{_STYLE}"""
+
 OUTLINE = f"""\
 You plan the report of a piece of research. {_MATERIAL}
 
 Give it a title and sections by theme, the most important first: three to six for most reports, more only \
 for very long ones. Each has a heading of its own that says what is in it, one sentence on what it has to \
-show, and the names of the findings it rests on. Each finding belongs to one section, so that nothing is \
-said twice; findings that contradict each other belong to the same one. Leave out findings that the answer \
+show, and the names of the findings it rests on. A finding may serve several sections, for what each has to show; what \
+it says is told in full in one of them. Findings that contradict each other belong to the same one. \
+Leave out findings that the answer \
 does not need. No section for the summary, the conclusion, the sources or what remains open: those are \
 written apart.
 
 {RULES}"""
+
+REVISION = f"""\
+You revise the report of a piece of research. {_MATERIAL}
+
+You are given the report as it is, what is said of it, and what was found, of which some is new. Make it better where \
+that is called for, and leave the rest alone: a good passage that you do not touch stays as it is.
+
+Form
+- Give only the sections that change, each whole, after its heading as it stands ("## …"). A new section gets a heading \
+of its own; one that is to go is given with nothing under its heading. What you do not give stays word for word.
+- Take up the findings that the report does not use yet, where they answer the question; where they say otherwise than \
+the report, tell both, and which is better supported.
+- If nothing has to change, answer with the first section as it is.
+
+{_STYLE}"""
+
+LAST_PASS = f"""\
+You go over a report once more whose sections were written side by side. What is said twice stays where it belongs and \
+goes elsewhere; where two sections do not fit together, mend the seam; names and figures are written alike everywhere. \
+Add no statement, change no figure, and keep the references behind what they stand for.
+
+Give only the sections that change, each whole, after its heading as it stands ("## …"); what you do not give stays \
+word for word. If nothing has to change, answer with the first section as it is.
+
+{_STYLE}"""

@@ -22,6 +22,7 @@ from deep_research.phases.synthesis.drafting import (
     unusable,
     with_material,
     with_notes,
+    with_passages,
 )
 from deep_research.phases.synthesis.handoff import (
     RepairInput,
@@ -31,8 +32,10 @@ from deep_research.phases.synthesis.handoff import (
 )
 from deep_research.phases.synthesis.instructions import WHOLE
 from deep_research.phases.synthesis.model_repair import repair
+from deep_research.phases.synthesis.revision import revise
 from deep_research.phases.synthesis.sections import LEAST_SECTIONS, in_sections, most_sections
 
+_Written = tuple[str, Message, tuple[str, ...] | None, tuple[str, ...]]
 FEW = 4  # findings that are not worth an outline
 
 
@@ -65,8 +68,8 @@ class LLMSynthesizer:
             smaller = replace(room, tokens=min(room.tokens, sent) // 2)  # once
             material = await off_loop(handoff.items, given, handoff, smaller)
             written = await self._written(handoff, material, model)
-        report, message = written
-        notes = message.notes(self.name)
+        report, message, headings, told = written
+        notes = (*message.notes(self.name), *told)
         if handoff.words < wanted:
             shorter = (
                 f"For want of budget the report was written in {handoff.words} words instead of {wanted}."
@@ -81,18 +84,22 @@ class LLMSynthesizer:
             unknown=material.names.unknown,
             notes=notes,
             sent=message.sending,
+            revised=headings,
         )
 
-    async def _written(
-        self, handoff: SynthesizerInput, material: Given, model: LanguageModel
-    ) -> tuple[str, Message]:
-        """The report, and the message that had all of its material."""
+    async def _written(self, handoff: SynthesizerInput, material: Given, model: LanguageModel) -> _Written:
+        """The report, the message that had all of its material, which sections of it are new where it is a revision, and
+        what a reader should know of it."""
         if not material.findings:
             raise unusable(model, "there is no finding to write from")
+        if handoff.draft and (made := await revise(handoff, material, model)) is not None:
+            return made[0].text, made[1], made[0].headings, ()
         if handoff.words > AT_ONCE and len(material.findings) > FEW:
-            return await in_sections(handoff, material, model)
+            report, message, notes = await in_sections(handoff, material, model)
+            return report, message, None, notes
         shorter = handoff.model_copy(update={"words": min(handoff.words, AT_ONCE)})
-        return await self._at_once(shorter, material, model)
+        whole = await off_loop(handoff.items, with_passages, material, handoff)
+        return (*await self._at_once(shorter, whole, model), None, ())
 
     async def repair(self, handoff: RepairInput, model: LanguageModel) -> RepairOutput:
         """New words for claims that nothing carries, by one request for all."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.budget.metered import RunModels
 from deep_research.budget.report import INPUT
-from deep_research.errors import WorkError
+from deep_research.errors import ContentMissingError, WorkError
 from deep_research.evidence.disclosure import Confidential
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
+from deep_research.phases.analysis.loading import Texts
+from deep_research.phases.base import Agent, Phase, WorkLimits, noted, off_loop, shared
 from deep_research.phases.keeping import Original, sent
-from deep_research.phases.synthesis.claim_work import ClaimWork
+from deep_research.phases.synthesis.claim_work import CHARACTERS, ClaimWork
 from deep_research.phases.synthesis.extractive import ExtractiveSynthesizer, has_word_of
 from deep_research.phases.synthesis.handoff import (
     FailedClaim,
@@ -23,8 +25,11 @@ from deep_research.phases.synthesis.handoff import (
     SynthesizerInput,
     SynthesizerOutput,
 )
+from deep_research.phases.synthesis.passages import passages
 from deep_research.phases.synthesis.repair import marked
+from deep_research.phases.synthesis.revision import is_revisable, without_ours
 from deep_research.phases.synthesis.sections import longest_output
+from deep_research.phases.synthesis.versions import Version, better, carried_over
 from deep_research.phases.wishes import unfollowed
 from deep_research.report.checking import Checker
 from deep_research.report.draft_claims import unmarked
@@ -39,7 +44,7 @@ from deep_research.state import (
     Finding,
     ModelRole,
 )
-from deep_research.state.events import Event, ReportDrafted, ReportWritten
+from deep_research.state.events import Event, ReportCompared, ReportDrafted, ReportWritten
 from deep_research.state.journal import Journal
 from deep_research.state.limitations import limitations
 from deep_research.state.parts import coverage, told_of, untold
@@ -72,21 +77,34 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             return
         draft = state.draft
         if draft is None:
-            draft, told = await self._drafted(state, models)
+            draft, told = await self._drafted(state, journal, models)
             if told or not self.deterministic:  # what is told with it bears out lines of it
                 await journal.record(ReportDrafted(draft=draft), *told)
         problems: list[str] = []
         repairs = partial(self._repairs, state, models, problems)
         hidden = partial(withheld, state=state)
         work = ClaimWork(journal, repairs, problems, hidden, self._judging(models), self._judge)
+        revised = draft.revised is not None
         draft, claims = await work.finished(draft)
         report = written(journal.state, draft, claims)
-        await journal.record(report, *noted(untold(journal.state.parts, report.verdicts), OF_REPORT))
+        compared: list[Event] = []
+        if revised and state.report_draft:
+            kept, because = compare(journal.state, report)
+            compared.append(ReportCompared(kept=kept, because=because))
+            if not kept:
+                draft, claims = await work.finished(earlier_draft(journal.state))
+                report = written(journal.state, draft, claims)
+        untold_ = untold(journal.state.parts, report.verdicts)
+        await journal.record(*compared, report, *noted(untold_, OF_REPORT))
 
-    async def _drafted(self, state: DeepResearchState, models: RunModels | None) -> tuple[Draft, list[Event]]:
+    async def _drafted(
+        self, state: DeepResearchState, journal: Journal, models: RunModels | None
+    ) -> tuple[Draft, list[Event]]:
         """The agent's draft, and what is told with it."""
         handoff = self.handoff(state)
         if models and self._uses_model:
+            around = await self._passages(state, journal)
+            handoff = handoff.model_copy(update={"passages": around, **self._last_version(state)})
             output = longest_output(handoff.words)
             requests = models.affordable(ModelRole.SYNTHESIZER, self.phase, INPUT, output, now=True)
             handoff = handoff.model_copy(update={"requests": requests})
@@ -98,7 +116,37 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             *unfollowed(answer.unfollowed),
             *await sent(self.phase, answer.sent, partial(_originals, handoff), self.limits.archive),
         ]
-        return Draft(text=text, writer=writer_name(self.agent), unknown=answer.unknown), told
+        draft = Draft(
+            text=text, writer=writer_name(self.agent), unknown=answer.unknown, revised=answer.revised
+        )
+        return draft, told
+
+    async def _passages(self, state: DeepResearchState, journal: Journal) -> dict[str, tuple[str, ...]]:
+        """What stands around the quotes of findings. Texts are loaded a few at a time, and dropped."""
+        quoted = {quote.source_id for finding in state.findings for quote in finding.quotes}
+        texts = Texts(journal, self.limits.batch_bytes)
+        around: dict[str, tuple[str, ...]] = {}
+        for batch in texts.batches(s for s in state.sources if s.id in quoted and s.content_hash):
+            try:
+                found = await texts.of(batch)
+            except ContentMissingError:  # what is not there any more has no passages
+                continue
+            by_hash = {s.content_hash or "": found[s.id] for s in batch}
+            size = sum(map(len, by_hash.values())) // CHARACTERS
+            made = await off_loop(size, passages, state.findings, by_hash)
+            around = {key: _joined(around.get(key, ()), made[key]) for key in made}
+        return {key: texts_ for key, texts_ in around.items() if any(texts_)}
+
+    def _last_version(self, state: DeepResearchState) -> dict[str, Any]:
+        """The last report, where this agent wrote it, and what is said of it: then it is revised."""
+        metadata = state.report_metadata
+        if metadata is None or metadata.partial or metadata.writer != writer_name(self.agent):
+            return {}
+        last = without_ours(carried_over(state.report_draft, state.citations, state.findings))
+        if not is_revisable(last):
+            return {}
+        failing = tuple(claim for claim in state.claims if claim.marked)
+        return {"draft": last, "failing": failing}
 
     async def _repairs(
         self,
@@ -160,9 +208,34 @@ def synthesizer_input(state: DeepResearchState) -> SynthesizerInput:
         sources=tuple(s for s in state.sources if s.id in cited),
         limits=tuple(limit for limit in limitations(state) if limit.name != OF_REPORT),
         improvements=state.report_improvements,
+        remarks=state.remarks,
         words=state.options.report_words,
         read_by_model=state.own_words,
     )
+
+
+def compare(state: DeepResearchState, new: ReportWritten) -> tuple[bool, tuple[str, ...]]:
+    """Whether the new version is better than the report that the state has, and why."""
+    last = carried_over(state.report_draft, state.citations, state.findings)
+    told = told_of(state.verdicts, state.claims)
+    return better(
+        Version.of(last, state.claims, told, state.contradictions),
+        Version.of(new.draft, new.claims, new.verdicts, state.contradictions),
+        state.options.report_words,
+        state.options.min_supported,
+    )
+
+
+def earlier_draft(state: DeepResearchState) -> Draft:
+    """The draft of the report that the state has, to be checked again against what is known now."""
+    text = unmarked(carried_over(state.report_draft, state.citations, state.findings))
+    writer = state.report_metadata.writer if state.report_metadata else ""
+    return Draft(text=text, writer=writer, repairs=state.repairs)
+
+
+def _joined(known: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    """The passages of a finding whose quotes stand in several texts."""
+    return tuple(a or b for a, b in zip(known, more, strict=True)) if known else more
 
 
 def partial_report(state: DeepResearchState, text: str, writer: str) -> ReportWritten:

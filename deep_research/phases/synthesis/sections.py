@@ -1,5 +1,5 @@
-"""A long report: an outline that gives each finding to one section, the sections side by side, then what stands before
-and after them."""
+"""A long report: an outline that gives findings to sections, the sections side by side, what stands before and after
+them, and one last pass over the whole."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import off_loop, together
 from deep_research.phases.prompting import (
     Message,
+    brief,
     listed,
     manner,
     one_line,
@@ -29,18 +30,22 @@ from deep_research.phases.synthesis.drafting import (
     beside,
     body_of,
     complete,
+    found,
     is_cut,
     unusable,
     with_ids,
     with_material,
+    with_passages,
 )
 from deep_research.phases.synthesis.handoff import SynthesizerInput
-from deep_research.phases.synthesis.instructions import OUTLINE, PART
+from deep_research.phases.synthesis.instructions import FRAME, OUTLINE, PART
+from deep_research.phases.synthesis.revision import last_pass
 
 OUTLINE_OUTPUT = 4_000  # tokens, thoughts included
 FRAME_WORDS = 200  # of the answer at the beginning, and of what remains open
 MOST_SECTIONS = 10
 LEAST_SECTIONS = 2  # that a report is worth being planned for
+BESIDE_SECTIONS = 3  # requests: the outline, what stands around the sections, and the last pass
 AGAIN = 1  # requests that are kept for a part that is cut or cannot be read
 OF_SECTIONS = 0.5  # of the room, when what stands around them is written
 
@@ -93,16 +98,17 @@ class _Share:
 
 async def in_sections(
     handoff: SynthesizerInput, material: Given, model: LanguageModel
-) -> tuple[str, Message]:
-    """The report's Markdown with ids for references, and the message that its outline was made of. Raises `ModelError`
-    when a part of it cannot be had."""
+) -> tuple[str, Message, tuple[str, ...]]:
+    """The report's Markdown with ids for references, the message that its outline was made of, and what a reader should
+    know of it. Raises `ModelError` when a part of it cannot be had."""
     outline, message = await _outline(handoff, material, model)
-    shares = _shares(outline, material, most_sections(handoff.requests))
+    most = most_sections(handoff.requests)
+    shares = await off_loop(handoff.items, _shares, outline, material, most, handoff)
     words = section_words(handoff.words, len(shares))
     bodies: dict[int, str] = {}
 
     async def write(at: int, share: _Share) -> None:
-        bodies[at] = await _section(handoff, share, [s.heading for s in shares], words, model)
+        bodies[at] = await _section(handoff, share, shares, words, model)
 
     await together((partial(write, at, share) for at, share in enumerate(shares)), at_once=len(shares))
     written = [f"## {share.heading}\n\n{bodies[at]}" for at, share in enumerate(shares)]
@@ -114,7 +120,10 @@ async def in_sections(
     draft = Draft.of("\n\n".join([f"# {title}", before, *written, after]), handoff.original_query, material)
     if draft.problem:
         raise unusable(model, f"the report cannot be used: {draft.problem}")
-    return draft.text, message
+    if handoff.requests is not None and handoff.requests < len(shares) + BESIDE_SECTIONS:
+        return draft.text, message, ()
+    text, notes = await last_pass(draft.text, handoff, material, model)
+    return text, message, notes
 
 
 async def _outline(
@@ -128,25 +137,23 @@ async def _outline(
     return (await model.object(call, Outline)).value, message
 
 
-def _shares(outline: Outline, material: Given, most: int) -> list[_Share]:
-    """Each section with its findings. One that two sections want goes to the first; two sections of one heading are
-    one; a section without any finding is none, and what is planned for more than ``most`` goes to the last of these."""
-    taken: set[str] = set()
-    wanted: dict[str, tuple[PlannedSection, list[str]]] = {}
+def _shares(outline: Outline, material: Given, most: int, handoff: SynthesizerInput) -> list[_Share]:
+    """Each section with its findings, of which one may serve several. Two sections of one heading are one; a section
+    without any finding is none, and what is planned for more than ``most`` goes to the last of these."""
+    wanted: dict[str, tuple[PlannedSection, dict[str, None]]] = {}
     for section in outline.sections:
         heading = one_line(section.heading).strip("# ")
-        ids = [i for i in material.names.all(section.findings) if i not in taken]
+        ids = material.names.all(section.findings)
         if heading and ids:
-            taken |= set(ids)
             name = heading.casefold()
             last = name if name in wanted or len(wanted) < most else next(reversed(wanted))
-            wanted.setdefault(last, (section, []))[1].extend(ids)
+            wanted.setdefault(last, (section, {}))[1].update(dict.fromkeys(ids))
     by_id = {finding.id: finding for finding in material.findings}
     shares = [
         _Share(
             one_line(section.heading).strip("# "),
             one_line(section.purpose),
-            replace(material, findings=tuple(by_id[i] for i in ids)),
+            with_passages(replace(material, findings=tuple(by_id[i] for i in ids)), handoff),
         )
         for section, ids in wanted.values()
     ]
@@ -154,19 +161,21 @@ def _shares(outline: Outline, material: Given, most: int) -> list[_Share]:
 
 
 async def _section(
-    handoff: SynthesizerInput, share: _Share, headings: Sequence[str], words: int, model: LanguageModel
+    handoff: SynthesizerInput, share: _Share, shares: Sequence[_Share], words: int, model: LanguageModel
 ) -> str:
     """Its text without its heading; asked for once more where it is cut, empty or without a reference."""
     problem = ""
     for _ in range(2):
         message = Message(share.part.room)
         opening(message, handoff)
-        message.add(f"The report has these sections:\n{listed(headings)}")
-        message.add("What was found for the section to be written:")
-        message.material("findings", "\n".join(share.part.line(finding) for finding in share.part.findings))
+        brief(message, handoff.research_brief)
+        planned = [f"{each.heading}: {each.purpose}" if each.purpose else each.heading for each in shares]
+        message.add(f"The report has these sections:\n{listed(planned)}")
+        found(share.part, message, "What was found for the section to be written:")
         message.add(
             f"Write the text of the section “{share.heading}” alone, in about {words} words: {share.purpose}"
-            f" The other sections stand beside it. Subheadings, if it needs any, after ###. {manner(handoff)}"
+            f" {_neighbours(share, shares)} What belongs to another section is told there. Subheadings, if it needs any,"
+            f" after ###. {manner(handoff)}"
         )
         message.add(problem)
         call = message.call(
@@ -184,6 +193,14 @@ async def _section(
         else:
             return body
     raise unusable(model, f"the section “{share.heading}”: {problem}")
+
+
+def _neighbours(share: _Share, shares: Sequence[_Share]) -> str:
+    """Between which sections it stands."""
+    at = shares.index(share)
+    before = f"after “{shares[at - 1].heading}”" if at else "first"
+    after = f"before “{shares[at + 1].heading}”" if at + 1 < len(shares) else "last"
+    return f"It stands {before}, and {after}." if before != "first" or after != "last" else ""
 
 
 def _without_heading(body: str, heading: str = "") -> str:
@@ -212,7 +229,7 @@ async def _frame(
 ) -> Frame:
     """What stands before and after the sections, written when they are known."""
     output = output_for(model, text_output(FRAME_WORDS))
-    message = Message(await room_for(model, output, PART, rules=material.room.rules))
+    message = Message(await room_for(model, output, FRAME, rules=material.room.rules))
     opening(message, handoff)
     message.add("The sections of the report as they are:")
     each = int(message.room * OF_SECTIONS) // len(written)
@@ -222,5 +239,5 @@ async def _frame(
         "Write what stands before and after them: the answer to the question, and what remains open. Repeat no"
         f" sentence of theirs. {manner(handoff)}"
     )
-    call = message.call(PART, output, effort=Effort.MEDIUM)
+    call = message.call(FRAME, output, effort=Effort.MEDIUM)
     return (await model.object(call, Frame)).value

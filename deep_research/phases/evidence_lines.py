@@ -1,0 +1,110 @@
+"""How a model is told of findings and of the sources behind them: one line each. Pure.
+
+The line of a source has who says it, when, and how good it is; findings refer to it by a short name, so that a title is
+sent once. Copies of one text are one line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from deep_research.evidence.sites import host_of
+from deep_research.evidence.voices import originals
+from deep_research.phases.prompting import one_line
+from deep_research.report.ledger import ids_in, marks_in
+from deep_research.state import Finding, Source, SourceKind, SourceQuality
+
+LONGEST_TITLE = 120  # characters
+LONGEST_AUTHOR = 60
+LONGEST_QUOTE = 300  # of a quote beside its finding
+
+
+@dataclass(frozen=True, slots=True)
+class SourceNames:
+    """The ``names`` (S1, S2 …) of sources by their ids, those of copies the same; ``lines`` tell of each name."""
+
+    names: Mapping[str, str]
+    lines: Mapping[str, str]
+
+    def of(self, finding: Finding) -> tuple[str, ...]:
+        """The names of the sources of a finding, each once."""
+        return tuple(dict.fromkeys(self.names[i] for i in finding.source_ids if i in self.names))
+
+    def told(self, findings: Iterable[Finding]) -> list[str]:
+        """The lines of the sources of these findings, in the order of their names."""
+        used = {name for finding in findings for name in self.of(finding)}
+        return [f"{name}: {line}" for name, line in self.lines.items() if name in used]
+
+
+NO_SOURCES = SourceNames({}, {})
+
+
+def source_names(sources: Iterable[Source]) -> SourceNames:
+    """Names for sources in their order."""
+    every = list(sources)
+    first = originals(every)
+    names: dict[str, str] = {}
+    lines: dict[str, str] = {}
+    copies: dict[str, list[Source]] = {}
+    for source in every:
+        copies.setdefault(first[source.id], []).append(source)
+    for number, (original, group) in enumerate(copies.items(), 1):
+        name = f"S{number}"
+        names |= {source.id: name for source in group}
+        lines[name] = _line(next(source for source in group if source.id == original), group)
+    return SourceNames(names, lines)
+
+
+def finding_forms(finding: Finding, named: SourceNames, sources: Mapping[str, Source]) -> tuple[str, ...]:
+    """What is told of a finding, with its quote and without."""
+    about = ", ".join((finding.confidence.value, *(named.of(finding) or (_counted(finding.source_ids),))))
+    behind = [sources[name] for name in finding.source_ids if name in sources]
+    if behind and all(source.metadata.get("retracted") for source in behind):
+        about += ", from a work that was retracted"
+    theme = f"; {one_line(finding.category)}" if finding.category else ""
+    said = f"({about}{theme}): {one_line(finding.content)}"
+    quote = one_line(finding.quotes[0].quote) if finding.quotes else ""
+    is_new = quote and len(quote) <= LONGEST_QUOTE and quote not in finding.content
+    return (f'{said} — "{quote}"', said) if is_new else (said,)
+
+
+def _counted(source_ids: Sequence[str]) -> str:
+    return f"{len(source_ids)} source{'s' if len(source_ids) != 1 else ''}"
+
+
+def named(draft: str, names: Mapping[str, str]) -> str:
+    """The draft as a model reads it: names in place of the ids that it was given."""
+
+    def written(match: re.Match[str]) -> str:
+        known = [names[each] for each in ids_in(match.group()) if each in names]
+        return f" [{', '.join(known)}]" if known else ""
+
+    pieces, here = [], 0
+    for match in marks_in(draft):
+        pieces += [draft[here : match.start()], written(match)]
+        here = match.end()
+    return "".join((*pieces, draft[here:]))
+
+
+def _line(source: Source, group: list[Source]) -> str:
+    told = [
+        f"“{one_line(source.title)[:LONGEST_TITLE]}”",
+        one_line(source.metadata.get("author", ""))[:LONGEST_AUTHOR],
+        one_line(source.metadata.get("venue", ""))[:LONGEST_AUTHOR] or _site(source),
+        source.published.isoformat() if source.published else "no date",
+        "document" if source.kind is SourceKind.DOCUMENT else "",
+        f"{source.quality.value} quality" if source.quality is not SourceQuality.UNKNOWN else "",
+        "retracted" if source.metadata.get("retracted") else "",
+    ]
+    others = list(dict.fromkeys(filter(None, (_site(copy) for copy in group if copy is not source))))
+    if len(group) > 1:
+        told.append(f"copied {len(group) - 1} times" + (f" ({', '.join(others[:3])})" if others else ""))
+    return ", ".join(filter(None, told))
+
+
+def _site(source: Source) -> str:
+    """The host of a page, or where a document lies."""
+    address = source.url or ""
+    return one_line(host_of(address).removeprefix("www.") or address)[:LONGEST_TITLE]

@@ -1,0 +1,222 @@
+"""A report that is there already, made better: a model gives the sections that change, the rest stays byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from deep_research.budget.report import AT_ONCE, report_output
+from deep_research.errors import BudgetError, ModelError, WindowError
+from deep_research.evidence.support import plainly
+from deep_research.models.base import Effort
+from deep_research.models.language_model import LanguageModel
+from deep_research.patterns import regex
+from deep_research.phases.base import off_loop
+from deep_research.phases.evidence_lines import named
+from deep_research.phases.prompting import Message, listed, manner, one_line, opening, room_for
+from deep_research.phases.synthesis.conflicts import HEADING as CONFLICTS
+from deep_research.phases.synthesis.drafting import (
+    Given,
+    body_of,
+    complete,
+    is_cut,
+    told,
+    with_ids,
+)
+from deep_research.phases.synthesis.handoff import SynthesizerInput
+from deep_research.phases.synthesis.instructions import LAST_PASS, REVISION
+from deep_research.report.draft_claims import unmarked
+from deep_research.report.ledger import ids_in, marks_in
+from deep_research.report.own_lines import LIMITS
+from deep_research.state import Remark
+
+OF_ADVICE = 0.1  # of the room, for what is said of the last version
+MOST_CLAIMS = 20  # that nothing carries, of which the writer is told
+_FENCE = regex(r"^[ \t]{0,3}(`{3,}|~{3,})")
+_SECTION = regex(r"##[ \t]+(\S.*?)[ \t#]*$")
+_OURS = (CONFLICTS.lstrip("# ").casefold(), LIMITS.casefold())  # sections that code puts in anew
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """``text`` begins with the line of the ``heading``; the first of a draft has none, and the title in its text."""
+
+    heading: str
+    text: str
+
+    @property
+    def key(self) -> str:
+        return _key(self.heading)
+
+
+def sections_of(draft: str) -> list[Section]:
+    """The sections of a draft, which joined are the draft. Headings within code are none."""
+    made: list[tuple[str, list[str]]] = [("", [])]
+    fence = ""
+    for line in draft.splitlines(keepends=True):
+        opened = _FENCE.match(line)
+        if opened and not fence:
+            fence = opened.group(1)[:3]
+        elif opened and opened.group(1).startswith(fence):
+            fence = ""
+        found = None if fence or opened else _SECTION.match(line.rstrip("\r\n"))
+        if found:
+            made.append((found.group(1), []))
+        made[-1][1].append(line)
+    return [Section(heading, "".join(lines)) for heading, lines in made if heading or lines]
+
+
+def without_ours(draft: str) -> str:
+    """The draft without marks, and without what code puts below it."""
+    kept = [section.text for section in sections_of(unmarked(draft)) if section.key not in _OURS]
+    return f"{''.join(kept).rstrip()}\n"
+
+
+def is_revisable(draft: str) -> bool:
+    """Whether a draft has sections that could be changed one by one."""
+    return sum(bool(section.heading) for section in sections_of(draft)) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Revised:
+    """A draft, and the headings of the sections that are new in it."""
+
+    text: str
+    headings: tuple[str, ...]
+
+
+def revised(draft: str, answer: str, material: Given, *, adding: bool = True, whole: bool = True) -> Revised:
+    """The draft with the sections of an answer in their places, and new ones before the last. One that is given with
+    nothing under its heading goes. A section that breaks off, or refers to nothing where the old one did, is left as it
+    was; so is the last of an answer that is not ``whole``, and unless ``adding`` one that refers to what the draft does
+    not, or with which a reference would be lost to it."""
+    given = sections_of(body_of(answer) + "\n")
+    old = sections_of(draft)
+    places = {section.key: place for place, section in enumerate(old) if section.heading}
+    changed: dict[int, str] = {}
+    fresh: list[str] = []
+    for section in given if whole else given[:-1]:
+        if not section.heading or section.key in _OURS:
+            continue
+        body, references = with_ids(_body(section.text), material.names, material.words)
+        body = body.strip()
+        place = places.get(section.key)
+        if place is None:
+            if adding and references and not is_cut(body):
+                fresh.append(f"## {one_line(section.heading)}\n\n{body}\n\n")
+        elif _is_usable(_body(old[place].text), body, references):
+            changed[place] = f"## {old[place].heading}\n\n{body}\n\n" if body else ""
+    if not any(changed.get(place, section.text) for place, section in enumerate(old) if section.heading):
+        changed = {}
+    if not adding:
+        changed = _without_losses(old, changed)
+    texts = [changed.get(place, section.text) for place, section in enumerate(old)]
+    texts[-1:-1] = fresh
+    headings = [old[place].heading for place in sorted(changed)]
+    headings += [sections_of(text)[-1].heading for text in fresh]
+    return Revised("".join(texts).rstrip() + "\n", tuple(headings))
+
+
+def _is_usable(before: str, body: str, references: int) -> bool:
+    """Whether new words can take the place of a section's."""
+    worse = is_cut(body) or (bool(_cited(before)) and not references)
+    return not body or not (worse or plainly(body) == plainly(before))
+
+
+def _without_losses(old: Sequence[Section], changed: Mapping[int, str]) -> dict[int, str]:
+    """The changes that leave all references in the draft, and bring no new ones."""
+    texts = [section.text for section in old]
+    known = _cited("".join(texts))
+    kept: dict[int, str] = {}
+    for place, text in changed.items():
+        trial = [*texts[:place], text, *texts[place + 1 :]]
+        if _cited("".join(trial)) == known:
+            texts, kept[place] = trial, text
+    return kept
+
+
+async def revise(
+    handoff: SynthesizerInput, material: Given, model: LanguageModel
+) -> tuple[Revised, Message] | None:
+    """The last report with the sections that its model gives anew; None where it does not fit, or nothing of the answer
+    can be used: then a report is to be written from the beginning."""
+    draft = without_ours(handoff.draft)
+    message = await off_loop(handoff.items, _with_draft, handoff, material, draft)
+    for line in _critique(handoff, message):
+        message.add(line)
+    message.add(
+        f"Give the sections that change, each whole and under its heading. The report should have about {handoff.words}"
+        f" words. {manner(handoff)}"
+    )
+    if message.size > message.room:
+        return None
+    output = report_output(min(handoff.words, AT_ONCE), model.profile)
+    answer = await model.text(message.call(REVISION, output, effort=Effort.MEDIUM, label="revision"))
+    made = revised(draft, answer.value, material, whole=complete(answer, model))
+    return (made, message) if made.headings else None
+
+
+async def last_pass(
+    draft: str, handoff: SynthesizerInput, material: Given, model: LanguageModel
+) -> tuple[str, tuple[str, ...]]:
+    """The draft of sections that were written side by side, without what is said twice, and what a reader should know of
+    it. Nothing is added: a section that would refer to what the draft does not is left as it was. Without an answer the
+    draft stays."""
+    output = report_output(AT_ONCE, model.profile)
+    message = Message(await room_for(model, output, LAST_PASS, form=False, rules=material.room.rules))
+    opening(message, handoff)
+    message.add("The report:")
+    message.material("report", named(draft, material.names.names))
+    message.add(f"Give the sections that change, each whole and under its heading. {manner(handoff)}")
+    if message.size > message.room:
+        return draft, ()
+    try:
+        answer = await model.text(message.call(LAST_PASS, output, effort=Effort.LOW, label="last pass"))
+        return revised(draft, answer.value, material, adding=False, whole=complete(answer, model)).text, ()
+    except (BudgetError, ModelError, WindowError) as error:
+        return draft, (f"The sections of the report were not gone over once more: {error.problem}",)
+
+
+def _with_draft(handoff: SynthesizerInput, material: Given, draft: str) -> Message:
+    message = Message(material.room)
+    opening(message, handoff)
+    told(handoff.model_copy(update={"improvements": ()}), material, message)
+    names = material.names.names
+    message.add("The report as it is:")
+    message.material("report", named(draft, names))
+    cited = _cited(draft)
+    if new := [name for finding_id, name in names.items() if finding_id not in cited]:
+        message.add(f"Findings that it does not use yet: {', '.join(new)}.")
+    return message
+
+
+def _critique(handoff: SynthesizerInput, message: Message) -> Iterable[str]:
+    """What is said of the last version: by the refiner, and by the check of its claims."""
+    said = [*map(_remark, handoff.remarks), *map(one_line, handoff.improvements)]
+    if said:
+        lines = message.lines(said, OF_ADVICE, "what was said of the last version")
+        yield "What is said of it:\n" + message.fenced("critique", listed(lines))
+    claims = [f"“{one_line(claim.text)}”" for claim in handoff.failing[:MOST_CLAIMS]]
+    if claims:
+        lines = message.lines(claims, OF_ADVICE, "claims that nothing carries")
+        yield "What no source says so; mend it or leave it out:\n" + message.fenced("claims", listed(lines))
+
+
+def _remark(remark: Remark) -> str:
+    where = f"under “{one_line(remark.heading)}”, " if remark.heading else ""
+    what = f"“{one_line(remark.sentence)}”: " if remark.sentence else ""
+    return f"{remark.kind.value}: {where}{what}{one_line(remark.advice)}"
+
+
+def _body(text: str) -> str:
+    """Without its heading, and with headings of the first order as further ones."""
+    lines = text.split("\n")
+    return "\n".join(lines[1:]) if lines and lines[0].startswith("#") else text
+
+
+def _cited(text: str) -> set[str]:
+    return {each for mark in marks_in(text) for each in ids_in(mark.group())}
+
+
+def _key(heading: str) -> str:
+    return " ".join(heading.strip("#* :").casefold().split())
