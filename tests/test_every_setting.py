@@ -67,6 +67,7 @@ TABLE = {
     # What is written, and for whom
     "report_words": Row(extractive=both.length_of_the_report, model=thinking.what_agents_are_told),
     "min_supported": Row(model=thinking.the_least_share_of_claims_that_are_supported),
+    "critique": Row(model=thinking.whether_a_report_is_looked_at),
     "judge": Row(model=thinking.which_claims_the_judge_sees),
     "system_prompt": Row(
         model=thinking.what_agents_are_told,

@@ -98,6 +98,7 @@ OTHERS: dict[str, Any] = {
     "reflection": "on_failure",
     "on_outage": "park",
     "judge": "doubtful",
+    "critique": True,
     "economy": False,
     "model": (),
     "models": {},

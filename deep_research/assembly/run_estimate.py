@@ -6,7 +6,7 @@ from deep_research.assembly.answer_lengths import answer_tokens, in_parts
 from deep_research.assembly.parts import Parts
 from deep_research.budget.estimate import Estimate, estimate
 from deep_research.budget.metered import ModelRoles
-from deep_research.budget.report import text_output
+from deep_research.budget.report import AT_ONCE, text_output
 from deep_research.budget.request_bounds import Kind, Kinds, Scale
 from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
 from deep_research.phases import summarizing
@@ -75,6 +75,8 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         section=part(text_output(sections.section_words(words))),
         frame=part(text_output(sections.FRAME_WORDS)),
         refine=kind(ModelRole.REFINER),
+        revise=kind(ModelRole.SYNTHESIZER, text_output(min(words, AT_ONCE))),
+        critique=settings.critique,
         repair=kind(ModelRole.SYNTHESIZER, model_repair.MOST_OUTPUT),
         judge=kind(ModelRole.JUDGE),
         claims=words // WORDS_OF_A_CLAIM,

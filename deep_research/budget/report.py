@@ -9,6 +9,7 @@ from deep_research.state import Spent
 TOKENS_A_WORD = 3.3  # at most, of most languages, references included
 AT_ONCE = 1_500  # words of a report that is written in one go
 THOUGHTS = 2_000  # tokens that a model may think before it writes
+PASSAGES = 4_000  # tokens of what stands around quotes, in one message
 INPUT = 6_000  # tokens of the findings and instructions that a report is written from
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import ceil
 
+from deep_research.budget.report import PASSAGES
 from deep_research.models.base import TokenUsage
 from deep_research.models.profiles import Price
 from deep_research.state import Budget, DeepResearchPhase, ModelRole
@@ -38,8 +39,9 @@ class Kind:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kinds:
     """The kinds of requests there are; None for what is done without a model, or not at all. A report is written at
-    once, or planned, in ``sections`` and framed; claims that nothing carries are worded anew at once (``repair``), and
-    ``judge`` looks at so many ``claims`` of a report; ``advise`` is the supervisor's model, ``advise_always`` whether it
+    once, or planned, in ``sections`` and framed; ``critique`` says that it is looked at (``refine``) and made better
+    (``revise``) also where nothing more is searched; claims that nothing carries are worded anew at once (``repair``),
+    and ``judge`` looks at so many ``claims`` of a report; ``advise`` is the supervisor's model, ``advise_always`` whether it
     is asked after each phase and not only after one that failed; ``shorten`` chooses what is kept of a long text."""
 
     plan: Kind | None = None
@@ -50,6 +52,8 @@ class Kinds:
     section: Kind | None = None
     frame: Kind | None = None
     refine: Kind | None = None
+    revise: Kind | None = None
+    critique: bool = True
     repair: Kind | None = None
     judge: Kind | None = None
     advise: Kind | None = None
@@ -131,6 +135,7 @@ def at_least(kinds: Kinds, scale: Scale) -> Iterator[Asked]:
         (DeepResearchPhase.ANALYSIS, kinds.read, LEAST_SOURCE, LEAST_ANSWER),
         (DeepResearchPhase.SYNTHESIS, kinds.write or kinds.section, 0, LEAST_REPORT),
         (DeepResearchPhase.SYNTHESIS, kinds.advise if kinds.advise_always else None, 0, LEAST_ANSWER),
+        (DeepResearchPhase.REFINEMENT, kinds.refine if kinds.critique else None, 0, LEAST_ANSWER),
     ):
         if kind is not None:
             yield Asked(phase, kind, 1, min(prompt + more, kind.room), min(output, kind.output))
@@ -156,13 +161,16 @@ def at_most(kinds: Kinds, scale: Scale, rounds: list[int]) -> Iterator[Asked]:
         yield from _advice(DeepResearchPhase.ANALYSIS, kinds, around)
         yield from _report(kinds, around + known)
         yield from _advice(DeepResearchPhase.SYNTHESIS, kinds, around)
-        if number < scale.iterations:
-            gaps = min(known, kinds.refine.room // BESIDE) if kinds.refine else 0
-            judged = around + _written(kinds) + gaps
+        if kinds.refine is not None and (number < scale.iterations or kinds.critique):
+            judged = around + _written(kinds) + min(known, kinds.refine.room)
             yield from _most_of(DeepResearchPhase.REFINEMENT, kinds.refine, 1, judged)
             yield from _advice(DeepResearchPhase.REFINEMENT, kinds, around)
-    if scale.iterations > 1 and kinds.refine is not None:  # what was said of the report makes a better one
-        yield from _report(kinds, around + known)
+            # What is said of the report makes a better one.
+            yield from _most_of(
+                DeepResearchPhase.SYNTHESIS, kinds.revise, 1, around + known + _written(kinds)
+            )
+            yield from _checks(kinds, around + known)
+            yield from _advice(DeepResearchPhase.SYNTHESIS, kinds, around)
 
 
 def _readings(sources: int, scale: Scale) -> tuple[int, int]:
@@ -174,13 +182,20 @@ def _readings(sources: int, scale: Scale) -> tuple[int, int]:
 
 def _report(kinds: Kinds, prompt: int) -> Iterator[Asked]:
     phase = DeepResearchPhase.SYNTHESIS
-    yield from _most_of(phase, kinds.write, 1, prompt)
+    yield from _most_of(phase, kinds.write, 1, prompt + PASSAGES)
     if kinds.section is not None:
-        # Each finding belongs to one section.
-        each = MOST_AROUND + ceil(prompt / max(1, kinds.sections))
+        # A finding may serve several sections, with what stands around its quotes.
+        each = MOST_AROUND + min(prompt, 2 * ceil(prompt / max(1, kinds.sections)) + PASSAGES)
         yield from _most_of(phase, kinds.outline, 1, prompt)
         yield from _most_of(phase, kinds.section, kinds.sections, each)
         yield from _most_of(phase, kinds.frame, 1, prompt + _written(kinds))
+        yield from _most_of(phase, kinds.revise, 1, MOST_AROUND + _written(kinds))  # the last pass
+    yield from _checks(kinds, prompt)
+
+
+def _checks(kinds: Kinds, prompt: int) -> Iterator[Asked]:
+    """What the claims of a draft take."""
+    phase = DeepResearchPhase.SYNTHESIS
     yield from _most_of(phase, kinds.repair, 1, prompt + _written(kinds))
     calls = ceil(kinds.claims / CLAIMS_AT_ONCE)
     yield from _most_of(phase, kinds.judge, calls, MOST_AROUND + CLAIMS_AT_ONCE * EACH_CLAIM)

@@ -74,7 +74,7 @@ def _counted(source_ids: Sequence[str]) -> str:
     return f"{len(source_ids)} source{'s' if len(source_ids) != 1 else ''}"
 
 
-def named(draft: str, names: Mapping[str, str]) -> str:
+def with_names(draft: str, names: Mapping[str, str]) -> str:
     """The draft as a model reads it: names in place of the ids that it was given."""
 
     def written(match: re.Match[str]) -> str:

@@ -313,6 +313,7 @@ class Runner:
             models=parts.models,
             reflection=parts.settings.reflection,
             on_outage=parts.settings.on_outage,
+            critique=parts.settings.critique,
             shared=shared,
             limits=without_effect(options, parts),
             clock=self._clock,

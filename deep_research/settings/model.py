@@ -95,6 +95,10 @@ class Settings(BaseModel):
         default="park",
         description="When no model can be reached: park the run for later, or go on with the extractive agents.",
     )
+    critique: bool = Field(
+        default=True,
+        description="Have a model look at a report that one wrote, and revise it by what it says, once in an iteration.",
+    )
     economy: bool = Field(
         default=False,
         description="Ask the cheaper sibling of a model where that is enough: to read sources and to reflect.",

@@ -64,9 +64,9 @@ class Event(Record):
 
 
 class RunCreated(Event):
-    CURRENT: ClassVar[int] = 3
+    CURRENT: ClassVar[int] = 4
     type: Literal["run.created"] = "run.created"
-    version: int = 3
+    version: int = 4
     research_id: str
     query: str
     options: RunOptions
@@ -85,9 +85,9 @@ class SetUpChanged(Event):
     """The run goes on with another set-up than before, by the wish of who resumed it. ``old`` is None where nobody
     knows."""
 
-    CURRENT: ClassVar[int] = 2
+    CURRENT: ClassVar[int] = 3
     type: Literal["setup.changed"] = "setup.changed"
-    version: int = 2
+    version: int = 3
     old: SetUp | None
     new: SetUp
 
@@ -458,6 +458,8 @@ UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("run.created", 2): _same,  # 3: the least share of claims that must be supported, which are judged
     ("evidence.weighed", 3): _same,  # 4: the sides of contradictions, the claims that tell of a part
     ("report.written", 1): _same,  # 2: the draft, its claims and repairs, and the parts they tell of
+    ("run.created", 3): _same,  # 4: whether reports are criticised
+    ("setup.changed", 2): _same,  # 3: the same
     ("plan.made", 2): _same,  # 3: what one search shows of the web, before it is planned
     ("sources.analyzed", 3): _same,  # 4: contradictions, references, quotes that were not found
     ("evidence.weighed", 4): _same,  # 5: in what contradictions differ, and who saw them

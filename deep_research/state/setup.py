@@ -69,6 +69,7 @@ class SetUp(Record):
     reflection: str = "on_failure"
     on_outage: str = "park"
     judge: str = "doubtful"
+    critique: bool = True
     reading_tokens: int = 100_000
     token_management_enabled: bool = True
     allow_content_dropping: bool = False

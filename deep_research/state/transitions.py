@@ -35,7 +35,8 @@ class Situation:
     """What the supervisor knows when it decides where to go.
 
     ``retry`` and ``replan`` are already bounded: they say that the retry is asked for and allowed.
-    ``stop`` is set when the run must end here. ``follow_ups`` counts addressable gaps with new queries.
+    ``stop`` is set when the run must end here. ``follow_ups`` counts addressable gaps with new queries; ``critique``
+    says that a model wrote this version of the report, and that one is to look at it.
     """
 
     started: bool = False
@@ -49,6 +50,7 @@ class Situation:
     follow_ups: int = 0
     iterations_left: int = 0
     improve_report: bool = False
+    critique: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ def _rows() -> tuple[Transition, ...]:
         "unresolved gaps and iterations left",
         lambda s: s.should_iterate and s.iterations_left > 0,
     )
+    row(n.SYNTHESIS, n.REFINEMENT, "a version that a model has to look at", lambda s: s.critique)
     row(n.SYNTHESIS, n.COMPLETED, "no gaps, or no iterations left", _always)
     row(
         n.REFINEMENT,

@@ -24,6 +24,7 @@ from deep_research.errors import (
 )
 from deep_research.logs import bind, get_log, told
 from deep_research.phases.base import Phase
+from deep_research.phases.synthesis.phase import writer_name
 from deep_research.state import (
     AbortReason,
     AgentDecision,
@@ -50,7 +51,7 @@ from deep_research.state.transitions import Node, Situation, Transition, next_tr
 from deep_research.supervisor import decisions, ending
 from deep_research.supervisor.gates import VALIDATORS, Gates, policies
 from deep_research.supervisor.hooks import ANSWERS, Park, SupervisorHooks, Verdict, overridden
-from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups
+from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
 from deep_research.supervisor.moves import given, last_advice, onward, wishes_told
 from deep_research.supervisor.outage import Way, is_spent, limit_of, parking_for, share_of, way_after
 from deep_research.supervisor.reflection import reflection_prompt
@@ -100,7 +101,8 @@ class SupervisorOrchestrator:
     ``fallbacks`` do a phase's work when its own agent, one that says ``falls_back``, cannot. ``models`` are
     for the agents that use one; ``shared`` are budgets that the run draws on beside its own. ``limits`` are known
     before the run begins, and told with the end of PLANNING. ``elapsed`` gives the seconds that the run was worked on,
-    by all its owners.
+    by all its owners. ``critique``: a report that a model wrote is looked at by the refiner's before it is handed over,
+    and revised once in each iteration.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class SupervisorOrchestrator:
         models: ModelRoles | None = None,
         reflection: str = "on_failure",
         on_outage: str = "park",
+        critique: bool = True,
         shared: Sequence[SharedBudget] = (),
         limits: Sequence[Limit] = (),
         clock: Clock = utc_now,
@@ -129,6 +132,7 @@ class SupervisorOrchestrator:
         self._roles = models
         self._reflection = reflection
         self._parks = on_outage == "park"
+        self._critique = critique
         self._shared = shared
         self._limits = limits
         self._thinking: Thinking | None = None
@@ -256,7 +260,9 @@ class SupervisorOrchestrator:
         self, journal: Journal, phase: DeepResearchPhase, worker: Phase[Any, Any], error: WorkError
     ) -> None:
         """An agent could not do its work: the run waits, gives up, or the extractive agent does what is left."""
-        way = way_after(error, parks=self._parks)
+        # A report that is there waits for no critic.
+        waits = phase is not DeepResearchPhase.REFINEMENT or worth_refining(journal.state)[0]
+        way = way_after(error, parks=self._parks and waits)
         if way is Way.PARK:
             await journal.record(RunParked(parking=parking_for(error, self._clock())))
             raise _Parked
@@ -383,17 +389,22 @@ class SupervisorOrchestrator:
         elif wish is not None and not cannot_iterate(state, review.phase, wished=review.is_advised(state)):
             should, rationale = True, wish.rationale or f"{wish.who} decided to go on."
         fresh = follow_ups(state) if review.phase is DeepResearchPhase.REFINEMENT else ()
+        ended = wish is not None and wish.action is SupervisorAction.COMPLETE
+        may_revise = not ended and not self._phases[DeepResearchPhase.SYNTHESIS].deterministic
         improve = bool(
             review.phase is DeepResearchPhase.REFINEMENT
-            and state.report_improvements
-            and not self._phases[DeepResearchPhase.SYNTHESIS].deterministic
-            and (wish is None or wish.action is not SupervisorAction.COMPLETE)
+            and (state.report_improvements or state.remarks)
+            and may_revise
         )
+        critique = may_revise and self._looks_at(state, review.phase)
+        if critique and not should:
+            rationale = f"{rationale} The report is looked at before it is handed over."
         situation = Situation(
             should_iterate=should,
             follow_ups=len(fresh),
             iterations_left=state.max_iterations - state.iteration,
             improve_report=improve,
+            critique=critique,
         )
         way = next_transition(Node(review.phase.value), situation)
         made = decisions.iteration(
@@ -404,6 +415,21 @@ class SupervisorOrchestrator:
             at=self._clock(),
         )
         return situation, [DecisionMade(action=_taken(review, way), decision=made)]
+
+    def _looks_at(self, state: DeepResearchState, phase: DeepResearchPhase) -> bool:
+        """Whether a model looks at the report that the writer's model has just written, once in an iteration."""
+        critic = self._phases[DeepResearchPhase.REFINEMENT].agent
+        writer = self._phases[DeepResearchPhase.SYNTHESIS].agent
+        return bool(
+            self._critique
+            and phase is DeepResearchPhase.SYNTHESIS
+            and state.refined < state.iteration
+            and getattr(critic, "uses_model", False)
+            and getattr(writer, "uses_model", False)
+            and state.report_metadata is not None
+            and state.report_metadata.writer == writer_name(writer)
+            and not self._out_of_time(state)
+        )
 
     def _search_on(
         self, review: Review, situation: Situation, state: DeepResearchState

@@ -16,7 +16,7 @@ from deep_research.testing.servers.instances import instance
 _BLOCK = regex(
     r"^<<(?P<mark>[0-9a-f]{16}) (?P<label>(?!end>>)[^>\n]*)>>\n(?P<body>.*?)\n<<(?P=mark) end>>", re.S | re.M
 )
-_FINDING = regex(r"^(F\d+) \((\w+), [^)]*?(?:; ([^)]*))?\): (.*?)(?: — \".*\")?$", re.M)
+_FINDING = regex(r"^(F\d+) \((\w+), [^)]*?(?:; ([^)]*))?\): (.*?)(?: — (?:S\d+ has: )?\".*\")?$", re.M)
 _SENTENCE = regex(r"[A-Z][^.\n|#]{30,300}\.")
 _WORD = regex(r"\w{4,}")
 

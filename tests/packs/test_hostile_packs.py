@@ -17,6 +17,7 @@ from deep_research.archives import Bounds
 from deep_research.errors import PackError, PackVersionError, UsageError
 from deep_research.interfaces.cli.main import main
 from deep_research.packs import pack as packs
+from deep_research.state.events import RunCreated
 
 Members = dict[str, bytes]
 MANIFEST = "manifest.json"
@@ -201,7 +202,7 @@ def test_what_is_no_file_is_wrong_use(place: str) -> None:
 
 def test_a_log_of_a_newer_version_says_to_upgrade(members: Members, tmp_path: Path) -> None:
     newer = members["events.jsonl"].replace(
-        b'"type":"run.created","version":3', b'"type":"run.created","version":9', 1
+        b'"type":"run.created","version":%d' % RunCreated.CURRENT, b'"type":"run.created","version":99', 1
     )
     path = forged(tmp_path / "newer.zip", {**members, "events.jsonl": newer})
     for read in (lambda run: run.verify(), lambda run: run.events, lambda run: run.result):
@@ -209,6 +210,7 @@ def test_a_log_of_a_newer_version_says_to_upgrade(members: Members, tmp_path: Pa
             read(run)
 
 
+OPENING = b'"body":{"version":%d,"seq":1,' % RunCreated.CURRENT
 LOGS: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda log: b"",
     "no lines of ours": lambda log: b"{}\n",
@@ -217,7 +219,7 @@ LOGS: dict[str, Callable[[bytes], bytes]] = {
     "a body that is no JSON": lambda log: log.replace(b'"body":{', b'"body":{{', 1),
     "a body that nests": lambda log: log.replace(b'"body":{', b'"body":' + b"[" * 100_000, 1),
     "another number within": lambda log: log.replace(
-        b'"body":{"version":3,"seq":1,', b'"body":{"version":3,"seq":2,'
+        OPENING, OPENING.replace(b'"seq":1', b'"seq":2')
     ),
     "binary": lambda log: bytes(range(256)) * 10,
 }

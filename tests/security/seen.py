@@ -18,6 +18,7 @@ from deep_research.phases.synthesis.instructions import OUTLINE, WHOLE
 from deep_research.phases.synthesis.model_repair import SYSTEM as REPAIR
 from deep_research.sources.search import SearchResult
 from deep_research.state.events import PhaseStarted, RunCreated
+from deep_research.supervisor.reflection import SYSTEM as REFLECTION
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.prompt_reading import ReadingModel
 
@@ -53,10 +54,16 @@ class Seen:
 
     @property
     def requests(self) -> int:
-        """Without those for the repair of claims: one a report, where something was written that nothing carries."""
+        """Without those for the repair of claims: one a version, where something was written that nothing carries; and
+        without revisions, of which a page can cause one in an iteration, with the look at it."""
         repairs = sum(call.system == REPAIR for call in self.model.calls)
+        written = sum(call.label in ("report", "revision") for call in self.model.calls)
+        written += sum(call.system.startswith(OUTLINE[:30]) for call in self.model.calls)
+        revisions = max(0, written - self.result.iterations)
+        looked_at = sum(call.system.startswith(REFLECTION[:30]) for call in self.model.calls)
+        assert revisions <= self.result.iterations
         assert repairs <= self.reports
-        return len(self.model.calls) - repairs
+        return len(self.model.calls) - repairs - revisions - min(looked_at, revisions)
 
     @property
     def reports(self) -> int:

@@ -90,7 +90,7 @@ def test_an_order_achieves_nothing_where_readings_are_merged_and_sections_writte
     case, corpus = Case("plain", "visible", goal), tmp_path / "corpus"
     found = case.site(corpus)
     seen = looked_at(corpus, found, model=GullibleModel(), **at_length(corpus, True))
-    assert {form for form, _ in seen.model.obeyed} >= {"Merge", "Outline", "text"}
+    assert {form for form, _ in seen.model.obeyed} >= {"Merge", "Judgement", "text"}
     assert wrong(seen, clean("visible", long=True)) == []
 
 

@@ -209,6 +209,15 @@ def which_claims_the_judge_sees(tmp_path):
     assert seen[0] < seen[1]
 
 
+def whether_a_report_is_looked_at(tmp_path):
+    asked = []
+    for wanted in (False, True):
+        result, model = researched(tmp_path, critique=wanted, max_iterations=1)
+        assert result.status == "completed"
+        asked.append(len(asked_of(model, "You judge what is missing")))
+    assert asked == [0, 1]
+
+
 class Gone(ReadingModel):
     """Cannot be reached."""
 

@@ -53,6 +53,7 @@ SITUATIONS: dict[str, Situation] = {
     "no gaps, or no iterations left": Situation(),
     "iteration recommended, follow-ups and iterations left": ONWARD,
     "improve the report once more": Situation(improve_report=True),
+    "a version that a model has to look at": Situation(critique=True),
     "done": Situation(),
 }
 

@@ -9,13 +9,20 @@ from pydantic import Field, model_validator
 from deep_research.phases.base import Handoff
 from deep_research.phases.proposed_queries import Change, Proposal
 from deep_research.state import (
+    Claim,
+    Contradiction,
     Finding,
     FollowUpQuery,
     Gap,
     GapAnalysis,
     IterationRecommendation,
+    Limit,
+    PartVerdict,
     Record,
+    Reference,
+    Remark,
     Sending,
+    Source,
 )
 
 REPORT = "report"  # the item that the report is, among those that a model is given
@@ -23,7 +30,8 @@ REPORT = "report"  # the item that the report is, among those that a model is gi
 
 class RefinerInput(Handoff):
     """``asked`` are all queries searched so far: none of them is worth asking again. ``further`` are those of the wishes
-    that can be searched."""
+    that can be searched. ``draft`` is the report with ids of findings, ``failing`` are those of its claims that nothing
+    carries, ``sources`` those that findings cite; ``references`` tell where sources point to for more."""
 
     gaps: tuple[Gap, ...]
     max_iterations: int
@@ -31,7 +39,15 @@ class RefinerInput(Handoff):
     has_report_draft: bool
     report: str | None = None
     source_count: int = 0
+    research_brief: str | None = None
     findings: tuple[Finding, ...] = ()
+    sources: tuple[Source, ...] = ()
+    contradictions: tuple[Contradiction, ...] = ()
+    verdicts: tuple[PartVerdict, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    draft: str = ""
+    failing: tuple[Claim, ...] = ()
+    references: tuple[Reference, ...] = ()
     asked: tuple[str, ...] = ()
     further: tuple[str, ...] = ()
 
@@ -47,12 +63,14 @@ class NamedGap(Record):
 
     description: str
     priority: int = Field(default=2, ge=1)
+    suggested_queries: tuple[str, ...] = ()
 
 
 class RefinerOutput(Proposal):
     """Follow-up queries stand under their gap; a flat list with gap ids is accepted too. ``unknown`` counts ids that
     were named and never given; ``notes`` are what a reader of the report should know; ``sent`` is what a model was given
-    of the report and the gaps. ``gaps`` are new ones, whose analysis names them by `gap_id` of their description.
+    of the report and the gaps. ``gaps`` are new ones, whose analysis names them by `gap_id` of their description;
+    ``remarks`` are on single places of the report.
     """
 
     gap_analysis: tuple[GapAnalysis, ...] = ()
@@ -60,6 +78,7 @@ class RefinerOutput(Proposal):
     report_improvements: tuple[str, ...] = ()
     follow_up_queries: tuple[FlatFollowUp, ...] = ()
     gaps: tuple[NamedGap, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     unknown: int = 0
     sent: Sending = Sending()
 

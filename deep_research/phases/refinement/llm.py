@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
 from deep_research.models.language_model import LanguageModel
+from deep_research.patterns import regex
+from deep_research.phases.evidence_lines import finding_forms, source_names, with_names
 from deep_research.phases.prompting import (
     RULES,
     SHORTENING,
@@ -15,31 +18,63 @@ from deep_research.phases.prompting import (
     Message,
     Room,
     asked,
+    brief,
     listed,
     manner,
     one_line,
     opening,
 )
-from deep_research.phases.refinement.handoff import REPORT, RefinerInput, RefinerOutput
+from deep_research.phases.refinement.handoff import REPORT, NamedGap, RefinerInput, RefinerOutput
 from deep_research.report.render import REFERENCES
-from deep_research.state import ConfidenceLevel, FollowUpQuery, Gap, GapAnalysis, IterationRecommendation
+from deep_research.state import (
+    ConfidenceLevel,
+    Finding,
+    FollowUpQuery,
+    Gap,
+    GapAnalysis,
+    IterationRecommendation,
+    Remark,
+    RemarkKind,
+)
+from deep_research.state.identity import gap_id
 
 MOST_OUTPUT = 2_500  # tokens, thoughts included
-OF_REPORT, OF_GAPS, OF_ASKED = 0.3, 0.15, 0.1  # of the room
+OF_REPORT, OF_FINDINGS, OF_SOURCES, OF_GAPS, OF_ASKED, OF_BESIDE = (
+    0.3,
+    0.2,
+    0.08,
+    0.1,
+    0.06,
+    0.04,
+)  # of the room
+MOST_FINDINGS = 150  # the best
+MOST_NEW_GAPS = 3
+LONGEST_GAP = 1_000  # characters
+_PRIORITIES = {"critical": 1, "moderate": 2, "minor": 3}
+_NAMES = regex(r"\s*\[[FS]\d{1,4}(?:[\s,;]+[FS]\d{1,4})*\]")
 
 SYSTEM = f"""\
-You judge what is missing in a piece of research, and whether looking further is worth it. You are given \
-the question, the report (of a long one what matters most, […] for the rest), and the gaps that are open, each with a \
-name such as G1.
+You judge what is missing in a piece of research, whether looking further is worth it, and how its report could be \
+better. You are given the question; the report (of a long one what matters most, […] for the rest), with the names of \
+findings (F1, F2 …) behind what rests on them; what was found, and which sources (S1, S2 …) say it; what of the \
+report nothing carries; and the gaps that are open, each with a name such as G1.
 
 For each gap say how much the answer suffers from it (critical, moderate or minor), whether a search can \
 be expected to fill it, and which searches would. A search stands by itself, names things in full, and is \
 none of those made before; say what it should bring. What nobody publishes, or what lies in the future, is \
 not addressable.
 
-Recommend another round only if a gap that matters can be filled and rounds are left. Name the gaps to \
-begin with. Then say how the report itself could be better, in short instructions to whoever writes it: \
-what is unclear, missing from what was found, in the wrong place, said twice.
+A gap that the question shows and nobody has named yet, you may name: what is missing, with one to three \
+searches for it. Name none for what is nice to know.
+
+Recommend another round only if a gap that matters can be filled and rounds are left. Name the gaps to begin \
+with.
+
+Then judge the report itself, sentence by sentence. Remark on a sentence that is unclear, that repeats another, \
+or that is too strong for what its sources say (one voice, an old date, low quality, a contradiction that is not \
+told); and on what is missing: a finding that the answer needs and the report leaves out. Copy the first words \
+of the sentence, name the heading it stands under, and say in one sentence what to do. No remark on what is good \
+enough, none at all if all of it is. What concerns the whole report belongs into the improvements.
 
 {RULES}"""
 
@@ -64,14 +99,29 @@ class Recommendation(BaseModel):
     )
 
 
+class NewGap(BaseModel):
+    description: str = Field(description="what the question needs and nobody has looked for")
+    severity: Literal["critical", "moderate", "minor"] = "moderate"
+    follow_up_queries: list[Search] = Field(default_factory=list)
+
+
+class Critique(BaseModel):
+    kind: Literal["unclear", "repeated", "missing", "too strong"]
+    sentence: str = Field(default="", description="its first words, copied; empty for what is missing")
+    heading: str = Field(default="", description="the heading it stands under")
+    advice: str = Field(description="what to do about it, one sentence")
+
+
 class Judgement(BaseModel):
-    gap_analysis: list[GapJudgement]
+    gap_analysis: list[GapJudgement] = Field(default_factory=list)
+    new_gaps: list[NewGap] = Field(default_factory=list)
     iteration_recommendation: Recommendation
+    remarks: list[Critique] = Field(default_factory=list)
     report_improvements: list[str] = Field(default_factory=list)
 
 
 class LLMRefiner:
-    """Asks its model about the open gaps. Names of gaps that were not given are dropped."""
+    """Asks its model about the report and the open gaps. Names of gaps that were not given are dropped."""
 
     uses_model = True
     deterministic = False
@@ -89,7 +139,9 @@ class LLMRefiner:
             Judgement,
             lambda room: _told(handoff, room),
             self._rules,
-            size=SHORTENING * len(handoff.report or "") + sum(len(gap.description) for gap in handoff.gaps),
+            size=SHORTENING * len(handoff.report or "")
+            + sum(len(gap.description) for gap in handoff.gaps)
+            + sum(len(finding.content) for finding in handoff.findings),
         )
         return _output(judgement, handoff).model_copy(
             update={"notes": message.notes(self.name), "sent": message.sending}
@@ -101,16 +153,16 @@ def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
     seen = {_key(query) for query in handoff.asked}
     assessed: dict[str, GapAnalysis] = {}
     for item in judgement.gap_analysis:
-        gap_id = gaps.id(item.gap_id)
-        if gap_id is None or gap_id in assessed:
+        key = gaps.id(item.gap_id)
+        if key is None or key in assessed:
             continue
         fresh = []
         for search in item.follow_up_queries:
             if _key(search.query) and _key(search.query) not in seen:
                 fresh.append(search)
                 seen.add(_key(search.query))
-        assessed[gap_id] = GapAnalysis(
-            gap_id=gap_id,
+        assessed[key] = GapAnalysis(
+            gap_id=key,
             severity=item.severity,
             addressable=item.addressable,
             follow_up_queries=tuple(
@@ -121,9 +173,22 @@ def _output(judgement: Judgement, handoff: RefinerInput) -> RefinerOutput:
                 for q in fresh
             ),
         )
+    named = _named(judgement, {gap.id for gap in handoff.gaps}, seen)
+    assessed |= {analysis.gap_id: analysis for _, analysis in named}
     recommended = judgement.iteration_recommendation
     return RefinerOutput(
         gap_analysis=tuple(assessed.values()),
+        gaps=tuple(gap for gap, _ in named),
+        remarks=tuple(
+            Remark(
+                kind=RemarkKind(item.kind),
+                heading=one_line(item.heading).strip("# "),
+                sentence=one_line(_bare(item.sentence)),
+                advice=one_line(item.advice),
+            )
+            for item in judgement.remarks
+            if item.advice.strip()
+        ),
         iteration_recommendation=IterationRecommendation(
             should_iterate=recommended.should_iterate,
             rationale=recommended.rationale,
@@ -138,6 +203,40 @@ def _key(query: str) -> str:
     return " ".join(query.lower().split())
 
 
+def _named(judgement: Judgement, known: set[str], seen: set[str]) -> list[tuple[NamedGap, GapAnalysis]]:
+    """The gaps that nobody named before, with what is to be searched for them; ``seen`` are queries that need not be
+    asked again, with these from now on."""
+    named: dict[str, tuple[NamedGap, GapAnalysis]] = {}
+    for new in judgement.new_gaps[:MOST_NEW_GAPS]:
+        text = " ".join(new.description.split())[:LONGEST_GAP]
+        key = gap_id(text)
+        if not text or key in known or key in named:
+            continue
+        queries = [q for q in new.follow_up_queries if _key(q.query) and _key(q.query) not in seen]
+        seen |= {_key(q.query) for q in queries}
+        follow_ups = tuple(
+            FollowUpQuery(query=" ".join(q.query.split()), expected_contribution=q.expected_contribution)
+            for q in queries
+        )
+        gap = NamedGap(
+            description=text,
+            priority=_PRIORITIES[new.severity],
+            suggested_queries=tuple(query.query for query in follow_ups),
+        )
+        named[key] = (
+            gap,
+            GapAnalysis(
+                gap_id=key, severity=new.severity, addressable=bool(follow_ups), follow_up_queries=follow_ups
+            ),
+        )
+    return list(named.values())
+
+
+def _bare(sentence: str) -> str:
+    """Without references and the marks of a sentence that goes on."""
+    return _NAMES.sub("", sentence).strip(" .…\"“”'")
+
+
 def _told(handoff: RefinerInput, room: Room) -> Message:
     message = Message(room)
     high = sum(f.confidence in (ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED) for f in handoff.findings)
@@ -146,12 +245,17 @@ def _told(handoff: RefinerInput, room: Room) -> Message:
         f"Round {handoff.iteration} of {handoff.max_iterations}; {handoff.remaining_iterations} are left."
         f" Sources: {handoff.source_count}. Findings: {len(handoff.findings)}, {high} of them of high confidence."
     )
+    brief(message, handoff.research_brief)
+    findings = handoff.findings[:MOST_FINDINGS]
+    names_of = Aliases("F", [finding.id for finding in findings]).names
     if handoff.report:
         # The list of references at its end is put in by code.
-        report = Content(REPORT, (handoff.report.partition(f"\n## {REFERENCES}\n")[0],), 1.0)
+        written = with_names(handoff.draft, names_of) or handoff.report.partition(f"\n## {REFERENCES}\n")[0]
+        report = Content(REPORT, (written,), 1.0)
         fitted = message.fitted([report], int(room.tokens * OF_REPORT), handoff.original_query, "the report")
         message.add("The report as it is:")
         message.material("report", fitted.texts[REPORT])
+    _evidence(handoff, findings, names_of, message)
     names = Aliases("G", [gap.id for gap in handoff.gaps]).names
     gaps = [Content(gap.id, _forms(gap), *handoff.weights.gap(gap)) for gap in handoff.gaps]
     fitted = message.fitted(gaps, int(room.tokens * OF_GAPS), handoff.original_query, "the gaps")
@@ -169,6 +273,46 @@ def _told(handoff: RefinerInput, room: Room) -> Message:
         message.add(f"Searched already, the latest first:\n{listed(asked)}")
     message.add(manner(handoff))
     return message
+
+
+def _evidence(
+    handoff: RefinerInput, findings: Sequence[Finding], names: Mapping[str, str], message: Message
+) -> None:
+    """What was found and who says it, what of the report nothing carries, what contradicts itself, and what was left
+    out."""
+    sources = {source.id: source for source in handoff.sources}
+    lines = source_names(handoff.sources)
+    if told := lines.told(findings):
+        message.add("The sources:")
+        message.material("sources", "\n".join(message.lines(told, OF_SOURCES, "the sources")))
+    if findings:
+        said = [f"{names[f.id]} {finding_forms(f, lines, sources)[-1]}" for f in findings]
+        message.add("What was found:")
+        message.material("findings", "\n".join(message.lines(said, OF_FINDINGS, "the findings")))
+    if handoff.failing:
+        claims = [f"“{one_line(claim.text)}”" for claim in handoff.failing]
+        message.add("What of the report no source carries:")
+        message.material("claims", listed(message.lines(claims, OF_BESIDE, "claims that nothing carries")))
+    if handoff.contradictions:
+        told_ = [one_line(conflict.description) for conflict in handoff.contradictions]
+        message.add("What contradicts itself:")
+        message.material("contradictions", listed(message.lines(told_, OF_BESIDE, "the contradictions")))
+    parts = {part.id: part.text for part in handoff.parts}
+    if len(handoff.verdicts) > 1:
+        found = [
+            f"{one_line(parts[v.part_id])}: {v.verdict.value}{'' if v.claim_ids else ', not told in the report'}"
+            for v in handoff.verdicts
+            if v.part_id in parts
+        ]
+        message.add("The parts of the question, and what was found of each:")
+        message.material("parts", listed(message.lines(found, OF_BESIDE, "the parts of the question")))
+    if handoff.limits:
+        limits = [one_line(limit.line) for limit in handoff.limits]
+        message.add(f"Limits:\n{listed(message.lines(limits, OF_BESIDE, 'the limits'))}")
+    if handoff.references:
+        more = [f"{one_line(each.text)} → {one_line(each.target)}" for each in handoff.references]
+        message.add("Where sources point to for more; a search may name it:")
+        message.material("references", listed(message.lines(more, OF_BESIDE, "references of sources")))
 
 
 def _forms(gap: Gap) -> tuple[str, ...]:

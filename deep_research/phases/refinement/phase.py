@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from deep_research.budget.metered import RunModels
+from deep_research.evidence.support import plainly
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.refinement.handoff import REPORT, RefinerInput, RefinerOutput
 from deep_research.phases.wishes import Knows, parted, unfollowed
-from deep_research.state import DeepResearchPhase, DeepResearchState, Gap, SubQueryStatus
+from deep_research.state import (
+    DeepResearchPhase,
+    DeepResearchState,
+    Gap,
+    Remark,
+    RemarkKind,
+    SubQueryStatus,
+)
 from deep_research.state.events import GapsAssessed, LimitReached
 from deep_research.state.identity import gap_id
 from deep_research.state.journal import Journal
+from deep_research.state.limitations import limitations
+from deep_research.state.records import OF_REPORT
+
+MOST_REMARKS = 20
 
 
 class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
@@ -52,6 +65,7 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
                 report_improvements=answer.report_improvements,
                 unknown_ids=answer.unknown,
                 gaps=fresh,
+                remarks=_placed(answer.remarks, state),
             ),
             *noted(answer.notes),
             *idle,
@@ -63,6 +77,7 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
         return self._uses_model or bool((await parted((wish,), state, self._knows))[0])
 
     def handoff(self, state: DeepResearchState) -> RefinerInput:
+        cited = {source_id for finding in state.findings for source_id in finding.source_ids}
         return RefinerInput(
             **shared(state, self.phase),
             gaps=state.unresolved_gaps(),
@@ -72,6 +87,14 @@ class RefinementPhase(Phase[RefinerInput, RefinerOutput]):
             report=state.report,
             source_count=len(state.sources),
             findings=state.findings,
+            research_brief=state.research_brief,
+            sources=tuple(s for s in state.sources if s.id in cited),
+            contradictions=state.contradictions,
+            verdicts=state.verdicts,
+            limits=tuple(limit for limit in limitations(state) if limit.name != OF_REPORT),
+            draft=state.report_draft,
+            failing=tuple(claim for claim in state.claims if claim.marked),
+            references=state.references,
             asked=tuple(s.query for s in state.sub_queries if s.status is not SubQueryStatus.SUPERSEDED),
         )
 
@@ -85,9 +108,33 @@ def _named(answer: RefinerOutput, state: DeepResearchState) -> tuple[Gap, ...]:
         key = gap_id(text)
         if text and key not in known:
             rank = len(state.gaps) + len(fresh)
-            gap = Gap(id=key, description=text, priority=item.priority, iteration=state.iteration, rank=rank)
+            gap = Gap(
+                id=key,
+                description=text,
+                suggested_queries=item.suggested_queries,
+                priority=item.priority,
+                iteration=state.iteration,
+                rank=rank,
+            )
             fresh.setdefault(key, gap)
     return tuple(fresh.values())
+
+
+def _placed(remarks: Sequence[Remark], state: DeepResearchState) -> tuple[Remark, ...]:
+    """The remarks, each with the whole sentence of the report that it is about. One on a sentence that is not there is
+    none, but for what is missing."""
+    claims = {plainly(claim.text): claim for claim in state.claims}
+    kept: dict[Remark, None] = {}
+    for remark in remarks[:MOST_REMARKS]:
+        wanted = plainly(remark.sentence)
+        found = next((c for text, c in claims.items() if wanted and text.startswith(wanted)), None)
+        found = found or next((c for text, c in claims.items() if wanted and wanted in text), None)
+        if found is not None:
+            place = {"sentence": found.text, "heading": found.heading.partition(" > ")[0]}
+            kept[remark.model_copy(update=place)] = None
+        elif remark.kind is RemarkKind.MISSING or (remark.heading and not wanted):
+            kept[remark.model_copy(update={"sentence": ""})] = None
+    return tuple(kept)
 
 
 def _originals(handoff: RefinerInput) -> dict[str, Original]:

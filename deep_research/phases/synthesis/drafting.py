@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from deep_research.budget.content_budget import Content
+from deep_research.budget.report import PASSAGES
 from deep_research.errors import ModelError
 from deep_research.evidence.plain import clean
 from deep_research.models.base import StopReason
@@ -27,7 +28,6 @@ OF_BESIDE = 0.06  # of the room, for each of the things that stand beside the fi
 OF_FINDINGS = 0.7  # of the room, that findings may have with passages
 OF_SOURCES = 0.15  # of the room, for the lines that tell of the sources
 NAME = 8  # tokens of a finding's name and the end of its line, at most
-PASSAGES = 4_000  # tokens of what stands around quotes, in one message
 # Names as they are asked for, and as some write them all the same: [F1 and F2], [F1-F3], 【F1】, [**F1**], (F1).
 _NAME = r"\**(?:F|finding[ \t]{1,3})\d{1,4}\**"
 _NAMES = rf"\s*(?:findings?\s+)?({_NAME}(?:(?:\s*[,;&–-]\s*|\s+and\s+){_NAME})*)\s*"

@@ -71,7 +71,7 @@ written apart.
 {RULES}"""
 
 REVISION = f"""\
-You revise the report of a piece of research. {_MATERIAL}
+You write the report of a piece of research, of which there is a version already: you revise it. {_MATERIAL}
 
 You are given the report as it is, what is said of it, and what was found, of which some is new. Make it better where \
 that is called for, and leave the rest alone: a good passage that you do not touch stays as it is.
@@ -86,7 +86,8 @@ the report, tell both, and which is better supported.
 {_STYLE}"""
 
 LAST_PASS = f"""\
-You go over a report once more whose sections were written side by side. What is said twice stays where it belongs and \
+You write the report of a piece of research, whose sections were written side by side: you go over it once more. What \
+is said twice stays where it belongs and \
 goes elsewhere; where two sections do not fit together, mend the seam; names and figures are written alike everywhere. \
 Add no statement, change no figure, and keep the references behind what they stand for.
 

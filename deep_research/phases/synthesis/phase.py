@@ -12,7 +12,6 @@ from deep_research.budget.report import INPUT
 from deep_research.errors import ContentMissingError, WorkError
 from deep_research.evidence.disclosure import Confidential
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.analysis.loading import Texts
 from deep_research.phases.base import Agent, Phase, WorkLimits, noted, off_loop, shared
 from deep_research.phases.keeping import Original, sent
 from deep_research.phases.synthesis.claim_work import CHARACTERS, ClaimWork
@@ -77,7 +76,13 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
             return
         draft = state.draft
         if draft is None:
-            draft, told = await self._drafted(state, journal, models)
+            try:
+                draft, told = await self._drafted(state, journal, models)
+            except WorkError as error:
+                if not self._is_improving(state):
+                    raise
+                await self._left(state, journal, error)
+                return
             if told or not self.deterministic:  # what is told with it bears out lines of it
                 await journal.record(ReportDrafted(draft=draft), *told)
         problems: list[str] = []
@@ -121,21 +126,38 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         )
         return draft, told
 
+    def _is_improving(self, state: DeepResearchState) -> bool:
+        """Whether there is a report of this iteration already, of this agent, that was to be made better."""
+        return state.refined == state.iteration and bool(self._last_version(state))
+
+    async def _left(self, state: DeepResearchState, journal: Journal, error: WorkError) -> None:
+        """The report stays as it is, since it cannot be revised: nobody waits for that, and nothing less takes its
+        place."""
+        repairs = partial(self._repairs, state, None, [])
+        work = ClaimWork(journal, repairs)
+        draft, claims = await work.finished(earlier_draft(state))
+        because = f"The report was not revised: {error.problem}"
+        await journal.record(
+            ReportCompared(kept=False, because=(because,)),
+            written(journal.state, draft, claims),
+            *noted((because,), OF_REPORT),
+        )
+
     async def _passages(self, state: DeepResearchState, journal: Journal) -> dict[str, tuple[str, ...]]:
         """What stands around the quotes of findings. Texts are loaded a few at a time, and dropped."""
-        quoted = {quote.source_id for finding in state.findings for quote in finding.quotes}
-        texts = Texts(journal, self.limits.batch_bytes)
+        quoted: dict[str, list[Finding]] = {}
+        for finding in state.findings:
+            for each in dict.fromkeys(quote.content_hash for quote in finding.quotes):
+                quoted.setdefault(each, []).append(finding)
         around: dict[str, tuple[str, ...]] = {}
-        for batch in texts.batches(s for s in state.sources if s.id in quoted and s.content_hash):
+        for content_hash, findings in quoted.items():
             try:
-                found = await texts.of(batch)
+                (text,) = await journal.texts((content_hash,))
             except ContentMissingError:  # what is not there any more has no passages
                 continue
-            by_hash = {s.content_hash or "": found[s.id] for s in batch}
-            size = sum(map(len, by_hash.values())) // CHARACTERS
-            made = await off_loop(size, passages, state.findings, by_hash)
-            around = {key: _joined(around.get(key, ()), made[key]) for key in made}
-        return {key: texts_ for key, texts_ in around.items() if any(texts_)}
+            made = await off_loop(len(text) // CHARACTERS, passages, findings, {content_hash: text})
+            around |= {key: _joined(around.get(key, ()), made[key]) for key in made}
+        return {key: texts for key, texts in around.items() if any(texts)}
 
     def _last_version(self, state: DeepResearchState) -> dict[str, Any]:
         """The last report, where this agent wrote it, and what is said of it: then it is revised."""

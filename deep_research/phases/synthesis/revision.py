@@ -12,7 +12,7 @@ from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
 from deep_research.phases.base import off_loop
-from deep_research.phases.evidence_lines import named
+from deep_research.phases.evidence_lines import with_names
 from deep_research.phases.prompting import Message, listed, manner, one_line, opening, room_for
 from deep_research.phases.synthesis.conflicts import HEADING as CONFLICTS
 from deep_research.phases.synthesis.drafting import (
@@ -138,8 +138,8 @@ def _without_losses(old: Sequence[Section], changed: Mapping[int, str]) -> dict[
 async def revise(
     handoff: SynthesizerInput, material: Given, model: LanguageModel
 ) -> tuple[Revised, Message] | None:
-    """The last report with the sections that its model gives anew; None where it does not fit, or nothing of the answer
-    can be used: then a report is to be written from the beginning."""
+    """The last report with the sections that its model gives anew, none where nothing of the answer can be used; None
+    where it does not fit: then a report is to be written from the beginning."""
     draft = without_ours(handoff.draft)
     message = await off_loop(handoff.items, _with_draft, handoff, material, draft)
     for line in _critique(handoff, message):
@@ -152,8 +152,7 @@ async def revise(
         return None
     output = report_output(min(handoff.words, AT_ONCE), model.profile)
     answer = await model.text(message.call(REVISION, output, effort=Effort.MEDIUM, label="revision"))
-    made = revised(draft, answer.value, material, whole=complete(answer, model))
-    return (made, message) if made.headings else None
+    return revised(draft, answer.value, material, whole=complete(answer, model)), message
 
 
 async def last_pass(
@@ -166,7 +165,7 @@ async def last_pass(
     message = Message(await room_for(model, output, LAST_PASS, form=False, rules=material.room.rules))
     opening(message, handoff)
     message.add("The report:")
-    message.material("report", named(draft, material.names.names))
+    message.material("report", with_names(draft, material.names.names))
     message.add(f"Give the sections that change, each whole and under its heading. {manner(handoff)}")
     if message.size > message.room:
         return draft, ()
@@ -183,7 +182,7 @@ def _with_draft(handoff: SynthesizerInput, material: Given, draft: str) -> Messa
     told(handoff.model_copy(update={"improvements": ()}), material, message)
     names = material.names.names
     message.add("The report as it is:")
-    message.material("report", named(draft, names))
+    message.material("report", with_names(draft, names))
     cited = _cited(draft)
     if new := [name for finding_id, name in names.items() if finding_id not in cited]:
         message.add(f"Findings that it does not use yet: {', '.join(new)}.")
