@@ -92,8 +92,10 @@ class LLMSynthesizer:
         what a reader should know of it."""
         if not material.findings:
             raise unusable(model, "there is no finding to write from")
-        if handoff.draft and (made := await revise(handoff, material, model)) is not None:
-            return made[0].text, made[1], made[0].headings, ()
+        if handoff.draft:
+            whole = await off_loop(handoff.items, with_passages, material, handoff)
+            if (made := await revise(handoff, whole, model)) is not None:
+                return made[0].text, made[1], made[0].headings, ()
         if handoff.words > AT_ONCE and len(material.findings) > FEW:
             report, message, notes = await in_sections(handoff, material, model)
             return report, message, None, notes

@@ -198,7 +198,7 @@ def _critique(handoff: SynthesizerInput, message: Message) -> Iterable[str]:
     claims = [f"“{one_line(claim.text)}”" for claim in handoff.failing[:MOST_CLAIMS]]
     if claims:
         lines = message.lines(claims, OF_ADVICE, "claims that nothing carries")
-        yield "What no source says so; mend it or leave it out:\n" + message.fenced("claims", listed(lines))
+        yield "What no source says; mend it, or leave it out:\n" + message.fenced("claims", listed(lines))
 
 
 def _remark(remark: Remark) -> str:
