@@ -95,7 +95,9 @@ def test_many_sources_are_read_and_every_prompt_fits_the_window(tmp_path, window
     said = " ".join(limit.message for limit in result.limits)
     assert f"of {sources} sources were read in part" in said
     told = result.report.split("## Limits")[1]
-    of_report = [limit for limit in result.limits if limit.name == "window" and "refiner" not in limit.message]
+    of_report = [
+        limit for limit in result.limits if limit.name == "window" and "refiner" not in limit.message
+    ]
     assert all(limit.message in told for limit in of_report)  # what its critic did not see is no limit of it
 
 

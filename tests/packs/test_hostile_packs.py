@@ -218,9 +218,7 @@ LOGS: dict[str, Callable[[bytes], bytes]] = {
     "an event stands twice": lambda log: log.splitlines(keepends=True)[0] + log,
     "a body that is no JSON": lambda log: log.replace(b'"body":{', b'"body":{{', 1),
     "a body that nests": lambda log: log.replace(b'"body":{', b'"body":' + b"[" * 100_000, 1),
-    "another number within": lambda log: log.replace(
-        OPENING, OPENING.replace(b'"seq":1', b'"seq":2')
-    ),
+    "another number within": lambda log: log.replace(OPENING, OPENING.replace(b'"seq":1', b'"seq":2')),
     "binary": lambda log: bytes(range(256)) * 10,
 }
 

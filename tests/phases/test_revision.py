@@ -244,11 +244,12 @@ def test_the_writer_sees_the_last_draft_the_critique_and_what_is_new(work):
         "Begin with the year.",
         "“It was paid in gold.”",
         "Findings that it does not use yet: F3.",
-        "S1 has: \"The Orm lighthouse was built in 1811 by Ada Brook. Its tower is 90 feet tall",
+        'S1 has: "# The Orm Light The Orm lighthouse was built in 1811 by Ada Brook. Its tower is 90 feet tall',
         "S1: “The Orm Light”, ok.example, 2019-03-01",
     ):
         assert line in said
     assert "[find-" not in said
+    assert said.count("The lamp burned whale oil") == 1  # what stands around several quotes is told once
 
 
 PARTS = (QuestionPart(id="part-1", text="Who built it?"), QuestionPart(id="part-2", text="How tall is it?"))

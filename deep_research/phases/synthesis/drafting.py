@@ -127,18 +127,22 @@ def given(handoff: SynthesizerInput, room: Room) -> Given:
 
 
 def with_passages(material: Given, handoff: SynthesizerInput, tokens: int = PASSAGES) -> Given:
-    """The same, with what stands around the quotes of the first findings in so many tokens, where it fits."""
+    """The same, with what stands around the quotes of the first findings in so many tokens, where it fits; each passage
+    once."""
     count = material.room.counter.expected
     used = sum(count(material.texts[finding.id]) for finding in material.findings)
     spare = min(tokens, int(material.room.tokens * OF_FINDINGS) - used)
     sources = {s.id: s for s in handoff.sources}
     texts = dict(material.texts)
+    shown: set[str] = set()
     for finding in material.findings:
         said = finding_forms(finding, material.sources, sources)[-1]
-        whole = _with_passages(finding, handoff.passages.get(finding.id, ()), material.sources, said)
+        around = ["" if text in shown else text for text in handoff.passages.get(finding.id, ())]
+        whole = _with_passages(finding, around, material.sources, said)
         more = count(whole) - count(texts[finding.id]) if whole else 0
         if whole and more <= spare:
             spare -= max(0, more)
+            shown.update(around)
             texts[finding.id] = whole
     return replace(material, texts=texts)
 
