@@ -1,5 +1,5 @@
 """Pairs of texts: copies, of which only what a site puts around them is another; and versions of a document, of which
-figures, dates, versions or denials are others. The texts are those of the sample corpus and generated pages of manuals."""
+figures, dates, versions or denials are others. The texts are those of the sample corpus and generated manuals."""
 
 from __future__ import annotations
 
