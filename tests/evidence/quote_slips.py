@@ -165,7 +165,7 @@ def _wrapped(before: str, after: str) -> Callable[[Drawn, random.Random, int], _
         marked = f"{one.sentence[: match.start()]}{before}{match.group()}{after}{one.sentence[match.end() :]}"
         if turn % 2:
             return _made(one, marked)
-        return _made(one, one.sentence, one.changed(marked), marked)
+        return _made(one, one.sentence, one.changed(marked), marked.rstrip(".,;:"))
 
     return make
 
