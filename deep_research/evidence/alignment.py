@@ -46,7 +46,8 @@ _TOKEN = regex(
 )
 _THOUSANDS = regex(r"\d{1,3}(?:,\d{3})+")
 _ENDS = ".!?…。！？।؟۔"
-_QUOTE_MARKS = " \t\n\"'“”„«»‘’`*_"
+_QUOTE_MARKS = "\"'“”„«»‘’"
+_AROUND = f"{_QUOTE_MARKS} \t\n`*_"
 _PAIRED = ("**", "__", "`", "*")
 
 
@@ -188,8 +189,12 @@ def _rounded(text: str, start: int, end: int, quote: str) -> Span:
                 start -= len(mark)
     if text.count("(", start, end) > text.count(")", start, end) and text.startswith(")", end):
         end += 1
-    if text[end : end + 1] in _ENDS and quote.rstrip(_QUOTE_MARKS).endswith(text[end : end + 1] or "\0"):
+    if text[end : end + 1] in _ENDS and quote.rstrip(_AROUND).endswith(text[end : end + 1] or "\0"):
         end += 1
+    if quote[-1:] in _QUOTE_MARKS and text[end : end + 1] and text[end] in _QUOTE_MARKS:
+        end += 1
+    if quote[:1] in _QUOTE_MARKS and start and text[start - 1] in _QUOTE_MARKS:
+        start -= 1
     return Span(start=start, end=end)
 
 

@@ -21,6 +21,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.analysis.merging import merge
+from deep_research.phases.analysis.requoting import RequoteInput, RequoteOutput, requote
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
@@ -148,6 +149,9 @@ class LLMAnalyzer:
         return _output(reading, handoff).model_copy(
             update={"notes": message.notes(self.name), "sent": message.sending}
         )
+
+    async def requote(self, handoff: RequoteInput, model: LanguageModel) -> RequoteOutput:
+        return await requote(handoff, model, self._rules)
 
     async def survey(self, handoff: SurveyInput, model: LanguageModel) -> SurveyOutput:
         """Order and coverage by code; what several readings have in common by the model."""
