@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
+from deep_research.models.coercion import Priority
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import (
@@ -94,7 +95,7 @@ class NewFinding(BaseModel):
 class NewGap(BaseModel):
     description: str
     suggested_queries: list[str] = Field(default_factory=list)
-    priority: int = 1
+    priority: Priority = 1
     part: str | None = Field(
         default=None, description="name of the part of the question that lacks it, such as P1"
     )
