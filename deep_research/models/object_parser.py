@@ -78,12 +78,12 @@ def read_json(text: str, answer: type[_T], *, cut: bool = False) -> _T:
             return validated(value, answer)
         except Unreadable:
             continue
-    if candidates:
-        # The first complaint tells most: it is about the one that was meant.
-        return validated(candidates[0], answer)
     read = _leniently(text, answer, 0, thoughts)
     if read is not None and read.cut is None:
         return validated(read.value, answer)
+    if candidates:
+        # The first complaint tells most: it is about the one that was meant.
+        return validated(candidates[0], answer)
     plain = without_thoughts(text)
     raise Unreadable(_no_object(plain, 0) if plain else "it is empty.")
 
@@ -102,9 +102,6 @@ def read_draft(text: str, answer: type[BaseModel], *, cut: bool = False) -> Draf
     text = text[:LONGEST].strip().removeprefix("\ufeff").strip()
     found = _scanned(text)
     thoughts = _thoughts(text, found.values)
-    said = [v.value for v in found.values if not _within(v.start, thoughts) and _has_fields(v.value, answer)]
-    if found.cut_at is None and said:
-        return None if cut else Draft(coerced(whole(said[0]), answer))
     read = _leniently(text, answer, found.cut_at or 0, thoughts)
     if read is None or (cut and read.cut is None):
         return None

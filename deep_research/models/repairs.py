@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -108,12 +109,11 @@ def mended(draft: Draft, wrong: Mapping[Path, str], text: str, answer: type[_T])
     """The draft with what a repair gives. One that gives the whole answer is taken as that. Items of lists that stay
     wrong are left out, where that leaves most of the list. Raises `Unreadable`."""
     paths = {_dotted(path): path for path in wrong}
-    fixes = _fixes(text, paths)
-    if any(name not in paths for name in fixes):
-        try:
+    objects = read_objects(text)
+    if any(not paths.keys() >= one.keys() for one in objects):
+        with suppress(Unreadable):  # it may hold what was wrong all the same
             return read_json(text, answer)
-        except Unreadable:
-            pass  # it may hold what was wrong all the same
+    fixes = next((one for one in objects if not paths.keys().isdisjoint(one)), None) or _lines(text, paths)
     value: Any = copy.deepcopy(draft.value)
     for name, fix in fixes.items():
         if name in paths:
@@ -185,11 +185,8 @@ def _shown(value: Mapping[str, Any], paths: Sequence[Path]) -> str:
     return f"{{{', '.join(texts)}}}"
 
 
-def _fixes(text: str, paths: Mapping[str, Path]) -> dict[str, Any]:
-    """What a repair gives for which place: as one object, or in lines."""
-    for value in read_objects(text):
-        if not paths.keys().isdisjoint(value):
-            return value
+def _lines(text: str, paths: Mapping[str, Path]) -> dict[str, Any]:
+    """What a repair gives for which place in plain lines."""
     lines = (_LINE.match(line[:4_000]) for line in text.splitlines()[:200])
     return {m.group(1): _plain(m.group(2)) for m in lines if m is not None and m.group(1) in paths}
 

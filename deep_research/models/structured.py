@@ -132,7 +132,8 @@ class _Ladder(Generic[_T]):
         where it gives nothing of use, what fits of the answer."""
         wrong = {} if draft.cut is not None else repairs.faults(draft.value, self.answer)
         text = ""
-        if not self.repaired and self.tries.left > 0 and self.tries.seconds > 0:
+        needed = bool(wrong) or draft.cut is not None
+        if needed and not self.repaired and self.tries.left > 0 and self.tries.seconds > 0:
             self.repaired = True
             capped = reply.stop is not StopReason.END
             if draft.cut is not None:
