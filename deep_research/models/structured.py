@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from deep_research.errors import ModelError
+from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.logs import get_log, told
 from deep_research.models import key_values, repairs
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, StopReason, json_schema
@@ -20,6 +20,7 @@ from deep_research.models.coercion import coerced
 from deep_research.models.failures import Verdict, failure, is_too_long
 from deep_research.models.object_parser import Draft, Unreadable, read_draft, read_json
 from deep_research.models.retry import Persistence, Tries, with_books
+from deep_research.patterns import regex
 
 _T = TypeVar("_T", bound=BaseModel)
 
@@ -129,9 +130,9 @@ class _Ladder(Generic[_T]):
 
     async def _mended(self, rung: Rung, shaped: ModelCall, reply: Reply, draft: Draft) -> Found[_T] | None:
         """The answer with what was wrong in it put right, and with what was cut off it, by one request; without that, or
-        where it gives nothing of use, what fits of the answer."""
+        where it gives nothing of use, what fits of the answer. Raises what the request did where nothing fits."""
         wrong = {} if draft.cut is not None else repairs.faults(draft.value, self.answer)
-        text = ""
+        text, failed = "", None
         needed = bool(wrong) or draft.cut is not None
         if needed and not self.repaired and self.tries.left > 0 and self.tries.seconds > 0:
             self.repaired = True
@@ -140,8 +141,11 @@ class _Ladder(Generic[_T]):
                 call = repairs.asking_rest(shaped, draft, self.answer, reply.text, capped=capped)
             else:
                 call = repairs.asking(shaped, draft, wrong)
-            reply = await self.persistence.send(self.provider, call, self.tries, usable=_has_text)
-            text = "" if reply.stop is StopReason.REFUSAL else reply.text
+            try:
+                reply = await self.persistence.send(self.provider, call, self.tries, usable=_has_text)
+                text = "" if reply.stop is StopReason.REFUSAL else reply.text
+            except (BudgetError, ModelError, WindowError) as error:  # what was answered was paid for
+                failed = error
         try:
             if draft.cut is not None:
                 value = repairs.joined(draft, text, self.answer)
@@ -149,6 +153,8 @@ class _Ladder(Generic[_T]):
                 value = repairs.mended(draft, wrong, text, self.answer)
         except Unreadable as unreadable:
             log.info("answer_not_mended", provider=self.provider.name, error=str(unreadable))
+            if failed is not None:
+                raise failed from None
             return None
         self.abilities.worked(self.provider.identity, rung)
         return Found(value, reply, rung)
@@ -213,9 +219,12 @@ def _repairing(call: ModelCall, reply: Reply, problem: str, answer: type[BaseMod
 
 
 def _is_near(text: str, answer: type[BaseModel]) -> bool:
-    """Whether an answer seems to be meant as the object: it names its fields, all that it has to have."""
+    """Whether an answer is meant as the object: it has values for its fields, for all that it has to have."""
+    given = {
+        name: regex(rf"(?i)\b{name}[\"'`*_]{{0,3}}\s{{0,9}}[:=]").search(text) for name in answer.model_fields
+    }
     needed = [name for name, field in answer.model_fields.items() if field.is_required()]
-    return bool(needed) and all(name in text for name in needed)
+    return all(given[name] for name in needed) if needed else any(given.values())
 
 
 def _drafted(rung: Rung, reply: Reply, answer: type[BaseModel]) -> Draft | None:

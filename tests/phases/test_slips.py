@@ -6,9 +6,11 @@ import json
 
 import pytest
 
+from deep_research.errors import BudgetError
 from deep_research.models.base import Message, ModelCall, Reply, StopReason, TokenUsage
 from deep_research.models.capabilities import Abilities
 from deep_research.models.coercion import coerced
+from deep_research.models.failures import Verdict, failure
 from deep_research.models.language_model import SingleModel
 from deep_research.models.object_parser import Unreadable, validated
 from deep_research.models.profiles import Profile
@@ -143,7 +145,7 @@ REPAIRED = [
     ("quote marks in a text", Outline, text(Outline).replace("Gold Reef", 'the "Gold" Reef'), GOOD[Outline], ()),
     ("no brackets at the end", Outline, text(Outline)[:-2], {"sections": []}, ()),
     ("an end in the midst of an item", Outline, text(Outline)[:-30], {"sections": [GOOD[Outline]["sections"][1]]}, ()),
-    ("fields in prose", Outline, "The title is Gold Reef. The sections are: Height (F1) and Light (F2).", GOOD[Outline], ()),
+    ("fields in lines", Outline, "**Title**: Gold Reef\n**Sections**:\n1. Height (F1)\n2. Light (F2)", GOOD[Outline], ()),
     ("the whole answer for a repair", Reading, put(Reading, ("findings.0.confidence", "certain")), GOOD[Reading], ()),
     ("an item that stays wrong", Reading, put(Reading, ("findings.0.confidence", "certain")), "I do not know.", (("findings", [OTHER]),)),
 ]  # fmt: skip
@@ -216,6 +218,32 @@ def test_the_rest_of_an_answer_that_its_cap_cut_is_asked_for_and_not_the_whole()
     assert "The first 1 items of findings are kept." in wish.content
     assert "with these fields: findings, gaps, quality_updates, addressed_gap_ids" in wish.content
     assert calls[1].max_output == calls[0].max_output
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        failure(Verdict.PARK, "not there", model="m"),
+        failure(Verdict.MALFORMED, "no", model="m"),
+        BudgetError("The cap is reached.", hint="Raise it."),
+    ],
+)
+def test_what_was_right_stands_where_the_repair_cannot_be_asked_for(problem):
+    def answer(call):
+        if len(provider.calls) > 1:
+            raise problem
+        return {"findings": [FINDING, OTHER, {**FINDING, "confidence": "certain"}]}
+
+    provider = ScriptedProvider(answer)
+    provider.probed = False
+    model = SingleModel(provider, Profile(), abilities=Abilities(), persistence=Persistence())
+    assert len(asyncio.run(model.object(CALL, Reading)).value.findings) == 2
+
+
+def test_prose_that_gives_nothing_is_no_answer_to_be_written_again():
+    answer, calls = asked(Reading, "I have read the findings, and cannot tell.", GOOD[Reading])
+    assert answer.value == Reading.model_validate(GOOD[Reading])
+    assert SOURCE * 2 in calls[1].messages[0].content  # without its sources it would find nothing
 
 
 def test_what_was_whole_in_a_cut_answer_stays_where_no_rest_comes():

@@ -118,7 +118,9 @@ def finding_of(
     if not content or not source_ids or (quoted and len(content) > LONGEST_FINDING):
         return None
     quotes = _quotes(item, source_ids, given, texts, finder or QuoteFinder(texts))
-    if quoted:
+    if not quoted:
+        quotes = tuple(q for q in quotes if q.source_id in source_ids)
+    else:
         ids = dict.fromkeys((*source_ids, *(q.source_id for q in quotes)))
         source_ids = tuple(i for i in ids if any(q.source_id == i for q in quotes))
         stands = founded(content, quotes, given, texts, language=language, wholes=wholes)
