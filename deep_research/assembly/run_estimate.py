@@ -11,7 +11,7 @@ from deep_research.budget.request_bounds import Kind, Kinds, Scale
 from deep_research.budget.tokens import BYTES_A_TOKEN, Counter
 from deep_research.phases import summarizing
 from deep_research.phases.analysis import llm as reading
-from deep_research.phases.analysis import merging
+from deep_research.phases.analysis import merging, requoting
 from deep_research.phases.prompting import output_for
 from deep_research.phases.synthesis import model_repair, sections
 from deep_research.settings import Settings
@@ -69,6 +69,7 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
     return Kinds(
         plan=kind(ModelRole.PLANNER),
         read=kind(ModelRole.ANALYZER),
+        requote=kind(ModelRole.ANALYZER, requoting.MOST_OUTPUT),
         merge=kind(ModelRole.ANALYZER, merging.MOST_OUTPUT),
         write=None if long else kind(ModelRole.SYNTHESIZER),
         outline=part(sections.OUTLINE_OUTPUT),

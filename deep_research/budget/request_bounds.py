@@ -21,6 +21,7 @@ MOST_SHOWN = 3_000  # tokens of what a phase came to, that the supervisor is sho
 FILLED = 0.75  # of a batch of sources, as a rule: the next one has to fit whole
 PARTS = 4  # of a long text, as a rule, when a model chooses what is kept of it; then it chooses once more
 CLAIMS_AT_ONCE, EACH_CLAIM = 30, 700  # that a judge sees in a request, and tokens of each with its passages
+MOST_REQUOTED = 14_000  # tokens of quotes that are asked for again, with a passage each
 SPARE = 2  # times as many pages are looked at as are wanted
 
 
@@ -41,11 +42,13 @@ class Kinds:
     """The kinds of requests there are; None for what is done without a model, or not at all. A report is written at
     once, or planned, in ``sections`` and framed; ``critique`` says that it is looked at (``refine``) and made better
     (``revise``) also where nothing more is searched; claims that nothing carries are worded anew at once (``repair``),
-    and ``judge`` looks at so many ``claims`` of a report; ``advise`` is the supervisor's model, ``advise_always`` whether it
-    is asked after each phase and not only after one that failed; ``shorten`` chooses what is kept of a long text."""
+    and ``judge`` looks at so many ``claims`` of a report; quotes that no source has are asked for again (``requote``);
+    ``advise`` is the supervisor's model, ``advise_always`` whether it is asked after each phase and not only after one
+    that failed; ``shorten`` chooses what is kept of a long text."""
 
     plan: Kind | None = None
     read: Kind | None = None
+    requote: Kind | None = None
     merge: Kind | None = None
     write: Kind | None = None
     outline: Kind | None = None
@@ -153,6 +156,7 @@ def at_most(kinds: Kinds, scale: Scale, rounds: list[int]) -> Iterator[Asked]:
             calls, each = _readings(sources, scale)
             beside = min(known, kinds.read.room // BESIDE)
             yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.read, calls, around + beside + each)
+            yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.requote, calls, MOST_REQUOTED)
             known += calls * kinds.read.output
             if calls > 1 or number > 1:
                 yield from _most_of(DeepResearchPhase.ANALYSIS, kinds.merge, 1, around + known)

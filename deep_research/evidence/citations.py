@@ -1,45 +1,121 @@
-"""Finding a quote in its text: exactly, or exactly but for white space, typographic marks and joiners. Pure."""
+"""Finding quotes in their texts. What is found is always the text's own words: ``text[start:end] == quote``. Pure.
+
+A quote is looked for as it stands; then word by word, see `alignment`; then, where "…" or "[...]" parts it, by its parts.
+"""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
-from deep_research.evidence.plain import has_joiners, unjoined
+from deep_research.evidence.alignment import View
+from deep_research.evidence.plain import clean, unjoined
 from deep_research.patterns import regex
-from deep_research.state import Quote
+from deep_research.state import Quote, Span
 
-_MARKS = {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‐": "-", "…": "..."}
-_CLASSES = {
-    "'": "['‘’]",
-    '"': '["“”]',
-    "-": "[-‐–—]",
-}
+LONGEST = 20_000  # characters of a quote that is looked for otherwise than as it stands
+PARTS = 6  # of a quote, at most
+NEAR = 500  # characters between two parts that become one span: what was left out is short enough to be read along
+LEAST, LEAST_NEAR = 3, 2  # content words of a part, and of one that is near the next: fewer stand in any text
+_LEFT_OUT = regex(r"\[\s{0,9}(?:…|\.{3,9})\s{0,9}\]|\(\s{0,9}(?:…|\.{3,9})\s{0,9}\)|…|\.{3,}")
+
+
+class QuoteFinder:
+    """Looks for quotes in several texts, given by the ids of their sources. Each text is prepared when the first quote is
+    not found in it as it stands. ``missed`` counts quotes that were found in none."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.missed = 0
+        self._texts = texts
+        self._views: dict[str, View] = {}
+
+    def find(self, quote: str, source_id: str, hint: int = 0) -> tuple[str, tuple[Span, ...]] | None:
+        """The source that has the quote, ``source_id`` rather than another, and where; None where none has.
+
+        There are several spans only where the quote leaves out more than `NEAR` characters between two of its parts. A
+        place after ``hint``, in the text of ``source_id``, is preferred.
+        """
+        for name in self._in_turn(source_id):
+            if spans := self.within(name, quote, hint if name == source_id else 0):
+                return name, spans
+        self.missed += 1
+        return None
+
+    def within(self, source_id: str, quote: str, hint: int = 0) -> tuple[Span, ...]:
+        """Where the quote is in one text; nothing where it is not."""
+        text = self._texts[source_id]
+        wanted = quote.strip()
+        if not unjoined(wanted):
+            return ()
+        start = text.find(wanted, hint)
+        if start < 0:
+            start = text.find(wanted)
+        if start >= 0:
+            return (Span(start=start, end=start + len(wanted)),)
+        if len(wanted) > LONGEST:
+            return ()
+        if source_id not in self._views:
+            self._views[source_id] = View(text)
+        return _aligned(clean(wanted), self._views[source_id], hint)
+
+    def _in_turn(self, source_id: str) -> Iterator[str]:
+        if source_id in self._texts:
+            yield source_id
+        yield from (name for name in self._texts if name != source_id)
 
 
 def locate(quote: str, text: str, *, source_id: str, content_hash: str, hint: int = 0) -> Quote | None:
     """The passage of ``text`` that ``quote`` is, or None. The place nearest after ``hint`` is preferred.
 
     What is returned always holds ``text[start:end] == quote``: when the match was tolerant, its ``quote`` is the
-    text's own wording.
+    text's own wording. Of a quote in parts that are far apart it is the first part.
     """
-    wanted = quote.strip()
-    if not unjoined(wanted):
-        return None
-    start = text.find(wanted, hint)
-    if start < 0:
-        start = text.find(wanted)
-    if start >= 0:
-        end = start + len(wanted)
-    else:
-        match = _tolerant(unjoined(wanted), "[\u200c\u200d]?" if has_joiners(text) else "").search(text)
-        if match is None:
-            return None
-        start, end = match.span()
-    return Quote(source_id=source_id, quote=text[start:end], start=start, end=end, content_hash=content_hash)
+    spans = QuoteFinder({source_id: text}).within(source_id, quote, hint)
+    return quote_at(spans[0], text, source_id, content_hash) if spans else None
 
 
-def _tolerant(quote: str, between: str) -> re.Pattern[str]:
-    """``between`` is what may stand between two characters of a word."""
-    plain = "".join(_MARKS.get(c, c) for c in quote)
-    parts = (between.join(_CLASSES.get(c, re.escape(c)) for c in word) for word in plain.split())
-    return regex(r"\s+".join(parts))
+def quote_at(span: Span, text: str, source_id: str, content_hash: str) -> Quote:
+    return Quote(
+        source_id=source_id,
+        quote=text[span.start : span.end],
+        start=span.start,
+        end=span.end,
+        content_hash=content_hash,
+    )
+
+
+def _aligned(quote: str, view: View, hint: int) -> tuple[Span, ...]:
+    whole = view.find(View(quote, view.language), hint)
+    if whole is not None:
+        return (whole,)
+    parts = [part for part in _LEFT_OUT.split(quote) if any(map(str.isalnum, part))]
+    if not 1 < len(parts) <= PARTS:
+        return ()
+    views = [View(part, view.language) for part in parts]
+    found: list[Span] = []
+    for wanted in views:
+        span = view.find(wanted, found[-1].end if found else hint)
+        if span is None or (found and span.start < found[-1].end):
+            return ()
+        found.append(span)
+    for place in range(
+        len(found) - 2, -1, -1
+    ):  # of a part that stands in several places the one nearest to the next
+        following = found[place + 1].start
+        span = view.find(views[place], max(found[place].start, following - NEAR - 2 * len(parts[place])))
+        if span is not None and found[place].start < span.start and span.end <= following:
+            found[place] = span
+    pieces = tuple(_joined(found))
+    short = any(len(wanted.contents) < LEAST for wanted in views)
+    least = min(len(wanted.contents) for wanted in views)
+    return () if least < LEAST_NEAR or (short and len(pieces) > 1) else pieces
+
+
+def _joined(parts: list[Span]) -> Iterator[Span]:
+    """The parts, those that are near as one span with what stands between them."""
+    start = parts[0].start
+    for one, following in pairwise(parts):
+        if following.start - one.end > NEAR:
+            yield Span(start=start, end=one.end)
+            start = following.start
+    yield Span(start=start, end=parts[-1].end)

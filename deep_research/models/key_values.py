@@ -36,11 +36,11 @@ def instructions(answer: type[BaseModel]) -> str:
         sort = _shape(field)
         if sort.model is not None:
             inner.append(f"[{name}]")
-            inner += [f"{n}: {_wanted(f)}" for n, f in sort.model.model_fields.items()]
+            inner += [f"{n}: {wanted(f)}" for n, f in sort.model.model_fields.items()]
         elif sort.many:
-            told.append(f"{name}: {_wanted(field)} (write one such line for each)")
+            told.append(f"{name}: {wanted(field)} (write one such line for each)")
         else:
-            told.append(f"{name}: {_wanted(field)}")
+            told.append(f"{name}: {wanted(field)}")
     if inner:
         told.append("After these, one block for each item, opened by its name in brackets:")
         told += inner
@@ -56,6 +56,11 @@ def read(text: str, answer: type[_T]) -> _T:
     if not value:
         raise Unreadable("no line in it begins with the name of a field and a colon.")
     return validated(value, answer)
+
+
+def collected(text: str, answer: type[BaseModel]) -> dict[str, Any]:
+    """What the lines give, whether or not it fits."""
+    return _collected(without_thoughts(text[:LONGEST]), answer)
 
 
 def _collected(text: str, answer: type[BaseModel]) -> dict[str, Any]:
@@ -143,6 +148,20 @@ def _without_blanks(value: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
+def wanted(field: FieldInfo) -> str:
+    """What belongs there, in a few words."""
+    kind = _bare(field.annotation)
+    if get_origin(kind) in _MANY:
+        kind = _bare(next((part for part in get_args(kind) if part is not Ellipsis), str))
+    if get_origin(kind) is Literal:
+        sort = "one of " + ", ".join(str(choice) for choice in get_args(kind))
+    elif isinstance(kind, type) and issubclass(kind, Enum):
+        sort = "one of " + ", ".join(str(choice.value) for choice in kind)
+    else:
+        sort = {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, "text")
+    return f"<{field.description or sort}{'' if not field.description or sort == 'text' else f', {sort}'}>"
+
+
 _MANY = (list, tuple, set, frozenset)
 
 
@@ -169,17 +188,3 @@ def _bare(kind: Any) -> Any:
     while get_origin(kind) in (Union, types.UnionType, Annotated):
         kind = next((part for part in get_args(kind) if part is not type(None)), str)
     return kind
-
-
-def _wanted(field: FieldInfo) -> str:
-    """What belongs there, in a few words."""
-    kind = _bare(field.annotation)
-    if get_origin(kind) in _MANY:
-        kind = _bare(next((part for part in get_args(kind) if part is not Ellipsis), str))
-    if get_origin(kind) is Literal:
-        sort = "one of " + ", ".join(str(choice) for choice in get_args(kind))
-    elif isinstance(kind, type) and issubclass(kind, Enum):
-        sort = "one of " + ", ".join(str(choice.value) for choice in kind)
-    else:
-        sort = {int: "a whole number", float: "a number", bool: "true or false"}.get(kind, "text")
-    return f"<{field.description or sort}{'' if not field.description or sort == 'text' else f', {sort}'}>"

@@ -1,7 +1,7 @@
 """Finding the object in what a model wrote. Pure, and total: whatever the text, there is a value or `Unreadable`.
 
 Models think aloud in tags, put JSON into fences, and talk before and after it. What is found must fit the type as it
-is: names are never guessed, cut objects never completed.
+is, or with its values `coerced`: names are never guessed, cut objects never completed. What fits in part is a `Draft`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, RootModel, ValidationError
 
 from deep_research.models.characters import whole
+from deep_research.models.coercion import coerced
+from deep_research.models.lenient_json import Lenient, lenient
 from deep_research.patterns import regex
 
 _T = TypeVar("_T", bound=BaseModel)
@@ -24,6 +26,7 @@ LONGEST = 2_000_000  # characters of an answer that are looked at
 WORK = 20_000_000  # characters that may be looked at in vain, at brackets that begin no value
 CANDIDATES = 40  # values, the last ones, that are held against the type
 LONGEST_PROBLEM = 600  # characters of what was wrong
+OPENINGS = 20  # places at which an object may begin that is looked at leniently
 
 _TAG = regex(
     r"<(/?)(?:think|thinking|thought|thoughts|reasoning|reflection|scratchpad)\b[^<>]{0,200}>", re.IGNORECASE
@@ -65,13 +68,19 @@ def read_json(text: str, answer: type[_T], *, cut: bool = False) -> _T:
     if cut and not (len(said) == 1 and _is_all(text, said[0], thoughts)):
         raise Unreadable("it was cut off.")
     if found.cut_at is not None and not _within(found.cut_at, thoughts):
-        raise Unreadable(_no_object(text, found.cut_at))
+        read = _leniently(text, answer, found.cut_at, thoughts)
+        if read is None or read.cut is not None:
+            raise Unreadable(_no_object(text, found.cut_at))
+        return validated(read.value, answer)
     candidates = [value.value for value in said if _could_be(value.value, answer)][-CANDIDATES:]
     for value in reversed(candidates):
         try:
             return validated(value, answer)
         except Unreadable:
             continue
+    read = _leniently(text, answer, 0, thoughts)
+    if read is not None and read.cut is None:
+        return validated(read.value, answer)
     if candidates:
         # The first complaint tells most: it is about the one that was meant.
         return validated(candidates[0], answer)
@@ -79,8 +88,66 @@ def read_json(text: str, answer: type[_T], *, cut: bool = False) -> _T:
     raise Unreadable(_no_object(plain, 0) if plain else "it is empty.")
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An object with some fields of a type, which does not fit it yet. ``cut`` as in `Lenient`."""
+
+    value: dict[str, Any]
+    cut: str | None = None
+
+
+def read_draft(text: str, answer: type[BaseModel], *, cut: bool = False) -> Draft | None:
+    """The object in the text that has fields of ``answer``, if there is one. Of a text that was ``cut`` only one that
+    stops with it: of another nobody knows what it was for."""
+    text = text[:LONGEST].strip().removeprefix("\ufeff").strip()
+    found = _scanned(text)
+    thoughts = _thoughts(text, found.values)
+    read = _leniently(text, answer, found.cut_at or 0, thoughts)
+    if read is None or (cut and read.cut is None):
+        return None
+    return Draft(coerced(whole(read.value), answer), read.cut)
+
+
+def read_objects(text: str) -> list[dict[str, Any]]:
+    """The objects in the text, thoughts aside, or the first one that is read leniently."""
+    text = without_thoughts(text[:LONGEST])
+    found = [value.value for value in _scanned(text).values if isinstance(value.value, dict)]
+    if not found and (start := text.find("{")) >= 0:
+        read = lenient(text, start)
+        found = [read.value] if read is not None and read.cut is None else []
+    return found
+
+
+def _leniently(
+    text: str, answer: type[BaseModel], start: int, thoughts: Sequence[tuple[int, int]]
+) -> Lenient | None:
+    """The first object from ``start`` on that has fields of the type."""
+    place = start
+    for _ in range(OPENINGS):
+        place = text.find("{", place)
+        if place < 0:
+            return None
+        read = None if _within(place, thoughts) else lenient(text, place)
+        if read is not None and _has_fields(read.value, answer):
+            return read
+        place += 1
+    return None
+
+
+def _has_fields(value: Any, answer: type[BaseModel]) -> bool:
+    return isinstance(value, dict) and not answer.model_fields.keys().isdisjoint(value)
+
+
 def validated(value: Any, answer: type[_T]) -> _T:
-    """Raises `Unreadable` with the places that do not fit. JSON can name half a character, so texts are made `whole`."""
+    """The value as the type has it, or as it is once `coerced`. Raises `Unreadable` with the places that do not fit. JSON
+    can name half a character, so texts are made `whole`."""
+    try:
+        return _validated(value, answer)
+    except Unreadable:
+        return _validated(coerced(value, answer), answer)
+
+
+def _validated(value: Any, answer: type[_T]) -> _T:
     try:
         return answer.model_validate(whole(value))
     except ValidationError as error:

@@ -1,5 +1,5 @@
 """The ladder: an object from any model. The service's own schema output, a tool, JSON in the text, plain lines; one
-repair turn that quotes what was wrong; never more requests than a unit may make."""
+repair, which asks for what was wrong and keeps what was right; never more requests than a unit may make."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from deep_research.errors import ModelError
+from deep_research.errors import BudgetError, ModelError, WindowError
 from deep_research.logs import get_log, told
-from deep_research.models import key_values
+from deep_research.models import key_values, repairs
 from deep_research.models.base import Form, Message, ModelCall, ModelProvider, Reply, StopReason, json_schema
 from deep_research.models.capabilities import Abilities, Rung
+from deep_research.models.coercion import coerced
 from deep_research.models.failures import Verdict, failure, is_too_long
-from deep_research.models.object_parser import Unreadable, read_json
+from deep_research.models.object_parser import Draft, Unreadable, read_draft, read_json
 from deep_research.models.retry import Persistence, Tries, with_books
+from deep_research.patterns import regex
 
 _T = TypeVar("_T", bound=BaseModel)
 
@@ -113,19 +115,53 @@ class _Ladder(Generic[_T]):
             self.problem = _verdict(self.provider, reply, said, self.tries)
             if reply.stop is StopReason.REFUSAL:
                 raise self.problem
+            draft = _drafted(rung, reply, self.answer)
+            if draft is not None and (found := await self._mended(rung, shaped, reply, draft)) is not None:
+                return found
             if reply.stop is StopReason.LENGTH:
                 shaped = self._larger(shaped, self.problem)
             elif not self.repaired and self.tries.left > 0:
                 self.repaired = True
-                shaped = _repairing(shaped, reply, said)
+                shaped = _repairing(shaped, reply, said, self.answer)
             else:
                 self.abilities.failed(self.provider.identity, rung)
                 return None
         return None
 
+    async def _mended(self, rung: Rung, shaped: ModelCall, reply: Reply, draft: Draft) -> Found[_T] | None:
+        """The answer with what was wrong in it put right, and with what was cut off it, by one request; without that, or
+        where it gives nothing of use, what fits of the answer. Raises what the request did where nothing fits."""
+        wrong = {} if draft.cut is not None else repairs.faults(draft.value, self.answer)
+        text, failed = "", None
+        needed = bool(wrong) or draft.cut is not None
+        if needed and not self.repaired and self.tries.left > 0 and self.tries.seconds > 0:
+            self.repaired = True
+            capped = reply.stop is not StopReason.END
+            if draft.cut is not None:
+                call = repairs.asking_rest(shaped, draft, self.answer, reply.text, capped=capped)
+            else:
+                call = repairs.asking(shaped, draft, wrong)
+            try:
+                reply = await self.persistence.send(self.provider, call, self.tries, usable=_has_text)
+                text = "" if reply.stop is StopReason.REFUSAL else reply.text
+            except (BudgetError, ModelError, WindowError) as error:  # what was answered was paid for
+                failed = error
+        try:
+            if draft.cut is not None:
+                value = repairs.joined(draft, text, self.answer)
+            else:
+                value = repairs.mended(draft, wrong, text, self.answer)
+        except Unreadable as unreadable:
+            log.info("answer_not_mended", provider=self.provider.name, error=str(unreadable))
+            if failed is not None:
+                raise failed from None
+            return None
+        self.abilities.worked(self.provider.identity, rung)
+        return Found(value, reply, rung)
+
     async def _send(self, rung: Rung, shaped: ModelCall) -> Reply:
         return await self.persistence.send(
-            self.provider, shaped, self.tries, usable=partial(_is_readable, rung, answer=self.answer)
+            self.provider, shaped, self.tries, usable=partial(_is_of_use, rung, answer=self.answer)
         )
 
     def _learn(self) -> None:
@@ -168,13 +204,48 @@ def _with_wish(call: ModelCall, wish: str) -> ModelCall:
     return call.model_copy(update={"messages": (*before, wished)})
 
 
-def _repairing(call: ModelCall, reply: Reply, problem: str) -> ModelCall:
+def _repairing(call: ModelCall, reply: Reply, problem: str, answer: type[BaseModel]) -> ModelCall:
+    """The request for an answer that holds no object. Where its own words are enough to make one, no others are sent."""
+    first = len(call.system) + sum(len(message.content) for message in call.messages)
+    small = repairs.asking_again(call, reply.text.strip(), problem)
+    if _is_near(reply.text, answer) and sum(len(message.content) for message in small.messages) < first:
+        return small
     said = reply.text[:LONGEST_ECHO] or "(nothing)"
     wish = (
         f"That answer cannot be used: {problem} Give the whole answer again, in the form that was asked for."
     )
     turns: Iterable[Message] = (Message(role="assistant", content=said), Message(content=wish))
     return call.model_copy(update={"messages": (*call.messages, *turns)})
+
+
+def _is_near(text: str, answer: type[BaseModel]) -> bool:
+    """Whether an answer is meant as the object: it has values for its fields, for all that it has to have."""
+    given = {
+        name: regex(rf"(?i)\b{name}[\"'`*_]{{0,3}}\s{{0,9}}[:=]").search(text) for name in answer.model_fields
+    }
+    needed = [name for name, field in answer.model_fields.items() if field.is_required()]
+    return all(given[name] for name in needed) if needed else any(given.values())
+
+
+def _drafted(rung: Rung, reply: Reply, answer: type[BaseModel]) -> Draft | None:
+    """What of an answer can be kept, if it can be told."""
+    if reply.stop is StopReason.REFUSAL:
+        return None
+    cut = reply.stop is not StopReason.END
+    draft = read_draft(reply.text, answer, cut=cut)
+    if (
+        draft is None
+        and rung is Rung.LINES
+        and not cut
+        and (value := key_values.collected(reply.text, answer))
+    ):
+        draft = Draft(coerced(value, answer))
+    # Of one that was cut only what is worth more than asking again.
+    return None if draft is not None and draft.cut is not None and not any(draft.value.values()) else draft
+
+
+def _has_text(reply: Reply) -> bool:
+    return bool(reply.text.strip())
 
 
 def _read(rung: Rung, reply: Reply, answer: type[_T]) -> _T:
@@ -194,11 +265,12 @@ def _read(rung: Rung, reply: Reply, answer: type[_T]) -> _T:
     return read_json(reply.text, answer, cut=cut)
 
 
-def _is_readable(rung: Rung, reply: Reply, answer: type[BaseModel]) -> bool:
+def _is_of_use(rung: Rung, reply: Reply, answer: type[BaseModel]) -> bool:
+    """Whether a cut answer is the object all the same, or has something that can be kept."""
     try:
         _read(rung, reply, answer)
     except Unreadable:
-        return False
+        return _drafted(rung, reply, answer) is not None
     return True
 
 

@@ -40,6 +40,11 @@ SHORTENING = 4  # times the work that shortening is, beside putting together
 AROUND = 100  # tokens: the mark, and what services put around messages
 # Of the room of a message, what may be taken by things that are there for context.
 OF_QUESTION, OF_OWNER, OF_ADVICE, OF_BRIEF = 0.25, 0.12, 0.12, 0.08
+_SPELLED = {"S": "source", "F": "finding", "G": "gap", "P": "part", "Q": "quote", "C": "claim"}
+_ALIAS = regex(
+    r"\W{0,4}(?P<letter>[A-Za-z]{1,8})[\s_#:-]{0,2}0{0,3}(?P<number>\d{1,6})(?:\W{0,4}|\s{0,2}[:(\])].{0,400})"
+)
+_SEVERAL = regex(r"[,;/&\n]|\band\b")
 # What looks like a line of ours. Shifts, streams and the prompts of Python sessions stay as they are: they are quoted.
 _FENCE = regex(r"<{2,}([^<>\n]{0,300})>{2,}|<{2,}(?=[ \t]*[0-9a-fA-F]{8})")
 
@@ -62,17 +67,30 @@ class Aliases:
         return {id_: name for name, id_ in self._by_name.items()}
 
     def id(self, name: str) -> str | None:
-        """What a name stands for; the id itself is taken as well."""
-        key = name.strip().strip("[]()").upper()
-        found = self._by_name.get(key)
-        if found is None and name.strip() in self.ids:
-            found = name.strip()
+        """What a name stands for, also one that is written out ("Source 5", "(F1)", "[Finding 2]", "F01: a title"); the
+        id itself is taken as well."""
+        found = name.strip() if name.strip() in self.ids else self._by_name.get(self._short(name))
         self.unknown += found is None
         return found
 
     def all(self, names: Iterable[str]) -> tuple[str, ...]:
-        """What names stand for, each once, without those that stand for nothing."""
-        return tuple(dict.fromkeys(id_ for name in names if (id_ := self.id(name)) is not None))
+        """What names stand for, each once, without those that stand for nothing. A text may name several."""
+        every = (one for name in names for one in self._each(name))
+        return tuple(dict.fromkeys(id_ for name in every if (id_ := self.id(name)) is not None))
+
+    def _short(self, name: str) -> str:
+        match = _ALIAS.fullmatch(name)
+        if match is None or match["letter"].casefold() not in (
+            self.letter.casefold(),
+            _SPELLED.get(self.letter),
+        ):
+            return ""
+        return f"{self.letter}{int(match['number'])}"
+
+    def _each(self, name: str) -> list[str]:
+        """The names in a text that is nothing but names."""
+        parts = [part for part in _SEVERAL.split(name) if part.strip()]
+        return parts if len(parts) > 1 and all(map(self._short, parts)) else [name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from deep_research.report.caution import caution
 from deep_research.state import AbortReason, ConfidenceLevel, Contradiction, DeepResearchState, Gap
 from deep_research.state.limitations import limitations
 
@@ -71,5 +72,8 @@ def own_lines(state: DeepResearchState, cited: Iterable[str]) -> Iterator[str]:
         if better := better_borne_out(conflict):
             yield f"They differ. {capital(better)}"
             yield f"{subject_of(conflict)}: {better}"
+    cited = set(cited)
+    if little := caution((f for f in state.findings if f.id in cited), state.sources):
+        yield little
     uncited = {finding.id for finding in state.findings}.difference(cited)
     yield from map(left_out, range(1, len(uncited) + 1))

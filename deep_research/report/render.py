@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from deep_research.evidence.voices import originals
 from deep_research.patterns import regex
+from deep_research.report.caution import caution, with_caution
 from deep_research.report.draft_claims import UNSUPPORTED, unmarked
 from deep_research.report.ledger import Ledger
 from deep_research.report.markup import address, escaped, linkable, plain, prose, safe
@@ -34,7 +35,8 @@ def finished(
     writer: str,
     partial: bool = False,
 ) -> tuple[str, ReportMetadata, tuple[Citation, ...]]:
-    """The report with numbered references, its metadata and its citations. An empty draft stays empty."""
+    """The report with numbered references, its metadata and its citations; one that rests on little says so first. An
+    empty draft stays empty."""
     ledger = Ledger(findings, sources)
     body = _ID.sub(
         "…", ledger.number(plain(draft))
@@ -47,7 +49,9 @@ def finished(
         f"{number}. {reference(source, cited.get(number, ()), copy_of=copy_of)}"
         for number, source, copy_of in _copies(ledger.sources)
     )
-    shown = f"{body}\n\n{EXPLAINED}" if UNSUPPORTED in body else body
+    ids = {citation.finding_id for citation in ledger.citations}
+    shown = with_caution(body, caution((f for f in findings if f.id in ids), sources))
+    shown = f"{shown}\n\n{EXPLAINED}" if UNSUPPORTED in body else shown
     report = f"{shown}\n\n## {REFERENCES}\n\n{references}\n" if references else shown
     metadata = ReportMetadata(
         sections=tuple(heading.rstrip(" \t#") for heading in _HEADING.findall(prose(report))),

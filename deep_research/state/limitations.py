@@ -16,7 +16,7 @@ _OF_SEARCHES = ("max_searches", "max_seconds")  # ``skipped`` are the searches t
 
 def limitations(state: DeepResearchState) -> tuple[Limit, ...]:
     """The limits that hold now: without pages that another search could read and caps whose searches were made after
-    all, and with the findings that were thrown away."""
+    all, and with the findings and quotes that were thrown away."""
     return (*_standing(state), *_unfounded(state))
 
 
@@ -35,9 +35,14 @@ def _standing(state: DeepResearchState) -> Iterator[Limit]:
 
 
 def _unfounded(state: DeepResearchState) -> Iterator[Limit]:
-    """Findings that were thrown away are no secret."""
+    """Findings and quotes that were thrown away are no secret."""
+    told = []
     if state.unfounded:
         findings = "finding was" if state.unfounded == 1 else "findings were"
         why = "since what they quoted stands in none of their sources, or says something else"
-        message = f"{state.unfounded} {findings} left out, {why}."
-        yield Limit(name="evidence", message=message)
+        told.append(f"{state.unfounded} {findings} left out, {why}.")
+    if state.unlocated:
+        quotes = "quote was" if state.unlocated == 1 else "quotes were"
+        told.append(f"{state.unlocated} {quotes} left out, since no source has the words.")
+    if told:
+        yield Limit(name="evidence", message=" ".join(told))

@@ -246,7 +246,9 @@ def _flaws(result: ResearchResult, clean: str) -> list[str]:
 def _cut(report: str) -> list[str]:
     body = _NOTES.sub("", report.partition("\n## References\n")[0])
     lines = [
-        line for line in body.splitlines() if line and not line.startswith("#") and line[-1] not in ".]|"
+        line
+        for line in body.splitlines()
+        if line and not line.startswith("#") and line.rstrip("*")[-1:] not in (".", "]", "|")
     ]
     return [f"a report that is cut: {line[-40:]}" for line in lines]
 

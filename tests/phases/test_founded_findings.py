@@ -173,6 +173,7 @@ def test_what_is_left_out_is_counted_and_told():
     (limit,) = ResearchResult.of(made).limits
     assert limit.message == (
         "2 findings were left out, since what they quoted stands in none of their sources, or says something else."
+        " 1 quote was left out, since no source has the words."
     )
 
 

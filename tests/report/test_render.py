@@ -73,7 +73,7 @@ def test_numbers_are_given_in_the_order_of_first_mention():
 def test_a_source_that_no_quote_supports_is_not_cited():
     a = source("a", url="a.md")
     report, metadata, citations = finished("## S\n\nX [src-aaaaaaaaaaaa].", [], [a], writer="w")
-    assert report == "## S\n\nX."
+    assert report == "*Read with caution: this report rests on nothing that was found.*\n\n## S\n\nX."
     assert (metadata.removed_references, citations) == (1, ())
 
 

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
+from deep_research.models.coercion import Priority
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import (
@@ -21,6 +22,7 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.analysis.merging import merge
+from deep_research.phases.analysis.requoting import RequoteInput, RequoteOutput, requote
 from deep_research.phases.prompting import (
     RULES,
     Aliases,
@@ -93,7 +95,7 @@ class NewFinding(BaseModel):
 class NewGap(BaseModel):
     description: str
     suggested_queries: list[str] = Field(default_factory=list)
-    priority: int = 1
+    priority: Priority = 1
     part: str | None = Field(
         default=None, description="name of the part of the question that lacks it, such as P1"
     )
@@ -148,6 +150,9 @@ class LLMAnalyzer:
         return _output(reading, handoff).model_copy(
             update={"notes": message.notes(self.name), "sent": message.sending}
         )
+
+    async def requote(self, handoff: RequoteInput, model: LanguageModel) -> RequoteOutput:
+        return await requote(handoff, model, self._rules)
 
     async def survey(self, handoff: SurveyInput, model: LanguageModel) -> SurveyOutput:
         """Order and coverage by code; what several readings have in common by the model."""

@@ -9,6 +9,8 @@ from functools import partial
 from deep_research.budget.allocation import ItemClass
 from deep_research.budget.metered import RunModels, shorter
 from deep_research.budget.tokens import Counter
+from deep_research.errors import BudgetError, ModelError, WindowError
+from deep_research.logs import get_log
 from deep_research.phases.analysis.handoff import (
     AnalyzerInput,
     AnalyzerOutput,
@@ -18,6 +20,13 @@ from deep_research.phases.analysis.handoff import (
 )
 from deep_research.phases.analysis.loading import Shortening, Texts, with_text
 from deep_research.phases.analysis.portions import Calls, paid, planned, whole
+from deep_research.phases.analysis.requoting import (
+    A_READING,
+    RequoteInput,
+    RequoteOutput,
+    found_quotes,
+    with_requotes,
+)
 from deep_research.phases.analysis.weighing import (
     analyzed,
     finding_of,
@@ -26,7 +35,7 @@ from deep_research.phases.analysis.weighing import (
     with_lacking,
     with_survey,
 )
-from deep_research.phases.base import Agent, Phase, WorkLimits, noted, off_loop, shared, together
+from deep_research.phases.base import Agent, Handoff, Phase, WorkLimits, noted, off_loop, shared, together
 from deep_research.phases.keeping import Original, keep, to_keep
 from deep_research.phases.prompting import Room
 from deep_research.phases.summarizing import Summarizer
@@ -57,6 +66,8 @@ from deep_research.state.journal import Journal
 
 TEXT_UNIT = 250  # characters of findings that are weighed, or of texts that they are set against, in the time of one item
 SURVEYED = 200  # sources that are looked at together, the best by what is known of them
+
+log = get_log("analysis")
 
 
 class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
@@ -163,7 +174,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         shortening = self._shortening(told.looked_for, counter, models)
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
         handoff = told.model_copy(update={"sources": await texts.given(sources, portion, shortening)})
-        answer = await self.ask(handoff, models)
+        answer = await self._quoted(await self.ask(handoff, models), handoff, texts.journal, models)
         quoted = {q.source_id for finding in answer.findings for q in finding.quotes}
         known = {s.id: s.content for s in handoff.sources if not s.tokens}
         known |= await texts.of([s for s in sources if s.id in quoted and s.id not in known])
@@ -176,6 +187,34 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             events += await self._sent(sending, sources, texts)
         del answer
         await texts.journal.record(*events)
+
+    async def _quoted(
+        self, answer: AnalyzerOutput, handoff: AnalyzerInput, journal: Journal, models: RunModels | None
+    ) -> AnalyzerOutput:
+        """The answer with its quotes as the sources have them; those that none has are asked for once more, all together,
+        where that takes nothing from the readings to come. Without it what was answered stands."""
+        if not answer.quoted:
+            return answer
+        size = sum(len(source.content) for source in handoff.sources) // TEXT_UNIT
+        found = await off_loop(size, found_quotes, answer, handoff)
+        if not (found.lost and self._uses_model and models) or not self._can_ask_again(journal.state, models):
+            return found.answer
+        about = {name: getattr(handoff, name) for name in Handoff.model_fields}
+        asked = RequoteInput(**about, quotes=tuple(found.lost.values()))
+        try:
+            given = await self.ask_also("requote", asked, RequoteOutput, models)
+        except (BudgetError, ModelError, WindowError) as error:
+            log.info("quotes_not_asked_again", quotes=len(found.lost), error=error.problem)
+            return found.answer
+        return found.answer if given is None else with_requotes(found, given, handoff)
+
+    def _can_ask_again(self, state: DeepResearchState, models: RunModels) -> bool:
+        """Whether the caps leave a request beside one for each other reading that is not recorded, and one for what all
+        have in common. Several may ask at a time: each of them counts among those that are not recorded."""
+        portions = state.reading.portions if state.reading is not None else ()
+        unread = sum(any(i not in state.analyzed for i in portion.source_ids) for portion in portions)
+        spare = models.affordable(ModelRole.ANALYZER, self.phase, *A_READING, now=True)
+        return spare is None or spare >= max(1, unread) + (len(portions) > 1)
 
     def _shortening(self, query: str, counter: Counter, models: RunModels | None) -> Shortening:
         if models is None or not self._shortens(models):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from deep_research.evidence.agreement import confidence, filled, level_of, merged
-from deep_research.evidence.citations import locate
+from deep_research.evidence.citations import QuoteFinder, quote_at
 from deep_research.evidence.contradictions import contradictions
 from deep_research.evidence.inquiry import question_parts
 from deep_research.evidence.support import written_in
@@ -18,7 +18,16 @@ from deep_research.phases.analysis.handoff import (
     SurveyOutput,
 )
 from deep_research.phases.analysis.verdicts import fills, part_of, verdicts
-from deep_research.state import DeepResearchState, Finding, Found, Gap, QualityUpdate, QuestionPart, Source
+from deep_research.state import (
+    DeepResearchState,
+    Finding,
+    Found,
+    Gap,
+    QualityUpdate,
+    QuestionPart,
+    Quote,
+    Source,
+)
 from deep_research.state.events import EvidenceWeighed, SourcesAnalyzed
 from deep_research.state.identity import finding_id, gap_id
 
@@ -38,8 +47,11 @@ def analyzed(
     given = {s.id: s for s in batch}
     language = written_in(" ".join(item.content for item in answer.findings)) if answer.quoted else ""
     wholes = WholeTexts(given, texts)
+    finder = QuoteFinder(texts)
     findings = [
-        finding_of(item, given, texts, state, quoted=answer.quoted, language=language, wholes=wholes)
+        finding_of(
+            item, given, texts, state, quoted=answer.quoted, language=language, wholes=wholes, finder=finder
+        )
         for item in answer.findings
     ]
     drawn = [finding for finding in findings if finding is not None]
@@ -67,6 +79,7 @@ def analyzed(
         unfounded=len(findings) - len(drawn),
         unknown_ids=answer.unknown,
         own_words=answer.quoted and bool(drawn),
+        unlocated=finder.missed,
     )
 
 
@@ -95,28 +108,21 @@ def finding_of(
     quoted: bool = False,
     language: str = "",
     wholes: WholeTexts | None = None,
+    finder: QuoteFinder | None = None,
 ) -> Finding | None:
     """The finding with its quotes in place, or None when no source that was given carries it. Where it has to be
     ``quoted``, only a source whose quote was found does, and the quotes have to say it, see `founded`; ``language`` is
-    that of its words, ``wholes`` are made once for several findings."""
+    that of its words; ``wholes`` and ``finder`` are made once for several findings."""
     content = " ".join(item.content.split())
     source_ids = tuple(i for i in dict.fromkeys(item.source_ids) if i in given)
     if not content or not source_ids or (quoted and len(content) > LONGEST_FINDING):
         return None
-    located = (
-        locate(
-            q.quote,
-            texts[q.source_id],
-            source_id=q.source_id,
-            content_hash=given[q.source_id].content_hash or "",
-            hint=q.start,
-        )
-        for q in item.quotes
-        if q.source_id in source_ids
-    )
-    quotes = tuple(q for q in located if q is not None)
-    if quoted:
-        source_ids = tuple(i for i in source_ids if any(q.source_id == i for q in quotes))
+    quotes = _quotes(item, source_ids, given, texts, finder or QuoteFinder(texts))
+    if not quoted:
+        quotes = tuple(q for q in quotes if q.source_id in source_ids)
+    else:
+        ids = dict.fromkeys((*source_ids, *(q.source_id for q in quotes)))
+        source_ids = tuple(i for i in ids if any(q.source_id == i for q in quotes))
         stands = founded(content, quotes, given, texts, language=language, wholes=wholes)
         if not source_ids or stands is None or len(stands[0]) > LONGEST_FINDING:
             return None
@@ -140,6 +146,23 @@ def finding_of(
         rank=item.rank,
         probability=item.probability,
         part_id=part_of(item.part_id, item.sub_query_id, content, _parts(state), state),
+    )
+
+
+def _quotes(
+    item: AnalyzedFinding,
+    source_ids: Sequence[str],
+    given: Mapping[str, Source],
+    texts: Mapping[str, str],
+    finder: QuoteFinder,
+) -> tuple[Quote, ...]:
+    """The quotes of a finding's sources, each where it stands, which may be in another source than was named."""
+    return tuple(
+        quote_at(span, texts[name], name, given[name].content_hash or "")
+        for q in item.quotes
+        if q.source_id in source_ids
+        for name, spans in filter(None, (finder.find(q.quote, q.source_id, q.start),))
+        for span in spans
     )
 
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from deep_research.models.coercion import Priority
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.planning.handoff import (
     PlannedPart,
@@ -54,7 +55,7 @@ class AskedPart(BaseModel):
 class PlannedSearch(BaseModel):
     query: str = Field(description="a search that stands by itself")
     rationale: str = Field(default="", description="what it contributes to the answer")
-    priority: int = Field(default=1, description="1 is the most important")
+    priority: Priority = Field(default=1, description="1 is the most important")
     part: int | None = Field(default=None, description="number of the part that it serves; none for all")
 
 

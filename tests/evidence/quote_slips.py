@@ -1,0 +1,323 @@
+"""Quotes as models give them: true ones that deviate from their source in one known way, and invented ones.
+
+Everything is drawn with a fixed seed from the sample corpus and from short texts in other languages. The words that are
+left out or put in are named here, apart from those of the product.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from deep_research.evals.corruptions import CORRUPTIONS, Names, corrupted, is_drawn, names_in
+from deep_research.evidence.passages import sentences
+
+CORPUS = Path(__file__).parents[2] / "docs" / "examples" / "corpus"
+FOREIGN = Path(__file__).parents[1] / "data" / "foreign_texts.toml"
+A_KIND = 50  # quotes
+INVENTED = 500
+SMALL = {
+    "en": "the a of in and was is to that by for with it also",
+    "de": "der die das ein eine und ist war in zu des dem den auch",
+    "fr": "le la les un une de et est dans du des que",
+    "es": "el la los un una de y es en que del",
+    "it": "il la i un una di e è in che del",
+}
+DENIALS = {"en": "not", "de": "nicht", "fr": "jamais", "es": "no", "it": "non"}
+_WORD = re.compile(r"\w+")
+_MARKED = re.compile(r"[*`\[\]|<>_#]")
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A ``quote`` given as one of ``source``, one of ``texts``; it is in that of ``holder`` (None: in none), and
+    ``words`` are the source's own, in one part or more."""
+
+    kind: str
+    quote: str
+    source: str
+    texts: Mapping[str, str]
+    holder: str | None
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A sentence of a text, and the one after it."""
+
+    name: str
+    language: str
+    text: str
+    sentence: str
+    following: str
+
+    def changed(self, to: str) -> str:
+        """The text with the sentence written otherwise."""
+        return self.text.replace(self.sentence, to, 1)
+
+
+def texts() -> dict[str, tuple[str, str]]:
+    """Language and text by name."""
+    import tomllib
+
+    found = {
+        path.name: ("en", path.read_text(encoding="utf-8"))
+        for path in sorted(CORPUS.iterdir())
+        if path.suffix in (".md", ".rst", ".txt")
+    }
+    for language, table in tomllib.loads(FOREIGN.read_text(encoding="utf-8")).items():
+        found[f"{language}.md"] = (language, table["text"])
+    return found
+
+
+def drawn(draw: random.Random, most: int = 3 * A_KIND) -> list[Drawn]:
+    """Sentences of all texts in the order of the draw, those of other languages at every third place."""
+    english, foreign = [], []
+    for name, (language, text) in texts().items():
+        spans = [text[s.start : s.end] for s in sentences(text)]
+        for one, following in zip(spans, [*spans[1:], ""], strict=True):
+            if _is_plain(one, language) and text.count(one) == 1:
+                (english if language == "en" else foreign).append(Drawn(name, language, text, one, following))
+    draw.shuffle(english)
+    draw.shuffle(foreign)
+    mixed: list[Drawn] = []
+    while len(english) > 1 and foreign:
+        mixed += [english.pop(), english.pop(), foreign[0]]
+        foreign.append(foreign.pop(0))
+        if len(mixed) >= most:
+            break
+    return mixed
+
+
+def _is_plain(sentence: str, language: str) -> bool:
+    fitting = is_drawn(sentence) if language == "en" else 8 <= len(sentence.split()) <= 60
+    return fitting and not _MARKED.search(sentence) and "\n" not in sentence.strip()
+
+
+def deviating(each: int = A_KIND) -> Iterator[Slip]:
+    """So many true quotes of each kind."""
+    for kind, make in KINDS.items():
+        draw = random.Random(kind)
+        made = 0
+        for one in drawn(draw):
+            slip = make(one, draw, made)
+            if slip is not None and made < each:
+                made += 1
+                yield Slip(kind, *slip)
+        assert made == each, (kind, made)
+
+
+_Made = tuple[str, str, Mapping[str, str], str, tuple[str, ...]]
+
+
+def _made(one: Drawn, quote: str, text: str | None = None, *words: str) -> _Made:
+    return quote, one.name, {one.name: text or one.text}, one.name, words or (one.sentence,)
+
+
+def _lowered(one: Drawn, draw: random.Random, turn: int) -> _Made:
+    return _made(one, one.sentence[0].lower() + one.sentence[1:])
+
+
+def _stopped(one: Drawn, draw: random.Random, turn: int) -> _Made | None:
+    """A full stop where the source goes on."""
+    parts = one.sentence.split()
+    part = " ".join(parts[: len(parts) * 2 // 3]).rstrip(",;:–—- ")
+    return _made(one, f"{part}.", None, part) if part in one.sentence else None
+
+
+def _comma(one: Drawn, draw: random.Random, turn: int) -> _Made | None:
+    if turn % 2:
+        places = [m.start() for m in re.finditer(r"(?<=\w),(?= )", one.sentence)]
+        if not places:
+            return None
+        place = draw.choice(places)
+        return _made(one, one.sentence[:place] + one.sentence[place + 1 :])
+    place = draw.choice([m.start() for m in re.finditer(r"(?<=\w) (?=\w)", one.sentence)])
+    return _made(one, f"{one.sentence[:place]},{one.sentence[place:]}")
+
+
+def _list_marker(one: Drawn, draw: random.Random, turn: int) -> _Made:
+    mark = draw.choice(("- ", "* ", "1. ", "• ", "2) "))
+    if turn % 3 == 0:
+        return _made(one, f"{mark}{one.sentence}")
+    if turn % 3 == 1:
+        return _made(one, f"- {one.sentence} {one.following}", None)
+    place = draw.choice([m.start() for m in re.finditer(r"(?<=[\w,]) (?=\w)", one.sentence)])
+    marked = f"\n\n{mark}{one.sentence[:place]}\n{mark}{one.sentence[place + 1 :]}\n\n"
+    return _made(one, one.sentence, one.changed(marked), one.sentence[:place], one.sentence[place + 1 :])
+
+
+def _pipes(one: Drawn, draw: random.Random, turn: int) -> _Made:
+    parts = re.split(r"(?<=[\w,]) (?=\w)", one.sentence)
+    cut = len(parts) // 2
+    cells = " ".join(parts[:cut]), " ".join(parts[cut:])
+    if turn % 2:
+        return _made(one, f"| {cells[0]} | {cells[1]} |")
+    return _made(one, one.sentence, one.changed(f"\n\n| {cells[0]} | {cells[1]} |\n\n"), *cells)
+
+
+def _wrapped(before: str, after: str) -> Callable[[Drawn, random.Random, int], _Made]:
+    def make(one: Drawn, draw: random.Random, turn: int) -> _Made:
+        match = draw.choice(list(re.finditer(r"\w{4,}", one.sentence)))
+        marked = f"{one.sentence[: match.start()]}{before}{match.group()}{after}{one.sentence[match.end() :]}"
+        if turn % 2:
+            return _made(one, marked)
+        return _made(one, one.sentence, one.changed(marked), marked.rstrip(".,;:"))
+
+    return make
+
+
+def _parts(mark: str) -> Callable[[Drawn, random.Random, int], _Made | None]:
+    def make(one: Drawn, draw: random.Random, turn: int) -> _Made | None:
+        words = one.sentence.split()
+        if turn % 2 and len(one.following.split()) >= 8 and not _MARKED.search(one.following):
+            second = " ".join(one.following.split()[-6:])
+            return (
+                _made(one, f"{one.sentence} {mark} {second}", None, one.sentence, second)
+                if second in one.text
+                else None
+            )
+        if len(words) < 14:
+            return None
+        first, second = " ".join(words[:6]), " ".join(words[-6:])
+        return _made(one, f"{first} {mark} {second}", None, first, second) if second in one.text else None
+
+    return make
+
+
+def _quoted(one: Drawn, draw: random.Random, turn: int) -> _Made:
+    before, after = draw.choice(('""', "“”", "''", "«»", "„“"))
+    return _made(one, f"{before}{one.sentence}{after}")
+
+
+def _small_out(one: Drawn, draw: random.Random, turn: int) -> _Made | None:
+    found = [m for m in _WORD.finditer(one.sentence) if m.group() in SMALL.get(one.language, "").split()]
+    found = [m for m in found if _stands_free(one.sentence, m)]
+    if not found:
+        return None
+    match = draw.choice(found)
+    return _made(one, one.sentence[: match.start()] + one.sentence[match.end() :].lstrip())
+
+
+def _stands_free(sentence: str, match: re.Match[str]) -> bool:
+    return sentence[match.start() - 1 : match.start()] == " " and sentence[match.end() :][:1] == " "
+
+
+def _small_in(one: Drawn, draw: random.Random, turn: int) -> _Made | None:
+    if one.language not in SMALL:
+        return None
+    places = [m.start() for m in re.finditer(r"(?<=\w{3}) (?=\w{3})", one.sentence)]
+    place = draw.choice(places)
+    word = draw.choice(SMALL[one.language].split())
+    return _made(one, f"{one.sentence[:place]} {word}{one.sentence[place:]}")
+
+
+def _other_source(one: Drawn, draw: random.Random, turn: int) -> _Made:
+    every = texts()
+    other = draw.choice([name for name in every if name != one.name])
+    held = {other: every[other][1], one.name: one.text}
+    return one.sentence, other, held, one.name, (one.sentence,)
+
+
+KINDS: Mapping[str, Callable[[Drawn, random.Random, int], _Made | None]] = {
+    "first letter lowered": _lowered,
+    "full stop where the source goes on": _stopped,
+    "comma": _comma,
+    "list marker": _list_marker,
+    "table pipe": _pipes,
+    "bold": _wrapped("**", "**"),
+    "backticks": _wrapped("`", "`"),
+    "link markup": _wrapped("[", "](https://example.org/a_(page)?x=1#y)"),
+    "…": _parts("…"),
+    "[...]": _parts("[...]"),
+    "quote marks": _quoted,
+    "small word left out": _small_out,
+    "small word put in": _small_in,
+    "another source's name": _other_source,
+}
+
+
+def invented(count: int = INVENTED) -> Iterator[Slip]:
+    """So many quotes that are in no text."""
+    draw = random.Random("invented")
+    pool = drawn(draw, 12 * A_KIND)
+    left = dict.fromkeys(FALSE, count // len(FALSE) + 15)
+    every = {name: text for name, (_, text) in texts().items()}
+    flat = " ".join(_plain(text) for text in every.values())
+    made = 0
+    for turn in range(10):
+        for number, one in enumerate(pool):
+            for kind, quote in _false(one, pool[(number * 7 + turn + 1) % len(pool)], draw):
+                if not left[kind] or _plain(quote) in flat:
+                    continue
+                left[kind] -= 1
+                yield Slip(kind, quote, one.name, {one.name: one.text, **every}, None)
+                made += 1
+                if made == count:
+                    return
+
+
+FALSE = (
+    *CORRUPTIONS,
+    "denial left out",
+    "denial put in",
+    "content word",
+    "word left out",
+    "recombined",
+    "recombined with …",
+    "order",
+    "two words changed about",
+)
+
+
+def _false(one: Drawn, other: Drawn, draw: random.Random) -> Iterator[tuple[str, str]]:
+    """The sentence made false in one way of each kind that it allows."""
+    if one.language == "en":
+        far = tuple(names_in(other.sentence)) or ("Ada Lovelace", "Lisbon")
+        yield from ((v.kind, v.text) for v in corrupted(one.sentence, Names(far, far)))
+    elif digits := list(re.finditer(r"\d", one.sentence)):
+        place = draw.choice(digits).start()
+        digit = str((int(one.sentence[place]) + draw.randint(1, 8)) % 10)
+        yield "number", one.sentence[:place] + digit + one.sentence[place + 1 :]
+    denial = DENIALS.get(one.language, "")
+    if denial and f" {denial} " in one.sentence:
+        yield "denial left out", one.sentence.replace(f" {denial} ", " ", 1)
+    elif denial:
+        place = draw.choice([m.start() for m in re.finditer(r" (?=\w)", one.sentence)])
+        yield "denial put in", f"{one.sentence[:place]} {denial}{one.sentence[place:]}"
+    mine, theirs = _contentful(one), _contentful(other)
+    mine_words = {m.group() for m in mine}
+    strange = [m.group() for m in theirs if m.group() not in mine_words]
+    if mine and strange:
+        match = draw.choice(mine)
+        yield (
+            "content word",
+            one.sentence[: match.start()] + draw.choice(strange) + one.sentence[match.end() :],
+        )
+        match = draw.choice(mine)
+        yield "word left out", one.sentence[: match.start()] + one.sentence[match.end() :].lstrip()
+    words, others = one.sentence.split(), other.sentence.split()
+    yield "recombined", " ".join([*words[: len(words) // 2], *others[len(others) // 2 :]])
+    half = len(words) // 2
+    if other.name != one.name:  # of one source they would be two parts of it
+        yield "recombined with …", " ".join([*words[:half], "…", *others[len(others) // 2 :]])
+    yield "order", " ".join([*words[half:], *words[:half]])
+    if len(mine) > 3:
+        a, b = sorted(draw.sample(mine, 2), key=lambda m: m.start())
+        text = one.sentence
+        yield (
+            "two words changed about",
+            text[: a.start()] + b.group() + text[a.end() : b.start()] + a.group() + text[b.end() :],
+        )
+
+
+def _contentful(one: Drawn) -> list[re.Match[str]]:
+    small = SMALL.get(one.language, "").split()
+    return [m for m in re.finditer(r"\w{5,}", one.sentence) if m.group().lower() not in small]
+
+
+def _plain(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))
