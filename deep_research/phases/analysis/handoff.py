@@ -27,7 +27,8 @@ from deep_research.state import (
 
 class SourceText(Record):
     """A source with its readable text. ``passages`` are the spans of the whole text that the search matched;
-    ``tokens`` are those of the whole text, where ``content`` is less than that, else 0."""
+    ``tokens`` are those of all that was to be read of it, where ``content`` is less than that, else 0; ``in_part`` says
+    that this is not the whole text."""
 
     id: str
     title: str
@@ -41,6 +42,7 @@ class SourceText(Record):
     passages: tuple[Span, ...] = ()
     mentions: tuple[Mention, ...] = ()
     tokens: int = 0
+    in_part: bool = False
 
 
 class AnalyzerInput(Handoff):
