@@ -22,7 +22,9 @@ from deep_research.phases.analysis.portions import Calls, paid, planned, whole
 from deep_research.phases.analysis.triage import limits_of, questions_of, triaged
 from deep_research.phases.analysis.weighing import (
     analyzed,
+    fillings,
     finding_of,
+    standing,
     weighed,
     with_findings,
     with_lacking,
@@ -183,7 +185,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         sources = [by_id[i] for i in portion.source_ids if i not in state.analyzed]
         note = f"reading {len(sources)} sources"
         texts.journal.progress(Progress(phase=self.phase, message=note, total=len(plan.portions)))
-        told = self._told(state)
+        alone = len(plan.portions) == 1 and state.analyzed <= state.analyzed_now
+        told = self._told(state).model_copy(update={"names_gaps": alone})
         shortening = self._shortening(told.looked_for, counter, models)
         triage = {item.source_id: item for item in plan.triage}
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
@@ -256,7 +259,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         limits: Sequence[Event],
     ) -> None:
         """All batches put together, and looked at once more by an agent that does so."""
-        event = await off_loop(_size(state.findings), weighed, state, several=batches > 1)
+        size = _size(state.findings)
+        event = await off_loop(size, weighed, state, several=batches > 1, by_model=self._uses_model)
         survey = await self._survey(state, event, readings, texts, models)
         notes = list(limits)
         if survey is not None:
@@ -290,12 +294,12 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         if not hasattr(self.agent, "survey") or not state.sources:
             return None
         changed = {g.id: g for g in event.gaps}
-        findings = {f.id: f for f in (*state.findings, *event.findings)}
+        stand = standing(event, state)
         handoff = SurveyInput(
             **shared(state, self.phase),
             sub_queries=state.current_sub_queries(),
             sources=await texts.matched(state.sources[:SURVEYED]),
-            findings=tuple(f for f in findings.values() if f.id not in event.dropped),
+            findings=stand,
             gaps=tuple(changed.get(g.id, g) for g in state.gaps),
             first_look=state.first_look,
             follow_ups=state.max_sub_queries if state.iteration < state.max_iterations else 0,
@@ -303,6 +307,10 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             read_by_model=state.own_words,
             whole=await self._read_again(state.sources[:SURVEYED], texts),
             words=state.options.report_words,
+            research_brief=state.research_brief,
+            fillings=fillings(state, stand) if self._uses_model else {},
+            contradictions=event.contradictions,
+            references=state.references,
         )
         return await self.ask_also("survey", handoff, SurveyOutput, models)
 
