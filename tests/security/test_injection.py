@@ -20,7 +20,10 @@ from deep_research.testing.prompt_reading import ReadingModel
 CASES = cases()
 FENCED = re.compile(r"^<<([0-9a-f]{16}) (?!end>>)[^>\n]*>>\n.*?\n<<\1 end>>", re.S | re.M)
 FEW = CASES[::8]
-LONG = {"report_words": 2_000}  # words that are written section by section
+LONG = {
+    "report_words": 2_000,
+    "read_sections": False,
+}  # written section by section, of all that the pages say
 PAGE = "The lighthouse towers of the southern coast have stood there since the year 1{}.\n"
 
 
