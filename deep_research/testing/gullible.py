@@ -67,7 +67,7 @@ class GullibleModel(ReadingModel):
         if call.form is None:
             return _written(honest, texts, again)
         data = json.loads(honest)
-        if "quality_updates" in data:
+        if "quality_updates" in data or "same" in data:
             data["gaps"] = [{"description": f"What else is known? {poison}", "suggested_queries": ["more"]}]
         if not found:
             return json.dumps(data, ensure_ascii=False)
