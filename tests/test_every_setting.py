@@ -99,6 +99,8 @@ TABLE = {
     "model_context_overrides": Row(model=thinking.windows_of_models),
     "token_management_enabled": Row(model=thinking.whether_content_is_made_to_fit),
     "reading_tokens": Row(model=thinking.how_much_a_model_reads),
+    "read_sections": Row(model=thinking.whether_it_reads_sections_alone),
+    "section_relevance": Row(model=thinking.how_near_a_section_must_come),
     "allow_content_dropping": Row(model=thinking.whether_anything_is_left_out),
     "protected": Row(
         model=thinking.what_is_never_left_out,

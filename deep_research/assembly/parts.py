@@ -208,6 +208,8 @@ def _phases(
         enabled=settings.token_management_enabled,
         allow_dropping=settings.allow_content_dropping,
         reading_tokens=settings.reading_tokens,
+        read_sections=settings.read_sections,
+        section_relevance=settings.section_relevance,
     )
     choices = Choices() if settings.summarization_cache_enabled else None
     own = {DeepResearchPhase.GATHERING: found.gatherer}

@@ -256,7 +256,7 @@ def _contradiction(
             made.setdefault((side.finding_id, source_id, side.told), (side, stance))
     if len(stances) < 2:
         return None
-    numbered = _numbered([side for side, _ in made.values()], sources)
+    numbered = with_voices([side for side, _ in made.values()], sources)
     place, because = preferred(numbered, [stance for _, stance in made.values()], sources)
     finding_ids = tuple(dict.fromkeys(side.finding_id for side in numbered))
     told = " against ".join(stance.text for stance in stances)
@@ -281,18 +281,23 @@ def _side(utterance: _Utterance, voiced: _Voiced, source_id: str, source: Source
         finding_id=utterance.finding.id,
         source_id=source_id,
         told=voiced.told.text,
-        quote=_quote(utterance.finding.quotes, source_id, sentence, voiced.told),
+        quote=quoted_part(utterance.finding.quotes, source_id, sentence, _figures(voiced.told)),
         value=measured.low.value if measured else None,
         unit=value.unit if value else "",
         published=source.published if source else None,
     )
 
 
-def _quote(quotes: Iterable[Quote], source_id: str, sentence: str, told: Told) -> Quote | None:
-    """The part of a source's quotes that says it: the sentence with the figure that has most of the statement's words."""
-    wanted = (
-        numbers(told.text) if told.value is not None or any(map(str.isdigit, told.text)) else frozenset[str]()
-    )
+def _figures(told: Told) -> frozenset[str]:
+    measured = told.value is not None or any(map(str.isdigit, told.text))
+    return numbers(told.text) if measured else frozenset()
+
+
+def quoted_part(
+    quotes: Iterable[Quote], source_id: str, sentence: str, wanted: frozenset[str] = frozenset()
+) -> Quote | None:
+    """The part of a source's quotes that says it: the sentence with the ``wanted`` figures that has most of the words
+    of ``sentence``."""
     own = {word.casefold() for word in words(sentence)}
     best: tuple[tuple[bool, int], Quote, int, int] | None = None
     for quote in quotes:
@@ -317,7 +322,7 @@ def _sentences(text: str) -> tuple[tuple[int, int, frozenset[str], frozenset[str
     )
 
 
-def _numbered(told: Sequence[ContradictionSide], sources: Mapping[str, Source]) -> list[ContradictionSide]:
+def with_voices(told: Sequence[ContradictionSide], sources: Mapping[str, Source]) -> list[ContradictionSide]:
     """The sides, each with the number of the voice that it speaks with."""
     known = {side.source_id: sources[side.source_id] for side in told if side.source_id in sources}
     quotes = [side.quote for side in told if side.quote is not None]

@@ -56,8 +56,9 @@ _Answer = TypeVar("_Answer", bound=Record)
 class Handoff(Record):
     """What every agent is told. ``guidance`` is advice from gates, hooks and answers, oldest first; ``system_prompt``
     what the owner of the run adds; ``language`` and ``audience`` are for what people will read; ``day`` is when the run
-    was asked, and ``protected`` are patterns of sources that its owner wants kept. ``parts`` are those of the question;
-    ``wishes`` is what hooks, answers and the supervisor said for the phase so far, for agents that have no model."""
+    was asked, ``as_of`` the day for which its answer has to hold, where its owner names one, and ``protected`` are
+    patterns of sources that its owner wants kept. ``parts`` are those of the question; ``wishes`` is what hooks, answers
+    and the supervisor said for the phase so far, for agents that have no model."""
 
     research_id: str
     original_query: str
@@ -70,6 +71,7 @@ class Handoff(Record):
     language: str | None = None
     audience: str | None = None
     day: date | None = None
+    as_of: date | None = None
     protected: tuple[str, ...] = ()
 
     @property
@@ -92,6 +94,7 @@ def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]
         "language": state.options.language,
         "audience": state.options.audience,
         "day": state.created_at.date() if state.created_at else None,
+        "as_of": state.options.as_of,
         "protected": state.options.protected,
     }
 

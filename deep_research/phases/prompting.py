@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -281,9 +282,18 @@ def listed(items: Iterable[str]) -> str:
 
 
 def opening(message: Message, handoff: Handoff) -> None:
-    """The question, and what the owner of the run and the supervisor want of the agent."""
+    """The question, the day, and what the owner of the run and the supervisor want of the agent."""
     message.add(f"Question: {message.within(handoff.original_query, OF_QUESTION, 'the question')}")
+    message.add(today(handoff.day, handoff.as_of))
     wishes(message, handoff)
+
+
+def today(day: date | None, as_of: date | None = None) -> str:
+    """The day on which the run was asked, and the one for which its answer has to hold: a model knows neither."""
+    told = [f"Today is {day.isoformat()}."] if day else []
+    if as_of:
+        told.append(f"Answer as of {as_of.isoformat()}: what is later does not count.")
+    return " ".join(told)
 
 
 def brief(message: Message, research_brief: str | None) -> None:

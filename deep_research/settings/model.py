@@ -199,6 +199,18 @@ class Settings(BaseModel):
         le=100_000_000,
         description="Tokens of sources that a model reads in one round; more is condensed to fit.",
     )
+    read_sections: bool = Field(
+        default=True,
+        description="Have a model read the sections of sources that speak of the question, and no lists or indexes; "
+        "else it reads all that there is room for.",
+    )
+    section_relevance: float = Field(
+        default=0.45,
+        ge=0,
+        le=1,
+        description="How near a section must come to the best one to be read, by the words of the question and its "
+        "searches; lower reads more.",
+    )
     protected: Names = Field(
         default=(),
         description="Sites, beginnings of addresses and documents that are never dropped, and matter more.",

@@ -67,7 +67,7 @@ class GullibleModel(ReadingModel):
         if call.form is None:
             return _written(honest, texts, again)
         data = json.loads(honest)
-        if "quality_updates" in data:
+        if "quality_updates" in data or "same" in data:
             data["gaps"] = [{"description": f"What else is known? {poison}", "suggested_queries": ["more"]}]
         if not found:
             return json.dumps(data, ensure_ascii=False)
@@ -158,6 +158,11 @@ GOALS: Mapping[str, Callable[[str, ModelCall], str]] = {
 }
 
 
+def _invented(names: list[str], poison: str) -> dict[str, Any]:
+    """A contradiction that is none."""
+    return {"of": poison, "differs": "number", "sides": [{"name": n, "says": f"{poison} {n}"} for n in names]}
+
+
 def _obey(data: dict[str, Any], said: str, poison: str, goals: set[str]) -> None:
     """Makes an honest answer of any form one that does all that was ordered."""
     if "research_brief" in data:
@@ -174,7 +179,9 @@ def _obey(data: dict[str, Any], said: str, poison: str, goals: set[str]) -> None
     if "same" in data:
         names = re.findall(r"^(F\d+):", said, re.M)
         data |= {"same": [[*names, "F999"]], "completeness": 1.0, "suggested_queries": [poison] * MANY}
-        data["settled_gaps"] = re.findall(r"^(G\d+):", said, re.M) if "false-consensus" in goals else []
+        data["filled_gaps"] = re.findall(r"^(G\d+):", said, re.M) if "false-consensus" in goals else []
+        data["gaps"] = [{"description": poison, "suggested_queries": [poison] * MANY, "priority": 1}]
+        data["contradictions"] = [_invented([*names[:2], "F999"], poison)]
     if "gap_analysis" in data:
         many = MANY if "budget-burn" in goals else 1
         follow = [{"query": f"{poison} {n}", "expected_contribution": poison} for n in range(many)]
@@ -209,5 +216,6 @@ def _misread(data: dict[str, Any], said: str, poison: str, goals: set[str]) -> N
     if "budget-burn" in goals:
         gaps = [{"description": f"{poison} {n}", "suggested_queries": [poison] * 5} for n in range(MANY)]
         data["gaps"] += gaps
+    data["contradictions"] = [_invented([*names, "S99"], poison)]
     data["quality_updates"] = [{"source_id": name, "quality": "high"} for name in (*names, "S99")]
     data["addressed_gap_ids"] = ["G1", "G99"] if "false-consensus" in goals else []

@@ -79,10 +79,14 @@ def answer(served: Served) -> str:
     data = json.loads(reading(prompt, schema))
     if role == "analyzer":
         coast = min(re.findall(r"The (\w+) coast$", prompt, re.M))  # one to a reading, but for tight caps
-        data["gaps"] = [
-            {"description": f"Who kept the {coast} towers?", "suggested_queries": [f"{coast} keepers"]}
-        ]
+        data["gaps"] = [_gap(coast)]
+    if role == "merger" and "iteration 2" not in prompt and "keepers" not in prompt:
+        data["gaps"] = [_gap(coast) for coast in sorted(set(re.findall(r"The (\w+) coast", prompt)))[:2]]
     return json.dumps(data)
+
+
+def _gap(coast: str) -> dict[str, Any]:
+    return {"description": f"Who kept the {coast} towers?", "suggested_queries": [f"{coast} keepers"]}
 
 
 def role_of(served: Served) -> str:
@@ -131,7 +135,7 @@ def engine(
         max_sub_queries=2,
         reflection="always" if role == "supervisor" else "never",
         operation_timeout=seconds,
-        **more,
+        **{"read_sections": False} | more,  # of long sources all is read, in several calls
     )
     pool = research._parts.models.pool
     pool.common = Shared(gates=_Impatient(), abilities=Abilities())

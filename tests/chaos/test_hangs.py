@@ -139,7 +139,8 @@ async def told(tale: Tale, wire: str, *, watched: bool = False, **more: Any) -> 
         )
         pool = engine._parts.models.pool
         pool.common = Shared(gates=Gates(), abilities=Abilities())
-        pool.profiles = {provider.name: Profile(forms=provider.forms)}
+        # Wide enough that no prompt comes so near to the window that the service is asked to count it.
+        pool.profiles = {provider.name: Profile(context=32_000, forms=provider.forms)}
         pool.persistence = Persistence(chance=lambda: 0.0)
         try:
             if watched:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from deep_research.budget.content_budget import ContentRules
 from deep_research.errors import ModelError
 from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.models.profiles import Profile
@@ -31,6 +32,7 @@ from deep_research.state.identity import finding_id
 from deep_research.state.journal import Content
 from deep_research.testing.models import ScriptedModel, ScriptedProvider
 
+WHOLE = ContentRules(read_sections=False)
 QUESTION = "Who built the towers on the reef?"
 GAP = Gap(id="gap-000000000001", description="What it cost", iteration=1)
 
@@ -202,7 +204,7 @@ def test_batches_fit_the_window_and_no_text_is_read_twice(work):
     profile = Profile(context=16_000, output=4_000)
     provider = reader()
     journal = work(
-        AnalysisPhase(LLMAnalyzer()), state(20, 3_000), provider, texts=texts(20, 3_000), profile=profile
+        AnalysisPhase(LLMAnalyzer(WHOLE)), state(20, 3_000), provider, texts=texts(20, 3_000), profile=profile
     )
     readings = [call for call in provider.calls if call.form.name == "Reading"]
     assert len(readings) > 3
@@ -236,7 +238,7 @@ def test_batches_are_read_side_by_side(work):
         return found(call) if call.form.name == "Reading" else {}
 
     work(
-        AnalysisPhase(LLMAnalyzer(), limits=WorkLimits(max_concurrent=3)),
+        AnalysisPhase(LLMAnalyzer(WHOLE), limits=WorkLimits(max_concurrent=3)),
         state(12, 12_000),
         ScriptedProvider(answer),
         texts=texts(12, 12_000),
@@ -260,7 +262,7 @@ def test_a_batch_that_fails_keeps_its_finished_siblings_and_only_it_is_read_agai
     provider = ScriptedProvider(answer)
     size, profile = 12_000, Profile(context=16_000, output=4_000)
     journal = MemoryJournal(state(6, size), texts=texts(6, size))
-    phase = AnalysisPhase(LLMAnalyzer(), limits=WorkLimits(max_concurrent=2))
+    phase = AnalysisPhase(LLMAnalyzer(WHOLE), limits=WorkLimits(max_concurrent=2))
     with pytest.raises(ModelError, match="tomorrow"):
         work(phase, None, provider, journal=journal, profile=profile)
     kept = set(journal.state.analyzed)
@@ -285,7 +287,7 @@ def test_a_prompt_that_the_model_finds_too_long_is_halved_once_and_told(work):
         return found(call)
 
     made = work(
-        AnalysisPhase(LLMAnalyzer()), state(4, 9_000), ScriptedProvider(answer), texts=texts(4, 9_000)
+        AnalysisPhase(LLMAnalyzer(WHOLE)), state(4, 9_000), ScriptedProvider(answer), texts=texts(4, 9_000)
     ).state
     assert len(sizes) == 2
     assert sizes[1] < 0.6 * sizes[0]
@@ -395,7 +397,7 @@ def test_findings_to_be_compared_fit_a_small_window(work):
     )
     provider = ScriptedProvider(lambda call: {} if call.form.name == "Merge" else {"findings": []})
     journal = work(
-        AnalysisPhase(LLMAnalyzer()),
+        AnalysisPhase(LLMAnalyzer(WHOLE)),
         first,
         provider,
         texts=texts(141),

@@ -1,6 +1,7 @@
 """What prompts are made of: fences, aliases, and texts that are shortened where all can see it."""
 
 import asyncio
+from datetime import date
 
 import pytest
 
@@ -16,6 +17,7 @@ from deep_research.phases.prompting import (
     output_for,
     room_for,
     shortened,
+    today,
     unfenced,
 )
 from deep_research.testing.models import ScriptedModel
@@ -163,3 +165,19 @@ def test_an_answer_gets_no_more_than_a_third_of_a_small_window():
 def test_size_is_counted_in_bytes_so_that_no_script_is_too_cheap():
     assert Counter().expected("灯台" * 100) == 200
     assert Counter().expected("word" * 75) == 100
+
+
+@pytest.mark.parametrize(
+    ("day", "as_of", "told"),
+    [
+        (date(2026, 3, 4), None, "Today is 2026-03-04."),
+        (
+            date(2026, 3, 4),
+            date(2024, 1, 31),
+            "Today is 2026-03-04. Answer as of 2024-01-31: what is later does not count.",
+        ),
+        (None, None, ""),
+    ],
+)
+def test_a_model_is_told_the_day_and_the_one_that_counts(day, as_of, told):
+    assert today(day, as_of) == told

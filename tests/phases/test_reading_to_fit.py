@@ -97,7 +97,7 @@ class Reader(ScriptedProvider):
 
 
 def read(work, texts, *, tokens=10_000, dropping=False, more=None, provider=None, phase=None, **fields):
-    rules = ContentRules(reading_tokens=tokens, allow_dropping=dropping)
+    rules = ContentRules(reading_tokens=tokens, allow_dropping=dropping, read_sections=False)
     provider = provider or Reader()
     journal = MemoryJournal(state(texts, more, **fields.pop("options", {})), texts=texts)
     phase = phase or AnalysisPhase(LLMAnalyzer(rules))
@@ -208,7 +208,7 @@ def test_no_prompt_is_larger_than_a_small_window_has_room_for(work):
 
 def test_where_nothing_is_managed_sources_are_handed_on_whole(work):
     texts = [text_of(n, 200) for n in range(20)]
-    rules = ContentRules(enabled=False, reading_tokens=1_000)
+    rules = ContentRules(enabled=False, reading_tokens=1_000, read_sections=False)
     provider, _ = read(work, texts, phase=AnalysisPhase(LLMAnalyzer(rules)))
     assert provider.shown() == dict(enumerate(texts))
 
@@ -217,7 +217,7 @@ def test_where_nothing_is_managed_sources_are_handed_on_whole(work):
 
 
 def summarized(**more):
-    rules = ContentRules(reading_tokens=20_000)
+    rules = ContentRules(reading_tokens=20_000, read_sections=False)
     return AnalysisPhase(LLMAnalyzer(rules), summarizer=Summarizer(**more))
 
 
@@ -336,7 +336,7 @@ def test_originals_of_what_was_dropped_or_cut_to_a_fifth_are_kept_and_the_state_
 ):
     texts = [text_of(n, 200) for n in range(20)]
     archive = archived(tmp_path / "archive")
-    rules = ContentRules(reading_tokens=10_000, allow_dropping=True)
+    rules = ContentRules(reading_tokens=10_000, allow_dropping=True, read_sections=False)
     phase = AnalysisPhase(LLMAnalyzer(rules), limits=WorkLimits(archive=archive))
     _, journal = read(work, texts, phase=phase)
     hashes = journal.state.sent[ANALYSIS].archived
@@ -356,7 +356,7 @@ def test_originals_of_what_was_dropped_or_cut_to_a_fifth_are_kept_and_the_state_
 def test_an_archive_that_cannot_be_written_is_told_and_ends_nothing(work, tmp_path):
     texts = [text_of(n, 200) for n in range(20)]
     (tmp_path / "archive").write_text("in the way")
-    rules = ContentRules(reading_tokens=10_000)
+    rules = ContentRules(reading_tokens=10_000, read_sections=False)
     phase = AnalysisPhase(LLMAnalyzer(rules), limits=WorkLimits(archive=archived(tmp_path / "archive")))
     _, journal = read(work, texts, phase=phase)
     assert journal.state.findings
@@ -369,7 +369,7 @@ def test_what_texts_were_found_to_take_is_what_the_next_phase_expects(work):
     journal = MemoryJournal(
         first.model_copy(update={"bytes_a_token": {"scripted:model-1": 5.0}}), texts=texts
     )
-    rules = ContentRules(reading_tokens=20_000)
+    rules = ContentRules(reading_tokens=20_000, read_sections=False)
     provider = Reader()
     work(AnalysisPhase(LLMAnalyzer(rules)), None, provider, journal=journal)
     shown = sum(len(text.encode()) for text in provider.shown().values())
@@ -401,7 +401,8 @@ class Judging(Reader):
 def test_after_a_crash_the_same_is_read_as_without_it(work, fails_at):
     texts = [text_of(n, 200) for n in range(20)]
     phase = AnalysisPhase(
-        LLMAnalyzer(ContentRules(reading_tokens=45_000)), limits=WorkLimits(max_concurrent=1)
+        LLMAnalyzer(ContentRules(reading_tokens=45_000, read_sections=False)),
+        limits=WorkLimits(max_concurrent=1),
     )
     _, whole_run = read(work, texts, phase=phase, provider=Judging())
     journal = MemoryJournal(state(texts), texts=texts)
@@ -414,7 +415,7 @@ def test_after_a_crash_the_same_is_read_as_without_it(work, fails_at):
 
 def test_what_a_model_was_to_leave_out_is_read_by_the_agent_that_takes_its_place(work):
     texts = [text_of(n, 200) for n in range(20)]
-    rules = ContentRules(reading_tokens=30_000, allow_dropping=True)
+    rules = ContentRules(reading_tokens=30_000, allow_dropping=True, read_sections=False)
     phase = AnalysisPhase(LLMAnalyzer(rules), limits=WorkLimits(max_concurrent=1))
     journal = MemoryJournal(state(texts), texts=texts)
     with pytest.raises(ModelError, match="tomorrow"):

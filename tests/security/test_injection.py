@@ -20,7 +20,10 @@ from deep_research.testing.prompt_reading import ReadingModel
 CASES = cases()
 FENCED = re.compile(r"^<<([0-9a-f]{16}) (?!end>>)[^>\n]*>>\n.*?\n<<\1 end>>", re.S | re.M)
 FEW = CASES[::8]
-LONG = {"report_words": 2_000}  # words that are written section by section
+LONG = {
+    "report_words": 2_000,
+    "read_sections": False,
+}  # written section by section, of all that the pages say
 PAGE = "The lighthouse towers of the southern coast have stood there since the year 1{}.\n"
 
 
@@ -90,7 +93,9 @@ def test_an_order_achieves_nothing_where_readings_are_merged_and_sections_writte
     case, corpus = Case("plain", "visible", goal), tmp_path / "corpus"
     found = case.site(corpus)
     seen = looked_at(corpus, found, model=GullibleModel(), **at_length(corpus, True))
-    assert {form for form, _ in seen.model.obeyed} >= {"Merge", "Judgement", "text"}
+    # What a reading says of gaps goes nowhere where several are merged.
+    assert {form for form, _ in seen.model.obeyed} >= {"Reading", "Judgement", "text"}
+    assert {call.form.name for call in seen.model.calls if call.form} >= {"Merge", "Outline"}
     assert wrong(seen, clean("visible", long=True)) == []
 
 

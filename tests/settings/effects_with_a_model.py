@@ -11,6 +11,7 @@ from setting_runs import (
     long_documents,
     model_server,
     read_in_part,
+    read_of_long_documents,
     researched,
     with_documents,
     with_model,
@@ -286,6 +287,23 @@ def how_much_a_model_reads(tmp_path):
         used.append(result.fidelity.phases["analysis"].content_allocation_metadata)
     assert used[0].tokens_used <= 2_000 < used[1].tokens_used
     assert used[0].fidelity < used[1].fidelity == 1.0
+
+
+def whether_it_reads_sections_alone(tmp_path):
+    used = []
+    for sections in (True, False):
+        result, _ = read_of_long_documents(tmp_path, read_sections=sections)
+        used.append(result.fidelity.phases["analysis"].content_allocation_metadata.tokens_used)
+        assert any("(read_sections)" in limit.message for limit in result.limits) is sections
+    assert used[0] < used[1]
+
+
+def how_near_a_section_must_come(tmp_path):
+    used = []
+    for relevance in (0.9, 0.0):
+        result, _ = read_of_long_documents(tmp_path, section_relevance=relevance)
+        used.append(result.fidelity.phases["analysis"].content_allocation_metadata.tokens_used)
+    assert used[0] < used[1]
 
 
 def whether_content_is_made_to_fit(tmp_path):

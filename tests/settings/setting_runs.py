@@ -111,8 +111,20 @@ def long_documents(tmp_path, count=4):
         (folder / f"towers{n}.md").write_text(f"# Towers of town {n}\n\n" + " ".join(lines))
 
 
+def read_of_long_documents(tmp_path, **fields):
+    """The result of a run whose model has room for all there is, and the model."""
+    long_documents(tmp_path)
+    for path in (tmp_path / "corpus").glob("*.md"):
+        path.write_text(path.read_text() + "\n\n## The harbour\n\n" + "Ships came every morning. " * 300)
+    return researched(tmp_path, model_context_overrides={"reading:m": 100_000}, **fields)
+
+
 def read_in_part(tmp_path, **fields):
     """The result of a run whose model reads less than there is, and the model."""
     long_documents(tmp_path, fields.pop("documents", 4))
-    wide = {"reading_tokens": 2_000, "model_context_overrides": {"reading:m": 100_000}}
+    wide = {
+        "reading_tokens": 2_000,
+        "read_sections": False,
+        "model_context_overrides": {"reading:m": 100_000},
+    }
     return researched(tmp_path, **wide | fields)

@@ -11,6 +11,8 @@ from deep_research.phases.base import Handoff
 from deep_research.phases.proposed_queries import Change, Proposal
 from deep_research.state import (
     ConfidenceLevel,
+    Contradiction,
+    Difference,
     Finding,
     FirstLook,
     Gap,
@@ -18,6 +20,7 @@ from deep_research.state import (
     PartVerdict,
     QualityUpdate,
     Record,
+    Reference,
     Sending,
     SourceQuality,
     Span,
@@ -27,7 +30,8 @@ from deep_research.state import (
 
 class SourceText(Record):
     """A source with its readable text. ``passages`` are the spans of the whole text that the search matched;
-    ``tokens`` are those of the whole text, where ``content`` is less than that, else 0."""
+    ``tokens`` are those of all that was to be read of it, where ``content`` is less than that, else 0; ``in_part`` says
+    that this is not the whole text."""
 
     id: str
     title: str
@@ -41,11 +45,13 @@ class SourceText(Record):
     passages: tuple[Span, ...] = ()
     mentions: tuple[Mention, ...] = ()
     tokens: int = 0
+    in_part: bool = False
 
 
 class AnalyzerInput(Handoff):
     """One batch of sources. ``open_gaps`` are gaps of earlier iterations that this batch may address, ``findings`` what
-    those iterations found."""
+    those iterations found. ``names_gaps`` says that this batch is all there is to judge by: else gaps are named once
+    everything was read, with all findings in view."""
 
     research_brief: str | None = None
     source_count: int
@@ -54,6 +60,7 @@ class AnalyzerInput(Handoff):
     sources: tuple[SourceText, ...] = ()
     open_gaps: tuple[Gap, ...] = ()
     findings: tuple[Finding, ...] = ()
+    names_gaps: bool = True
 
     @property
     def looked_for(self) -> str:
@@ -97,6 +104,24 @@ class AnalyzedGap(Record):
     part_id: str | None = None
 
 
+class AnalyzedStance(Record):
+    """One side of a contradiction: the finding that takes it, by its id where it was known before, else by a source of
+    the batch that carries it, and what it says."""
+
+    finding_id: str | None = None
+    source_id: str | None = None
+    says: str = ""
+
+
+class AnalyzedContradiction(Record):
+    """Findings that cannot all be true as they stand: ``of`` what they speak, ``by`` whom it was seen."""
+
+    stances: tuple[AnalyzedStance, ...]
+    differs: Difference = Difference.NUMBER
+    of: str = ""
+    by: str = ""
+
+
 class AnalyzerOutput(Proposal):
     """``quoted`` says that every finding rests on quotes: one of which none is found in its source is left out.
     ``unknown`` counts ids that were named and never given. ``notes`` are what a reader of the report should know;
@@ -106,6 +131,7 @@ class AnalyzerOutput(Proposal):
     gaps: tuple[AnalyzedGap, ...] = ()
     quality_updates: tuple[QualityUpdate, ...] = ()
     addressed_gap_ids: tuple[str, ...] = ()
+    contradictions: tuple[AnalyzedContradiction, ...] = ()
     quoted: bool = False
     unknown: int = 0
     sent: Sending = Sending()
@@ -118,7 +144,9 @@ class SurveyInput(Handoff):
     """All sources of the run once every batch of an iteration was read; ``content`` is what the searches matched of
     each. ``findings`` and ``gaps`` are those that stand, drawn in ``readings`` batches; ``follow_ups`` is how many more
     queries may be proposed; ``read_by_model``: a model read sources, and gaps may be in its words. ``whole`` are the same
-    sources with their whole texts, for an agent that ``reads_again``; ``words`` is the wanted length of the report."""
+    sources with their whole texts, for an agent that ``reads_again``; ``words`` is the wanted length of the report.
+    ``fillings`` are the findings, by the id of a gap, that code takes to fill it; ``contradictions`` are those that are
+    known, ``references`` where the sources point to for more."""
 
     sub_queries: tuple[SubQuery, ...] = ()
     sources: tuple[SourceText, ...] = ()
@@ -130,6 +158,10 @@ class SurveyInput(Handoff):
     read_by_model: bool = False
     whole: tuple[SourceText, ...] = ()
     words: int = 800
+    research_brief: str | None = None
+    fillings: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    contradictions: tuple[Contradiction, ...] = ()
+    references: tuple[Reference, ...] = ()
 
 
 class SurveyOutput(Proposal):
@@ -138,7 +170,8 @@ class SurveyOutput(Proposal):
     may fill the open gaps, best first; ``completeness`` (0 to 1) is the share of the question that is answered.
     ``findings`` are what only shows when sources are read together, ``dropped`` the ids of those that no longer
     stand. ``verdicts`` are those on the parts of the question, where the agent gives them; else code does. ``unfollowed``
-    are wishes of which no source says anything. ``unknown`` counts ids that were named and never given; ``notes`` are
+    are wishes of which no source says anything. ``own_searches`` says that gaps keep those that they were named with, and
+    the ``follow_ups`` stand after them. ``unknown`` counts ids that were named and never given; ``notes`` are
     what a reader should know."""
 
     findings: tuple[AnalyzedFinding, ...] = ()
@@ -150,6 +183,8 @@ class SurveyOutput(Proposal):
     completeness: float = Field(default=0.0, ge=0, le=1)
     verdicts: tuple[PartVerdict, ...] = ()
     unfollowed: tuple[str, ...] = ()
+    contradictions: tuple[AnalyzedContradiction, ...] = ()
+    own_searches: bool = False
     unknown: int = 0
 
     def with_queries(self, change: Change) -> Self:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
 from pydantic import BaseModel, Field
 
 from deep_research.budget.content_budget import DEFAULTS, Content, ContentRules
-from deep_research.models.coercion import Priority
 from deep_research.models.language_model import LanguageModel
+from deep_research.phases.analysis.answers import (
+    DIFFERENCES,
+    GAP_RULES,
+    NewContradiction,
+    NewGap,
+    contradictions_of,
+    gaps_of,
+)
 from deep_research.phases.analysis.extractive import ExtractiveAnalyzer
 from deep_research.phases.analysis.handoff import (
     AnalyzedFinding,
-    AnalyzedGap,
     AnalyzedQuote,
     AnalyzerInput,
     AnalyzerOutput,
@@ -41,11 +48,9 @@ from deep_research.state import ConfidenceLevel, QualityUpdate, SourceQuality
 
 MOST_OUTPUT = 6_000  # tokens, thoughts included
 CALL_TOKENS = 20_000  # of the sources of a call: more, and models overlook what stands in the middle
-MOST_GAPS = 3  # of a reading
-MOST_GAP_QUERIES = 3
-LONGEST_GAP = 1_000  # characters
 AROUND_SOURCE = 90  # tokens of what stands around a source, about
 LONGEST_TITLE = 300  # characters
+NO_GAPS = "Name no gaps: others read further sources, and what is missing shows when all was read."
 OF_BESIDE = 0.08  # of the room, for each of the things that stand beside the sources
 
 SYSTEM = f"""\
@@ -63,12 +68,13 @@ other. high: several sources with authority that do not;
 - a short theme that findings of the same kind share.
 
 Write as many findings as the sources have to give, the most telling first; for a source that says nothing \
-about the question none. Join what several sources say into one finding with all of them. Where sources \
-contradict each other, write a finding for each side. Do not answer from what you know yourself.
+about the question none. Join what several sources say into one finding with all of them. Do not answer \
+from what you know yourself.
 
-A gap is something the question needs and these sources do not give: say what, with one to three searches \
-that may find it, each standing by itself. Priority 1 matters most. No more than three gaps, and none for \
-what is nice to know.
+Where sources contradict each other, or what is known already, write a finding for each side, and name the \
+contradiction: who says what, each side by the name of its source or of the finding that is known, and {DIFFERENCES}
+
+{GAP_RULES}
 
 For each source that you read say how far it can be relied on (low, medium, high): by who says it, how \
 near they are to the matter, and how old it is.
@@ -92,15 +98,6 @@ class NewFinding(BaseModel):
     )
 
 
-class NewGap(BaseModel):
-    description: str
-    suggested_queries: list[str] = Field(default_factory=list)
-    priority: Priority = 1
-    part: str | None = Field(
-        default=None, description="name of the part of the question that lacks it, such as P1"
-    )
-
-
 class Opinion(BaseModel):
     source_id: str
     quality: Literal["low", "medium", "high"]
@@ -109,6 +106,7 @@ class Opinion(BaseModel):
 class Reading(BaseModel):
     findings: list[NewFinding]
     gaps: list[NewGap] = Field(default_factory=list)
+    contradictions: list[NewContradiction] = Field(default_factory=list)
     quality_updates: list[Opinion] = Field(default_factory=list)
     addressed_gap_ids: list[str] = Field(
         default_factory=list, description="names of the earlier gaps that these sources fill, such as G1"
@@ -147,7 +145,7 @@ class LLMAnalyzer:
             self._rules,
             size=sum(len(source.content) for source in handoff.sources),
         )
-        return _output(reading, handoff).model_copy(
+        return _output(reading, handoff, model.name).model_copy(
             update={"notes": message.notes(self.name), "sent": message.sending}
         )
 
@@ -174,7 +172,8 @@ class LLMAnalyzer:
 def _told(handoff: AnalyzerInput, room: Room) -> Message:
     """The sources with as much of each as there is room for."""
     message = _beside(handoff, room)
-    heads = {source.id: _head(source) for source in handoff.sources}
+    found_by = _found_by(handoff)
+    heads = {source.id: _head(source, found_by.get(source.id, [])) for source in handoff.sources}
     left = room.tokens - message.size - message.count(_closing(handoff))
     left -= sum(message.count(message.fenced("source S00", head)) for head in heads.values())
     contents = [
@@ -190,7 +189,8 @@ def _told(handoff: AnalyzerInput, room: Room) -> Message:
 
 
 def _closing(handoff: AnalyzerInput) -> str:
-    return f"Read these sources. {manner(handoff)} Quotes stay in theirs."
+    gaps = "" if handoff.names_gaps else f" {NO_GAPS}"
+    return f"Read these sources. {manner(handoff)} Quotes stay in theirs.{gaps}"
 
 
 def _beside(handoff: AnalyzerInput, room: Room) -> Message:
@@ -203,16 +203,17 @@ def _beside(handoff: AnalyzerInput, room: Room) -> Message:
         asked = [f"{names[part.id]}: {one_line(part.text)}" for part in handoff.parts]
         message.add("The parts of the question; say of each finding and gap which it serves:")
         message.material("parts", "\n".join(message.lines(asked, OF_BESIDE, "the parts of the question")))
-    queries = message.lines([one_line(s.query) for s in handoff.sub_queries], OF_BESIDE, "the searches")
-    if queries:
-        message.add(f"What was searched for:\n{listed(queries)}")
+    searches = message.lines(_searches(handoff), OF_BESIDE, "the searches")
+    if searches:
+        message.add(f"What was searched for, and why:\n{listed(searches)}")
     if handoff.open_gaps:
         names = Aliases("G", [g.id for g in handoff.open_gaps]).names
         gaps = [f"{names[g.id]}: {one_line(g.description)}" for g in handoff.open_gaps]
         message.add("Earlier gaps; say which of them these sources fill:")
         message.material("gaps", "\n".join(message.lines(gaps, OF_BESIDE, "earlier gaps")))
     if handoff.findings:
-        known = [one_line(f.content) for f in handoff.findings]
+        names = Aliases("F", [f.id for f in handoff.findings]).names
+        known = [f"{names[f.id]}: {one_line(f.content)}" for f in handoff.findings]
         message.add(
             "Known from earlier rounds; write it again only where these sources carry it too or contradict it:"
         )
@@ -220,16 +221,41 @@ def _beside(handoff: AnalyzerInput, room: Room) -> Message:
     return message
 
 
-def _head(source: SourceText) -> str:
+def _searches(handoff: AnalyzerInput) -> list[str]:
+    """Each under a name, with why the plan has it."""
+    names = Aliases("Q", [s.id for s in handoff.sub_queries]).names
+    return [
+        f"{names[s.id]}: {one_line(s.query)}{f' ({one_line(s.rationale)})' if s.rationale else ''}"
+        for s in handoff.sub_queries
+    ]
+
+
+def _found_by(handoff: AnalyzerInput) -> dict[str, list[str]]:
+    """The names of the searches that found each source."""
+    names = Aliases("Q", [s.id for s in handoff.sub_queries]).names
+    found: dict[str, list[str]] = {}
+    for search in handoff.sub_queries:
+        for source_id in search.source_ids:
+            found.setdefault(source_id, []).append(names[search.id])
+    for source in handoff.sources:
+        if source.sub_query_id in names:
+            found.setdefault(source.id, [names[source.sub_query_id]])
+    return found
+
+
+def _head(source: SourceText, found_by: Sequence[str]) -> str:
     about = [f"Title: {one_line(source.title)[:LONGEST_TITLE]}"]
     if source.url:
         about.append(f"Address: {one_line(source.url)[:LONGEST_TITLE]}")
     if source.published:
         about.append(f"Date: {source.published.isoformat()}")
+    if found_by:
+        about.append(f"Found by: {', '.join(found_by)}")
     return "\n".join(about)
 
 
-def _output(reading: Reading, handoff: AnalyzerInput) -> AnalyzerOutput:
+def _output(reading: Reading, handoff: AnalyzerInput, by: str) -> AnalyzerOutput:
+    known = Aliases("F", [f.id for f in handoff.findings])
     sources = Aliases("S", [s.id for s in handoff.sources])
     gaps = Aliases("G", [g.id for g in handoff.open_gaps])
     parts = Aliases("P", [part.id for part in handoff.parts])
@@ -258,22 +284,14 @@ def _output(reading: Reading, handoff: AnalyzerInput) -> AnalyzerOutput:
             )
     return AnalyzerOutput(
         findings=tuple(findings),
-        gaps=tuple(
-            AnalyzedGap(
-                description=gap.description[:LONGEST_GAP],
-                suggested_queries=tuple(q for q in gap.suggested_queries if q.strip())[:MOST_GAP_QUERIES],
-                priority=max(1, gap.priority),
-                part_id=parts.id(gap.part) if gap.part else None,
-            )
-            for gap in sorted(reading.gaps, key=lambda gap: gap.priority)[:MOST_GAPS]
-            if gap.description.strip()
-        ),
+        gaps=gaps_of(reading.gaps, parts) if handoff.names_gaps else (),
+        contradictions=contradictions_of(reading.contradictions, known, sources, by),
         quality_updates=tuple(
             QualityUpdate(source_id=source_id, quality=SourceQuality(opinion.quality))
             for opinion in reading.quality_updates
             if (source_id := sources.id(opinion.source_id)) is not None
         ),
         addressed_gap_ids=gaps.all(reading.addressed_gap_ids),
-        unknown=sources.unknown + gaps.unknown + parts.unknown,
+        unknown=known.unknown + sources.unknown + gaps.unknown + parts.unknown,
         quoted=True,
     )

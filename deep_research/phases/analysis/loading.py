@@ -10,12 +10,14 @@ from deep_research.budget.condense import condense
 from deep_research.budget.counts import counts
 from deep_research.budget.tokens import Counter
 from deep_research.errors import BudgetError, WorkError
+from deep_research.evidence.relevance import Questions
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.analysis.handoff import SourceText
 from deep_research.phases.analysis.portions import batched
+from deep_research.phases.analysis.triage import Looked, excerpt, look
 from deep_research.phases.base import off_loop, together
 from deep_research.phases.summarizing import Summarizer
-from deep_research.state import Portion, Source
+from deep_research.state import Extent, Portion, Source, Triage
 from deep_research.state.journal import Journal
 
 OPENING = 2_400  # characters of a source without matched passages
@@ -49,6 +51,28 @@ class Texts:
             known |= await off_loop(_work(texts), _counted, batch, texts, counter)
         return {name: size or 0 for name, size in known.items()}
 
+    async def looked(
+        self, sources: Sequence[Source], questions: Questions, protected: frozenset[str]
+    ) -> list[Looked]:
+        """What can be told of each source before a model reads it."""
+        made: list[Looked] = []
+        for batch in self.batches(sources):
+            texts = await self.of(batch)
+            made += await off_loop(_work(texts), look, batch, texts, questions, protected=protected)
+        return made
+
+    async def sizes(
+        self, sources: Sequence[Source], triage: Mapping[str, Triage], counter: Counter
+    ) -> dict[str, int]:
+        """About how many tokens that has which is to be read of each source."""
+        in_part = [s for s in sources if _extent(s, triage) is Extent.SECTIONS]
+        sizes = await self.counted([s for s in sources if _extent(s, triage) is Extent.WHOLE], counter)
+        for batch in self.batches(in_part):
+            texts = await self.of(batch)
+            read = {s.id: excerpt(texts[s.id], triage[s.id]) for s in batch}
+            sizes |= await off_loop(_work(read), _sized, read, counter)
+        return sizes
+
     async def matched(self, sources: Sequence[Source]) -> tuple[SourceText, ...]:
         """The sources with what the searches matched of their texts, or the opening where they do not say."""
         made: list[SourceText] = []
@@ -58,19 +82,22 @@ class Texts:
         return tuple(made)
 
     async def given(
-        self, sources: Sequence[Source], portion: Portion, shortening: Shortening
+        self,
+        sources: Sequence[Source],
+        portion: Portion,
+        triage: Mapping[str, Triage],
+        shortening: Shortening,
     ) -> tuple[SourceText, ...]:
-        """The sources of a portion, those that are given less than they have made as short."""
+        """What is to be read of the sources of a portion, those that are given less than that made as short."""
         made: list[SourceText] = []
         for batch in self.batches(sources):
-            texts = await self.of(batch)
+            texts = {name: excerpt(text, triage.get(name)) for name, text in (await self.of(batch)).items()}
             shorter = await shortening.shorter([s for s in batch if portion.is_cut(s.id)], texts, portion)
-            made += [
-                with_text(s, shorter[s.id]).model_copy(update={"tokens": portion.wholes[s.id]})
-                if s.id in shorter
-                else with_text(s, texts[s.id])
-                for s in batch
-            ]
+            for s in batch:
+                cut = {"tokens": portion.wholes[s.id]} if s.id in shorter else {}
+                in_part = _extent(s, triage) is Extent.SECTIONS
+                text = with_text(s, shorter.get(s.id, texts[s.id]))
+                made.append(text.model_copy(update={**cut, "in_part": in_part}))
         return tuple(made)
 
 
@@ -137,6 +164,14 @@ def with_text(source: Source, text: str) -> SourceText:
         passages=source.passages,
         mentions=source.mentions,
     )
+
+
+def _extent(source: Source, triage: Mapping[str, Triage]) -> Extent:
+    return triage[source.id].extent if source.id in triage else Extent.WHOLE
+
+
+def _sized(texts: Mapping[str, str], counter: Counter) -> dict[str, int]:
+    return {name: counter.expected(text) for name, text in texts.items()}
 
 
 def _work(texts: Mapping[str, str]) -> int:

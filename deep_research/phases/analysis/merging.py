@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
 from pydantic import BaseModel, Field
 
 from deep_research.errors import BudgetError, ModelError, WindowError
@@ -9,24 +12,61 @@ from deep_research.evidence.agreement import numbers
 from deep_research.evidence.words import NEGATIONS, content_stems, words
 from deep_research.models.failures import is_outage
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.analysis.handoff import AnalyzedFinding, AnalyzedQuote, SurveyInput, SurveyOutput
-from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, manner, one_line, opening
-from deep_research.state import Finding
+from deep_research.phases.analysis.answers import (
+    DIFFERENCES,
+    GAP_RULES,
+    NewContradiction,
+    NewGap,
+    contradictions_of,
+    gaps_of,
+)
+from deep_research.phases.analysis.handoff import (
+    AnalyzedFinding,
+    AnalyzedQuote,
+    SourceText,
+    SurveyInput,
+    SurveyOutput,
+)
+from deep_research.phases.prompting import (
+    RULES,
+    Aliases,
+    Message,
+    Room,
+    asked,
+    brief,
+    listed,
+    manner,
+    one_line,
+    opening,
+)
+from deep_research.state import Finding, Gap
 
 MOST_OUTPUT = 3_000  # tokens, thoughts included
 MOST_FINDINGS = 150  # that are compared, the best; further ones stand as they are
+MOST_NAMED = 3  # findings that are named beside a gap
+LONGEST_TITLE = 120  # characters
+# Of the room of the message.
+OF_FINDINGS, OF_SOURCES, OF_GAPS, OF_PARTS = 0.5, 0.12, 0.1, 0.05
+OF_CONTRADICTIONS = OF_REFERENCES = 0.04
+COMPARED = "the findings when they were compared"
 IN_COMMON = 0.3  # of the words of the shorter of two findings that are said to be the same
 NOT_COMPARED = "The share of the analysis had no room for comparing what was found in several readings."
 
 SYSTEM = f"""\
-Several readers have read different sources for one question and written down findings (F1, F2 …) and gaps \
-(G1, G2 …), not knowing of each other. Put their work together:
+Several readers have read different sources for one question and written down findings (F1, F2 …), not \
+knowing of each other. You see what they found, from which sources (S1, S2 …), the gaps that were open \
+before (G1, G2 …), and to what the sources point for more. Put their work together:
 - Which findings say the same thing? Two say the same if a report that has one gains nothing from the \
 other: the same subject, the same figures, the same claim. Findings that agree only in part, or contradict \
 each other, are not the same.
-- Which gaps are none, since a finding fills them? Which are the same gap in other words?
+- Which findings contradict each other? Name the sides, each by its finding, and {DIFFERENCES} Those that are \
+known already need not be named again.
+- Which of the open gaps are none, since a finding fills them? It has to give what the gap asks for, of the same \
+thing, time and version; words in common are not enough. Which are the same gap in other words?
+- What does the question still need? {GAP_RULES} Do not repeat gaps that are open.
 - How much of the question do the findings answer, from 0 (nothing) to 1 (all that can be wanted)?
-- Which searches, at most three, would do most for what is still missing? Each stands by itself.
+- Which searches would do most for what is still missing? Each stands by itself. Where a source points to a \
+section or page that would tell, search for that.
 
 {RULES}"""
 
@@ -35,10 +75,12 @@ class Merge(BaseModel):
     same: list[list[str]] = Field(
         default_factory=list, description="groups of findings that say the same, the best worded first"
     )
+    contradictions: list[NewContradiction] = Field(default_factory=list)
     filled_gaps: list[str] = Field(default_factory=list, description="gaps that a finding fills")
     same_gaps: list[list[str]] = Field(
         default_factory=list, description="groups of gaps that are one, the best worded first"
     )
+    gaps: list[NewGap] = Field(default_factory=list, description="what is missing, beside the open gaps")
     completeness: float = Field(default=0.0, ge=0, le=1)
     suggested_queries: list[str] = Field(default_factory=list)
 
@@ -59,7 +101,7 @@ async def merge(handoff: SurveyInput, looked: SurveyOutput, model: LanguageModel
         if is_outage(error):
             raise
         return looked
-    return _merged(merged, message, handoff, looked)
+    return _merged(merged, message, handoff, looked, model.name)
 
 
 class _Asked(Message):
@@ -68,23 +110,92 @@ class _Asked(Message):
     def __init__(self, handoff: SurveyInput, room: Room) -> None:
         super().__init__(room)
         opening(self, handoff)
+        brief(self, handoff.research_brief)
+        self.parts = Aliases("P", [part.id for part in handoff.parts])
+        if len(handoff.parts) > 1:
+            parts = [part.text for part in handoff.parts]
+            self._material("parts", self.parts, parts, OF_PARTS, "the parts of the question")
+        if why := [
+            f"{one_line(s.query)} ({one_line(s.rationale)})" for s in handoff.sub_queries if s.rationale
+        ]:
+            self.add(f"Why it was searched for what:\n{listed(self.lines(why, OF_PARTS, 'the searches'))}")
         findings = handoff.findings[:MOST_FINDINGS]
+        carrying = {i for finding in findings for i in finding.source_ids}
+        sources = [s for s in handoff.sources if s.id in carrying]
+        self.sources = Aliases("S", [s.id for s in sources])
+        self._material("sources", self.sources, map(_about, sources), OF_SOURCES, COMPARED)
         self.named = Aliases("F", [f.id for f in findings])
-        self.material("findings", "\n".join(self._listed(self.named, [f.content for f in findings], 0.6)))
+        told = (f"{f.content}{self._carried(f)}" for f in findings)
+        self._material("findings", self.named, told, OF_FINDINGS, COMPARED)
+        self._contradictions(handoff)
         open_gaps = [gap for gap in handoff.gaps if not gap.addressed]
         self.gaps = Aliases("G", [g.id for g in open_gaps])
         if open_gaps:
-            self.material("gaps", "\n".join(self._listed(self.gaps, [g.description for g in open_gaps], 0.2)))
-        self.add(f"Name at most {min(3, handoff.follow_ups)} further searches. {manner(handoff)}")
+            asked_for = (f"{g.description}{self._filling(g, handoff)}" for g in open_gaps)
+            self._material("gaps", self.gaps, asked_for, OF_GAPS, COMPARED)
+        self._references(handoff)
+        if searches := min(3, handoff.follow_ups):
+            self.add(f"Name at most {searches} further searches. {manner(handoff)}")
+        else:
+            self.add(f"No further searches will be made. {manner(handoff)}")
 
-    def _listed(self, aliases: Aliases, texts: list[str], share: float) -> list[str]:
+    def _material(self, label: str, aliases: Aliases, texts: Iterable[str], share: float, what: str) -> None:
         named = [
             f"{name}: {one_line(text)}" for name, text in zip(aliases.names.values(), texts, strict=True)
         ]
-        return self.lines(named, share, "the findings when they were compared")
+        self.material(label, "\n".join(self.lines(named, share, what)))
+
+    def _carried(self, finding: Finding) -> str:
+        names = [self.sources.names[i] for i in finding.source_ids if i in self.sources.names]
+        return f" [{', '.join(names)}; {finding.confidence.value}]" if names else ""
+
+    def _filling(self, gap: Gap, handoff: SurveyInput) -> str:
+        """Which findings have the words of a gap: whether they fill it is not for words to say."""
+        names = [
+            self.named.names[i]
+            for i in handoff.fillings.get(gap.id, ())[:MOST_NAMED]
+            if i in self.named.names
+        ]
+        return f" [it has words of {', '.join(names)}]" if names else ""
+
+    def _contradictions(self, handoff: SurveyInput) -> None:
+        names = self.named.names
+        known = [
+            f"{', '.join(names[i] for i in c.finding_ids if i in names)}: {one_line(c.description)}"
+            for c in handoff.contradictions
+        ]
+        if known:
+            self.material(
+                "contradictions that are known", listed(self.lines(known, OF_CONTRADICTIONS, COMPARED))
+            )
+
+    def _references(self, handoff: SurveyInput) -> None:
+        names = self.sources.names
+        told = [
+            f"{names[r.source_id]}: {one_line(r.text)}" for r in handoff.references if r.source_id in names
+        ]
+        if told:
+            self.material("references", listed(self.lines(told, OF_REFERENCES, "what the sources point to")))
 
 
-def _merged(merged: Merge, asked: _Asked, handoff: SurveyInput, looked: SurveyOutput) -> SurveyOutput:
+def _about(source: SourceText) -> str:
+    """A source in a line: title, site, date, quality."""
+    day = source.published.isoformat() if source.published else "no date"
+    return "; ".join(
+        filter(None, (source.title[:LONGEST_TITLE], _site(source.url or ""), day, source.quality.value))
+    )
+
+
+def _site(address: str) -> str:
+    try:
+        return urlsplit(address).hostname or address
+    except ValueError:  # whoever found it may have made it up
+        return address
+
+
+def _merged(
+    merged: Merge, asked: _Asked, handoff: SurveyInput, looked: SurveyOutput, by: str
+) -> SurveyOutput:
     by_id = {f.id: f for f in handoff.findings}
     joined, dropped, taken = [], [], set[str]()
     for group in merged.same:
@@ -101,12 +212,15 @@ def _merged(merged: Merge, asked: _Asked, handoff: SurveyInput, looked: SurveyOu
         update={
             "findings": tuple(joined),
             "dropped": tuple(dropped),
+            "contradictions": contradictions_of(merged.contradictions, asked.named, asked.sources, by),
+            "gaps": gaps_of(merged.gaps, asked.parts),
+            "own_searches": True,
             "addressed_gap_ids": tuple(settled),
             "completeness": merged.completeness,
             "follow_ups": tuple(query for query in merged.suggested_queries if query.strip())[
                 : handoff.follow_ups
             ],
-            "unknown": asked.named.unknown + asked.gaps.unknown,
+            "unknown": sum(a.unknown for a in (asked.named, asked.gaps, asked.sources, asked.parts)),
             "notes": asked.notes("analyzer"),
         }
     )

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from deep_research.budget.allocation import ItemClass
+from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import RunModels, shorter
 from deep_research.budget.tokens import Counter
 from deep_research.errors import BudgetError, ModelError, WindowError
@@ -27,9 +28,12 @@ from deep_research.phases.analysis.requoting import (
     found_quotes,
     with_requotes,
 )
+from deep_research.phases.analysis.triage import limits_of, questions_of, triaged
 from deep_research.phases.analysis.weighing import (
     analyzed,
+    fillings,
     finding_of,
+    standing,
     weighed,
     with_findings,
     with_lacking,
@@ -43,6 +47,7 @@ from deep_research.phases.wishes import unfollowed
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
+    Extent,
     Finding,
     Gap,
     Limit,
@@ -52,6 +57,7 @@ from deep_research.state import (
     Sending,
     SentItem,
     Source,
+    Triage,
 )
 from deep_research.state.events import (
     ContentSent,
@@ -99,10 +105,11 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         total = len(plan.portions)
         unread = [p for p in plan.portions if any(i not in state.analyzed for i in p.source_ids)]
         await together(
-            (partial(self._unit, portion, state, texts, counter, total, models) for portion in unread),
+            (partial(self._unit, portion, plan, state, texts, counter, models) for portion in unread),
             at_once=self.limits.max_concurrent,
         )
         left_out = [*await self._dropped(plan, journal.state, texts), *_left_out(plan, journal.state)]
+        left_out += [LimitReached(limit=limit) for limit in limits_of(plan.triage, state.iteration)]
         # What was found in earlier rounds, or before a retry, was not read together with this.
         await self._weigh(journal.state, total, total + bool(earlier), texts, models, left_out)
 
@@ -121,17 +128,37 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         room: Room = await self.agent.room_for_sources(told, self._model(models))
         if state.reading is not None:
             return state.reading, room.counter
+        triage = await self._triage(sources, state, told, texts, room.rules)
+        chosen = {item.source_id: item for item in triage}
+        read = [s for s in sources if s.id not in chosen or chosen[s.id].extent is not Extent.NOTHING]
         plan = await off_loop(
-            len(sources),
+            len(read),
             planned,
-            sources,
-            await texts.counted(sources, room.counter),
+            read,
+            await texts.sizes(read, chosen, room.counter),
             self._calls(room, models),
             weights=told.weights,
             rules=room.rules,
         )
+        plan = plan.model_copy(update={"triage": triage})
         await texts.journal.record(ReadingPlanned(plan=plan))
         return plan, room.counter
+
+    async def _triage(
+        self,
+        sources: Sequence[Source],
+        state: DeepResearchState,
+        told: AnalyzerInput,
+        texts: Texts,
+        rules: ContentRules,
+    ) -> tuple[Triage, ...]:
+        """How much of each source is read. When the phase is done again, the first choice gave too little: all is."""
+        if not (rules.enabled and rules.read_sections) or state.attempt:
+            return ()
+        questions = questions_of(told)
+        protected = frozenset(s.id for s in sources if told.weights.is_protected(s))
+        looked = await texts.looked(sources, questions, protected)
+        return await off_loop(len(sources), triaged, looked, questions, rules)
 
     def _calls(self, room: Room, models: RunModels | None) -> Calls:
         """The calls that there is room and money for."""
@@ -158,25 +185,27 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     async def _unit(
         self,
         portion: Portion,
+        plan: ReadingPlan,
         state: DeepResearchState,
         texts: Texts,
         counter: Counter,
-        total: int,
         models: RunModels | None,
     ) -> None:
         by_id = {s.id: s for s in state.sources}
         # Of a portion that was planned for a model some may have been read without one.
         sources = [by_id[i] for i in portion.source_ids if i not in state.analyzed]
-        texts.journal.progress(
-            Progress(phase=self.phase, message=f"reading {len(sources)} sources", total=total)
-        )
-        told = self._told(state)
+        note = f"reading {len(sources)} sources"
+        texts.journal.progress(Progress(phase=self.phase, message=note, total=len(plan.portions)))
+        alone = len(plan.portions) == 1 and state.analyzed <= state.analyzed_now
+        told = self._told(state).model_copy(update={"names_gaps": alone})
         shortening = self._shortening(told.looked_for, counter, models)
+        triage = {item.source_id: item for item in plan.triage}
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
-        handoff = told.model_copy(update={"sources": await texts.given(sources, portion, shortening)})
+        given = await texts.given(sources, portion, triage, shortening)
+        handoff = told.model_copy(update={"sources": given})
         answer = await self._quoted(await self.ask(handoff, models), handoff, texts.journal, models)
         quoted = {q.source_id for finding in answer.findings for q in finding.quotes}
-        known = {s.id: s.content for s in handoff.sources if not s.tokens}
+        known = {s.id: s.content for s in handoff.sources if not s.tokens and not s.in_part}
         known |= await texts.of([s for s in sources if s.id in quoted and s.id not in known])
         size = sum(map(len, known.values())) // TEXT_UNIT  # findings may be set against all of it
         event = await off_loop(size, analyzed, answer, handoff, sources, known, state)
@@ -236,11 +265,13 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
     async def _dropped(self, plan: ReadingPlan, state: DeepResearchState, texts: Texts) -> list[Event]:
         """Those that a model is given nothing of count as read only once all others are: until then an agent that reads
         everything may take its place."""
+        unread = [t.source_id for t in plan.triage if t.extent is Extent.NOTHING]
+        passed = tuple(i for i in unread if i not in state.analyzed)
         left = [s for s in state.sources if s.id in plan.dropped and s.id not in state.analyzed]
         if not left:
-            return []
+            return [SourcesAnalyzed(source_ids=passed)] if passed else []
         items = tuple(SentItem(id=s.id, original_tokens=plan.dropped[s.id], current_tokens=0) for s in left)
-        read = SourcesAnalyzed(source_ids=tuple(s.id for s in left))
+        read = SourcesAnalyzed(source_ids=(*passed, *(s.id for s in left)))
         return [read, *await self._sent(Sending(items=items), left, texts)]
 
     async def _sent(self, sending: Sending, sources: Sequence[Source], texts: Texts) -> list[Event]:
@@ -267,7 +298,8 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         limits: Sequence[Event],
     ) -> None:
         """All batches put together, and looked at once more by an agent that does so."""
-        event = await off_loop(_size(state.findings), weighed, state, several=batches > 1)
+        size = _size(state.findings)
+        event = await off_loop(size, weighed, state, several=batches > 1, by_model=self._uses_model)
         survey = await self._survey(state, event, readings, texts, models)
         notes = list(limits)
         if survey is not None:
@@ -301,12 +333,12 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         if not hasattr(self.agent, "survey") or not state.sources:
             return None
         changed = {g.id: g for g in event.gaps}
-        findings = {f.id: f for f in (*state.findings, *event.findings)}
+        stand = standing(event, state)
         handoff = SurveyInput(
             **shared(state, self.phase),
             sub_queries=state.current_sub_queries(),
             sources=await texts.matched(state.sources[:SURVEYED]),
-            findings=tuple(f for f in findings.values() if f.id not in event.dropped),
+            findings=stand,
             gaps=tuple(changed.get(g.id, g) for g in state.gaps),
             first_look=state.first_look,
             follow_ups=state.max_sub_queries if state.iteration < state.max_iterations else 0,
@@ -314,6 +346,10 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
             read_by_model=state.own_words,
             whole=await self._read_again(state.sources[:SURVEYED], texts),
             words=state.options.report_words,
+            research_brief=state.research_brief,
+            fillings=fillings(state, stand) if self._uses_model else {},
+            contradictions=event.contradictions,
+            references=state.references,
         )
         return await self.ask_also("survey", handoff, SurveyOutput, models)
 

@@ -148,7 +148,9 @@ def _words(quote: AnalyzedQuote, finder: QuoteFinder, sources: Sequence[SourceTe
         AnalyzedQuote(
             source_id=source_id,
             quote=source.content[span.start : span.end],
-            start=0 if source.tokens else span.start,  # of a text that was shortened the place is another
+            start=0
+            if source.tokens or source.in_part
+            else span.start,  # of a text that was shortened the place is another
         )
         for span in spans
     ]

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from deep_research.evidence.agreement import confidence, filled, level_of, merged
+from deep_research.evidence.agreement import confidence, filled, level_of, merged, numbers
 from deep_research.evidence.citations import QuoteFinder, quote_at
 from deep_research.evidence.contradictions import contradictions
+from deep_research.evidence.contrasts import carried, contrasted, joined, successors
 from deep_research.evidence.inquiry import question_parts
+from deep_research.evidence.references import references
 from deep_research.evidence.support import written_in
+from deep_research.evidence.words import words
 from deep_research.phases.analysis.founding import WholeTexts, founded
 from deep_research.phases.analysis.handoff import (
+    AnalyzedContradiction,
     AnalyzedFinding,
     AnalyzedGap,
+    AnalyzedStance,
     AnalyzerInput,
     AnalyzerOutput,
     SurveyOutput,
 )
 from deep_research.phases.analysis.verdicts import fills, part_of, verdicts
 from deep_research.state import (
+    Contradiction,
     DeepResearchState,
     Finding,
     Found,
@@ -26,11 +32,14 @@ from deep_research.state import (
     QualityUpdate,
     QuestionPart,
     Quote,
+    Reference,
     Source,
+    Span,
 )
 from deep_research.state.events import EvidenceWeighed, SourcesAnalyzed
 from deep_research.state.identity import finding_id, gap_id
 
+BY_CODE = "code"  # who saw a contradiction, where no model did
 LONGEST_FINDING = 2_000  # characters of a statement that an agent made in its own words
 NOT_FOUND = "Not found: "  # opens the gap of a part that nothing answers
 GAPS_PER_SOURCE = 1_000  # room between the ranks of two batches' gaps
@@ -56,11 +65,11 @@ def analyzed(
     ]
     drawn = [finding for finding in findings if finding is not None]
     open_gaps = {g.id: g for g in handoff.open_gaps}
-    filled_now = (
+    filled_now = [
         i
         for i in dict.fromkeys(answer.addressed_gap_ids)
-        if i in open_gaps and any(fills(f, open_gaps[i], handoff.parts, state.query) for f in drawn)
-    )
+        if i in open_gaps and (answer.quoted or _is_filled(open_gaps[i], drawn, state)) and drawn
+    ]
     first = next((n for n, s in enumerate(state.sources) if s.id in given), 0) * GAPS_PER_SOURCE
     return SourcesAnalyzed(
         source_ids=tuple(given),
@@ -80,7 +89,56 @@ def analyzed(
         unknown_ids=answer.unknown,
         own_words=answer.quoted and bool(drawn),
         unlocated=finder.missed,
+        contradictions=_seen(answer.contradictions, drawn, state),
+        references=_pointed_to(drawn, given, texts) if answer.quoted else (),
     )
+
+
+def _seen(
+    told: Iterable[AnalyzedContradiction], drawn: Sequence[Finding], state: DeepResearchState
+) -> tuple[Contradiction, ...]:
+    """The contradictions that a model saw between findings that stand."""
+    sources = {s.id: s for s in state.sources}
+    by_id = {f.id: f for f in (*state.findings, *drawn)}
+    made: dict[str, Contradiction] = {}
+    for item in told:
+        stances = [
+            (finding, stance.says)
+            for stance in item.stances
+            if (finding := _taking(stance, by_id, drawn)) is not None
+        ]
+        found = contrasted(stances, item.differs, sources, of=item.of, by=item.by)
+        if found is not None:
+            made.setdefault(found.id, found)
+    return tuple(made.values())
+
+
+def _taking(stance: AnalyzedStance, by_id: Mapping[str, Finding], drawn: Sequence[Finding]) -> Finding | None:
+    """The finding that takes a stance: of those that a source carries the one that says it."""
+    if stance.finding_id is not None:
+        return by_id.get(stance.finding_id)
+    wanted = set(words(stance.says.casefold()))
+
+    def nearness(finding: Finding) -> tuple[bool, int]:
+        said = " ".join(
+            (finding.content, *(q.quote for q in finding.quotes if q.source_id == stance.source_id))
+        )
+        return numbers(stance.says) <= numbers(said), len(wanted & set(words(said.casefold())))
+
+    carried = [f for f in drawn if stance.source_id in f.source_ids]
+    return max(carried, key=nearness, default=None)
+
+
+def _pointed_to(
+    drawn: Sequence[Finding], given: Mapping[str, Source], texts: Mapping[str, str]
+) -> tuple[Reference, ...]:
+    """Where the sources that are quoted point to, near what is quoted of them and what the search matched."""
+    spans: dict[str, list[Span]] = {}
+    for quote in (q for finding in drawn for q in finding.quotes):
+        spans.setdefault(quote.source_id, list(given[quote.source_id].passages)).append(
+            Span(start=quote.start, end=quote.end)
+        )
+    return tuple(r for i, near in spans.items() for r in references(i, texts[i], near))
 
 
 def gap_of(item: AnalyzedGap, state: DeepResearchState, rank: int) -> Gap:
@@ -166,12 +224,13 @@ def _quotes(
     )
 
 
-def weighed(state: DeepResearchState, *, several: bool) -> EvidenceWeighed:
-    """Put the batches together. When there were several, a gap that one of them saw may be filled by another."""
+def weighed(state: DeepResearchState, *, several: bool, by_model: bool = False) -> EvidenceWeighed:
+    """Put the batches together. When there were several, a gap that one of them saw may be filled by another: where a
+    model reads (``by_model``) that is for it to say."""
     known = {f.id: f for f in state.findings}
     findings = merged(state.findings, {s.id: s for s in state.sources})
     kept = {f.id for f in findings}
-    by_others = _filled_by_others(state, findings) if several else set[str]()
+    by_others = fillings(state, findings).keys() if several and not by_model else ()
     gaps: list[Gap] = []
     for gap in state.gaps:
         if gap.id in by_others or (gap.addressed and gap.resolution is None):
@@ -181,20 +240,32 @@ def weighed(state: DeepResearchState, *, several: bool) -> EvidenceWeighed:
         findings=tuple(f for f in findings if known[f.id] != f),
         dropped=tuple(i for i in known if i not in kept),
         gaps=tuple(gaps),
-        contradictions=contradictions(findings, state.sources),
+        contradictions=_contradictions(findings, state),
         verdicts=verdicts(_parts(state), findings, state),
         parts=() if state.parts else _parts(state),
     )
 
 
-def _filled_by_others(state: DeepResearchState, findings: Sequence[Finding]) -> set[str]:
-    """The ids of the gaps that one finding covers, and with what they ask for."""
+def _contradictions(
+    findings: Sequence[Finding],
+    state: DeepResearchState,
+    told: Iterable[Contradiction] = (),
+) -> tuple[Contradiction, ...]:
+    """Those that code finds, and those that models saw in this round or before, between findings that stand."""
+    by_models = [c for c in (*state.contradictions, *told) if c.by != BY_CODE]
+    standing_ = carried(by_models, successors(state.findings, findings))
+    return joined(contradictions(findings, state.sources), standing_)
+
+
+def fillings(state: DeepResearchState, findings: Sequence[Finding]) -> dict[str, tuple[str, ...]]:
+    """The findings that cover an open gap, and with what it asks for, by its id: what code proposes."""
+    found: dict[str, tuple[str, ...]] = {}
     covered = filled(state.unresolved_gaps(), findings)
-    return {
-        gap.id
-        for gap in state.unresolved_gaps()
-        if any(fills(finding, gap, _parts(state), state.query) for finding in covered.get(gap.id, ()))
-    }
+    for gap in state.unresolved_gaps():
+        ids = [f.id for f in covered.get(gap.id, ()) if fills(f, gap, _parts(state), state.query)]
+        if ids:
+            found[gap.id] = tuple(ids)
+    return found
 
 
 def with_findings(
@@ -215,8 +286,9 @@ def with_findings(
     if own or found or dropped:
         told = own or verdicts(_parts(state), stand, state)
         event = event.model_copy(update={"verdicts": told})
-    if found or dropped:
-        event = event.model_copy(update={"contradictions": contradictions(stand, state.sources)})
+    seen = _seen(survey.contradictions, (), state)
+    if found or dropped or seen:
+        event = event.model_copy(update={"contradictions": _contradictions(stand, state, seen)})
     return event
 
 
@@ -247,15 +319,20 @@ def with_lacking(event: EvidenceWeighed, state: DeepResearchState) -> EvidenceWe
     return event.model_copy(update={"gaps": tuple(changed.values())})
 
 
+def _is_filled(gap: Gap, stand: Sequence[Finding], state: DeepResearchState) -> bool:
+    return any(fills(finding, gap, _parts(state), state.query) for finding in stand)
+
+
 def with_survey(event: EvidenceWeighed, survey: SurveyOutput, state: DeepResearchState) -> EvidenceWeighed:
-    """The event with the survey's scores, and its follow-up queries at the first gap that is still open."""
+    """The event with the survey's scores, and its follow-up queries at the first gap that is still open. What a model
+    says of a gap holds; what code says only where a finding has what the gap asks for."""
     known = {s.id for s in state.sources}
     changed = {g.id: g for g in event.gaps}
     current = {g.id: g for g in state.gaps} | changed
     stand = standing(event, state)
     for gap_id_ in survey.addressed_gap_ids:
         gap = current.get(gap_id_)
-        if gap and not gap.addressed and any(fills(f, gap, _parts(state), state.query) for f in stand):
+        if gap and not gap.addressed and (survey.own_searches or _is_filled(gap, stand, state)):
             resolution = f"Evidence was found in iteration {state.iteration}."
             changed[gap_id_] = current[gap_id_].model_copy(
                 update={"addressed": True, "resolution": resolution}
@@ -266,7 +343,9 @@ def with_survey(event: EvidenceWeighed, survey: SurveyOutput, state: DeepResearc
     still_open = [g for g in ({g.id: g for g in state.gaps} | changed).values() if not g.addressed]
     if still_open and survey.follow_ups:
         first = min(still_open, key=lambda g: (g.priority, g.iteration, g.rank))
-        changed[first.id] = first.model_copy(update={"suggested_queries": survey.follow_ups})
+        own = first.suggested_queries if survey.own_searches else ()
+        queries = tuple(dict.fromkeys((*own, *survey.follow_ups)))
+        changed[first.id] = first.model_copy(update={"suggested_queries": queries})
     return event.model_copy(
         update={
             "gaps": tuple(changed.values()),

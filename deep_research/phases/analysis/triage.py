@@ -1,0 +1,141 @@
+"""How much of each source a model reads: all of it, the sections that speak of what is asked, or nothing. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from deep_research.budget.content_budget import ContentRules
+from deep_research.evidence.listings import is_listing
+from deep_research.evidence.relevance import Questions, Scanned, around
+from deep_research.evidence.support import written_in
+from deep_research.phases.analysis.handoff import AnalyzerInput
+from deep_research.state import Extent, Limit, Source, Span, Triage
+
+SHORT = 700  # characters of a source that is read whole, whatever it is: it costs little
+MOST = 0.95  # of a text, from which on all of it is read
+LEFT_OUT = "\n\n[…]\n\n"
+LOOKED_AT = 4_000  # characters by which it is told what a text is written in
+LIMIT = "window"  # the name of the limit that tells what was left unread
+LISTED = "a list of entries without sentences"
+NOT_NEAR = "nothing in it comes near to what is asked"
+NEAR = "the sections that speak of what is asked"
+MOST_OF_IT = "most of it speaks of what is asked"
+OTHER_LANGUAGE = "it is in another language than the question"
+WISHED = "the owner of the run protects it"
+FEW = "it is short"
+NO_WORDS = "no source has a word of the question"
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What is known of a source before it is read: the ``extent`` and reason, or its scanned sections."""
+
+    id: str
+    length: int
+    first: bool
+    extent: Extent | None = None
+    because: str = ""
+    scanned: Scanned | None = None
+
+
+def questions_of(handoff: AnalyzerInput) -> Questions:
+    """What a round asks: the question and its parts, the searches of the round, and the gaps that are still open."""
+    now = [s.query for s in handoff.sub_queries if s.iteration == handoff.iteration]
+    return Questions(
+        (
+            handoff.original_query,
+            *(now or [s.query for s in handoff.sub_queries]),
+            *(part.text for part in handoff.parts),
+            *(gap.description for gap in handoff.open_gaps),
+        )
+    )
+
+
+def look(
+    sources: Iterable[Source],
+    texts: Mapping[str, str],
+    questions: Questions,
+    *,
+    protected: frozenset[str] = frozenset(),
+) -> list[Looked]:
+    """Each source by itself; ``protected`` are the ids of those that are read whole. Takes time linear in the texts."""
+    asked_in = written_in(" ".join(questions.asked))
+    return [_looked(source, texts[source.id], questions, protected, asked_in) for source in sources]
+
+
+def _looked(
+    source: Source, text: str, questions: Questions, protected: frozenset[str], asked_in: str
+) -> Looked:
+    def made(extent: Extent, because: str) -> Looked:
+        return Looked(source.id, len(text), source.rank == 0, extent, because)
+
+    if source.id in protected:
+        return made(Extent.WHOLE, WISHED)
+    if len(text) <= SHORT:
+        return made(Extent.WHOLE, FEW)
+    if is_listing(text):
+        return made(Extent.NOTHING, LISTED)
+    language = written_in(text[:LOOKED_AT])
+    if language and asked_in and language != asked_in:
+        return made(Extent.WHOLE, OTHER_LANGUAGE)
+    scanned = questions.scan(source.id, source.title, text)
+    return Looked(source.id, len(text), source.rank == 0, scanned=scanned)
+
+
+def triaged(looked: Sequence[Looked], questions: Questions, rules: ContentRules) -> tuple[Triage, ...]:
+    """What is read of each source. Of those of a round a section is read that comes near enough to the best one; of the
+    first that a search found always the best section."""
+    scanned = [item.scanned for item in looked if item.scanned is not None]
+    relevance = questions.relevance(scanned)
+    if not any(map(any, relevance.values())):  # then words cannot tell
+        return tuple(_of(item, item.extent or Extent.WHOLE, item.because or NO_WORDS) for item in looked)
+    return tuple(_triage(item, relevance.get(item.id, []), rules) for item in looked)
+
+
+def _triage(item: Looked, values: Sequence[float], rules: ContentRules) -> Triage:
+    if item.scanned is None:
+        return _of(item, item.extent or Extent.WHOLE, item.because)
+    places = [n for n, value in enumerate(values) if value >= rules.section_relevance]
+    if not places and item.first and values:
+        places = [max(range(len(values)), key=lambda n: (values[n], -n))]
+    if not places:
+        return _of(item, Extent.NOTHING, NOT_NEAR)
+    spans = around(item.scanned, places)
+    if sum(span.end - span.start for span in spans) >= MOST * item.length:
+        return _of(item, Extent.WHOLE, MOST_OF_IT)
+    return _of(item, Extent.SECTIONS, NEAR, spans)
+
+
+def _of(item: Looked, extent: Extent, because: str, spans: tuple[Span, ...] = ()) -> Triage:
+    return Triage(source_id=item.id, extent=extent, spans=spans, because=because)
+
+
+def excerpt(text: str, triage: Triage | None) -> str:
+    """What is read of a text: its sections, with […] where something is left out between them."""
+    if triage is None or triage.extent is Extent.WHOLE:
+        return text
+    parts = [text[span.start : span.end] for span in triage.spans]
+    if not parts:
+        return ""
+    before = [""] if text[: triage.spans[0].start].strip() else []
+    after = [""] if text[triage.spans[-1].end :].strip() else []
+    return LEFT_OUT.join([*before, *parts, *after]).strip()
+
+
+def limits_of(triage: Sequence[Triage], iteration: int) -> list[Limit]:
+    """What a reader of the report is told of it, in one line."""
+    in_part = sum(item.extent is Extent.SECTIONS for item in triage)
+    lists = sum(item.because == LISTED and item.extent is Extent.NOTHING for item in triage)
+    far = sum(item.because == NOT_NEAR for item in triage)
+    told = [
+        *([f"{in_part} only in the sections that speak of what is asked"] if in_part else []),
+        *([f"{far} not at all, since nothing in them comes near to it"] if far else []),
+        *([f"{lists} not at all, since they only list entries"] if lists else []),
+    ]
+    if not told:
+        return []
+    many = "1 source" if len(triage) == 1 else f"{len(triage)} sources"
+    of_round = "" if iteration == 1 else f" of round {iteration}"
+    message = f"Of {many}{of_round} a model read {'; '.join(told)} (read_sections)."
+    return [Limit(name=LIMIT, message=message)]
