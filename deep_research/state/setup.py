@@ -70,6 +70,8 @@ class SetUp(Record):
     on_outage: str = "park"
     judge: str = "doubtful"
     critique: bool = True
+    read_sections: bool = True
+    section_relevance: float = 0.45
     reading_tokens: int = 100_000
     token_management_enabled: bool = True
     allow_content_dropping: bool = False

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
+from deep_research.models.coercion import Priority
 from deep_research.phases.analysis.handoff import AnalyzedContradiction, AnalyzedGap, AnalyzedStance
 from deep_research.phases.prompting import Aliases
 from deep_research.state import Difference
@@ -28,7 +29,7 @@ thing, place, version or condition). What says the same in other words or units 
 class NewGap(BaseModel):
     description: str
     suggested_queries: list[str] = Field(default_factory=list)
-    priority: int = 1
+    priority: Priority = 1
     part: str | None = Field(
         default=None, description="name of the part of the question that lacks it, such as P1"
     )
