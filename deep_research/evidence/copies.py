@@ -22,6 +22,7 @@ from itertools import islice
 from zlib import crc32
 
 from deep_research.evidence.plain import unjoined
+from deep_research.evidence.versions import are_versions, facts
 from deep_research.patterns import regex
 
 RUN = 5  # words in a row; of scripts that set no spaces, characters
@@ -37,11 +38,12 @@ _UNSPACED = (
 _TOKEN = regex(f"[{_UNSPACED}]|[^\\W{_UNSPACED}]+")
 _TOKEN_ASCII = regex(rb"[a-z0-9_]+")
 _BYTES = 3
+_PARTED = "."  # between what tells copies and what tells versions; old ones have the former alone
 
 
 def fingerprint(text: str) -> str:
-    """What is kept of a text to tell its copies: at most 392 characters of base64, the same in every process; "" for
-    a text too short to tell. Letter case, marks and white space do not count. A text of 20 KB takes 1.2 ms,
+    """What is kept of a text to tell its copies from its versions: at most 905 characters, the same in every process; ""
+    for a text too short to tell. Letter case, marks and white space do not count. A text of 20 KB takes 1.2 ms,
     with letters beyond ASCII 1.8."""
     tokens = _tokens(text)
     if len(tokens) < FEWEST + RUN - 1:
@@ -58,7 +60,8 @@ def fingerprint(text: str) -> str:
         return ""
     # The upper bytes order nearly as the whole does.
     kept = sorted({value >> 8 for value in nsmallest(KEPT, hashes)})
-    return base64.b64encode(b"".join(value.to_bytes(_BYTES, "big") for value in kept)).decode("ascii")
+    runs = base64.b64encode(b"".join(value.to_bytes(_BYTES, "big") for value in kept)).decode("ascii")
+    return f"{runs}{_PARTED}{facts(text)}"
 
 
 def _tokens(text: str) -> list[bytes]:
@@ -75,7 +78,7 @@ def _tokens(text: str) -> list[bytes]:
 def _sample(kept: str) -> tuple[tuple[int, ...], frozenset[int], int]:
     """The hashes of a fingerprint in their order and as a set, and the value up to which it has all of the text's."""
     try:
-        data = base64.b64decode(kept, validate=True)
+        data = base64.b64decode(kept.partition(_PARTED)[0], validate=True)
     except ValueError:
         return (), frozenset(), 0
     values = sorted(int.from_bytes(data[at : at + _BYTES], "big") for at in range(0, len(data), _BYTES))
@@ -103,8 +106,18 @@ def alike(a: str, b: str) -> float:
 
 
 def copied(a: str, b: str) -> bool:
-    """Whether two fingerprints are of one text, up to what stands around it and small changes."""
-    return alike(a, b) >= COPIED
+    """Whether two fingerprints are of one text, up to what stands around it and small changes: not those of two versions
+    of a document, see `versions`."""
+    return alike(a, b) >= COPIED and not _are_versions(a, b)
+
+
+def versions(a: str, b: str) -> bool:
+    """Whether two fingerprints are of two versions of one document: much the same, but for figures or denials."""
+    return alike(a, b) >= COPIED and _are_versions(a, b)
+
+
+def _are_versions(a: str, b: str) -> bool:
+    return are_versions(a.partition(_PARTED)[2], b.partition(_PARTED)[2])
 
 
 class Originals:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 
 from deep_research.evidence.units import kind_of
+from deep_research.evidence.voices import superseded
 from deep_research.state import ContradictionSide, Source, SourceQuality
 
 CLEARLY = timedelta(days=365)  # by which a source is newer than another
@@ -31,6 +32,9 @@ def preferred(
     groups: list[_Group] = list(held.values())
     if len(groups) == 1:
         return sides.index(groups[0][0]), "a work that says otherwise was retracted"
+    standing = _of_newest_versions(groups, sources)
+    if len(standing) == 1:
+        return sides.index(standing[0][0]), "it stands in the newer version of the document"
     groups, counts = _most(groups, [_voices(group) for group in groups])
     if len(groups) == 1:
         return sides.index(groups[0][0]), f"{counts[0]} independent sources against {counts[1]}"
@@ -40,6 +44,13 @@ def preferred(
         return sides.index(groups[0][0]), f"a source of {best} quality against {other}"
     newest = _newest(groups)
     return (sides.index(newest[0]), "it is the newer figure of what can change") if newest else (None, "")
+
+
+def _of_newest_versions(groups: list[_Group], sources: Mapping[str, Source]) -> list[_Group]:
+    """Those that are not all of older versions of what the others are of."""
+    known = [sources[side.source_id] for group in groups for side in group if side.source_id in sources]
+    older = superseded({source.id: source for source in known}.values())
+    return [group for group in groups if not all(side.source_id in older for side in group)] or groups
 
 
 def _most(groups: list[_Group], ranks: list[int]) -> tuple[list[_Group], list[int]]:

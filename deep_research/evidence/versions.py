@@ -1,13 +1,12 @@
 """Versions of a document, told from copies: the same sentences with other figures, dates or denials in them. Pure.
 
-Of each figure and each denial of a text two hashes are kept: of the words around it, and of itself. Where two texts have
-the same words around another figure, they are two versions; a copy has none of these, whatever a site puts around it.
+Of the sentences of a text two hashes each are kept: of the words, and of the figures and denials in them. Where two texts
+have the same sentence with others, they are two versions; a copy has none of these, whatever a site puts around it.
 """
 
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from heapq import nsmallest
@@ -16,16 +15,14 @@ from zlib import crc32
 from deep_research.evidence.plain import unjoined
 from deep_research.evidence.words import NEGATIONS
 from deep_research.patterns import regex
-from deep_research.state import Source
 
-KEPT = 96  # facts of a text, of four bytes each
-SIDE = 3  # words before a figure and after it, by which it is known again
-SENTENCE = 8  # words of a line, below which it may be anything that a site puts around a text
+KEPT = 96  # sentences of a text, of four bytes each
+SENTENCE = 8  # words of a sentence, below which it may be anything that a site puts around a text
 LEAST = 1  # facts that differ
 OF_SHARED = 0.02  # of the facts that both have: more may be figures that a page counts anew each day
 _MOST_WORDS = 100_000
+_END = regex(r"(?<=[.!?…。])\s+")
 _TOKEN = regex(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
-_VERSION = regex(r"(?<![\w.])v?(\d{1,4}(?:\.\d{1,4}){0,3})(?![\w.])", re.IGNORECASE)
 
 
 def facts(text: str) -> str:
@@ -43,25 +40,14 @@ def facts(text: str) -> str:
 
 
 def _facts(text: str) -> Iterator[tuple[str, str]]:
-    """Each figure and denial with the words around it, figures among these masked and denials left out."""
+    """Each sentence without its figures and denials, and these."""
     for line in text.splitlines():
-        tokens = [match.group().casefold() for match in _TOKEN.finditer(line)]
-        if len(tokens) < SENTENCE:
-            continue
-        masked = ["#" if token[0].isdigit() else token for token in tokens if token not in NEGATIONS]
-        place = 0
-        denied = False
-        for token in tokens:
-            if token in NEGATIONS:
-                denied = True
-                continue
-            before, after = masked[max(0, place - SIDE) : place], masked[place + 1 : place + 1 + SIDE]
-            if token[0].isdigit():
-                yield f"{' '.join(before)} # {' '.join(after)}", token
-            if denied:
-                yield f"{' '.join(before)} ! {masked[place]} {' '.join(after)}", "not"
-            denied = False
-            place += 1
+        for sentence in _END.split(line):
+            tokens = [match.group().casefold() for match in _TOKEN.finditer(sentence)]
+            if len(tokens) >= SENTENCE:
+                said = [token for token in tokens if token in NEGATIONS or token[0].isdigit()]
+                masked = ("#" if t[0].isdigit() else t for t in tokens if t not in NEGATIONS)
+                yield " ".join(masked), " ".join(said)
 
 
 @lru_cache(maxsize=4096)
@@ -81,24 +67,3 @@ def are_versions(one: str, other: str) -> bool:
     shared = a.keys() & b.keys()
     differing = sum(a[key] != b[key] for key in shared)
     return differing >= max(LEAST, OF_SHARED * len(shared))
-
-
-def newer(one: Source, other: Source) -> Source | None:
-    """Of two versions the later one: by the version number in their titles and addresses, which nobody forges by copying,
-    else by their dates; None where nothing tells."""
-    a, b = (_number(source) for source in (one, other))
-    if a and b and a != b:
-        return one if a > b else other
-    if one.published and other.published and one.published != other.published:
-        return one if one.published > other.published else other
-    return None
-
-
-def _number(source: Source) -> tuple[int, ...]:
-    """The version that a source bears in its title, else in its address."""
-    for text in (source.title, source.url or ""):
-        found = [match.group(1) for match in _VERSION.finditer(text)]
-        dotted = [each for each in found if "." in each]
-        if dotted or (found and text == source.title):
-            return tuple(int(part) for part in (dotted or found)[0].split("."))
-    return ()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-from deep_research.evidence.copies import Originals, copied, sample
+from deep_research.evidence.copies import Originals, copied, sample, versions
 from deep_research.evidence.plain import unjoined
 from deep_research.evidence.similar import SimilarSets
 from deep_research.evidence.words import WORD
+from deep_research.patterns import regex
 from deep_research.state import Quote, Source
 
 COPIED = 0.85  # of the words of two snippets that are the same, where the texts cannot be compared
+_VERSION = regex(r"(?i)(?<![\w.])v?(\d{1,4}(?:\.\d{1,4}){0,3})(?![\w.])")
 ENOUGH = 12  # words, below which two texts may be alike by chance
 
 
@@ -52,6 +54,45 @@ def voices(sources: Iterable[Source], quotes: Sequence[Quote] = ()) -> list[list
             filed.setdefault(key, {}).setdefault(group, place)
         similar.add(snippets[source.id], place)
     return groups
+
+
+def superseded(sources: Iterable[Source]) -> dict[str, str]:
+    """For each source that is an older version of another the newest one of these, by their ids."""
+    every = list(sources)
+    holding: dict[int, list[Source]] = {}
+    newest: dict[str, Source] = {}
+    for source in every:
+        near = {other.id: other for key in sample(source.fingerprint) for other in holding.get(key, ())}
+        for other in near.values():
+            later = newer(source, other) if versions(source.fingerprint, other.fingerprint) else None
+            if later is not None:
+                older = other if later is source else source
+                known = newest.get(older.id)
+                newest[older.id] = later if known is None or newer(later, known) is later else known
+        for key in sample(source.fingerprint):
+            holding.setdefault(key, []).append(source)
+    return {older: later.id for older, later in newest.items()}
+
+
+def newer(one: Source, other: Source) -> Source | None:
+    """Of two versions the later one: by the version number in their titles and addresses, which no copying changes,
+    else by their dates; None where nothing tells."""
+    a, b = (_number(source) for source in (one, other))
+    if a and b and a != b:
+        return one if a > b else other
+    if one.published and other.published and one.published != other.published:
+        return one if one.published > other.published else other
+    return None
+
+
+def _number(source: Source) -> tuple[int, ...]:
+    """The version that a source bears in its title, else in its address."""
+    for text in (source.title, source.url or ""):
+        found = [match.group(1) for match in _VERSION.finditer(text)]
+        dotted = [each for each in found if "." in each]
+        if dotted or (found and text == source.title):
+            return tuple(int(part) for part in (dotted or found)[0].split("."))
+    return ()
 
 
 def originals(sources: Iterable[Source]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from deep_research.evidence.sites import host_of
-from deep_research.evidence.voices import originals
+from deep_research.evidence.voices import originals, superseded
 from deep_research.phases.prompting import one_line
 from deep_research.report.ledger import ids_in, marks_in
 from deep_research.state import Finding, Source, SourceKind, SourceQuality
@@ -47,6 +47,7 @@ def source_names(sources: Iterable[Source]) -> SourceNames:
     first = originals(every)
     names: dict[str, str] = {}
     lines: dict[str, str] = {}
+    older = superseded(every)
     copies: dict[str, list[Source]] = {}
     for source in every:
         copies.setdefault(first[source.id], []).append(source)
@@ -54,6 +55,9 @@ def source_names(sources: Iterable[Source]) -> SourceNames:
         name = f"S{number}"
         names |= {source.id: name for source in group}
         lines[name] = _line(next(source for source in group if source.id == original), group)
+    for source_id, later in older.items():
+        if (name := names[source_id]) != names[later]:
+            lines[name] += f", an older version of {names[later]}"
     return SourceNames(names, lines)
 
 
