@@ -129,14 +129,17 @@ def home(tmp_path_factory):
     return tmp_path_factory.mktemp("home")
 
 
-def test_without_a_model_a_wish_changes_what_is_searched_found_or_told(home):
+@pytest.mark.parametrize(
+    "places", [PLACES[::5], pytest.param(PLACES, marks=pytest.mark.sweep)], ids=["few", "all"]
+)
+def test_without_a_model_a_wish_changes_what_is_searched_found_or_told(home, places):
     without = told("", None, "", home)
     assert without.iterations > 1
     changed = {
-        (hook, phase): outcome(told(hook, phase, WISH, home)) != outcome(without) for hook, phase in PLACES
+        (hook, phase): outcome(told(hook, phase, WISH, home)) != outcome(without) for hook, phase in places
     }
     idle = [place for place, is_changed in changed.items() if not is_changed]
-    assert len(idle) <= 2, idle
+    assert len(idle) <= 2 * len(places) // len(PLACES), idle
 
 
 @pytest.mark.parametrize(
