@@ -72,7 +72,7 @@ def test_an_unknown_price_makes_dollars_unknown_and_is_named():
         (Budget(max_usd=1_000), Standing.ABOVE, None),
         (Budget(max_tokens=200), Standing.BELOW, "The cap max_tokens of 200 is below"),
         (Budget(max_usd=0.1), Standing.WITHIN, "is less than a single request may take (0.22)"),
-        (Budget(max_tokens=2_000), Standing.WITHIN, "is less than a single request may take (92,000)"),
+        (Budget(max_tokens=2_000), Standing.WITHIN, "is less than a single request may take (96,000)"),
         (Budget(max_tokens=200_000), Standing.WITHIN, "The cap max_tokens of 200,000 may"),
         (Budget(max_model_calls=2), Standing.BELOW, "max_model_calls of 2 is below"),
         (Budget(max_searches=0), Standing.BELOW, "max_searches of 0 is below"),
@@ -98,9 +98,10 @@ def test_it_is_said_when_nothing_stops_the_spending():
     )
 
 
-def test_one_iteration_has_no_refinement_and_one_report():
-    made = estimate(replace(SCALE, iterations=1), kinds())
-    assert DeepResearchPhase.REFINEMENT not in {phase.phase for phase in made.phases}
+@pytest.mark.parametrize("critique", [False, True])
+def test_one_iteration_has_a_refinement_only_where_the_report_is_looked_at(critique):
+    made = estimate(replace(SCALE, iterations=1), kinds(critique=critique))
+    assert (DeepResearchPhase.REFINEMENT in {phase.phase for phase in made.phases}) is critique
 
 
 def test_no_prompt_is_larger_than_its_window():

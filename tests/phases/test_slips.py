@@ -216,7 +216,10 @@ def test_the_rest_of_an_answer_that_its_cap_cut_is_asked_for_and_not_the_whole()
     *first, _, wish = calls[1].messages
     assert tuple(first) == calls[0].messages
     assert "The first 1 items of findings are kept." in wish.content
-    assert "with these fields: findings, gaps, quality_updates, addressed_gap_ids" in wish.content
+    assert (
+        "with these fields: findings, gaps, contradictions, quality_updates, addressed_gap_ids"
+        in wish.content
+    )
     assert calls[1].max_output == calls[0].max_output
 
 

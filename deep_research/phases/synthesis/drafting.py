@@ -25,7 +25,6 @@ from deep_research.state import Finding, Limit, SentItem, SubQuery
 LONGEST_TITLE = 120  # characters
 SHORTEST = 100  # characters of a report
 OF_BESIDE = 0.06  # of the room, for each of the things that stand beside the findings
-OF_FINDINGS = 0.7  # of the room, that findings may have with passages
 OF_SOURCES = 0.15  # of the room, for the lines that tell of the sources
 NAME = 8  # tokens of a finding's name and the end of its line, at most
 # Names as they are asked for, and as some write them all the same: [F1 and F2], [F1-F3], 【F1】, [**F1**], (F1).
@@ -77,7 +76,8 @@ _TOLD = (
 @dataclass(frozen=True, slots=True)
 class Given:
     """The findings that a model is given, by name, with what it is told of each, and of their sources. ``room`` is what
-    the message has, ``sent`` what of all findings there was room for, out of the ``available`` tokens."""
+    the message has, ``for_findings`` the tokens of it that they may take; ``sent`` what of all findings there was room
+    for, out of the ``available`` tokens."""
 
     findings: tuple[Finding, ...]
     names: Aliases
@@ -86,6 +86,7 @@ class Given:
     sources: SourceNames = NO_SOURCES
     sent: tuple[SentItem, ...] = ()
     available: int = 0
+    for_findings: int = 0
 
     @property
     def left_out(self) -> int:
@@ -123,7 +124,7 @@ def given(handoff: SynthesizerInput, room: Room) -> Given:
     fitted = findings.fitted(contents, max(0, left), handoff.original_query, "the findings")
     kept = tuple(f for f in handoff.findings if fitted.texts[f.id])
     names = Aliases("F", [f.id for f in kept])
-    return Given(kept, names, fitted.texts, room, named, fitted.items, findings.available)
+    return Given(kept, names, fitted.texts, room, named, fitted.items, findings.available, max(0, left))
 
 
 def with_passages(material: Given, handoff: SynthesizerInput, tokens: int = PASSAGES) -> Given:
@@ -131,7 +132,7 @@ def with_passages(material: Given, handoff: SynthesizerInput, tokens: int = PASS
     once."""
     count = material.room.counter.expected
     used = sum(count(material.texts[finding.id]) for finding in material.findings)
-    spare = min(tokens, int(material.room.tokens * OF_FINDINGS) - used)
+    spare = min(tokens, material.for_findings - used)
     sources = {s.id: s for s in handoff.sources}
     texts = dict(material.texts)
     shown: set[str] = set()

@@ -26,8 +26,9 @@ from deep_research.state import (
 class SynthesizerInput(Handoff):
     """``sources`` are those that findings cite, without their texts: a report is written from findings.
     ``passages`` are what stands around the quotes of findings, by their ids. ``draft`` is the last report with ids of
-    findings, where there is one; ``improvements`` and ``remarks`` are the refiner's on it, ``failing`` those of its
-    claims that nothing carries. ``words`` is the wanted length; ``verdicts`` are those on the parts of the question;
+    findings, where there is one, and ``improving`` says that nothing was found since; ``improvements`` and ``remarks``
+    are the refiner's on it, ``failing`` those of its claims that nothing carries. ``words`` is the wanted length;
+    ``verdicts`` are those on the parts of the question;
     ``requests`` are those of a model that the budget has room for, None for any number. ``read_by_model``: a model read
     sources, so that findings may be in its words."""
 
@@ -45,6 +46,7 @@ class SynthesizerInput(Handoff):
     limits: tuple[Limit, ...] = ()
     passages: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     draft: str = ""
+    improving: bool = False
     improvements: tuple[str, ...] = ()
     remarks: tuple[Remark, ...] = ()
     failing: tuple[Claim, ...] = ()

@@ -34,8 +34,10 @@ from deep_research.phases.synthesis.instructions import WHOLE
 from deep_research.phases.synthesis.model_repair import repair
 from deep_research.phases.synthesis.revision import revise
 from deep_research.phases.synthesis.sections import LEAST_SECTIONS, in_sections, most_sections
+from deep_research.phases.synthesis.versions import TOO_SHORT
 
 _Written = tuple[str, Message, tuple[str, ...] | None, tuple[str, ...]]
+NOT_REVISED = "For want of room the report was not revised after it was looked at."
 FEW = 4  # findings that are not worth an outline
 
 
@@ -92,10 +94,14 @@ class LLMSynthesizer:
         what a reader should know of it."""
         if not material.findings:
             raise unusable(model, "there is no finding to write from")
-        if handoff.draft:
+        # One that is far shorter than is wanted is written anew, where there is something new and room for more.
+        short = handoff.words > AT_ONCE and len(handoff.draft.split()) < TOO_SHORT * handoff.words
+        if handoff.draft and (handoff.improving or not short):
             whole = await off_loop(handoff.items, with_passages, material, handoff)
             if (made := await revise(handoff, whole, model)) is not None:
                 return made[0].text, made[1], made[0].headings, ()
+            if handoff.improving:  # nothing new is to be told
+                return handoff.draft, with_material(handoff, material), (), (NOT_REVISED,)
         if handoff.words > AT_ONCE and len(material.findings) > FEW:
             report, message, notes = await in_sections(handoff, material, model)
             return report, message, None, notes

@@ -168,7 +168,7 @@ class SynthesisPhase(Phase[SynthesizerInput, SynthesizerOutput]):
         if not is_revisable(last):
             return {}
         failing = tuple(claim for claim in state.claims if claim.marked)
-        return {"draft": last, "failing": failing}
+        return {"draft": last, "failing": failing, "improving": state.refined == state.iteration}
 
     async def _repairs(
         self,
