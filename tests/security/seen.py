@@ -14,6 +14,8 @@ from typing import Any
 from renderers import alive
 
 from deep_research import DeepResearch, ResearchResult, RunStatus
+from deep_research.phases.analysis.llm import SYSTEM as READING
+from deep_research.phases.analysis.requoting import SYSTEM as REQUOTES
 from deep_research.phases.synthesis.instructions import OUTLINE, WHOLE
 from deep_research.phases.synthesis.model_repair import SYSTEM as REPAIR
 from deep_research.sources.search import SearchResult
@@ -55,15 +57,18 @@ class Seen:
     @property
     def requests(self) -> int:
         """Without those for the repair of claims: one a version, where something was written that nothing carries; and
-        without revisions, of which a page can cause one in an iteration, with the look at it."""
+        without revisions, of which a page can cause one in an iteration, with the look at it; and for quotes that no source
+        has, one a reading."""
         repairs = sum(call.system == REPAIR for call in self.model.calls)
         written = sum(call.label in ("report", "revision") for call in self.model.calls)
         written += sum(call.system.startswith(OUTLINE[:30]) for call in self.model.calls)
         revisions = max(0, written - self.result.iterations)
         looked_at = sum(call.system.startswith(REFLECTION[:30]) for call in self.model.calls)
         assert revisions <= self.result.iterations
+        requotes = sum(call.system == REQUOTES for call in self.model.calls)
         assert repairs <= self.reports
-        return len(self.model.calls) - repairs - revisions - min(looked_at, revisions)
+        assert requotes <= sum(call.system == READING for call in self.model.calls)
+        return len(self.model.calls) - repairs - requotes - revisions - min(looked_at, revisions)
 
     @property
     def reports(self) -> int:
