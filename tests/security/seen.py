@@ -57,8 +57,8 @@ class Seen:
     @property
     def requests(self) -> int:
         """Without those for the repair of claims: one a version, where something was written that nothing carries; and
-        without revisions, of which a page can cause one in an iteration, with the look at it; and for quotes that no source
-        has, one a reading."""
+        without revisions, of which a page can cause one in an iteration, with the look at it; and for quotes that no
+        source has, one a reading."""
         repairs = sum(call.system == REPAIR for call in self.model.calls)
         written = sum(call.label in ("report", "revision") for call in self.model.calls)
         written += sum(call.system.startswith(OUTLINE[:30]) for call in self.model.calls)
