@@ -317,6 +317,7 @@ OF_REPORT = (
 )
 SHARED = "shared:"  # before the name of a cap: it is that of a budget which the run shares with others
 FETCHES = "max_fetches"  # the limit of pages that were not asked for, to keep within a cap
+NO_HIGH_QUALITY = "No source is of high quality."  # said of what was gathered, before anything of it was read
 OF_PAGES = (
     PAGES,
     FETCHES,

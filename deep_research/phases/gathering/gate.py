@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deep_research.state import DeepResearchState, ValidationResult
+from deep_research.state.records import NO_HIGH_QUALITY
 
 MIN_SOURCES = 3
 MIN_COMPLETION = 0.5
@@ -20,7 +21,7 @@ def validate_gathering(state: DeepResearchState) -> ValidationResult:
             f"Only {count} of at least {MIN_SOURCES} wanted sources {'was' if count == 1 else 'were'} found."
         )
     if count and not state.high_quality_sources():
-        issues.append("No source is of high quality.")
+        issues.append(NO_HIGH_QUALITY)
     completed, total = len(state.completed_sub_queries()), len(state.current_sub_queries())
     if completed < total * MIN_COMPLETION:
         issues.append(f"Only {completed} of {total} sub-queries could be searched.")
