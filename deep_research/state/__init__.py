@@ -67,6 +67,16 @@ from deep_research.state.sending import (
 )
 from deep_research.state.setup import Choice, CorpusChoice, SetUp
 from deep_research.state.spending import Budget, ModelSpend, Reservation, Spent, TokenUsage, Usage
+from deep_research.state.tasks import (
+    KeyFact,
+    Task,
+    TaskFinding,
+    TaskLimits,
+    TaskReview,
+    TaskState,
+    TaskStep,
+    ToolUse,
+)
 
 __all__ = [
     "PHASE_TO_AGENT",
@@ -139,6 +149,14 @@ __all__ = [
     "SubQuery",
     "SubQueryStatus",
     "SupervisorAction",
+    "KeyFact",
+    "Task",
+    "TaskFinding",
+    "TaskLimits",
+    "TaskReview",
+    "TaskState",
+    "TaskStep",
+    "ToolUse",
     "TokenUsage",
     "Triage",
     "Usage",

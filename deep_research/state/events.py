@@ -45,6 +45,7 @@ from deep_research.state.run import Parking, RunOptions
 from deep_research.state.sending import ReadingPlan, Sending
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Reservation, TokenUsage
+from deep_research.state.tasks import Task, TaskFinding, TaskReview, TaskStep
 
 
 class Event(Record):
@@ -64,9 +65,9 @@ class Event(Record):
 
 
 class RunCreated(Event):
-    CURRENT: ClassVar[int] = 4
+    CURRENT: ClassVar[int] = 5
     type: Literal["run.created"] = "run.created"
-    version: int = 4
+    version: int = 5
     research_id: str
     query: str
     options: RunOptions
@@ -85,9 +86,9 @@ class SetUpChanged(Event):
     """The run goes on with another set-up than before, by the wish of who resumed it. ``old`` is None where nobody
     knows."""
 
-    CURRENT: ClassVar[int] = 3
+    CURRENT: ClassVar[int] = 4
     type: Literal["setup.changed"] = "setup.changed"
-    version: int = 3
+    version: int = 4
     old: SetUp | None
     new: SetUp
 
@@ -103,9 +104,9 @@ class PlanMade(Event):
     """A plan; it supersedes the sub-queries that were not searched yet. ``parts`` are those of the question,
     ``first_look`` is what it was made with."""
 
-    CURRENT: ClassVar[int] = 3
+    CURRENT: ClassVar[int] = 4
     type: Literal["plan.made"] = "plan.made"
-    version: int = 3
+    version: int = 4
     research_brief: str
     sub_queries: tuple[SubQuery, ...]
     first_look: FirstLook | None = None
@@ -116,7 +117,9 @@ class SubQueriesAdded(Event):
     """What somebody wished for while the run was going is searched as well. ``replaced`` are sub-queries that were not
     searched yet and whose places they take, where the plan has no more room."""
 
+    CURRENT: ClassVar[int] = 2
     type: Literal["sub_queries.added"] = "sub_queries.added"
+    version: int = 2
     sub_queries: tuple[SubQuery, ...]
     replaced: tuple[str, ...] = ()
 
@@ -124,12 +127,13 @@ class SubQueriesAdded(Event):
 class SubQueryCompleted(Event):
     """One search with all it found, duplicates of other sub-queries included: the state keeps each source
     once, under the sub-query that comes first. Of its ``searches`` so many ``failed``; ``duplicates`` are what came more
-    than once within it."""
+    than once within it. One that a task worked on, ``task_id``, has the sources of that task, which are not told again."""
 
-    CURRENT: ClassVar[int] = 2
+    CURRENT: ClassVar[int] = 3
     type: Literal["sub_query.completed"] = "sub_query.completed"
-    version: int = 2
+    version: int = 3
     sub_query_id: str
+    task_id: str | None = None
     sources: tuple[Source, ...]
     searches: int = 1
     fetches: int = 0
@@ -139,11 +143,50 @@ class SubQueryCompleted(Event):
 
 
 class SubQueryFailed(Event):
+    """A sub-query that could not be searched. What a task, ``task_id``, took for it was told with its steps."""
+
+    CURRENT: ClassVar[int] = 2
     type: Literal["sub_query.failed"] = "sub_query.failed"
+    version: int = 2
     sub_query_id: str
+    task_id: str | None = None
     error: str
     searches: int = 1
     fetches: int = 0
+
+
+class TaskDispatched(Event):
+    """A task begins, or is done again with what its reviewer said."""
+
+    type: Literal["task.dispatched"] = "task.dispatched"
+    task: Task
+
+
+class TaskStepped(Event):
+    """A step of a task is done: its tools have worked, and what they gave is saved. ``sources`` are those that came with
+    it and were not known to the task."""
+
+    type: Literal["task.step"] = "task.step"
+    task_id: str
+    attempt: int
+    step: TaskStep
+    sources: tuple[Source, ...] = ()
+
+
+class TaskFinished(Event):
+    type: Literal["task.finished"] = "task.finished"
+    task_id: str
+    attempt: int
+    finding: TaskFinding
+
+
+class TaskReviewed(Event):
+    """The verdict on what a task found; a later one, of a hook, takes its place."""
+
+    type: Literal["task.reviewed"] = "task.reviewed"
+    task_id: str
+    attempt: int
+    review: TaskReview
 
 
 class SourcesAnalyzed(Event):
@@ -151,11 +194,11 @@ class SourcesAnalyzed(Event):
     of the sources or say something else, ``unknown_ids`` ids that the agent named and was never given;
     ``own_words`` says that the findings are worded by the agent, and not by the sources. ``unlocated`` counts quotes that
     were not found, also when they were asked for again; ``contradictions`` are those that the agent saw, ``references``
-    where the sources point to for more."""
+    where the sources point to for more. ``task_ids`` are tasks whose findings these are."""
 
-    CURRENT: ClassVar[int] = 4
+    CURRENT: ClassVar[int] = 5
     type: Literal["sources.analyzed"] = "sources.analyzed"
-    version: int = 4
+    version: int = 5
     source_ids: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
     gaps: tuple[Gap, ...] = ()
@@ -167,6 +210,7 @@ class SourcesAnalyzed(Event):
     unlocated: int = 0
     contradictions: tuple[Contradiction, ...] = ()
     references: tuple[Reference, ...] = ()
+    task_ids: tuple[str, ...] = ()
 
 
 class EvidenceWeighed(Event):
@@ -268,9 +312,9 @@ class PhaseRetried(Event):
     """The phase is done again; which of its units remain follows from its phase (see the reducer).
     ``sub_queries`` are reworded ones that replace searches that came back empty."""
 
-    CURRENT: ClassVar[int] = 2
+    CURRENT: ClassVar[int] = 3
     type: Literal["phase.retried"] = "phase.retried"
-    version: int = 2
+    version: int = 3
     phase: DeepResearchPhase
     attempt: int
     issues: tuple[str, ...] = ()
@@ -299,9 +343,9 @@ class DecisionMade(Event):
 
 
 class IterationStarted(Event):
-    CURRENT: ClassVar[int] = 2
+    CURRENT: ClassVar[int] = 3
     type: Literal["iteration.started"] = "iteration.started"
-    version: int = 2
+    version: int = 3
     iteration: int
     sub_queries: tuple[SubQuery, ...]
 
@@ -405,6 +449,10 @@ AnyEvent = (
     | SubQueriesAdded
     | SubQueryCompleted
     | SubQueryFailed
+    | TaskDispatched
+    | TaskStepped
+    | TaskFinished
+    | TaskReviewed
     | SourcesAnalyzed
     | EvidenceWeighed
     | ReportDrafted
@@ -467,6 +515,15 @@ UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("gaps.assessed", 2): _same,  # 3: what the refiner says of single places
     ("reading.planned", 1): _same,  # 2: what was chosen of each source
     ("sub_query.completed", 1): _same,  # 2: how many of its searches failed, and what came twice
+    ("run.created", 4): _same,  # 5: how sub-queries are worked on, and the limits of tasks
+    ("setup.changed", 3): _same,  # 4: tools and data sources that were handed over
+    ("sub_query.completed", 2): _same,  # 3: the task that worked on it
+    ("sub_query.failed", 1): _same,  # 2: the same
+    ("plan.made", 3): _same,  # 4: what tasks may search for a sub-query
+    ("phase.retried", 2): _same,  # 3: the same
+    ("iteration.started", 2): _same,  # 3: the same
+    ("sub_queries.added", 1): _same,  # 2: the same
+    ("sources.analyzed", 4): _same,  # 5: the tasks whose findings these are
 }
 
 

@@ -34,6 +34,11 @@ def sub_query_id(query: str) -> str:
     return f"subq-{_digest(normalised(query))}"
 
 
+def task_id(sub_query: str, iteration: int, attempt: int) -> str:
+    """``sub_query`` is the id of what it works on, ``attempt`` that of the phase."""
+    return f"task-{_digest(f'{sub_query} {iteration} {attempt}')}"
+
+
 def part_id(text: str) -> str:
     return f"part-{_digest(normalised(text))}"
 

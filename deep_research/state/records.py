@@ -59,7 +59,8 @@ class FirstLook(Record):
 class SubQuery(Record):
     """One question to search for. ``index`` is its place among all sub-queries of the run; ``wordings`` are the other
     words in which it was asked as well, since it found nothing to the point. ``part_id`` is the part of the question that
-    it serves, None for all of it; ``origin`` who asked for it, where that is not the plan: hook, answer, supervisor."""
+    it serves, None for all of it; ``origin`` who asked for it, where that is not the plan: hook, answer, supervisor.
+    ``data_sources`` are the names of what a task may search for it, empty: all that the run may."""
 
     id: str
     query: str
@@ -74,6 +75,7 @@ class SubQuery(Record):
     wordings: tuple[str, ...] = ()
     part_id: str | None = None
     origin: str = ""
+    data_sources: tuple[str, ...] = ()
 
 
 class Source(Record):

@@ -46,10 +46,12 @@ from deep_research.state.run import Abort, DeepResearchState, Parking, RunOption
 from deep_research.state.sending import ReadingPlan, Sending
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Reservation, Spent, Usage
+from deep_research.state.tasks import TaskFinding, TaskState
 
 _COLLECTIONS = frozenset(
     {
         "sub_queries",
+        "tasks",
         "sources",
         "analyzed",
         "analyzed_now",
@@ -126,6 +128,7 @@ class Fold:
         for name in _SCALARS:
             setattr(self, name, getattr(base, name))
         self.sub_queries: dict[str, SubQuery] = {s.id: s for s in base.sub_queries}
+        self.tasks: dict[str, TaskState] = {t.task.id: t for t in base.tasks}
         self.sources: dict[str, Source] = {s.id: s for s in base.sources}
         self.analyzed: set[str] = set(base.analyzed)
         self.analyzed_now: set[str] = set(base.analyzed_now)
@@ -180,6 +183,7 @@ class Fold:
                 self._findings = self._ranked_findings(self._sources)
             self._snapshot = DeepResearchState(
                 sub_queries=tuple(sorted(self.sub_queries.values(), key=lambda s: s.index)),
+                tasks=tuple(sorted(self.tasks.values(), key=self._place_of_task)),
                 sources=self._sources,
                 analyzed=frozenset(self.analyzed),
                 analyzed_now=frozenset(self.analyzed_now),
@@ -196,6 +200,9 @@ class Fold:
                 **{name: getattr(self, name) for name in _SCALARS},
             )
         return self._snapshot
+
+    def _place_of_task(self, task: TaskState) -> int:
+        return self.sub_queries[task.task.sub_query_id].index
 
     def _ranked_sources(self) -> tuple[Source, ...]:
         """By score; those without one after them, by the sub-query that found them first, then by rank."""
@@ -262,6 +269,7 @@ _RANKS = (
     ev.SubQueriesAdded,
     ev.IterationStarted,
     ev.SubQueryCompleted,
+    ev.TaskStepped,
     ev.SourcesAnalyzed,
     ev.EvidenceWeighed,
 )
@@ -391,15 +399,24 @@ def _sub_queries_added(state: Fold, event: ev.SubQueriesAdded) -> None:
 @_on(ev.SubQueryCompleted)
 def _sub_query_completed(state: Fold, event: ev.SubQueryCompleted) -> None:
     done = state.sub_queries[event.sub_query_id]
+    found = tuple(s.id for s in event.sources)
+    if event.task_id is not None:
+        found = (*_settle(state, event.task_id), *found)
     state.sub_queries[done.id] = done.model_copy(
         update={
             "status": SubQueryStatus.COMPLETED,
             "error": None,
-            "source_ids": tuple(s.id for s in event.sources),
+            "source_ids": found,
             "wordings": event.wordings,
         }
     )
-    for source in event.sources:
+    _add_sources(state, event.sources)
+    state.duplicates_skipped += event.duplicates
+    _count_searches(state, event.searches, fetches=event.fetches, failed=event.failed)
+
+
+def _add_sources(state: Fold, sources: Iterable[Source]) -> None:
+    for source in sources:
         known = state.sources.get(source.id)
         if known is None:
             state.sources[source.id] = source
@@ -408,8 +425,13 @@ def _sub_query_completed(state: Fold, event: ev.SubQueryCompleted) -> None:
         # First by plan, not by arrival: which search finished first must not show in the report.
         if known.id not in state.analyzed and _place(state, source) < _place(state, known):
             state.sources[source.id] = source
-    state.duplicates_skipped += event.duplicates
-    _count_searches(state, event.searches, fetches=event.fetches, failed=event.failed)
+
+
+def _settle(state: Fold, task_id: str) -> tuple[str, ...]:
+    """A task is over: the sources of all its attempts."""
+    task = state.tasks[task_id]
+    state.tasks[task_id] = task.model_copy(update={"settled": True})
+    return task.source_ids
 
 
 def _place(state: Fold, source: Source) -> tuple[int, int]:
@@ -433,7 +455,51 @@ def _sub_query_failed(state: Fold, event: ev.SubQueryFailed) -> None:
     state.sub_queries[failed.id] = failed.model_copy(
         update={"status": SubQueryStatus.FAILED, "error": event.error}
     )
+    if event.task_id is not None:
+        _settle(state, event.task_id)
     _count_searches(state, event.searches, failed=event.searches, fetches=event.fetches)
+
+
+@_on(ev.TaskDispatched)
+def _task_dispatched(state: Fold, event: ev.TaskDispatched) -> None:
+    _ = state.sub_queries[event.task.sub_query_id]
+    known = state.tasks.get(event.task.id)
+    earlier: tuple[TaskFinding, ...] = ()
+    if known is not None:
+        earlier = (*known.earlier, *((known.finding,) if known.finding else ()))
+    state.tasks[event.task.id] = TaskState(task=event.task, earlier=earlier)
+
+
+def _at_work(state: Fold, event: ev.TaskStepped | ev.TaskFinished | ev.TaskReviewed) -> TaskState:
+    """The attempt that an event is about. Raises `LogDamagedError` where another one is at work."""
+    task = state.tasks[event.task_id]
+    if task.task.attempt != event.attempt or task.settled:
+        raise _damaged(
+            f"'{event.name}' of attempt {event.attempt} at a task at attempt {task.task.attempt}",
+            state.research_id,
+        )
+    return task
+
+
+@_on(ev.TaskStepped)
+def _task_stepped(state: Fold, event: ev.TaskStepped) -> None:
+    task = _at_work(state, event)
+    state.tasks[event.task_id] = task.model_copy(update={"steps": (*task.steps, event.step)})
+    _add_sources(state, event.sources)
+    step = event.step
+    _count_searches(state, step.searches, fetches=step.fetches, failed=step.failed_searches)
+
+
+@_on(ev.TaskFinished)
+def _task_finished(state: Fold, event: ev.TaskFinished) -> None:
+    task = _at_work(state, event)
+    state.tasks[event.task_id] = task.model_copy(update={"finding": event.finding, "review": None})
+
+
+@_on(ev.TaskReviewed)
+def _task_reviewed(state: Fold, event: ev.TaskReviewed) -> None:
+    task = _at_work(state, event)
+    state.tasks[event.task_id] = task.model_copy(update={"review": event.review})
 
 
 @_on(ev.SourcesAnalyzed)
@@ -457,6 +523,8 @@ def _analyzed(state: Fold, event: ev.SourcesAnalyzed) -> None:
     state.unlocated += event.unlocated
     state.contradictions.update((c.id, c) for c in event.contradictions)
     state.references.update((r, None) for r in event.references)
+    for task_id in event.task_ids:
+        state.tasks[task_id] = state.tasks[task_id].model_copy(update={"taken": True})
 
 
 def _joined(state: Fold, known: Finding, other: Finding) -> Finding:

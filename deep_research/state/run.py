@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -38,13 +38,16 @@ from deep_research.state.report import Citation, ReportMetadata
 from deep_research.state.sending import ReadingPlan, Sending
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Budget, Reservation, Spent, Usage
+from deep_research.state.tasks import TaskState
 
 
 class RunOptions(Record):
     """Everything a caller may choose per run; written into the log once, so a resumed run keeps it.
     Bounds are those of the settings. ``min_supported`` is the least share of the report's claims
     that must be supported. ``provider_id`` is the model (a name such as ``anthropic:MODEL``) of all agents of
-    this run, before those of the engine."""
+    this run, before those of the engine. ``gathering`` is how sub-queries are worked on; the ``max_task_…`` are limits of
+    one attempt at a task, and ``max_task_retries`` None is as many as ``max_supervisor_retries``; ``task_sources`` and
+    ``task_tools`` are the names of what tasks may use, empty: all there is."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
     max_sub_queries: int = Field(default=5, ge=2, le=20)
@@ -67,7 +70,20 @@ class RunOptions(Record):
     user_id: str | None = None
     session_id: str | None = None
     provider_id: str | None = Field(default=None, min_length=1)
+    gathering: Literal["search", "agents"] = "search"
+    max_task_steps: int = Field(default=8, ge=0, le=100)
+    max_task_retries: int | None = Field(default=None, ge=0, le=10)
+    max_task_tokens: int | None = Field(default=None, ge=0)
+    max_task_usd: float | None = Field(default=None, ge=0)
+    max_task_seconds: float = Field(default=600.0, ge=0, le=86_400)
+    task_sources: tuple[str, ...] = ()
+    task_tools: tuple[str, ...] = ()
     budget: Budget = Budget()
+
+    @property
+    def task_retries(self) -> int:
+        """How often a task may be done again."""
+        return self.max_supervisor_retries if self.max_task_retries is None else self.max_task_retries
 
 
 class Parking(Record):
@@ -105,12 +121,12 @@ class DeepResearchState(Record):
     ``parts`` are those of the question and ``verdicts`` what was found of each;
     ``claims`` are those of the report and ``repairs`` what was done to them; ``draft`` is one of which the report is
     still to be written, and ``judgements`` what the judge said of its claims; ``report_draft`` is that of the report,
-    with ids of findings; ``remarks`` are the refiner's on it, ``references`` where the sources point to for more;
+    with ids of findings; ``tasks`` are those that sub-queries were made; ``remarks`` are the refiner's on it, ``references`` where the sources point to for more;
     ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
     had been measured of the texts of each model; ``setup`` is what the run works with, None where an older version of
     the package made it; ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
     All collections
-    keep the order in which they rank: sub-queries by index, sources by score, those without one after them by
+    keep the order in which they rank: sub-queries and their tasks by index, sources by score, those without one after them by
     (sub-query index, rank), findings by iteration and first source,
     gaps by (iteration, rank), limits by name.
     """
@@ -129,6 +145,7 @@ class DeepResearchState(Record):
     parts: tuple[QuestionPart, ...] = ()
     verdicts: tuple[PartVerdict, ...] = ()
     sub_queries: tuple[SubQuery, ...] = ()
+    tasks: tuple[TaskState, ...] = ()
     sources: tuple[Source, ...] = ()
     analyzed: frozenset[str] = frozenset()
     analyzed_now: frozenset[str] = frozenset()
@@ -236,6 +253,10 @@ class DeepResearchState(Record):
 
     def pending_sub_queries(self) -> tuple[SubQuery, ...]:
         return tuple(s for s in self.sub_queries if s.status is SubQueryStatus.PENDING)
+
+    def task_of(self, sub_query_id: str) -> TaskState | None:
+        """The latest task of a sub-query."""
+        return next((t for t in reversed(self.tasks) if t.task.sub_query_id == sub_query_id), None)
 
     def completed_sub_queries(self) -> tuple[SubQuery, ...]:
         return tuple(s for s in self.sub_queries if s.status is SubQueryStatus.COMPLETED)

@@ -48,7 +48,7 @@ class CorpusChoice(Record):
 class SetUp(Record):
     """The set-up of a run. ``model`` is the chain for all roles, ``models`` those of roles that have their own;
     ``services`` are those that are searched, the preferred first. ``agents`` (by role), ``hooks`` and ``pages`` are the
-    classes of what was handed over. ``gates`` are policies by phase. ``provider_id`` is the model that this run alone
+    classes of what was handed over, and so are ``tools`` and ``data_sources`` by their names. ``gates`` are policies by phase. ``provider_id`` is the model that this run alone
     was given. All other fields are settings of that name."""
 
     provider_id: str | None = None
@@ -60,6 +60,8 @@ class SetUp(Record):
     hooks: str | None = None
     pages: str | None = None
     gates: dict[str, str] = Field(default_factory=dict)
+    tools: dict[str, str] = Field(default_factory=dict)
+    data_sources: dict[str, str] = Field(default_factory=dict)
 
     local_only: bool = False
     fetch_pages: bool = True
@@ -95,7 +97,19 @@ class SetUp(Record):
         return {choice.name: choice.address for chain in chains for choice in chain if choice.address}
 
 
-_PARTS = ("provider_id", "model", "models", "services", "corpora", "agents", "hooks", "pages", "gates")
+_PARTS = (
+    "provider_id",
+    "model",
+    "models",
+    "services",
+    "corpora",
+    "agents",
+    "hooks",
+    "pages",
+    "gates",
+    "tools",
+    "data_sources",
+)
 SETTINGS = tuple(name for name in SetUp.model_fields if name not in _PARTS)
 
 
@@ -120,6 +134,8 @@ def differences(old: SetUp, new: SetUp) -> tuple[Difference, ...]:
         *_one("hooks", _text(old.hooks), _text(new.hooks)),
         *_one("reader of pages", _text(old.pages), _text(new.pages)),
         *_by_key("gate of {}", old.gates, new.gates),
+        *_by_key("tool {}", old.tools, new.tools),
+        *_by_key("data source {}", old.data_sources, new.data_sources),
     ]
     for name in SETTINGS:
         found += _one(name, _text(getattr(old, name)), _text(getattr(new, name)))

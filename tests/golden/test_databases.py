@@ -133,7 +133,7 @@ def test_a_run_of_an_old_database_goes_on_where_it_was_left(
     [
         "UPDATE runs SET status = 'reviewing' WHERE run_id = ?",
         "UPDATE events SET version = 99 WHERE seq = 3 AND run_id = ?",
-        "UPDATE events SET type = 'task.dispatched' WHERE seq = 3 AND run_id = ?",
+        "UPDATE events SET type = 'page.turned' WHERE seq = 3 AND run_id = ?",
         "UPDATE events SET body = json_set(body, '$.later', 1) WHERE seq = 3 AND run_id = ?",
         "UPDATE events SET body = json_set(body, '$.options.later', 1) WHERE seq = 1 AND run_id = ?",
     ],

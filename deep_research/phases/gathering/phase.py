@@ -10,19 +10,17 @@ from deep_research.budget.metered import RunModels
 from deep_research.budget.shared_budget import Purse
 from deep_research.errors import BudgetError, DeepResearchError, SearchError
 from deep_research.evidence.page_identity import canonical_url
-from deep_research.evidence.plain import clean
 from deep_research.evidence.wording import wordings
-from deep_research.logs import blotted, blotted_bytes, holds_secret, masked
 from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, off_loop, shared, together
+from deep_research.phases.gathering.collecting import collected, work_of
 from deep_research.phases.gathering.fetching import OVER_SHARED_CAP, pages_told
-from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput, Snapshot
+from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
 from deep_research.phases.wishes import Knows, as_searches
 from deep_research.sources.search import SearchFilters
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     Limit,
-    Source,
     SubQuery,
     SubQueryStatus,
 )
@@ -33,12 +31,9 @@ from deep_research.state.events import (
     SubQueryCompleted,
     SubQueryFailed,
 )
-from deep_research.state.identity import sha256_hex, source_id, sub_query_id
-from deep_research.state.journal import Content, Journal, PageHead
+from deep_research.state.identity import sub_query_id
+from deep_research.state.journal import Journal
 from deep_research.state.records import FETCHES, PAGES, SHARED
-
-TEXT_UNIT = 5_000  # characters that are cleaned and hashed in the time of one small item
-BYTES_UNIT = 50_000  # bytes that are only hashed
 
 
 class GatheringPhase(Phase[GathererInput, GathererOutput]):
@@ -132,25 +127,31 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         if not getattr(self.agent, "uses_purse", False):
             purse.charge("max_searches", searches - 1)
             purse.charge("max_fetches", answer.fetches)
-        known = handoff.known
-        size = sum(map(_size, answer.sources))
-        sources, contents, notes, twice = await off_loop(size, self._collect, answer, sub_query, state, known)
+        found = await off_loop(
+            sum(map(work_of, answer.sources)),
+            collected,
+            answer.sources,
+            sub_query_id=sub_query.id,
+            known=handoff.known,
+            most_new=state.options.max_sources_per_query,
+            most_bytes=self.limits.max_source_bytes,
+        )
         events: list[Event] = [
             SubQueryCompleted(
                 sub_query_id=sub_query.id,
-                sources=sources,
+                sources=found.sources,
                 wordings=answer.wordings,
                 searches=searches,
                 fetches=answer.fetches,
                 failed=min(answer.stats.queries_failed, searches),
-                duplicates=answer.stats.duplicates_skipped + twice,
+                duplicates=answer.stats.duplicates_skipped + found.twice,
             )
         ]
-        new = [note for note in dict.fromkeys(notes) if note not in told]
+        new = [note for note in dict.fromkeys((*answer.notes, *found.notes)) if note not in told]
         told.update(new)
         events += [LimitReached(limit=Limit(name="sources", message=note)) for note in new]
         events += _unread(answer, state.options.budget.max_fetches)
-        await journal.record(*events, contents=contents)
+        await journal.record(*events, contents=found.contents)
 
     def handoff(self, sub_query: SubQuery, state: DeepResearchState, known: frozenset[str]) -> GathererInput:
         return GathererInput(
@@ -170,98 +171,6 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             rewordings=_spare(state),
             fetches=_fetches(sub_query, state),
         )
-
-    def _collect(
-        self,
-        answer: GathererOutput,
-        sub_query: SubQuery,
-        state: DeepResearchState,
-        known: frozenset[str],
-    ) -> tuple[tuple[Source, ...], list[Content], list[str], int]:
-        """Sources with ids, their texts, a note for each text that is too long to keep, and how many came twice."""
-        sources: dict[str, Source] = {}
-        contents: list[Content] = []
-        notes = list(answer.notes)
-        new = twice = 0
-        for item in answer.sources:
-            name = canonical_url(item.url) if item.url else f"{item.title}\n{item.content or item.snippet}"
-            key = source_id(name)
-            if key in sources:
-                twice += 1
-                continue
-            if name not in known:
-                new += 1
-                if new > state.options.max_sources_per_query:
-                    continue
-            given = item.content or item.snippet
-            text = clean(given)
-            if text != given:  # spans of the text as it was no longer fit
-                item = item.model_copy(update={"passages": (), "pages": ()})
-            item = _without_secrets(item)
-            text = blotted(text)  # of the same length, so that spans still fit
-            content = Content.of(text)
-            if len(content.body) > self.limits.max_source_bytes:
-                notes.append(
-                    f"'{item.title}' was left out: its text is longer than"
-                    f" {self.limits.max_source_bytes:,} bytes."
-                )
-                continue
-            sources[key] = _source(key, item, sub_query, len(sources), content, len(text))
-            if (
-                name not in known or item.content
-            ):  # of a page that was read before a search tells only that it is there
-                contents.append(content)
-            if item.snapshot is not None:
-                contents.append(_kept(item.snapshot))
-        return tuple(sources.values()), contents, notes, twice
-
-
-def _source(
-    key: str, item: GatheredSource, sub_query: SubQuery, rank: int, content: Content, length: int
-) -> Source:
-    return Source(
-        id=key,
-        sub_query_id=sub_query.id,
-        title=" ".join(clean(item.title).split()) or (item.url or "Untitled"),
-        url=item.url,
-        snippet=clean(item.snippet),
-        kind=item.kind,
-        quality=item.quality,
-        rank=rank,
-        relevance=item.relevance,
-        published=item.published,
-        content_hash=content.hash,
-        snapshot_hash=item.snapshot_hash,
-        length=length,
-        passages=tuple(span for span in item.passages if span.start < span.end <= length),
-        pages=tuple(start for start in item.pages if start < length),
-        fingerprint=item.fingerprint,
-        mentions=item.mentions,
-        metadata=item.metadata,
-    )
-
-
-def _without_secrets(item: GatheredSource) -> GatheredSource:
-    """A page that holds a registered key is kept without it, under the hash of what is kept."""
-    if item.snapshot is None or not holds_secret(item.snapshot.body):
-        return item
-    body = blotted_bytes(item.snapshot.body)
-    snapshot = item.snapshot.model_copy(update={"body": body})
-    return item.model_copy(update={"snapshot": snapshot, "snapshot_hash": sha256_hex(body)})
-
-
-def _size(item: GatheredSource) -> int:
-    """How much work a source is."""
-    snapshot = len(item.snapshot.body) if item.snapshot else 0
-    return len(item.content or "") // TEXT_UNIT + snapshot // BYTES_UNIT
-
-
-def _kept(snapshot: Snapshot) -> Content:
-    head = None
-    if snapshot.shared:
-        headers = {name: masked(value) for name, value in snapshot.headers.items()}
-        head = PageHead(masked(snapshot.url), masked(snapshot.found_at), snapshot.at, headers)
-    return Content.of_page(snapshot.body, snapshot.media_type, head)
 
 
 def _inner(sentence: str) -> str:

@@ -1,0 +1,139 @@
+"""Tasks of research: a sub-query that an agent works on with tools, step by step, until a reviewer approves what it found.
+
+Texts that a step brought are contents; these records name them by their hashes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from deep_research.state.phases import ConfidenceLevel
+from deep_research.state.records import Quote, Record
+from deep_research.state.spending import TokenUsage
+
+BY_RULES = "rules"  # who reviewed a task, where no model did
+BY_HOOK = "hook"
+BY_NOBODY = "nobody"
+
+
+class TaskLimits(Record):
+    """How much one attempt at a task may take; None: no bound of its own. ``searches`` and ``fetches`` are its part of
+    what the caps of the run leave."""
+
+    steps: int = Field(ge=0)
+    tokens: int | None = Field(default=None, ge=0)
+    usd: float | None = Field(default=None, ge=0)
+    seconds: float = Field(ge=0)
+    searches: int | None = Field(default=None, ge=0)
+    fetches: int | None = Field(default=None, ge=0)
+
+
+class Task(Record):
+    """One attempt at a sub-query. ``data_sources`` and ``tools`` are the names of what it may use; ``context_hash`` is the
+    saved text of what the run knew of its question; ``attempt`` counts from 0, and ``critique`` is what the reviewer said
+    of the attempt before."""
+
+    id: str
+    sub_query_id: str
+    question: str
+    data_sources: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    context_hash: str | None = None
+    attempt: int = 0
+    critique: str = ""
+    limits: TaskLimits
+
+
+class ToolUse(Record):
+    """One call of a tool within a step: its arguments without secrets, and the saved text of what it gave.
+    ``failed``: that text says why it gave nothing."""
+
+    tool: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    result_hash: str | None = None
+    failed: bool = False
+
+
+class TaskStep(Record):
+    """What an agent did at once: it asked for tools, which worked side by side. ``source_ids`` are the sources that came
+    with it, new or known; ``tokens`` and ``cost_usd`` (None: unknown) what its model took, ``seconds`` how long it
+    lasted."""
+
+    number: int
+    thought: str = ""
+    uses: tuple[ToolUse, ...] = ()
+    source_ids: tuple[str, ...] = ()
+    tokens: TokenUsage = TokenUsage()
+    cost_usd: float | None = 0.0
+    seconds: float = 0.0
+    searches: int = 0
+    failed_searches: int = 0
+    fetches: int = 0
+
+
+class KeyFact(Record):
+    """A statement that a task's agent drew, with the passages that carry it."""
+
+    content: str
+    confidence: ConfidenceLevel = ConfidenceLevel.LOW
+    quotes: tuple[Quote, ...] = ()
+
+
+class TaskFinding(Record):
+    """What a task came to. ``source_ids`` are all sources it found, best first; ``missing`` is what it could not find, and
+    ``owner_question`` what only the owner of the run can answer. ``unlocated`` counts quotes that no source has.
+    ``stopped`` says why it ended before its agent was done, ``error`` why it found nothing; both are empty as a rule."""
+
+    answer: str = ""
+    facts: tuple[KeyFact, ...] = ()
+    source_ids: tuple[str, ...] = ()
+    confidence: ConfidenceLevel = ConfidenceLevel.SPECULATION
+    missing: tuple[str, ...] = ()
+    owner_question: str = ""
+    unlocated: int = 0
+    stopped: str = ""
+    error: str = ""
+
+
+class TaskReview(Record):
+    """The verdict on a finding. ``follow_up_question`` takes the place of the task's question where it is done again.
+    ``by`` is a model's name, or rules, hook, nobody: then ``unchecked`` says why."""
+
+    approved: bool
+    critique: str = ""
+    follow_up_question: str | None = None
+    by: str = BY_RULES
+    unchecked: str = ""
+
+
+class TaskState(Record):
+    """A task as it stands: its latest attempt with its steps, finding and review, and the findings of attempts before it.
+    ``settled``: it is worked on no more; ``taken``: what it found is among the findings of the run."""
+
+    task: Task
+    steps: tuple[TaskStep, ...] = ()
+    finding: TaskFinding | None = None
+    review: TaskReview | None = None
+    earlier: tuple[TaskFinding, ...] = ()
+    settled: bool = False
+    taken: bool = False
+
+    @property
+    def source_ids(self) -> tuple[str, ...]:
+        """The sources of all attempts, each once, in the order in which they came."""
+        known = dict.fromkeys(i for finding in self.earlier for i in finding.source_ids)
+        known |= dict.fromkeys(i for step in self.steps for i in step.source_ids)
+        return tuple(known)
+
+    @property
+    def outcome(self) -> TaskFinding:
+        """What goes on into the run: the latest finding that has facts, else the latest."""
+        every = (*self.earlier, *((self.finding,) if self.finding else ()))
+        return next((f for f in reversed(every) if f.facts), every[-1] if every else TaskFinding())
+
+    @property
+    def quoted_source_ids(self) -> frozenset[str]:
+        """The sources that its facts quote: nobody reads them again."""
+        return frozenset(quote.source_id for fact in self.outcome.facts for quote in fact.quotes)
