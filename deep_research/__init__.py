@@ -14,6 +14,7 @@ from deep_research.version import __version__ as __version__
 if TYPE_CHECKING:
     from deep_research.budget.shared_budget import SharedBudget
     from deep_research.errors import DeepResearchError, ResearchAbortedError, StopResearch
+    from deep_research.phases.gathering.tasks.tool import Tool, ToolResult
     from deep_research.research import (
         DeepResearch,
         ResearchHandle,
@@ -45,12 +46,13 @@ if TYPE_CHECKING:
         ValidationResult,
     )
     from deep_research.supervisor.gates import GatePolicy
-    from deep_research.supervisor.hooks import Park, SupervisorHooks, Verdict
+    from deep_research.supervisor.hooks import Park, SupervisorHooks, TaskVerdict, Verdict
     from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
 _HOMES = {
     "deep_research.budget.shared_budget": ("SharedBudget",),
     "deep_research.errors": ("DeepResearchError", "ResearchAbortedError", "StopResearch"),
+    "deep_research.phases.gathering.tasks.tool": ("Tool", "ToolResult"),
     "deep_research.research": ("DeepResearch", "ResearchHandle", "ResearchResult", "RunSummary", "open_pack"),
     "deep_research.sources.search": ("SearchProvider", "SearchRequest", "SearchResult"),
     "deep_research.state": (
@@ -76,7 +78,7 @@ _HOMES = {
         "ValidationResult",
     ),
     "deep_research.supervisor.gates": ("GatePolicy",),
-    "deep_research.supervisor.hooks": ("Park", "SupervisorHooks", "Verdict"),
+    "deep_research.supervisor.hooks": ("Park", "SupervisorHooks", "TaskVerdict", "Verdict"),
     "deep_research.supervisor.orchestrator": ("SupervisorOrchestrator",),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
@@ -116,6 +118,9 @@ __all__ = [
     "SupervisorAction",
     "SupervisorHooks",
     "SupervisorOrchestrator",
+    "TaskVerdict",
+    "Tool",
+    "ToolResult",
     "ValidationResult",
     "Verdict",
     "open_pack",

@@ -35,6 +35,7 @@
     │   ├── ModelError              a language model gave no usable answer; ``verdict`` says what that means
     │   ├── WindowError             what is to be sent does not fit the model's window
     │   ├── BudgetError             a request would pass a cap of the run
+    │   ├── ToolError               a tool of a task could not do what it was asked
     │   ├── AgentError              an agent raised
     │   └── HandoffError            an agent answered with something else than its output
     └── ResearchAbortedError        raised only by ``ResearchResult.raise_for_status()``
@@ -274,6 +275,12 @@ class BudgetError(WorkError):
     """``data`` has ``cap`` (its name), ``limit``, ``used`` and ``wanted``, in the unit of the cap."""
 
     code = "budget"
+
+
+class ToolError(WorkError):
+    """``data["transient"]`` is true where the same use may work in a moment; it is tried once more then."""
+
+    code = "tool"
 
 
 class AgentError(WorkError):

@@ -1,10 +1,11 @@
-"""From settings to the archive of what is left out of prompts."""
+"""From settings to what is done to content that does not fit, and where it is kept."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from deep_research.budget.archive import Archive
+from deep_research.budget.content_budget import ContentRules
 from deep_research.errors import StoreError
 from deep_research.logs import get_log
 from deep_research.settings import Settings
@@ -15,6 +16,17 @@ log = get_log("archive")
 
 def archive_folder(settings: Settings) -> Path:
     return settings.research_archive_dir or settings.data_dir / "archive"
+
+
+def content_rules(settings: Settings) -> ContentRules:
+    """What may be done to content that does not fit."""
+    return ContentRules(
+        enabled=settings.token_management_enabled,
+        allow_dropping=settings.allow_content_dropping,
+        reading_tokens=settings.reading_tokens,
+        read_sections=settings.read_sections,
+        section_relevance=settings.section_relevance,
+    )
 
 
 def make_archive(settings: Settings, *, clock: Clock = utc_now) -> Archive:

@@ -9,6 +9,7 @@ from typing import Any
 from deep_research.assembly.model_choice import Models
 from deep_research.errors import ConfigurationError, SettingsError, UnknownNameError
 from deep_research.phases.gathering.source_reading import Pages
+from deep_research.phases.gathering.tasks.tool import Tool
 from deep_research.sources.search import SearchProvider
 from deep_research.state import AgentRole
 from deep_research.store import Store
@@ -25,6 +26,8 @@ class Given:
     agents: Mapping[AgentRole | str, Any] | None = None
     search: Sequence[SearchProvider | str] | None = None
     pages: Pages | None = None
+    tools: Sequence[Tool] | None = None
+    data_sources: Mapping[str, SearchProvider] | None = None
     hooks: SupervisorHooks | None = None
     gates: Gates | None = None
     store: Store | None = None

@@ -101,7 +101,7 @@ def used(
     surprises. Raises `ConfigurationError`."""
     users = {ModelRole(p.role.value) for p in phases.values() if getattr(p.agent, "uses_model", False)}
     asked = users | ({ModelRole.SUPERVISOR} if settings.reflection != "never" else set())
-    asked.add(ModelRole.JUDGE)
+    asked |= {ModelRole.JUDGE, ModelRole.TASK_AGENT, ModelRole.REVIEWER}  # the last two in runs with tasks
     if ModelRole.ANALYZER in users:
         asked.add(ModelRole.SUMMARIZER)
     idle = [role.value for role in roles.by_role if role not in asked and role not in _SIMPLE]

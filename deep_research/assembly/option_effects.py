@@ -17,15 +17,15 @@ _CONDENSING = (DeepResearchPhase.ANALYSIS, DeepResearchPhase.SYNTHESIS, DeepRese
 def without_effect(options: RunOptions, parts: Parts) -> tuple[Limit, ...]:
     """A limit for each option that was given and has no effect on a run that is worked on with these parts, with the
     reason."""
-    reasons = dict(_reasons(parts))
+    reasons = dict(_reasons(parts, options))
     return tuple(
         Limit(name=OPTION, message=f"{name} has no effect: {reasons[name]}.")
         for name in RunOptions.model_fields
-        if name in reasons and getattr(options, name)
+        if name in reasons and getattr(options, name) != RunOptions.model_fields[name].default
     )
 
 
-def _reasons(parts: Parts) -> Iterator[tuple[str, str]]:
+def _reasons(parts: Parts, options: RunOptions) -> Iterator[tuple[str, str]]:
     """By the name of each option that nobody heeds, why."""
     if not any(_heeds(parts, phase) for phase in parts.phases) and not _reflects(parts):
         yield "system_prompt", "no agent works with a language model"
@@ -33,6 +33,11 @@ def _reasons(parts: Parts) -> Iterator[tuple[str, str]]:
         words = "the report is written without a language model, in the words of its sources"
         yield "language", words
         yield "audience", words
+    if options.gathering != "agents":
+        words = "sub-queries are searched, and not worked on as tasks"
+        for name in RunOptions.model_fields:
+            if name.startswith(("max_task_", "task_")) and name != "max_task_seconds":
+                yield name, words
     if not _keeps_language(parts):
         yield "source_language", "nothing that is searched can be asked for a language"
     if not any(_heeds(parts, phase) for phase in _CONDENSING):

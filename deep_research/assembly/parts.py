@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from deep_research.assembly.content import make_archive, tidy
+from deep_research.assembly.content import content_rules, make_archive, tidy
 from deep_research.assembly.given import Given, chosen_agents, chosen_hooks
 from deep_research.assembly.model_choice import make_models, ready, used
 from deep_research.assembly.set_up import set_up
 from deep_research.assembly.source_choice import Sources, make_extractor, make_sources
+from deep_research.assembly.task_parts import make_tasks
 from deep_research.budget.archive import Archive
 from deep_research.budget.content_budget import ContentRules
 from deep_research.budget.metered import ModelRoles
@@ -21,6 +22,7 @@ from deep_research.logs import get_log, kept, told
 from deep_research.phases.analysis import AnalysisPhase, ExtractiveAnalyzer
 from deep_research.phases.base import Phase, WorkLimits
 from deep_research.phases.gathering import GatheringPhase
+from deep_research.phases.gathering.tasks.parts import TaskParts
 from deep_research.phases.planning import ExtractivePlanner, PlanningPhase
 from deep_research.phases.refinement import ExtractiveRefiner, RefinementPhase
 from deep_research.phases.summarizing import Choices, Summarizer
@@ -35,6 +37,7 @@ from deep_research.state import (
     CorpusChoice,
     DeepResearchPhase,
     ModelRole,
+    RunOptions,
     SetUp,
 )
 from deep_research.state.journal import Clock, utc_now
@@ -128,6 +131,19 @@ class Parts:
         if self.phases[DeepResearchPhase.GATHERING].agent is self.sources.gatherer:
             self.sources.check_kinds(kinds)
 
+    def check_tasks(self, options: RunOptions) -> None:
+        """Raises `UnknownNameError` for a data source or a tool that tasks do not have, and `NoSearchProviderError` where
+        only tasks could search."""
+        worker = self.phases[DeepResearchPhase.GATHERING]
+        assert isinstance(worker, GatheringPhase)
+        worker.tasks.check(options.task_sources, options.task_tools)
+        only_tasks = bool(worker.tasks.sources.own) and not self.sources.any
+        if only_tasks and options.gathering != "agents" and worker.agent is self.sources.gatherer:
+            raise NoSearchProviderError(
+                "There is nothing to search but data sources of tasks.",
+                hint="Have sub-queries worked on as tasks: gathering='agents' (--set gathering=agents).",
+            )
+
     def skipped(self) -> Sequence[Skipped]:
         """Which local documents cannot be read. Blocking. Raises `CorpusError`."""
         corpus = self.sources.corpus
@@ -175,7 +191,8 @@ def assemble(
         calls=calls,
         extractor=beside.sources.extractor if beside else make_extractor(settings),
     )
-    phases = _phases(agents, found, roles, limits, settings)
+    tasks = make_tasks(settings, given, found, roles, calls)
+    phases = _phases(agents, found, roles, limits, settings, tasks)
     roles = used(roles, phases, settings)
     gates = policies(given.gates)
     return Parts(
@@ -185,35 +202,46 @@ def assemble(
         own_store=given.store is None,
         phases=phases,
         fallbacks={
-            phase: _PHASES[phase](agent(), limits=limits, **_looking(phase, found))
-            for phase, agent in _EXTRACTIVE.items()
+            **{
+                phase: _PHASES[phase](agent(), limits=limits, **_looking(phase, found))
+                for phase, agent in _EXTRACTIVE.items()
+            },
+            DeepResearchPhase.GATHERING: GatheringPhase(
+                phases[DeepResearchPhase.GATHERING].agent,
+                limits=limits,
+                tasks=replace(tasks, by_model=False),
+                **_looking(DeepResearchPhase.GATHERING, found),
+            ),
         },
         hooks=hooks,
         gates=gates,
-        providers=[each for each in given.search or () if not isinstance(each, str)],
+        providers=[
+            *(each for each in given.search or () if not isinstance(each, str)),
+            *(given.data_sources or {}).values(),
+        ],
         sources=found,
         calls=calls,
         models=roles,
-        searches=bool(found.any or AgentRole.GATHERER in agents),
+        searches=bool(found.any or AgentRole.GATHERER in agents or given.data_sources),
         local_only=settings.local_only,
         archive=archive,
     )
 
 
 def _phases(
-    chosen: Mapping[AgentRole, Any], found: Sources, roles: ModelRoles, limits: WorkLimits, settings: Settings
+    chosen: Mapping[AgentRole, Any],
+    found: Sources,
+    roles: ModelRoles,
+    limits: WorkLimits,
+    settings: Settings,
+    tasks: TaskParts,
 ) -> dict[DeepResearchPhase, Phase[Any, Any]]:
     """Each with the agent that was chosen for it, else with ours."""
-    rules = ContentRules(
-        enabled=settings.token_management_enabled,
-        allow_dropping=settings.allow_content_dropping,
-        reading_tokens=settings.reading_tokens,
-        read_sections=settings.read_sections,
-        section_relevance=settings.section_relevance,
-    )
+    rules = content_rules(settings)
     choices = Choices() if settings.summarization_cache_enabled else None
     own = {DeepResearchPhase.GATHERING: found.gatherer}
     beside: dict[DeepResearchPhase, dict[str, Any]] = {phase: _looking(phase, found) for phase in _PHASES}
+    beside[DeepResearchPhase.GATHERING]["tasks"] = tasks
     beside[DeepResearchPhase.SYNTHESIS]["judge"] = JudgeScope(settings.judge)
     beside[DeepResearchPhase.ANALYSIS]["summarizer"] = Summarizer(settings.summarization_timeout, choices)
     return {

@@ -49,6 +49,10 @@ def set_up(
         hooks=_hooks(given.hooks),
         pages=None if given.pages is None else _class(given.pages),
         gates={phase.value: policy.value for phase, policy in gates.items()},
+        tools={_name(tool.name): _class(tool) for tool in given.tools or ()},
+        data_sources={
+            _name(name): _class(provider) for name, provider in sorted((given.data_sources or {}).items())
+        },
         **{name: getattr(settings, name) for name in SETTINGS},
     )
 

@@ -154,6 +154,16 @@ class Phase(ABC, Generic[_In, _Out]):
         return bool(getattr(self.agent, "deterministic", False))
 
     @property
+    def falls_back(self) -> bool:
+        """Whether another agent does the rest where this one cannot."""
+        return bool(getattr(self.agent, "falls_back", False))
+
+    @property
+    def fallback_role(self) -> str:
+        """Whose work that is, as it is told."""
+        return self.role.value
+
+    @property
     def _uses_model(self) -> bool:
         return bool(getattr(self.agent, "uses_model", False))
 

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from deep_research.budget.shared_budget import SharedBudget
     from deep_research.packs import Manifest, Verification
     from deep_research.phases.gathering.source_reading import Pages
+    from deep_research.phases.gathering.tasks.tool import Tool
     from deep_research.sources.documents import Skipped
     from deep_research.supervisor.gates import Gates
 
@@ -73,7 +74,8 @@ class DeepResearch:
     when the one before cannot answer. A `ModelProvider` of your own does as well as a name.
     ``agents``: your own agent for a role. ``search``: providers, by name or your own, in the order of preference.
     ``pages``: what reads the pages that are found, in place of our own: an object with ``async read(url) -> WebPage``.
-    ``corpus``: a folder or file of documents, or several. ``gates``: what a phase's blocking issues do
+    ``corpus``: a folder or file of documents, or several. ``tools`` and ``data_sources`` (by name): what tasks may use
+    beside, see docs/tasks.md. ``gates``: what a phase's blocking issues do
     (``proceed``, ``retry``, ``abort``, ``strict``). ``hooks``: a `SupervisorHooks`. ``budget``: caps of every run.
     ``shared_budget``: caps over all its runs together, and over those of other engines that are given the same.
     ``store``: ``"sqlite"`` (the default), ``"memory"``, or a `Store`. ``config``, ``preset`` and every setting by
@@ -94,6 +96,8 @@ class DeepResearch:
         pages: Pages | None = None,
         corpus: Path | str | Sequence[Path | str] | None = None,
         gates: Gates | None = None,
+        tools: Sequence[Tool] | None = None,
+        data_sources: Mapping[str, SearchProvider] | None = None,
         hooks: SupervisorHooks | None = None,
         budget: Budget | None = None,
         shared_budget: SharedBudget | None = None,
@@ -127,6 +131,8 @@ class DeepResearch:
             agents=agents,
             search=search,
             pages=pages,
+            tools=tools,
+            data_sources=data_sources,
             hooks=hooks,
             gates=gates,
             store=store if isinstance(store, Store) else None,
@@ -514,6 +520,7 @@ class DeepResearch:
         parts = self._variants.with_model(chosen.provider_id)
         parts.models.check(chosen.budget, shared)
         parts.check_kinds(chosen.source_types)
+        parts.check_tasks(chosen)
         try:
             chosen.model_dump_json()
         except ValueError:

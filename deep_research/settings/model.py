@@ -66,6 +66,39 @@ class Settings(BaseModel):
     max_supervisor_retries: int = Field(
         default=2, ge=0, le=10, description="Retries in one run that the supervisor or a hook may ask for."
     )
+    gathering: Literal["search", "agents"] = Field(
+        default="search",
+        description="How sub-queries are worked on: `search`, by one search each; `agents`, as tasks of agents that use "
+        "tools step by step and are reviewed.",
+    )
+    max_task_steps: int = Field(
+        default=8, ge=0, le=100, description="Steps that an agent may take at one attempt at a task."
+    )
+    max_task_retries: int | None = Field(
+        default=None,
+        ge=0,
+        le=10,
+        description="Times that a task may be done again; unset: `max_supervisor_retries`.",
+    )
+    max_task_tokens: int | None = Field(
+        default=None, ge=0, description="Tokens after which one attempt at a task takes no further step."
+    )
+    max_task_usd: float | None = Field(
+        default=None, ge=0, description="Dollars after which one attempt at a task takes no further step."
+    )
+    max_task_seconds: float = Field(
+        default=600.0,
+        ge=0,
+        le=86_400,
+        description="Seconds after which one attempt at a task takes no further step.",
+    )
+    task_sources: Names = Field(
+        default=(),
+        description="What tasks may search: `corpus`, `web`, names of data sources handed over; empty: all there are.",
+    )
+    task_tools: Names = Field(
+        default=(), description="Tools that tasks may use, by name; empty: all there are."
+    )
     report_words: int = Field(
         default=800, ge=100, le=20_000, description="Length the report aims at, in words."
     )

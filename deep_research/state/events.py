@@ -127,7 +127,7 @@ class SubQueriesAdded(Event):
 class SubQueryCompleted(Event):
     """One search with all it found, duplicates of other sub-queries included: the state keeps each source
     once, under the sub-query that comes first. Of its ``searches`` so many ``failed``; ``duplicates`` are what came more
-    than once within it. One that a task worked on, ``task_id``, has the sources of that task, which are not told again."""
+    than once within it. One that a task worked on, ``task_id``, has that task's sources, which are not told again."""
 
     CURRENT: ClassVar[int] = 3
     type: Literal["sub_query.completed"] = "sub_query.completed"

@@ -121,14 +121,14 @@ class DeepResearchState(Record):
     ``parts`` are those of the question and ``verdicts`` what was found of each;
     ``claims`` are those of the report and ``repairs`` what was done to them; ``draft`` is one of which the report is
     still to be written, and ``judgements`` what the judge said of its claims; ``report_draft`` is that of the report,
-    with ids of findings; ``tasks`` are those that sub-queries were made; ``remarks`` are the refiner's on it, ``references`` where the sources point to for more;
+    with ids of findings; ``tasks`` are those that sub-queries were made; ``remarks`` are the refiner's on it,
+    ``references`` where the sources point to for more;
     ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
     had been measured of the texts of each model; ``setup`` is what the run works with, None where an older version of
     the package made it; ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
-    All collections
-    keep the order in which they rank: sub-queries and their tasks by index, sources by score, those without one after them by
-    (sub-query index, rank), findings by iteration and first source,
-    gaps by (iteration, rank), limits by name.
+    All collections keep the order in which they rank: sub-queries and their tasks by index, sources by score, those
+    without one after them by (sub-query index, rank), findings by iteration and first source, gaps by (iteration, rank),
+    limits by name.
     """
 
     research_id: str = ""

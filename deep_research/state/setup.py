@@ -18,6 +18,8 @@ _ROLES = (
     ModelRole.SYNTHESIZER,
     ModelRole.REFINER,
     ModelRole.SUPERVISOR,
+    ModelRole.TASK_AGENT,
+    ModelRole.REVIEWER,
 )
 NAMED = (ModelRole.SUMMARIZER, ModelRole.JUDGE)  # are asked only where a model is named for them
 _SHOWN_PRINT = 8  # characters of a fingerprint
@@ -48,7 +50,8 @@ class CorpusChoice(Record):
 class SetUp(Record):
     """The set-up of a run. ``model`` is the chain for all roles, ``models`` those of roles that have their own;
     ``services`` are those that are searched, the preferred first. ``agents`` (by role), ``hooks`` and ``pages`` are the
-    classes of what was handed over, and so are ``tools`` and ``data_sources`` by their names. ``gates`` are policies by phase. ``provider_id`` is the model that this run alone
+    classes of what was handed over, and so are ``tools`` and ``data_sources`` by their names. ``gates`` are policies by
+    phase. ``provider_id`` is the model that this run alone
     was given. All other fields are settings of that name."""
 
     provider_id: str | None = None

@@ -1,4 +1,4 @@
-"""Tasks of research: a sub-query that an agent works on with tools, step by step, until a reviewer approves what it found.
+"""Tasks of research: sub-queries that agents work on with tools, step by step, until a reviewer approves the finding.
 
 Texts that a step brought are contents; these records name them by their hashes.
 """
@@ -31,9 +31,9 @@ class TaskLimits(Record):
 
 
 class Task(Record):
-    """One attempt at a sub-query. ``data_sources`` and ``tools`` are the names of what it may use; ``context_hash`` is the
-    saved text of what the run knew of its question; ``attempt`` counts from 0, and ``critique`` is what the reviewer said
-    of the attempt before."""
+    """One attempt at a sub-query. ``data_sources`` and ``tools`` are the names of what it may use; ``context_hash`` is
+    the saved text of what the run knew of its question; ``attempt`` counts from 0, and ``critique`` is what the reviewer
+    said of the attempt before."""
 
     id: str
     sub_query_id: str
@@ -82,8 +82,8 @@ class KeyFact(Record):
 
 
 class TaskFinding(Record):
-    """What a task came to. ``source_ids`` are all sources it found, best first; ``missing`` is what it could not find, and
-    ``owner_question`` what only the owner of the run can answer. ``unlocated`` counts quotes that no source has.
+    """What a task came to. ``source_ids`` are all sources it found, best first; ``missing`` is what it could not find,
+    and ``owner_question`` what only the owner of the run can answer. ``unlocated`` counts quotes that no source has.
     ``stopped`` says why it ended before its agent was done, ``error`` why it found nothing; both are empty as a rule."""
 
     answer: str = ""

@@ -17,11 +17,13 @@ from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     SupervisorAction,
+    TaskFinding,
+    TaskState,
     ValidationResult,
 )
 from deep_research.state.events import Event
 
-DECISION_HOOKS = ("before_phase", "after_phase", "think_pause", "gate", "decide_iteration")
+DECISION_HOOKS = ("before_phase", "after_phase", "think_pause", "gate", "decide_iteration", "review")
 OBSERVERS = ("event", "error")
 HOOKS = (*DECISION_HOOKS, *OBSERVERS)
 
@@ -59,6 +61,17 @@ class Verdict:
             object.__setattr__(self, field, kind(value))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskVerdict:
+    """Returned by the ``review`` hook to overrule what was made of a task's finding. Of one that is not ``approved`` the
+    task is done again, with the ``critique``, as often as ``max_task_retries`` allows; ``follow_up_question`` takes the
+    place of its question then."""
+
+    approved: bool
+    critique: str = ""
+    follow_up_question: str | None = None
+
+
 # What each decision hook may answer with, besides None.
 ANSWERS: dict[str, tuple[type, ...]] = {
     "before_phase": (str, Park),
@@ -66,6 +79,7 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "think_pause": (str, Park),
     "gate": (Verdict, Park),
     "decide_iteration": (Verdict, Park),
+    "review": (TaskVerdict, Park),
 }
 
 
@@ -111,6 +125,12 @@ class SupervisorHooks:
         self, state: DeepResearchState, decision: AgentDecision
     ) -> Verdict | Park | None:
         """Overrule whether to go on after SYNTHESIS or REFINEMENT, within the iterations allowed."""
+        return None
+
+    async def review(
+        self, state: DeepResearchState, task: TaskState, finding: TaskFinding
+    ) -> TaskVerdict | Park | None:
+        """Overrule what the reviewer made of a task's finding, which ``task.review`` says."""
         return None
 
     async def event(self, event: Event) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deep_research.budget.metered import ModelRoles, RunModels
+from deep_research.budget.refusals import limit_of, share_of
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.calls import Calls
 from deep_research.errors import (
@@ -24,6 +25,7 @@ from deep_research.errors import (
 )
 from deep_research.logs import bind, get_log, told
 from deep_research.phases.base import Phase
+from deep_research.phases.gathering import GatheringPhase
 from deep_research.phases.synthesis.phase import writer_name
 from deep_research.state import (
     AbortReason,
@@ -35,6 +37,9 @@ from deep_research.state import (
     Parking,
     RunStatus,
     SupervisorAction,
+    TaskFinding,
+    TaskReview,
+    TaskState,
 )
 from deep_research.state.events import (
     AgentFellBack,
@@ -47,13 +52,21 @@ from deep_research.state.events import (
     RunParked,
 )
 from deep_research.state.journal import Clock, Journal, utc_now
+from deep_research.state.tasks import BY_HOOK
 from deep_research.state.transitions import Node, Situation, Transition, next_transition
 from deep_research.supervisor import decisions, ending
 from deep_research.supervisor.gates import VALIDATORS, Gates, policies
-from deep_research.supervisor.hooks import ANSWERS, Park, SupervisorHooks, Verdict, overridden
+from deep_research.supervisor.hooks import (
+    ANSWERS,
+    Park,
+    SupervisorHooks,
+    TaskVerdict,
+    Verdict,
+    overridden,
+)
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
 from deep_research.supervisor.moves import given, last_advice, onward, wishes_told
-from deep_research.supervisor.outage import Way, is_spent, limit_of, parking_for, share_of, way_after
+from deep_research.supervisor.outage import Way, is_spent, parking_for, way_after
 from deep_research.supervisor.reflection import reflection_prompt
 from deep_research.supervisor.review import Review, Wish, judge, overrule
 from deep_research.supervisor.review import situation as situation_of
@@ -269,11 +282,11 @@ class SupervisorOrchestrator:
         if way is Way.GIVE_UP:
             raise ConfigurationError(error.problem, hint=error.hint, **error.data)
         fallback = self._fallbacks.get(phase)
-        if fallback is None or not getattr(worker.agent, "falls_back", False):
+        if fallback is None or not worker.falls_back:
             raise error
         limit, share = limit_of(error), share_of(error)
         told_of = [LimitReached(limit=limit)] if limit else []
-        fell = AgentFellBack(role=worker.role.value, error=error.problem, limit=share)
+        fell = AgentFellBack(role=worker.fallback_role, error=error.problem, limit=share)
         await journal.record(fell, *told_of)
         await fallback.run(journal.state, journal)
 
@@ -281,13 +294,13 @@ class SupervisorOrchestrator:
         """Gathering ends when the run's seconds are used up; the report is written from what there is."""
         cap = journal.state.options.budget.max_seconds
         if cap is None:
-            await worker.run(journal.state, journal, self._models)
+            await self._search(worker, journal)
             return
         left = cap - self._elapsed()
         try:
             async with asyncio.timeout(max(0.0, left)):
                 if left > 0:
-                    await worker.run(journal.state, journal, self._models)
+                    await self._search(worker, journal)
         except TimeoutError:
             left = 0.0
         skipped = tuple(s.query for s in journal.state.pending_sub_queries())
@@ -300,6 +313,32 @@ class SupervisorOrchestrator:
                 skipped=skipped,
             )
             await journal.record(LimitReached(limit=limit))
+
+    async def _search(self, worker: Phase[Any, Any], journal: Journal) -> None:
+        """What a task found is shown to the hook that may overrule its review."""
+        has_say = isinstance(worker, GatheringPhase) and overridden(self._hooks, "review")
+        if not has_say or journal.state.options.gathering != "agents":
+            await worker.run(journal.state, journal, self._models)
+            return
+
+        async def overrule(
+            state: DeepResearchState, task: TaskState, finding: TaskFinding
+        ) -> TaskReview | None:
+            at = f"{task.task.id}.{task.task.attempt}"
+            verdict = await self._hook(journal, "review", state, task, finding, at=at)
+            if not isinstance(verdict, TaskVerdict):
+                return (
+                    None if verdict is None else TaskReview(approved=True, critique=str(verdict), by=BY_HOOK)
+                )
+            return TaskReview(
+                approved=verdict.approved,
+                critique=verdict.critique,
+                follow_up_question=verdict.follow_up_question,
+                by=BY_HOOK,
+            )
+
+        assert isinstance(worker, GatheringPhase)
+        await worker.run(journal.state, journal, self._models, overrule)
 
     async def _review(self, journal: Journal, phase: DeepResearchPhase) -> Review:
         """The gate and the hooks after a phase: what to do, and what to tell the next agent."""
@@ -492,13 +531,14 @@ class SupervisorOrchestrator:
 
     # Hooks
 
-    async def _hook(self, journal: Journal, name: str, *args: Any) -> Any:
+    async def _hook(self, journal: Journal, name: str, *args: Any, at: str = "") -> Any:
         """Call a decision hook, isolated: its failure is recorded and counts as no answer. An answer that was
-        given to a pause of this hook counts as its guidance, and it is not called again."""
+        given to a pause of this hook counts as its guidance, and it is not called again. ``at`` tells the calls of one
+        place apart."""
         if not overridden(self._hooks, name):
             return None
         state = journal.state
-        pause_id = f"{state.pause_id}.{name}"
+        pause_id = f"{state.pause_id}.{name}" + (f".{at}" if at else "")
         if pause_id in state.answers:
             return state.answers[pause_id]
         function = self.think_pause if name == "think_pause" else getattr(self._hooks, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import Enum
 
-from deep_research.errors import BudgetError, ModelError, WorkError
+from deep_research.errors import ModelError, WorkError
 from deep_research.models.failures import Verdict, is_too_long
 from deep_research.state import Limit, Parking
 from deep_research.state.records import SHARED
@@ -35,37 +35,6 @@ def parking_for(error: WorkError, now: datetime) -> Parking:
     seconds = error.data.get("retry_after")
     wait = float(seconds) if isinstance(seconds, int | float) and seconds > 0 else LATER
     return Parking(waiting_for=f"a language model: {error.problem}", until=now + timedelta(seconds=wait))
-
-
-def limit_of(error: WorkError) -> Limit | None:
-    """The cap that was reached, if it was one."""
-    if not isinstance(error, BudgetError) or "share" in error.data:
-        return None
-    name = str(error.data.get("cap", "budget"))
-    cap, used = error.data.get("limit"), error.data.get("used")
-    of = f" of {cap:,.10g}" if isinstance(cap, int | float) else ""
-    shared = bool(error.data.get("shared"))
-    which = "shared cap" if shared else "cap"
-    return Limit(
-        name=SHARED + name if shared else name,
-        message=f"The {which} {name}{of} was reached; what was left to do was done without a model.",
-        cap=cap,
-        used=used,
-    )
-
-
-def share_of(error: WorkError) -> Limit | None:
-    """The share of a cap that a phase used up, if it was that, named by both: the cap is not reached, and the run goes
-    on."""
-    if not isinstance(error, BudgetError) or "share" not in error.data:
-        return None
-    cap, phase = error.data.get("cap"), error.data["share"]
-    return Limit(
-        name=f"{cap}:{phase}",
-        message=f"The {phase} had its share of {cap}; what was left of it was done without a model.",
-        cap=error.data.get("limit"),
-        used=error.data.get("used"),
-    )
 
 
 def is_spent(limits: tuple[Limit, ...]) -> bool:

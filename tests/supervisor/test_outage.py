@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from deep_research import Budget, DeepResearch, RunStatus
+from deep_research.budget.refusals import limit_of, share_of
 from deep_research.errors import AgentError, BudgetError, WindowError
 from deep_research.models.failures import TOO_LONG, Verdict, failure
 from deep_research.state import Limit
-from deep_research.supervisor.outage import LATER, Way, is_spent, limit_of, parking_for, share_of, way_after
+from deep_research.supervisor.outage import LATER, Way, is_spent, parking_for, way_after
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.prompt_reading import ReadingModel
 

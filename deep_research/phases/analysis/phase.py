@@ -28,6 +28,7 @@ from deep_research.phases.analysis.requoting import (
     found_quotes,
     with_requotes,
 )
+from deep_research.phases.analysis.task_findings import as_answer, quoted_by_tasks, taken_now, untaken
 from deep_research.phases.analysis.triage import limits_of, questions_of, triaged
 from deep_research.phases.analysis.weighing import (
     analyzed,
@@ -98,9 +99,12 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         self.check_place(state)
         if state.phase_done:
             return
-        earlier = state.analyzed - state.analyzed_now
-        sources = [s for s in state.sources if s.id not in earlier and s.content_hash]
         texts = Texts(journal, self.limits.batch_bytes)
+        taken = await self._take_tasks(texts)
+        state = journal.state
+        quoted = quoted_by_tasks(state)
+        earlier = state.analyzed - state.analyzed_now
+        sources = [s for s in state.sources if s.id not in earlier | quoted and s.content_hash]
         plan, counter = await self._plan(sources, state, texts, models)
         total = len(plan.portions)
         unread = [p for p in plan.portions if any(i not in state.analyzed for i in p.source_ids)]
@@ -111,7 +115,23 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         left_out = [*await self._dropped(plan, journal.state, texts), *_left_out(plan, journal.state)]
         left_out += [LimitReached(limit=limit) for limit in limits_of(plan.triage, state.iteration)]
         # What was found in earlier rounds, or before a retry, was not read together with this.
-        await self._weigh(journal.state, total, total + bool(earlier), texts, models, left_out)
+        # Each task's findings are a reading of their own; gaps are named when all of them are put together.
+        readings = max(total + taken + bool(earlier), 2 * bool(taken))
+        await self._weigh(journal.state, total + taken, readings, texts, models, left_out)
+
+    async def _take_tasks(self, texts: Texts) -> int:
+        """What tasks found becomes findings, a unit for each task; of how many that was in this iteration."""
+        state = texts.journal.state
+        for stands in untaken(state):
+            by_id = {s.id: s for s in state.sources}
+            sub_query = next(s for s in state.sub_queries if s.id == stands.task.sub_query_id)
+            sources = [by_id[i] for i in sorted(stands.quoted_source_ids) if i in by_id]
+            known = await texts.of(sources)
+            size = sum(map(len, known.values())) // TEXT_UNIT
+            answer = as_answer(stands, sub_query)
+            event = await off_loop(size, analyzed, answer, self._told(state), sources, known, state)
+            await texts.journal.record(event.model_copy(update={"task_ids": (stands.task.id,)}))
+        return taken_now(texts.journal.state)
 
     async def _plan(
         self, sources: Sequence[Source], state: DeepResearchState, texts: Texts, models: RunModels | None
@@ -197,6 +217,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         note = f"reading {len(sources)} sources"
         texts.journal.progress(Progress(phase=self.phase, message=note, total=len(plan.portions)))
         alone = len(plan.portions) == 1 and state.analyzed <= state.analyzed_now
+        alone = alone and not taken_now(state)
         told = self._told(state).model_copy(update={"names_gaps": alone})
         shortening = self._shortening(told.looked_for, counter, models)
         triage = {item.source_id: item for item in plan.triage}

@@ -66,6 +66,16 @@ class SearchGatherer:
         self._notes = tuple(notes)
         self._patience = patience
 
+    @property
+    def pool(self) -> SearchPool:
+        """What it searches."""
+        return self._pool
+
+    @property
+    def reading(self) -> Reading:
+        """How it reads pages."""
+        return self._reading
+
     async def __call__(self, handoff: GathererInput, purse: Purse | None = None) -> GathererOutput:
         purse = purse or Purse()
         outputs = [await self._gather(query, handoff, purse) for query in handoff.sub_queries]
@@ -118,7 +128,8 @@ class SearchGatherer:
             filters=handoff.filters,
         )
         allowed = self._rewordings if handoff.rewordings is None else handoff.rewordings
-        found, tried, failed = await self._to_the_point(request, min(self._rewordings, allowed), purse)
+        pool = self._pool.limited(handoff.lanes) if handoff.lanes else self._pool
+        found, tried, failed = await self._to_the_point(pool, request, min(self._rewordings, allowed), purse)
         fetching = Fetching(handoff.fetches, purse)
         sources, unread = await self._reading.read(
             found.results, query=query, limit=limit, handoff=handoff, until=until, fetching=fetching
@@ -135,13 +146,13 @@ class SearchGatherer:
         )
 
     async def _to_the_point(
-        self, request: SearchRequest, most: int, purse: Purse
+        self, pool: SearchPool, request: SearchRequest, most: int, purse: Purse
     ) -> tuple[Found, list[str], int]:
         """What was found, asked for in other words, ``most`` times, where it is nothing or off topic, those words, and
         how many of these searches failed. Raises `SearchError` when the first search fails."""
         spare = SPARE if self._reading.pages else 1
-        found = await self._pool.search(request, spare=spare)
-        if not self._pool.asks_services(request):
+        found = await pool.search(request, spare=spare)
+        if not pool.asks_services(request):
             return found, [], 0  # documents are searched for each word: fewer of them would find nothing more
         own = [result for result in found.results if result.kind is SourceKind.DOCUMENT]
         match = _match(request.query, found.results)
@@ -155,7 +166,7 @@ class SearchGatherer:
                 break
             tried.append(others[0])
             try:
-                again = await self._pool.search(replace(request, query=others[0]), corpus=False, spare=spare)
+                again = await pool.search(replace(request, query=others[0]), corpus=False, spare=spare)
             except SearchError as error:
                 failures.append(error.problem)
                 failed = 1

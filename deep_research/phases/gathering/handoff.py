@@ -16,7 +16,7 @@ class GathererInput(Handoff):
     addresses that earlier iterations already hold: they may come again and do not count toward the maximum.
     ``filters`` are what sources have to be; ``rewordings`` is how often each query may be asked in other words as well,
     None: as often as the gatherer thinks right; ``fetches`` is how many pages may be asked for over the network for each
-    query, None: as many as it takes."""
+    query, None: as many as it takes; ``lanes`` are what may be searched, corpus or web, empty: both."""
 
     sub_queries: tuple[str, ...]
     source_types: tuple[str, ...] = ()
@@ -25,6 +25,7 @@ class GathererInput(Handoff):
     known: frozenset[str] = frozenset()
     rewordings: int | None = None
     fetches: int | None = None
+    lanes: tuple[str, ...] = ()
 
 
 class Snapshot(Record):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -12,15 +11,25 @@ from deep_research.errors import BudgetError, DeepResearchError, SearchError
 from deep_research.evidence.page_identity import canonical_url
 from deep_research.evidence.wording import wordings
 from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, off_loop, shared, together
+from deep_research.phases.gathering.caps import (
+    affordable,
+    capped,
+    capped_for_all,
+    fetches,
+    spare,
+    unread_limits,
+)
 from deep_research.phases.gathering.collecting import collected, work_of
-from deep_research.phases.gathering.fetching import OVER_SHARED_CAP, pages_told
+from deep_research.phases.gathering.fetching import pages_told
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
+from deep_research.phases.gathering.tasks.parts import Overrule, TaskParts
 from deep_research.phases.wishes import Knows, as_searches
 from deep_research.sources.search import SearchFilters
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     Limit,
+    ModelRole,
     SubQuery,
     SubQueryStatus,
 )
@@ -33,7 +42,6 @@ from deep_research.state.events import (
 )
 from deep_research.state.identity import sub_query_id
 from deep_research.state.journal import Journal
-from deep_research.state.records import FETCHES, PAGES, SHARED
 
 
 class GatheringPhase(Phase[GathererInput, GathererOutput]):
@@ -48,25 +56,49 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         *,
         limits: WorkLimits | None = None,
         knows: Knows | None = None,
+        tasks: TaskParts | None = None,
     ) -> None:
-        """``knows`` tells whether a search for what is wished for can find something."""
+        """``knows`` tells whether a search for what is wished for can find something; ``tasks`` is what tasks work with,
+        where sub-queries are worked on as such."""
         super().__init__(agent, limits=limits)
         self._knows = knows
+        self.tasks = tasks or TaskParts()
 
-    async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
+    async def run(
+        self,
+        state: DeepResearchState,
+        journal: Journal,
+        models: RunModels | None = None,
+        overrule: Overrule | None = None,
+    ) -> None:
+        """``overrule`` has the last word on what a task found."""
         self.check_place(state)
         wished = await as_searches(state, self.phase, self._knows)
         if wished:
             await journal.record(*wished)
             state = journal.state
         pending = state.pending_sub_queries()
-        allowed = _affordable(state, len(pending))
+        allowed = affordable(state, len(pending))
         if allowed < len(pending):
-            await journal.record(_capped(state, pending[allowed:]))
+            await journal.record(capped(state, pending[allowed:]))
             pending = pending[:allowed]
         # Only earlier iterations count as known: siblings finish in any order, and order must not show.
         earlier = {i for s in state.sub_queries if s.iteration < state.iteration for i in s.source_ids}
         known = frozenset(canonical_url(s.url) for s in state.sources if s.url and s.id in earlier)
+        if state.options.gathering == "agents":
+            from deep_research.phases.gathering.tasks.rounds import TaskRounds  # not needed to search
+
+            rounds = TaskRounds(
+                self.tasks,
+                self.limits,
+                journal,
+                models,
+                ask=self.ask,
+                handoff=partial(self.handoff, known=known),
+                overrule=overrule,
+            )
+            await rounds.run(pending)
+            return
         unmade: list[tuple[SubQuery, BudgetError]] = []
         told = {limit.message for limit in state.limits}  # several sub-queries have the same to say
         await together(
@@ -79,7 +111,16 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             at_once=self.limits.max_concurrent,
         )
         if unmade:
-            await journal.record(_capped_for_all(unmade))
+            await journal.record(capped_for_all(unmade))
+
+    @property
+    def falls_back(self) -> bool:
+        """Tasks whose model cannot be reached go on without it; who searches by rule has nobody else."""
+        return self.tasks.by_model
+
+    @property
+    def fallback_role(self) -> str:
+        return ModelRole.TASK_AGENT.value if self.tasks.by_model else super().fallback_role
 
     def retried(self, state: DeepResearchState, *, advised: bool) -> Retry | None:
         """Failed searches again, and those that came back empty in other words."""
@@ -150,7 +191,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
         new = [note for note in dict.fromkeys((*answer.notes, *found.notes)) if note not in told]
         told.update(new)
         events += [LimitReached(limit=Limit(name="sources", message=note)) for note in new]
-        events += _unread(answer, state.options.budget.max_fetches)
+        events += unread_limits(answer.unread, state.options.budget.max_fetches)
         await journal.record(*events, contents=found.contents)
 
     def handoff(self, sub_query: SubQuery, state: DeepResearchState, known: frozenset[str]) -> GathererInput:
@@ -168,95 +209,13 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             ),
             max_sources_per_query=state.options.max_sources_per_query,
             known=known,
-            rewordings=_spare(state),
-            fetches=_fetches(sub_query, state),
+            rewordings=spare(state),
+            fetches=fetches(sub_query, state),
         )
-
-
-def _inner(sentence: str) -> str:
-    """A sentence as it stands within another: names of formats keep their capitals."""
-    return sentence if sentence[1:2].isupper() else sentence[:1].lower() + sentence[1:]
-
-
-def _unread(answer: GathererOutput, most_fetches: int | None) -> list[LimitReached]:
-    """A limit for each reason, with the pages it kept from us."""
-    by_reason: dict[tuple[str, str], list[str]] = {}
-    for page in answer.unread:
-        why = page.why.strip().rstrip(".")
-        done = "used" if page.unwanted else "read"
-        message = f"Left unread: {why}." if page.capped else f"Found but not {done}: {_inner(why)}."
-        capped = SHARED + FETCHES if why == OVER_SHARED_CAP else FETCHES
-        by_reason.setdefault((capped if page.capped else PAGES, message), []).append(page.url)
-    return [
-        LimitReached(
-            limit=Limit(
-                name=name,
-                message=message,
-                cap=most_fetches if name == FETCHES else None,
-                used=len(urls) if name == PAGES else None,
-                skipped=tuple(sorted(urls)),
-            )
-        )
-        for (name, message), urls in by_reason.items()
-    ]
 
 
 def _purse(models: RunModels | None) -> Purse:
     return models.purse if models is not None else Purse()
-
-
-def _affordable(state: DeepResearchState, wanted: int) -> int:
-    cap = state.options.budget.max_searches
-    return wanted if cap is None else max(0, min(wanted, cap - state.usage.searches))
-
-
-def _spare(state: DeepResearchState) -> int | None:
-    """How many more searches each pending sub-query can have, when all of them have had one. Follow-ups have none: they
-    come from who has read pages, and a page could ask for much that is not there."""
-    if state.iteration > 1:
-        return 0
-    cap, pending = state.options.budget.max_searches, len(state.pending_sub_queries())
-    if cap is None or not pending:
-        return None
-    return max(0, cap - state.usage.searches - pending) // pending
-
-
-def _fetches(sub_query: SubQuery, state: DeepResearchState) -> int | None:
-    """How many pages a pending sub-query may ask for: an even part of what the cap leaves. It is settled before any of
-    them starts, so that who comes first does not show."""
-    cap, pending = state.options.budget.max_fetches, state.pending_sub_queries()
-    if cap is None:
-        return None
-    searched = [each.id for each in pending[: _affordable(state, len(pending))]]
-    each, over = divmod(max(0, cap - state.usage.fetches), max(1, len(searched)))
-    return each + (sub_query.id in searched[:over])
-
-
-def _capped_for_all(unmade: Sequence[tuple[SubQuery, BudgetError]]) -> LimitReached:
-    """The searches that a shared budget did not allow."""
-    refusal = unmade[0][1]
-    return LimitReached(
-        limit=Limit(
-            name=f"{SHARED}max_searches",
-            message=f"{refusal.problem} {len(unmade)} searches were not made.",
-            cap=refusal.data["limit"],
-            used=refusal.data["used"],
-            skipped=tuple(s.query for s, _ in sorted(unmade, key=lambda each: each[0].index)),
-        )
-    )
-
-
-def _capped(state: DeepResearchState, skipped: tuple[SubQuery, ...]) -> LimitReached:
-    cap = state.options.budget.max_searches
-    return LimitReached(
-        limit=Limit(
-            name="max_searches",
-            message=f"The cap of {cap} searches was reached; {len(skipped)} were not made.",
-            cap=cap,
-            used=state.usage.searches,
-            skipped=tuple(s.query for s in skipped),
-        )
-    )
 
 
 def reworded(state: DeepResearchState) -> tuple[SubQuery, ...]:

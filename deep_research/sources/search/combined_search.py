@@ -14,6 +14,8 @@ from deep_research.sources.search.fusion import fused
 from deep_research.sources.search.policy import Service
 from deep_research.state import FirstLook
 
+CORPUS, WEB = "corpus", "web"  # the lanes of a pool: the user's documents, services of the web
+
 _T = TypeVar("_T")
 _Answers = list[tuple[Service, list[SearchResult]]]
 _Lane = tuple[_Answers, list[tuple[str, SearchError]]]  # the latter: by name who failed how
@@ -63,6 +65,14 @@ class SearchPool:
             )
         notes = dict.fromkeys(note for found, _ in answers for service, _ in found for note in service.notes)
         return Found(tuple(fused(lists)), failures, tuple(notes))
+
+    def limited(self, lanes: Sequence[str]) -> SearchPool:
+        """The same with the lanes of these names alone."""
+        return replace(
+            self,
+            corpus=self.corpus if CORPUS in lanes else None,
+            services=self.services if WEB in lanes else (),
+        )
 
     async def look(self, question: str) -> FirstLook | None:
         """What the documents say of a question before it is researched: of the corpus, else of the first provider

@@ -1,0 +1,200 @@
+"""What a task has in front of it: its sources and links by the names that the agent knows them by, and what each step
+showed. All of it follows from the task's steps in the log, so that a resumed task has the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import Field
+
+from deep_research.errors import ContentMissingError, ToolError
+from deep_research.evidence.sites import host_of
+from deep_research.phases.gathering.tasks.tool import Link, Shown, ToolResult
+from deep_research.phases.prompting import Aliases, one_line
+from deep_research.state import Record, Source, SourceKind, Span, TaskStep, ToolUse
+from deep_research.state.journal import Content, Journal
+
+EXCERPT = 1_500  # characters of a source that are shown where a search found it
+OPENING = 3_000  # of one that has no passages
+PART = 6_000  # of one that is read on
+LONGEST = 20_000  # characters of what one use of a tool shows
+LONGEST_SNIPPET = 300
+MOST_LINKS = 60  # that the agent is reminded of, the latest
+TEXTS = 12  # of sources that are held at a time
+
+
+class Showing(Record):
+    """What one use of a tool gave, as it is saved: the ``text`` that the agent is shown, the links that came with it, and
+    up to where sources were shown."""
+
+    text: str
+    links: tuple[Link, ...] = ()
+    shown_to: dict[str, int] = Field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Desk:
+    """A `TaskView`. ``sources`` are those of the run by id; the names are given in the order in which they came."""
+
+    question: str
+    data_sources: Sequence[str]
+    journal: Journal
+    sources: dict[str, Source] = field(default_factory=dict)
+    links: list[Link] = field(default_factory=list)
+    showings: list[tuple[TaskStep, tuple[Showing, ...]]] = field(default_factory=list)
+    _order: dict[str, None] = field(default_factory=dict)
+    _shown_to: dict[str, int] = field(default_factory=dict)
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    # What tools may look at
+
+    def source(self, name: str) -> Source:
+        known = Aliases("S", list(self._order)).id(name)
+        if known is None:
+            raise ToolError(
+                f"There is no source {one_line(name)[:40]}.", hint=self._names("S", len(self._order))
+            )
+        return self.sources[known]
+
+    def link(self, name: str) -> Link:
+        ids = [f"link {number}" for number in range(len(self.links))]
+        known = Aliases("L", ids).id(name)
+        if known is None:
+            raise ToolError(f"There is no link {one_line(name)[:40]}.", hint=self._names("L", len(ids)))
+        return self.links[ids.index(known)]
+
+    def shown_to(self, source_id: str) -> int:
+        return self._shown_to.get(source_id, 0)
+
+    async def text(self, source_id: str) -> str:
+        if source_id not in self._texts:
+            source = self.sources.get(source_id)
+            if source is None or source.content_hash is None:
+                raise ToolError("That source has no text.")
+            try:
+                (text,) = await self.journal.texts([source.content_hash])
+            except ContentMissingError as error:
+                raise ToolError(error.problem) from error
+            self._hold(source_id, text)
+        return self._texts[source_id]
+
+    # What the task writes down
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The name of each source by its id."""
+        return Aliases("S", list(self._order)).names
+
+    def known(self, sources: Iterable[Source]) -> None:
+        """Sources that the task has from before, an earlier attempt say."""
+        for source in sources:
+            self.sources[source.id] = source
+            self._order.setdefault(source.id)
+
+    def take(self, sources: Sequence[Source], texts: Mapping[str, str], result: ToolResult) -> Showing:
+        """What is shown of one use: its sources and links get their names."""
+        self.known(sources)
+        for source_id, text in texts.items():
+            self._hold(source_id, text)
+        first = len(self.links) + 1
+        links = [link for link in result.links if link not in self.links]
+        self.links += links
+        shown_to: dict[str, int] = {}
+        lines = [result.text.strip()] if result.text.strip() else []
+        lines += [self._excerpt(source, texts.get(source.id, ""), shown_to) for source in sources]
+        lines += [self._part(shown, texts, shown_to) for shown in result.shown]
+        lines += [f"L{number}: {_of_link(link)}" for number, link in enumerate(links, first)]
+        lines += [
+            f"Not read: {one_line(page.url)[:200]}: {one_line(page.why)[:200]}" for page in result.unread
+        ]
+        lines += [one_line(note)[:300] for note in result.notes]
+        text = "\n\n".join(lines) or "Nothing was found. Try other words."
+        showing = Showing(text=text[:LONGEST], links=tuple(links), shown_to=shown_to)
+        self._shown_to |= shown_to
+        return showing
+
+    def noted(self, step: TaskStep, showings: Sequence[Showing]) -> None:
+        """A step that was recorded."""
+        self.showings.append((step, tuple(showings)))
+
+    async def replay(self, steps: Sequence[TaskStep], sources: Mapping[str, Source]) -> None:
+        """Brings the desk to where it stood after ``steps``."""
+        for step in steps:
+            self.known(sources[i] for i in step.source_ids if i in sources)
+            hashes = [use.result_hash for use in step.uses if use.result_hash]
+            made = [Showing.model_validate_json(text) for text in await self.journal.texts(hashes)]
+            for showing in made:
+                self.links += [link for link in showing.links if link not in self.links]
+                self._shown_to |= showing.shown_to
+            self.noted(step, made)
+
+    def inventory(self) -> list[str]:
+        """A line for each source and for the latest links, for the agent to know what it has."""
+        names = self.names
+        lines = [f"{names[i]}: {_of_source(self.sources[i])}" for i in self._order]
+        at = max(0, len(self.links) - MOST_LINKS)
+        return [*lines, *(f"L{n}: {_titled(link)}" for n, link in enumerate(self.links[at:], at + 1))]
+
+    def _hold(self, source_id: str, text: str) -> None:
+        self._texts.pop(source_id, None)
+        self._texts[source_id] = text
+        while len(self._texts) > TEXTS:
+            del self._texts[next(iter(self._texts))]
+
+    def _names(self, letter: str, count: int) -> str:
+        return f"There are {letter}1 to {letter}{count}." if count else "There are none yet."
+
+    def _excerpt(self, source: Source, text: str, shown_to: dict[str, int]) -> str:
+        """What the search matched of a source, in the order of the text; else its beginning."""
+        head = f"{self.names[source.id]}: {_of_source(source)}"
+        spans = sorted(source.passages[:3], key=lambda span: span.start) or [Span(start=0, end=OPENING)]
+        left, parts = EXCERPT if source.passages else OPENING, []
+        for span in spans:
+            part = text[span.start : min(span.end, span.start + left)]
+            left -= len(part)
+            if part.strip():
+                parts.append(part.strip())
+                shown_to[source.id] = max(shown_to.get(source.id, 0), span.start + len(part))
+        more = f" ({source.length:,} characters in all)" if source.length > sum(map(len, parts)) else ""
+        return f"{head}{more}\n" + "\n[…]\n".join(parts)
+
+    def _part(self, shown: Shown, texts: Mapping[str, str], shown_to: dict[str, int]) -> str:
+        text = texts.get(shown.source_id) or self._texts.get(shown.source_id, "")
+        start, end = shown.span.start, min(shown.span.end, len(text))
+        shown_to[shown.source_id] = end
+        left = len(text) - end
+        tail = f"\n[… {left:,} characters follow]" if left > 0 else "\n[the end]"
+        return f"{self.names[shown.source_id]}, from character {start:,} on:\n{text[start:end]}{tail}"
+
+
+def failed(problem: str) -> Showing:
+    """What is shown of a use that gave nothing."""
+    return Showing(text=one_line(problem)[:1_000])
+
+
+def kept(showing: Showing) -> Content:
+    return Content.of(showing.model_dump_json())
+
+
+def use_of(tool: str, arguments: Mapping[str, object], showing: Showing, *, failed: bool) -> ToolUse:
+    return ToolUse(tool=tool, arguments=dict(arguments), result_hash=kept(showing).hash, failed=failed)
+
+
+def _of_source(source: Source) -> str:
+    facts = [f"“{one_line(source.title)[:200]}”"]
+    if source.url:
+        facts.append(host_of(source.url) if source.kind is SourceKind.WEB else one_line(source.url)[:120])
+    if source.published:
+        facts.append(source.published.isoformat())
+    return ", ".join(facts)
+
+
+def _titled(link: Link) -> str:
+    return f"“{one_line(link.title)[:200]}”, {host_of(link.address) or one_line(link.address)[:120]}"
+
+
+def _of_link(link: Link) -> str:
+    day = f", {link.published.isoformat()}" if link.published else ""
+    snippet = one_line(link.snippet)[:LONGEST_SNIPPET]
+    return f"{_titled(link)}{day}" + (f"\n{snippet}" if snippet else "")

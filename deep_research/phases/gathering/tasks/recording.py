@@ -1,0 +1,145 @@
+"""Recording a step of a task: what its tools gave becomes sources, saved texts and one event."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from deep_research.budget.metered import RunModels
+from deep_research.budget.shared_budget import Purse
+from deep_research.logs import masked_value
+from deep_research.models.language_model import LanguageModel
+from deep_research.phases.base import WorkLimits, off_loop
+from deep_research.phases.gathering.caps import unread_limits
+from deep_research.phases.gathering.collecting import collected, work_of
+from deep_research.phases.gathering.handoff import GathererInput, Unread
+from deep_research.phases.gathering.tasks.agent import LLMTaskAgent
+from deep_research.phases.gathering.tasks.desk import Desk, Showing, failed, kept, use_of
+from deep_research.phases.gathering.tasks.tool import ToolResult
+from deep_research.state import (
+    DeepResearchPhase,
+    Limit,
+    ModelRole,
+    Source,
+    Task,
+    TaskStep,
+    TokenUsage,
+    ToolUse,
+)
+from deep_research.state.events import Event, LimitReached, TaskStepped
+from deep_research.state.journal import Content, Journal
+
+PHASE = DeepResearchPhase.GATHERING
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """What attempts at tasks of one run share. ``told`` are notes that the run has already; ``clock`` gives the loop's
+    seconds."""
+
+    journal: Journal
+    limits: WorkLimits
+    models: RunModels | None
+    agent: LLMTaskAgent
+    told: set[str] = field(default_factory=set)
+
+    @property
+    def purse(self) -> Purse:
+        return self.models.purse if self.models is not None else Purse()
+
+    @property
+    def model(self) -> LanguageModel | None:
+        if self.models is None or not self.models.roles.chain_of(ModelRole.TASK_AGENT):
+            return None
+        return self.models.model(ModelRole.TASK_AGENT, PHASE)
+
+    def cost(self, tokens: TokenUsage) -> float | None:
+        """Dollars of what a model took, by the price of the first of its chain; None where that is not known."""
+        if self.models is None:
+            return 0.0
+        roles = self.models.roles
+        price = roles.pool.profile(roles.chain_of(ModelRole.TASK_AGENT)[0]).price
+        return price.of(tokens) if price is not None else None
+
+
+@dataclass(slots=True)
+class Used:
+    """One use of a tool that was tried."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    result: ToolResult | None = None
+    problem: str = ""
+    searches: int = 0  # that failed
+    fetches: int = 0
+
+
+async def kept_step(
+    place: Workplace,
+    task: Task,
+    desk: Desk,
+    step: TaskStep,
+    uses: Sequence[Used],
+    began: float,
+    handoff: GathererInput | None = None,
+) -> tuple[list[Event], list[Content], list[Showing]]:
+    """What a step brought: its events, with the sources that came and what is told of those that could not be read; the
+    texts that are saved; what its agent is shown. ``handoff`` is that of a search whose known sources do not count."""
+    contents: list[Content] = []
+    showings: list[Showing] = []
+    kept_uses: list[ToolUse] = []
+    fresh: dict[str, Source] = {}
+    of_step: dict[str, None] = {}
+    notes: list[str] = []
+    unread: list[Unread] = []
+    for use in uses:
+        result = use.result
+        if result is None:
+            showing = failed(use.problem)
+        else:
+            found = await off_loop(
+                sum(map(work_of, result.sources)),
+                collected,
+                result.sources,
+                sub_query_id=task.sub_query_id,
+                known=handoff.known if handoff else frozenset(),
+                most_new=handoff.max_sources_per_query if handoff else None,
+                most_bytes=place.limits.max_source_bytes,
+                first_rank=len(desk.sources),
+            )
+            fresh |= {s.id: s for s in found.sources if s.id not in desk.sources}
+            of_step |= dict.fromkeys(source.id for source in found.sources)
+            of_step |= dict.fromkeys(shown.source_id for shown in result.shown)
+            told = (*result.notes, *found.notes)
+            notes += told
+            unread += result.unread
+            contents += found.contents
+            texts = {c.hash: c.body for c in found.contents}
+            read = {s.id: texts[s.content_hash].decode() for s in found.sources if s.content_hash in texts}
+            showing = desk.take(found.sources, read, result.model_copy(update={"notes": told}))
+        showings.append(showing)
+        contents.append(kept(showing))
+        kept_uses.append(use_of(use.tool, masked_value(dict(use.arguments)), showing, failed=result is None))
+    results = [use.result for use in uses if use.result is not None]
+    done = step.model_copy(
+        update={
+            "uses": tuple(kept_uses),
+            "source_ids": tuple(of_step),
+            "seconds": round(asyncio.get_running_loop().time() - began, 3),
+            "searches": sum(r.searches for r in results) + sum(use.searches for use in uses),
+            "failed_searches": sum(r.failed_searches for r in results) + sum(use.searches for use in uses),
+            "fetches": sum(r.fetches for r in results) + sum(use.fetches for use in uses),
+        }
+    )
+    stepped = TaskStepped(task_id=task.id, attempt=task.attempt, step=done, sources=tuple(fresh.values()))
+    new = [note for note in dict.fromkeys(notes) if note not in place.told]
+    place.told.update(new)
+    limits: list[Event] = [LimitReached(limit=Limit(name="sources", message=note)) for note in new]
+    limits += unread_limits(unread, place.journal.state.options.budget.max_fetches)
+    return [stepped, *limits], contents, showings
+
+
+def step_of(events: Sequence[Event]) -> TaskStep:
+    return next(event.step for event in events if isinstance(event, TaskStepped))

@@ -1,0 +1,353 @@
+"""Rounds of tasks: each pending sub-query becomes one, all are worked on, then reviewed; what is sent back goes out again
+with the critique, as often as the run allows. A step, a finding, a verdict are units of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from deep_research.budget.metered import RunModels
+from deep_research.errors import WorkError
+from deep_research.evidence.disclosure import askable
+from deep_research.phases.base import WorkLimits, off_loop, shared, together
+from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
+from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput
+from deep_research.phases.gathering.tasks.context import context_of
+from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.parts import Overrule, TaskParts, allowed
+from deep_research.phases.gathering.tasks.recording import Workplace
+from deep_research.phases.gathering.tasks.review_rules import nothing_found, reviewed_by_rules
+from deep_research.phases.gathering.tasks.searching import Searching
+from deep_research.phases.gathering.tasks.toolbox import Toolbox
+from deep_research.phases.gathering.tasks.tools import Library, tools_of
+from deep_research.phases.gathering.tasks.work import TaskWork
+from deep_research.phases.prompting import one_line
+from deep_research.state import (
+    DeepResearchPhase,
+    DeepResearchState,
+    Limit,
+    ModelRole,
+    SubQuery,
+    SubQueryStatus,
+    Task,
+    TaskFinding,
+    TaskLimits,
+    TaskReview,
+    TaskState,
+)
+from deep_research.state.events import (
+    Event,
+    LimitReached,
+    SubQueryCompleted,
+    SubQueryFailed,
+    TaskDispatched,
+    TaskReviewed,
+)
+from deep_research.state.identity import task_id
+from deep_research.state.journal import Content, Journal
+from deep_research.state.tasks import BY_NOBODY
+
+PHASE = DeepResearchPhase.GATHERING
+TASK = "task"  # the name of the limits that tell of tasks
+LONGEST = 160  # characters of a question or critique that a line tells
+_UNIT = 400  # characters of facts that are checked against their quotes in the time of one small item
+
+Ask = Callable[[GathererInput, RunModels | None], Awaitable[GathererOutput]]
+
+
+class TaskRounds:
+    """The tasks of one pass of GATHERING. ``ask`` is the gatherer, for tasks without a model; ``handoff`` what it is
+    told of a sub-query; ``overrule`` a hook that may change a verdict."""
+
+    def __init__(
+        self,
+        parts: TaskParts,
+        limits: WorkLimits,
+        journal: Journal,
+        models: RunModels | None,
+        *,
+        ask: Ask,
+        handoff: Callable[[SubQuery, DeepResearchState], GathererInput],
+        overrule: Overrule | None = None,
+    ) -> None:
+        self._parts = parts
+        self._limits = limits
+        self._journal = journal
+        self._models = models
+        self._ask = ask
+        self._handoff = handoff
+        self._overrule = overrule
+        told = {limit.message for limit in journal.state.limits}
+        self._place = Workplace(journal, limits, models, LLMTaskAgent(parts.rules), told)
+
+    async def run(self, pending: Sequence[SubQuery]) -> None:
+        """Works on these sub-queries until each is settled. Raises `ModelError` where no model can be reached,
+        `StoreError`, and what a hook raises to park or stop the run."""
+        ids = [sub_query.id for sub_query in pending]
+        retries = self._journal.state.options.task_retries
+        for _ in range(retries + 2):  # a resumed one may begin with what is left of a round
+            await self._dispatch(ids)
+            await self._each(self._work, [t for t in self._open(ids) if t.finding is None])
+            await self._each(self._review, [t for t in self._open(ids) if t.finding and not t.review])
+            await self._ask_hook(ids)
+            again = await self._settle(ids)
+            if not again:
+                return
+
+    def _open(self, ids: Sequence[str]) -> list[TaskState]:
+        state = self._journal.state
+        tasks = (state.task_of(i) for i in ids)
+        return [task for task in tasks if task is not None and not task.settled]
+
+    async def _each(self, do: Callable[[TaskState], Awaitable[None]], tasks: Sequence[TaskState]) -> None:
+        async def unit(task: TaskState) -> None:
+            await do(task)
+
+        await together((partial(unit, task) for task in tasks), at_once=self._limits.max_concurrent)
+
+    # Dispatching
+
+    async def _dispatch(self, ids: Sequence[str]) -> None:
+        """A task for each sub-query that has none, all as one unit."""
+        state = self._journal.state
+        known = {task.task.sub_query_id for task in self._open(ids)}
+        fresh = [
+            s
+            for s in state.sub_queries
+            if s.id in ids and s.id not in known and s.status is SubQueryStatus.PENDING
+        ]
+        events: list[Event] = []
+        contents: list[Content] = []
+        for place, sub_query in enumerate(fresh):
+            before = sum(task.task.sub_query_id == sub_query.id for task in state.tasks)
+            context = Content.of(context_of(sub_query, state))
+            contents += [context] if context.body else []
+            task = Task(
+                id=task_id(sub_query.id, state.iteration, before),
+                sub_query_id=sub_query.id,
+                question=sub_query.query,
+                data_sources=self._sources_of(sub_query, state),
+                tools=allowed(
+                    [n for n in state.options.task_tools if n in self._parts.tool_names],
+                    self._parts.tool_names,
+                    "tool",
+                ),
+                context_hash=context.hash if context.body else None,
+                limits=limits_of(state, place, len(fresh)),
+            )
+            events.append(TaskDispatched(task=task))
+        if events:
+            await self._journal.record(*events, contents=contents)
+
+    def _sources_of(self, sub_query: SubQuery, state: DeepResearchState) -> tuple[str, ...]:
+        """What the run allows, and of that what the sub-query names."""
+        there = self._parts.sources.names
+        wanted = state.options.task_sources or there
+        may = [name for name in there if name in wanted]
+        own = [name for name in may if name in sub_query.data_sources]
+        return tuple(own if sub_query.data_sources else may)
+
+    # Working
+
+    async def _work(self, stands: TaskState) -> None:
+        task, state = stands.task, self._journal.state
+        sub_query = next(s for s in state.sub_queries if s.id == task.sub_query_id)
+        told = self._handoff(sub_query, state)
+        model = self._place.model
+        if model is None:
+            search = Searching(self._place, task, self._desk(task), self._library(task, stands, told))
+            asked = told.model_copy(update={"sub_queries": (task.question,)})
+            await search.run(lambda handoff: self._ask(handoff, self._models), asked)
+            return
+        desk = self._desk(task)
+        by_id = {source.id: source for source in state.sources}
+        found_before = (i for finding in stands.earlier for i in finding.source_ids)
+        desk.known(by_id[i] for i in dict.fromkeys(found_before) if i in by_id)
+        await desk.replay(stands.steps, by_id)
+        library = self._library(task, stands, told)
+        tools = {t.name: t for t in (*tools_of(library), *self._parts.tools) if t.name in task.tools}
+        toolbox = Toolbox(tools, self._limits.calls, self._limits.operation_timeout)
+        context = await self._journal.texts([task.context_hash]) if task.context_hash else [""]
+        handoff = TaskInput(
+            **shared(state, PHASE), task=task, research_brief=state.research_brief, context=context[0]
+        )
+        await TaskWork(self._place, handoff, desk, toolbox, model).run()
+
+    def _desk(self, task: Task) -> Desk:
+        return Desk(task.question, task.data_sources, self._journal)
+
+    def _library(self, task: Task, stands: TaskState, told: GathererInput) -> Library:
+        made = sum(step.fetches for step in stands.steps)
+        left = None if task.limits.fetches is None else max(0, task.limits.fetches - made)
+        return Library(
+            self._parts.sources,
+            self._parts.reading,
+            told.model_copy(update={"known": frozenset()}),
+            Fetching(left, self._place.purse),
+        )
+
+    # Reviewing
+
+    async def _review(self, stands: TaskState) -> None:
+        finding = stands.finding or TaskFinding()
+        review = nothing_found(stands, finding) or await self._judged(stands, finding)
+        await self._journal.record(
+            TaskReviewed(task_id=stands.task.id, attempt=stands.task.attempt, review=review)
+        )
+
+    async def _judged(self, stands: TaskState, finding: TaskFinding) -> TaskReview:
+        """By the reviewer's model where there is one and something that it could look at; else by rules. A reviewer that
+        fails rejects nothing."""
+        state, by_model = self._journal.state, self._place.model is not None
+        quoted = {q.source_id for fact in finding.facts for q in fact.quotes}
+        sources = {s.id: s for s in state.sources if s.id in quoted}
+        size = sum(len(fact.content) for fact in finding.facts) // _UNIT * max(1, len(finding.facts))
+        ruled = await off_loop(
+            size, partial(reviewed_by_rules, by_model=by_model), stands.task, finding, sources
+        )
+        models = self._models
+        if (
+            not by_model
+            or models is None
+            or not finding.facts
+            or not models.roles.chain_of(ModelRole.REVIEWER)
+        ):
+            return ruled
+        from deep_research.phases.gathering.tasks.reviewer import ReviewInput, review
+
+        told = ReviewInput(
+            **shared(state, PHASE),
+            task=stands.task,
+            finding=finding,
+            by_rules=ruled.critique,
+            sources=sources,
+        )
+        try:
+            said = await review(told, models.model(ModelRole.REVIEWER, PHASE))
+        except WorkError as error:
+            return TaskReview(approved=True, critique=ruled.critique, by=BY_NOBODY, unchecked=error.problem)
+        question = said.follow_up_question
+        if question is not None:
+            question = askable(question, state.query, state.options.system_prompt) or None
+        return said.model_copy(update={"follow_up_question": question})
+
+    async def _ask_hook(self, ids: Sequence[str]) -> None:
+        """The owner's word on each finding of the round, in the order of the plan. It takes the place of the verdict."""
+        if self._overrule is None:
+            return
+        for stands in self._open(ids):
+            if stands.review is None or stands.finding is None:
+                continue
+            verdict = await self._overrule(self._journal.state, stands, stands.finding)
+            if verdict is not None and verdict != stands.review:
+                reviewed = TaskReviewed(task_id=stands.task.id, attempt=stands.task.attempt, review=verdict)
+                await self._journal.record(reviewed)
+
+    # Settling
+
+    async def _settle(self, ids: Sequence[str]) -> bool:
+        """What is approved, or was tried often enough, goes on; the rest goes out again. One unit."""
+        state = self._journal.state
+        by_id = {sub_query.id: sub_query for sub_query in state.sub_queries}
+        tasks = self._open(ids)
+        again = [t for t in tasks if _goes_again(t, state.options.task_retries)]
+        events: list[Event] = []
+        for stands in tasks:
+            if stands not in again:
+                events += settled(stands, by_id[stands.task.sub_query_id])
+        for place, stands in enumerate(again):
+            events.append(TaskDispatched(task=_again(stands, limits_of(state, place, len(again)))))
+        if events:
+            await self._journal.record(*events)
+        return bool(again)
+
+
+def _goes_again(stands: TaskState, retries: int) -> bool:
+    review = stands.review
+    return review is not None and not review.approved and stands.task.attempt < retries
+
+
+def _again(stands: TaskState, limits: TaskLimits) -> Task:
+    """The next attempt, with what the reviewer said."""
+    review = stands.review or TaskReview(approved=False)
+    return stands.task.model_copy(
+        update={
+            "question": review.follow_up_question or stands.task.question,
+            "attempt": stands.task.attempt + 1,
+            "critique": review.critique,
+            "limits": limits,
+        }
+    )
+
+
+def limits_of(state: DeepResearchState, place: int, count: int) -> TaskLimits:
+    """Those of the ``place``-th of ``count`` tasks that go out together: each has an even part of what the caps of the
+    run leave, settled before any of them begins, so that who comes first does not show."""
+    options, budget = state.options, state.options.budget
+
+    def part(cap: int | None, used: int) -> int | None:
+        if cap is None:
+            return None
+        each, over = divmod(max(0, cap - used), count)
+        return each + (place < over)
+
+    return TaskLimits(
+        steps=options.max_task_steps,
+        tokens=options.max_task_tokens,
+        usd=options.max_task_usd,
+        seconds=options.max_task_seconds,
+        searches=part(budget.max_searches, state.usage.searches),
+        fetches=part(budget.max_fetches, state.usage.fetches),
+    )
+
+
+def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
+    """The end of a task: its sub-query is searched, or could not be, and each shortfall is told."""
+    outcome, review = stands.outcome, stands.review
+    of = f"“{_short(stands.task.question)}”"
+    told = []
+    if review is not None and not review.approved:
+        many = stands.task.attempt + 1
+        tries = "once" if many == 1 else f"{many} times"
+        told.append(f"The task {of} was worked on {tries} and not approved: {_short(review.critique)}")
+    if review is not None and review.unchecked:
+        told.append(f"What the task {of} found was not reviewed: {_short(review.unchecked)}")
+    if outcome.stopped:
+        told.append(f"The task {of} ended early: {_short(outcome.stopped)}")
+    if outcome.owner_question:
+        told.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
+    limits: list[Event] = [LimitReached(limit=Limit(name=TASK, message=_ended(text))) for text in told]
+    if not stands.source_ids and outcome.error:
+        failed = SubQueryFailed(
+            sub_query_id=sub_query.id, task_id=stands.task.id, error=outcome.error, searches=0
+        )
+        return [failed, *limits]
+    asked = dict.fromkeys(q for q in _questions(stands) if q != sub_query.query)
+    done = SubQueryCompleted(
+        sub_query_id=sub_query.id,
+        task_id=stands.task.id,
+        sources=(),
+        searches=0,
+        wordings=tuple(asked),
+    )
+    return [done, *limits]
+
+
+def _questions(stands: TaskState) -> list[str]:
+    """In which words a task was searched for, at its latest attempt."""
+    return [
+        str(query)
+        for step in stands.steps
+        for use in step.uses
+        if isinstance(query := use.arguments.get("query"), str) and use.tool == "search"
+    ]
+
+
+def _short(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= LONGEST else f"{line[:LONGEST].rsplit(' ', 1)[0]} …"
+
+
+def _ended(text: str) -> str:
+    return text if text[-1:] in ".!?…" else f"{text}."

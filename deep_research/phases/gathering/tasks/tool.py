@@ -1,0 +1,115 @@
+"""The contract of a tool: what an agent of a task may use. Tools only read.
+
+::
+
+    class Glossary(Tool):
+        name = "glossary"
+        description = "Say what a word of the company means."
+        arguments = Word  # a pydantic model: class Word(BaseModel): word: str
+
+        async def __call__(self, arguments: Word, view: TaskView) -> ToolResult:
+            meaning = MEANINGS.get(arguments.word)
+            if meaning is None:
+                raise ToolError(f"No meaning of '{arguments.word}' is known.")
+            return ToolResult(sources=(GatheredSource(title=arguments.word, content=meaning),))
+
+    DeepResearch(tools=[Glossary()], gathering="agents")
+
+What is to be quoted in a report has to come as a source: its text is saved then. A tool is given names (S3, L12) that the
+engine gave, never addresses that a model wrote.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from datetime import date
+from typing import Any, ClassVar, Protocol
+
+from pydantic import BaseModel, Field
+
+from deep_research.patterns import regex
+from deep_research.phases.gathering.handoff import GatheredSource, Unread
+from deep_research.state import Record, Source, SourceKind, Span
+
+NAME = regex(r"[a-z][a-z0-9_]{0,39}")
+BUILT_IN = ("search", "fetch", "look_up", "read_more")  # that every task has
+TIMEOUT = 60.0  # seconds that one use may take, where the tool says nothing else
+
+
+class Link(Record):
+    """A result whose text nobody has read: what a service says of it. ``text_at`` is where its text is, if not at its
+    address. The agent knows it by a name, and nothing else fetches it."""
+
+    address: str
+    title: str
+    snippet: str = ""
+    kind: SourceKind = SourceKind.WEB
+    text_at: str | None = None
+    published: date | None = None
+    relevance: float | None = None
+    provider: str = ""
+
+
+class Shown(Record):
+    """A part of a source that the task has already, which the agent is shown."""
+
+    source_id: str
+    span: Span
+
+
+class ToolResult(Record):
+    """What a tool found. ``text`` are its own words to the agent, which nothing can quote; ``sources`` come with their
+    texts, of which the ``passages`` are shown, else the beginning; ``shown`` are parts of sources that are known.
+    ``unread`` are pages that could not be read. ``searches`` and ``fetches`` count what it asked of
+    services, as the caps do."""
+
+    text: str = ""
+    sources: tuple[GatheredSource, ...] = ()
+    links: tuple[Link, ...] = ()
+    shown: tuple[Shown, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    notes: tuple[str, ...] = ()
+    searches: int = Field(default=0, ge=0)
+    failed_searches: int = Field(default=0, ge=0)
+    fetches: int = Field(default=0, ge=0)
+
+
+class TaskView(Protocol):
+    """What a tool may look at: the task's question, the names of what it may search, and what it has found so far."""
+
+    @property
+    def question(self) -> str: ...
+
+    @property
+    def data_sources(self) -> Sequence[str]: ...
+
+    def source(self, name: str) -> Source:
+        """The source of that name, such as S3. Raises `ToolError`."""
+
+    def link(self, name: str) -> Link:
+        """The link of that name, such as L12. Raises `ToolError`."""
+
+    def shown_to(self, source_id: str) -> int:
+        """Up to where a source was shown, in code points."""
+
+    async def text(self, source_id: str) -> str:
+        """The saved text of a source. Raises `ToolError`."""
+
+
+class Tool(ABC):
+    """``arguments`` is a model of plain fields (texts, numbers, truth values), each with a description; ``timeout`` is in
+    seconds; ``searches`` and ``fetches`` are what one use may ask of services, which has to fit the caps before it
+    begins."""
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    arguments: ClassVar[type[BaseModel]]
+    read_only: ClassVar[bool] = True
+    timeout: ClassVar[float] = TIMEOUT
+    searches: ClassVar[int] = 0
+    fetches: ClassVar[int] = 0
+
+    @abstractmethod
+    async def __call__(self, arguments: Any, view: TaskView) -> ToolResult:
+        """Raises `ToolError` for what it cannot do; whatever else it raises is told to the agent as a failure."""

@@ -1,0 +1,254 @@
+"""The tools that every task has: search, fetch, look up, read more. None takes an address, all take names or words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from pydantic import BaseModel, Field
+
+from deep_research.errors import ToolError
+from deep_research.evidence.passages import blocks
+from deep_research.evidence.references import references
+from deep_research.patterns import regex
+from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.handoff import GathererInput
+from deep_research.phases.gathering.source_reading import Reading
+from deep_research.phases.gathering.tasks.data_sources import DataSources
+from deep_research.phases.gathering.tasks.desk import PART
+from deep_research.phases.gathering.tasks.tool import Link, Shown, TaskView, Tool, ToolResult
+from deep_research.phases.prompting import one_line
+from deep_research.sources.search import SearchRequest, SearchResult
+from deep_research.sources.search.base import SourceType
+from deep_research.sources.search.combined_search import CORPUS, Found
+from deep_research.state import SourceKind, Span
+
+MOST_LINKS = 10  # of one search
+SEARCH_TIMEOUT = 120.0  # seconds; services have deadlines of their own within it
+_NUMBER = regex(r"[A-Z]?\d+(?:\.\w+)+|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """What the tools of one task work with: where is searched, how pages are read, what the run wants of sources, and the
+    pages that the task may still ask for."""
+
+    sources: DataSources
+    reading: Reading
+    handoff: GathererInput
+    fetching: Fetching
+
+    def request(self, query: str, limit: int, types: tuple[str, ...] | None = None) -> SearchRequest:
+        return SearchRequest(
+            query=query,
+            limit=limit,
+            source_types=self.handoff.source_types if types is None else types,
+            filters=self.handoff.filters,
+        )
+
+    async def found(self, found: Found, query: str) -> ToolResult:
+        """Results that have a text as sources, the others as links."""
+        whole = [r for r in found.results if r.text is not None]
+        sources, unread = await self.reading.read(
+            whole,
+            query=query,
+            limit=self.handoff.max_sources_per_query,
+            handoff=self.handoff,
+            fetching=Fetching(0),
+        )
+        links = [_link(result) for result in found.results if result.text is None]
+        return ToolResult(
+            sources=tuple(sources),
+            links=tuple(links[:MOST_LINKS]),
+            unread=tuple(page for page in unread if not page.capped),
+            notes=(*found.failures, *found.notes),
+            searches=1,
+        )
+
+
+class Query(BaseModel):
+    query: str = Field(description="words to search for, as one would type them")
+    data_source: str | None = Field(
+        default=None, description="name of the one data source to search; leave out for all"
+    )
+
+
+class Search(Tool):
+    name: ClassVar[str] = "search"
+    description: ClassVar[str] = (
+        "Search what may be searched. Sources come with passages, links with what is said of them."
+    )
+    arguments: ClassVar[type[BaseModel]] = Query
+    timeout: ClassVar[float] = SEARCH_TIMEOUT
+    searches: ClassVar[int] = 1
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    async def __call__(self, arguments: Query, view: TaskView) -> ToolResult:
+        names = view.data_sources
+        if arguments.data_source is not None:
+            if arguments.data_source not in names:
+                raise ToolError(
+                    f"There is no data source {one_line(arguments.data_source)[:40]}.",
+                    hint=f"There are: {', '.join(names) or 'none'}.",
+                )
+            names = (arguments.data_source,)
+        limit = self._library.handoff.max_sources_per_query
+        found = await self._library.sources.search(
+            self._library.request(arguments.query, limit), names, spare=2
+        )
+        return await self._library.found(found, arguments.query)
+
+
+class LinkName(BaseModel):
+    link: str = Field(description="name of the link, such as L3")
+
+
+class Fetch(Tool):
+    name: ClassVar[str] = "fetch"
+    description: ClassVar[str] = "Read the page of a link. It becomes a source."
+    arguments: ClassVar[type[BaseModel]] = LinkName
+    timeout: ClassVar[float] = SEARCH_TIMEOUT
+    fetches: ClassVar[int] = 1
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    async def __call__(self, arguments: LinkName, view: TaskView) -> ToolResult:
+        link, library = view.link(arguments.link), self._library
+        if library.reading.pages is None:
+            raise ToolError("Pages are not read in this run.", hint="Use what searches say of them.")
+        before = library.fetching.made
+        sources, unread = await library.reading.read(
+            [_result(link)], query=view.question, limit=1, handoff=library.handoff, fetching=library.fetching
+        )
+        links = tuple(
+            _pointed_to(reference.target, reference.text)
+            for source in sources
+            for reference in references("", source.content or "", source.passages)
+            if reference.target.startswith(("http://", "https://"))
+        )
+        return ToolResult(
+            sources=tuple(sources),
+            unread=tuple(unread),
+            links=links,
+            fetches=library.fetching.made - before,
+        )
+
+
+class Section(BaseModel):
+    section: str = Field(description="number or title of the section, or of the page after the word page")
+    source: str | None = Field(
+        default=None,
+        description="name of the source that has it, such as S2; leave out to look in all documents",
+    )
+
+
+class LookUp(Tool):
+    name: ClassVar[str] = "look_up"
+    description: ClassVar[str] = (
+        "Open a section or page that a text names (see Section 20.4.4, page 12), in a source or among the documents."
+    )
+    arguments: ClassVar[type[BaseModel]] = Section
+    timeout: ClassVar[float] = SEARCH_TIMEOUT
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+
+    async def __call__(self, arguments: Section, view: TaskView) -> ToolResult:
+        if arguments.source is not None:
+            source = view.source(arguments.source)
+            text = await view.text(source.id)
+            start = _start_of(arguments.section, text, source.pages)
+            if start is None:
+                raise ToolError(f"{arguments.source} has no section {one_line(arguments.section)[:60]}.")
+            return ToolResult(shown=(Shown(source_id=source.id, span=Span(start=start, end=start + PART)),))
+        if CORPUS not in view.data_sources or not self._library.sources.corpus_is_there:
+            raise ToolError(
+                "There are no documents to look in.", hint="Name the source that has the section."
+            )
+        request = self._library.request(
+            arguments.section, self._library.handoff.max_sources_per_query, (SourceType.DOCUMENT,)
+        )
+        found = await self._library.sources.search(request, (CORPUS,))
+        result = await self._library.found(found, arguments.section)
+        return result.model_copy(update={"searches": 0})  # nobody is asked for it
+
+
+class SourceName(BaseModel):
+    source: str = Field(description="name of the source, such as S2")
+
+
+class ReadMore(Tool):
+    name: ClassVar[str] = "read_more"
+    description: ClassVar[str] = "Read on in a source, from where it was shown last."
+    arguments: ClassVar[type[BaseModel]] = SourceName
+
+    async def __call__(self, arguments: SourceName, view: TaskView) -> ToolResult:
+        source = view.source(arguments.source)
+        text, start = await view.text(source.id), view.shown_to(source.id)
+        if start >= len(text):
+            raise ToolError(f"{arguments.source} ends there.", hint="All of it was shown.")
+        return ToolResult(shown=(Shown(source_id=source.id, span=Span(start=start, end=start + PART)),))
+
+
+def tools_of(library: Library) -> tuple[Tool, ...]:
+    """Those that a task has in any case."""
+    return (Search(library), Fetch(library), LookUp(library), ReadMore())
+
+
+def _start_of(section: str, text: str, pages: tuple[int, ...]) -> int | None:
+    """Where a page begins, or the line that names a section: by its number or by all of its words, the shortest such
+    line, of equals the first; None where there is none."""
+    wanted = " ".join(section.split()).casefold().removeprefix("section ").strip(" .§“”\"'")
+    number = wanted.removeprefix("page ").strip()
+    if pages and wanted.startswith("page ") and number.isdigit() and 0 < int(number) <= len(pages):
+        return pages[int(number) - 1]
+    if not wanted:
+        return None
+    best: tuple[int, int] | None = None
+    for block in blocks(text):
+        start, end = block.start, min(block.end, block.start + 300)
+        line = text[start:end].partition("\n")[0]
+        plain = " ".join(line.split()).casefold().strip("#*_=- ")
+        if _names(wanted, plain) and (best is None or len(line) < best[0]):
+            best = len(line), start
+    return best[1] if best else None
+
+
+def _names(wanted: str, line: str) -> bool:
+    if _NUMBER.fullmatch(wanted):
+        opening = line.removeprefix("section ").split(" ", 1)[0].strip(".:")
+        return opening == wanted
+    return wanted in line
+
+
+def _link(result: SearchResult) -> Link:
+    return Link(
+        address=result.address,
+        title=result.title,
+        snippet=result.snippet,
+        kind=result.kind,
+        text_at=result.text_at,
+        published=result.published,
+        relevance=result.relevance,
+        provider=result.provider,
+    )
+
+
+def _pointed_to(address: str, words: str) -> Link:
+    return Link(address=address, title=words)
+
+
+def _result(link: Link) -> SearchResult:
+    return SearchResult(
+        address=link.address,
+        title=link.title,
+        snippet=link.snippet,
+        kind=SourceKind(link.kind),
+        text_at=link.text_at,
+        published=link.published,
+        relevance=link.relevance,
+        provider=link.provider,
+    )

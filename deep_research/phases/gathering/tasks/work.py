@@ -1,0 +1,316 @@
+"""Working on one attempt at a task with a model: step by step, each of them a unit of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+
+from deep_research.budget.refusals import limit_of, share_of
+from deep_research.errors import (
+    BudgetError,
+    ModelError,
+    ToolError,
+    WindowError,
+)
+from deep_research.evidence.citations import QuoteFinder, quote_at
+from deep_research.models.failures import Verdict
+from deep_research.models.language_model import LanguageModel
+from deep_research.phases.base import off_loop
+from deep_research.phases.gathering.tasks.agent import TaskInput
+from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.recording import PHASE, Used, Workplace, kept_step, step_of
+from deep_research.phases.gathering.tasks.tool import Tool, ToolResult
+from deep_research.phases.gathering.tasks.toolbox import (
+    DONE,
+    LONGEST_THOUGHT,
+    MOST_AT_ONCE,
+    THINK,
+    Fact,
+    Step,
+    Toolbox,
+)
+from deep_research.phases.prompting import Aliases, one_line
+from deep_research.phases.proposed_queries import Asked
+from deep_research.state import (
+    ConfidenceLevel,
+    KeyFact,
+    Quote,
+    Task,
+    TaskFinding,
+    TaskState,
+    TaskStep,
+    TokenUsage,
+)
+from deep_research.state.events import Event, LimitReached, Progress, TaskFinished, TaskStepped
+from deep_research.state.identity import normalised
+
+MOST_FACTS = 40
+LONGEST_FACT, LONGEST_ANSWER = 1_000, 4_000  # characters
+MOST_MISSING = 10
+_NEVER_HERE = (Verdict.FATAL, Verdict.PARK, Verdict.TRANSIENT)  # what another step cannot mend
+_UNIT = 2_000  # characters of texts that quotes are looked for in, in the time of one small item
+
+
+class TaskWork:
+    """The loop of one attempt with a model."""
+
+    def __init__(
+        self,
+        place: Workplace,
+        handoff: TaskInput,
+        desk: Desk,
+        toolbox: Toolbox,
+        model: LanguageModel,
+    ) -> None:
+        self._place = place
+        self._handoff = handoff
+        self._desk = desk
+        self._toolbox = toolbox
+        self._model = model
+        self._requoted = False
+
+    @property
+    def task(self) -> Task:
+        return self._handoff.task
+
+    async def run(self) -> None:
+        """Works until the task is finished, which is in the log then. Raises `ModelError` where no model can be reached,
+        and `StoreError`."""
+        while True:
+            stands = self._state()
+            if stands.finding is not None:
+                return
+            over = self._over(stands)
+            if over:
+                await self._finish(stands, TaskFinding(stopped=over))
+                return
+            number = len(stands.steps) + 1
+            began = asyncio.get_running_loop().time()
+            last = number >= self.task.limits.steps
+            try:
+                said = await self._place.agent.step(
+                    self._handoff, self._desk, self._toolbox, number, last=last, model=self._model
+                )
+            except (BudgetError, WindowError, ModelError) as error:
+                if isinstance(error, ModelError) and error.verdict in _NEVER_HERE:
+                    raise
+                await self._gave_up(stands, error)
+                return
+            await self._done_or_used(stands, said.step, said.usage, number, began, last=last)
+
+    def _state(self) -> TaskState:
+        return next(t for t in self._place.journal.state.tasks if t.task.id == self.task.id)
+
+    def _over(self, stands: TaskState) -> str:
+        """Why no further step is taken; empty where one is."""
+        limits, steps = self.task.limits, stands.steps
+        if len(steps) >= limits.steps:
+            return f"Its {limits.steps} steps were used up."
+        tokens = sum(step.tokens.total for step in steps)
+        if limits.tokens is not None and tokens >= limits.tokens:
+            return f"Its {limits.tokens:,} tokens were used up."
+        spent = [step.cost_usd for step in steps]
+        if limits.usd is not None and None not in spent and sum(filter(None, spent)) >= limits.usd:
+            return f"Its {limits.usd:g} dollars were used up."
+        if sum(step.seconds for step in steps) >= limits.seconds:
+            return f"Its {limits.seconds:g} seconds were used up."
+        return ""
+
+    async def _gave_up(self, stands: TaskState, error: BudgetError | WindowError | ModelError) -> None:
+        """No further answer of the model is to be had: the task ends with what it has."""
+        limit = limit_of(error) or share_of(error)
+        more = [LimitReached(limit=limit)] if limit else []
+        finding = TaskFinding(stopped=error.problem, error="" if stands.source_ids else error.problem)
+        await self._finish(stands, finding, *more)
+
+    async def _done_or_used(
+        self, stands: TaskState, said: Step, usage: TokenUsage, number: int, began: float, *, last: bool
+    ) -> None:
+        thought = one_line(said.thought)[:LONGEST_THOUGHT]
+        names = [str(action.tool) for action in said.actions]
+        step = TaskStep(number=number, thought=thought, tokens=usage, cost_usd=self._place.cost(usage))
+        if DONE in names or (
+            not [name for name in names if name != THINK] and (said.answer or said.facts or last)
+        ):
+            finding, lost = await self._finding(said)
+            if lost and not finding.facts and not last and not self._requoted:
+                self._requoted = True
+                await self._record(step, [Used(DONE, {}, problem=_lost(lost))], began)
+                return
+            await self._finish(stands, finding, step=step, began=began)
+            return
+        actions = [action for action in said.actions if action.tool != THINK][:MOST_AT_ONCE]
+        used = await self._used(actions, stands)
+        await self._record(step, used or [Used(THINK, {}, ToolResult(text="Noted."))], began)
+
+    # Tools
+
+    async def _used(self, actions: Sequence[BaseModel], stands: TaskState) -> list[Used]:
+        """The uses of one step, side by side; what has no room under the caps, or cannot be understood, is told."""
+        ready: list[tuple[Used, Tool, BaseModel]] = []
+        uses: list[Used] = []
+        searches = sum(step.searches for step in stands.steps)
+        fetches = sum(step.fetches for step in stands.steps)
+        for action in actions:
+            use = Used(str(getattr(action, "tool", "")), _given(action))
+            uses.append(use)
+            try:
+                tool, arguments = self._toolbox.arguments(action)
+                arguments = self._askable(arguments)
+                searches, fetches = searches + tool.searches, fetches + tool.fetches
+                self._check_room(tool, searches, fetches)
+            except ToolError as error:
+                use.problem = str(error)
+                continue
+            ready.append((use, tool, arguments))
+        said = ", ".join(
+            f"{use.tool} {one_line(' '.join(map(str, use.arguments.values())))[:60]}" for use in uses
+        )
+        self._tell(f"step {len(stands.steps) + 1}: {said}" if said else "thinking", len(stands.steps))
+        await asyncio.gather(*(self._one(use, tool, arguments) for use, tool, arguments in ready))
+        return uses
+
+    async def _one(self, use: Used, tool: Tool, arguments: BaseModel) -> None:
+        try:
+            use.result = await self._toolbox.use(tool, arguments, self._desk)
+        except ToolError as error:
+            use.problem = str(error)
+
+    def _check_room(self, tool: Tool, searches: int, fetches: int) -> None:
+        """Raises `ToolError` where a cap leaves nothing for a use; of what is counted beside pages the budgets that are
+        shared are asked here."""
+        limits = self.task.limits
+        if tool.searches and limits.searches is not None and searches > limits.searches:
+            raise ToolError(
+                "The cap on searches leaves no more to this task.", hint="End it with what there is."
+            )
+        if tool.fetches and limits.fetches is not None and fetches > limits.fetches:
+            raise ToolError("The cap on pages leaves no more to this task.", hint="Use what is read already.")
+        for _ in range(tool.searches):
+            refusal = self._place.purse.take("max_searches")
+            if refusal is not None:
+                raise ToolError(refusal.problem, hint="End the task with what there is.")
+
+    def _askable(self, arguments: BaseModel) -> BaseModel:
+        """What may leave of the words of an argument: see `askable`. Raises `ToolError` where nothing does."""
+        asked = Asked(self._handoff.original_query, self._handoff.system_prompt)
+        changed = {}
+        for name, value in arguments:
+            if isinstance(value, str) and not _is_name(value):
+                changed[name] = asked(value)
+                if value.strip() and not changed[name]:
+                    raise ToolError(
+                        "Nothing of that may be asked: it is addresses or the owner's words.",
+                        hint="Say what is looked for in words of the task.",
+                    )
+        return arguments.model_copy(update=changed)
+
+    def _tell(self, message: str, done: int) -> None:
+        note = f"{one_line(self.task.question)[:80]}: {message}"
+        self._place.journal.progress(
+            Progress(phase=PHASE, message=note, done=done, total=self.task.limits.steps)
+        )
+
+    # The log
+
+    async def _record(self, step: TaskStep, uses: Sequence[Used], began: float) -> None:
+        """One unit: what the tools gave, with the sources and texts that came."""
+        events, contents, showings = await kept_step(self._place, self.task, self._desk, step, uses, began)
+        await self._place.journal.record(*events, contents=contents)
+        self._desk.noted(step_of(events), showings)
+
+    async def _finish(
+        self,
+        stands: TaskState,
+        finding: TaskFinding,
+        *more: Event,
+        step: TaskStep | None = None,
+        began: float = 0.0,
+    ) -> None:
+        events: list[Event] = []
+        if step is not None:
+            took = round(asyncio.get_running_loop().time() - began, 3)
+            stepped = TaskStepped(
+                task_id=self.task.id,
+                attempt=self.task.attempt,
+                step=step.model_copy(update={"seconds": took}),
+            )
+            events.append(stepped)
+        finding = finding.model_copy(update={"source_ids": stands.source_ids})
+        finished = TaskFinished(task_id=self.task.id, attempt=self.task.attempt, finding=finding)
+        await self._place.journal.record(*events, *more, finished)
+
+    # What was found
+
+    async def _finding(self, said: Step) -> tuple[TaskFinding, list[Fact]]:
+        """What the agent gave, its quotes as the sources have them; and the facts whose quotes none has."""
+        given = said.facts[:MOST_FACTS]
+        names = Aliases("S", list(self._desk.names))
+        named = dict.fromkeys(i for fact in given if (i := names.id(fact.source)) is not None)
+        texts = {
+            i: await self._desk.text(i) for i in [*named, *(i for i in self._desk.names if i not in named)]
+        }
+        size = sum(map(len, texts.values())) // _UNIT
+        facts, lost = await off_loop(size, self._located, given, texts, names)
+        finding = TaskFinding(
+            answer=one_line(said.answer or "")[:LONGEST_ANSWER],
+            facts=facts,
+            confidence=max(
+                (fact.confidence for fact in facts),
+                key=list(ConfidenceLevel).index,
+                default=ConfidenceLevel.SPECULATION,
+            ),
+            missing=tuple(
+                one_line(each)[:LONGEST_FACT] for each in said.missing[:MOST_MISSING] if each.strip()
+            ),
+            owner_question=one_line(said.ask_owner or "")[:LONGEST_FACT],
+            unlocated=len(lost),
+        )
+        return finding, lost
+
+    def _located(
+        self, given: Sequence[Fact], texts: Mapping[str, str], names: Aliases
+    ) -> tuple[tuple[KeyFact, ...], list[Fact]]:
+        finder = QuoteFinder(texts)
+        facts: dict[str, tuple[str, list[ConfidenceLevel], list[Quote]]] = {}
+        lost: list[Fact] = []
+        for fact in given:
+            content = one_line(fact.content)
+            if not content or len(content) > LONGEST_FACT:
+                continue
+            found = finder.find(fact.quote, names.id(fact.source) or "")
+            if found is None:
+                lost.append(fact)
+                continue
+            name, spans = found
+            source = self._desk.sources[name]
+            quotes = [quote_at(span, texts[name], name, source.content_hash or "") for span in spans]
+            _, levels, held = facts.setdefault(normalised(content), (content, [], []))
+            levels.append(ConfidenceLevel(fact.confidence))
+            held += [quote for quote in quotes if quote not in held]
+        order = list(ConfidenceLevel)
+        made = (
+            KeyFact(content=content, confidence=min(levels, key=order.index), quotes=tuple(quotes))
+            for content, levels, quotes in facts.values()
+        )
+        return tuple(made), lost
+
+
+def _given(action: BaseModel) -> dict[str, Any]:
+    """The arguments of an action, texts cut to a length that a log can have."""
+    given = action.model_dump(exclude_none=True, exclude={"tool"})
+    return {name: value[:1_000] if isinstance(value, str) else value for name, value in given.items()}
+
+
+def _is_name(value: str) -> bool:
+    """Whether it can only be a name that code gave."""
+    plain = value.strip()
+    return len(plain) <= 8 and plain[:1] in "SL" and plain[1:].isdigit()
+
+
+def _lost(facts: Sequence[Fact]) -> str:
+    quotes = "; ".join(f"“{one_line(fact.quote)[:160]}”" for fact in facts[:10])
+    return f"No source that you have says so letter by letter: {quotes}. Be done again, with quotes as they stand."
