@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from deep_research.budget.report import AT_ONCE, text_output
 from deep_research.phases import summarizing
 from deep_research.phases.analysis import llm as reading
+from deep_research.phases.gathering.tasks import agent, reviewer
 from deep_research.phases.planning import llm as planning
 from deep_research.phases.refinement import llm as refining
 from deep_research.phases.synthesis import judge, sections
@@ -22,6 +23,8 @@ def answer_tokens(report_words: int) -> Mapping[ModelRole, int]:
     return {
         ModelRole.PLANNER: planning.MOST_OUTPUT,
         ModelRole.ANALYZER: reading.MOST_OUTPUT,
+        ModelRole.TASK_AGENT: agent.MOST_OUTPUT,
+        ModelRole.REVIEWER: reviewer.MOST_OUTPUT,
         ModelRole.SUMMARIZER: summarizing.MOST_OUTPUT,
         ModelRole.SYNTHESIZER: report,
         ModelRole.JUDGE: judge.MOST_OUTPUT,

@@ -25,10 +25,13 @@ EVERYTHING = 1_000_000_000  # tokens
 def estimated(parts: Parts, settings: Settings, question: str, options: RunOptions) -> Estimate:
     """Nothing is read, and nobody is asked."""
     kinds = _kinds(parts, settings, options)
+    tasks = options.gathering == "agents"
     cap = options.budget.max_iterations
     scale = Scale(
         iterations=min(options.max_iterations, cap) if cap else options.max_iterations,
         sub_queries=options.max_sub_queries,
+        steps=options.max_task_steps if tasks else 0,
+        retries=options.task_retries if tasks else 0,
         sources=options.max_sources_per_query,
         searched_again=settings.max_rewordings if parts.sources.services else 0,
         pages=settings.fetch_pages and any(not service.local for service in parts.sources.services),
@@ -56,6 +59,8 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
 
     if parts.models.by_role.get(ModelRole.JUDGE):
         asked.add(ModelRole.JUDGE)
+    if options.gathering == "agents" and parts.models.chain_of(ModelRole.TASK_AGENT):
+        asked |= {ModelRole.TASK_AGENT, ModelRole.REVIEWER}
 
     words = options.report_words
     long, most = in_parts(words), answer_tokens(words)
@@ -68,6 +73,8 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
 
     return Kinds(
         plan=kind(ModelRole.PLANNER),
+        step=kind(ModelRole.TASK_AGENT),
+        review=kind(ModelRole.REVIEWER),
         read=kind(ModelRole.ANALYZER),
         requote=kind(ModelRole.ANALYZER, requoting.MOST_OUTPUT),
         merge=kind(ModelRole.ANALYZER, merging.MOST_OUTPUT),

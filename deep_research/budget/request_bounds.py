@@ -22,6 +22,9 @@ FILLED = 0.75  # of a batch of sources, as a rule: the next one has to fit whole
 PARTS = 4  # of a long text, as a rule, when a model chooses what is kept of it; then it chooses once more
 CLAIMS_AT_ONCE, EACH_CLAIM = 30, 700  # that a judge sees in a request, and tokens of each with its passages
 MOST_REQUOTED = 14_000  # tokens of quotes that are asked for again, with a passage each
+USES = 4  # of tools in a step
+SHOWN = 6_000  # tokens that a step shows, at most
+MOST_REVIEWED = 6_000  # tokens of a finding with its quotes
 SPARE = 2  # times as many pages are looked at as are wanted
 
 
@@ -44,9 +47,12 @@ class Kinds:
     (``revise``) also where nothing more is searched; claims that nothing carries are worded anew at once (``repair``),
     and ``judge`` looks at so many ``claims`` of a report; quotes that no source has are asked for again (``requote``);
     ``advise`` is the supervisor's model, ``advise_always`` whether it is asked after each phase and not only after one
-    that failed; ``shorten`` chooses what is kept of a long text."""
+    that failed; ``shorten`` chooses what is kept of a long text. Tasks take steps (``step``) and are reviewed
+    (``review``)."""
 
     plan: Kind | None = None
+    step: Kind | None = None
+    review: Kind | None = None
     read: Kind | None = None
     requote: Kind | None = None
     merge: Kind | None = None
@@ -80,6 +86,8 @@ class Scale:
 
     iterations: int
     sub_queries: int
+    steps: int = 0  # of a task
+    retries: int = 0  # of a task
     sources: int  # of a sub-query
     searched_again: int = 0
     pages: bool = False
@@ -127,7 +135,9 @@ def rounds_of(scale: Scale) -> list[int]:
 
 
 def searches_of(rounds: list[int], scale: Scale) -> int:
-    """Other words are looked for in the first iteration alone."""
+    """Other words are looked for in the first iteration alone. Each step of a task may make as many as it has uses."""
+    if scale.steps:
+        return sum(rounds) * scale.steps * USES * (1 + scale.retries)
     return AGAIN * (sum(rounds) + scale.searched_again * sum(rounds[:1]))
 
 
@@ -135,7 +145,9 @@ def at_least(kinds: Kinds, scale: Scale) -> Iterator[Asked]:
     prompt = LEAST_PROMPT + scale.prompt // 2  # what is counted with three bytes to a token may have six
     for phase, kind, more, output in (
         (DeepResearchPhase.PLANNING, kinds.plan, 0, LEAST_ANSWER),
-        (DeepResearchPhase.ANALYSIS, kinds.read, LEAST_SOURCE, LEAST_ANSWER),
+        (DeepResearchPhase.GATHERING, kinds.step, 0, LEAST_ANSWER),
+        (DeepResearchPhase.GATHERING, kinds.review, 0, LEAST_ANSWER),
+        (DeepResearchPhase.ANALYSIS, None if kinds.step else kinds.read, LEAST_SOURCE, LEAST_ANSWER),
         (DeepResearchPhase.SYNTHESIS, kinds.write or kinds.section, 0, LEAST_REPORT),
         (DeepResearchPhase.SYNTHESIS, kinds.advise if kinds.advise_always else None, 0, LEAST_ANSWER),
         (DeepResearchPhase.REFINEMENT, kinds.refine if kinds.critique else None, 0, LEAST_ANSWER),
@@ -150,8 +162,11 @@ def at_most(kinds: Kinds, scale: Scale, rounds: list[int]) -> Iterator[Asked]:
     yield from _advice(DeepResearchPhase.PLANNING, kinds, around)
     known = 0  # tokens of all that was found so far: no more than the models were allowed to write
     for number, queries in enumerate(rounds, 1):
+        yield from _tasks(kinds, scale, queries, around)
         yield from _advice(DeepResearchPhase.GATHERING, kinds, around)
         sources = queries * scale.sources
+        if kinds.step is not None:
+            known += queries * kinds.step.output
         if kinds.read is not None and sources:
             calls, each = _readings(sources, scale)
             beside = min(known, kinds.read.room // BESIDE)
@@ -175,6 +190,15 @@ def at_most(kinds: Kinds, scale: Scale, rounds: list[int]) -> Iterator[Asked]:
             )
             yield from _checks(kinds, around + known)
             yield from _advice(DeepResearchPhase.SYNTHESIS, kinds, around)
+
+
+def _tasks(kinds: Kinds, scale: Scale, queries: int, around: int) -> Iterator[Asked]:
+    """What the tasks of an iteration take: each step is told what those before it have shown, half of it on average."""
+    phase, attempts = DeepResearchPhase.GATHERING, queries * (1 + scale.retries)
+    if not attempts:
+        return
+    yield from _most_of(phase, kinds.step, attempts * scale.steps, around + scale.steps * SHOWN // 2)
+    yield from _most_of(phase, kinds.review, attempts, around + MOST_REVIEWED)
 
 
 def _readings(sources: int, scale: Scale) -> tuple[int, int]:

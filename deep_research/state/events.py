@@ -535,6 +535,7 @@ class Progress(Record):
     message: str
     done: int = 0
     total: int = 0
+    step: str = ""  # of a task: what its agent does
     until: datetime | None = None  # of a wait: when it is over
 
 
@@ -550,7 +551,7 @@ class Written(Progress):
 
 def without_secrets(note: Progress) -> Progress:
     """The note without registered secrets. Of a text that comes in pieces they are looked for in each piece."""
-    changed = {"message": masked(note.message)}
+    changed = {"message": masked(note.message), "step": masked(note.step)}
     if isinstance(note, Written) and note.text:
         changed["text"] = masked(note.text)
     return note.model_copy(update=changed)

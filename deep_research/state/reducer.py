@@ -465,9 +465,11 @@ def _task_dispatched(state: Fold, event: ev.TaskDispatched) -> None:
     _ = state.sub_queries[event.task.sub_query_id]
     known = state.tasks.get(event.task.id)
     earlier: tuple[TaskFinding, ...] = ()
+    asked: tuple[str, ...] = ()
     if known is not None:
         earlier = (*known.earlier, *((known.finding,) if known.finding else ()))
-    state.tasks[event.task.id] = TaskState(task=event.task, earlier=earlier)
+        asked = (*known.asked, known.task.question)
+    state.tasks[event.task.id] = TaskState(task=event.task, earlier=earlier, asked=asked)
 
 
 def _at_work(state: Fold, event: ev.TaskStepped | ev.TaskFinished | ev.TaskReviewed) -> TaskState:

@@ -109,14 +109,16 @@ class TaskReview(Record):
 
 
 class TaskState(Record):
-    """A task as it stands: its latest attempt with its steps, finding and review, and the findings of attempts before it.
-    ``settled``: it is worked on no more; ``taken``: what it found is among the findings of the run."""
+    """A task as it stands: its latest attempt with its steps, finding and review, and of the attempts before it their
+    findings (``earlier``) and questions (``asked``). ``settled``: it is worked on no more;
+    ``taken``: what it found is among the findings of the run."""
 
     task: Task
     steps: tuple[TaskStep, ...] = ()
     finding: TaskFinding | None = None
     review: TaskReview | None = None
     earlier: tuple[TaskFinding, ...] = ()
+    asked: tuple[str, ...] = ()
     settled: bool = False
     taken: bool = False
 

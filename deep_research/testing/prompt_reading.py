@@ -112,6 +112,24 @@ def read(said: str) -> dict[str, Any]:
     return {"findings": findings, "gaps": [], "quality_updates": opinions, "addressed_gap_ids": []}
 
 
+def worked(said: str) -> dict[str, Any]:
+    """A step of a task: it is searched for once, and done with the sentence of each source that shares most with it."""
+    task = re.search(r"^Your task: (.*)$", said, re.M)
+    question = task.group(1) if task else question_of(said)
+    shown = [body for label, body in blocks(said).items() if label.startswith("step ")]
+    if not shown:
+        return {"thought": "Nothing is known yet.", "actions": [{"tool": "search", "query": question}]}
+    asked = {word.lower() for word in _WORD.findall(question)}
+    facts = []
+    for name, body in re.findall(r"^(S\d+): “.*\n((?:(?![SL]\d+: “).*\n?)*)", "\n\n".join(shown), re.M):
+        ranked = sorted(
+            _SENTENCE.findall(body), key=lambda s: -len(asked & {w.lower() for w in _WORD.findall(s)})
+        )
+        facts += [{"content": s, "source": name, "quote": s, "confidence": "medium"} for s in ranked[:1]]
+    answer = " ".join(fact["content"] for fact in facts)
+    return {"actions": [{"tool": "done"}], "answer": answer, "facts": facts, "missing": []}
+
+
 def written(said: str) -> str:
     """A report, or a section, of the findings in the prompt."""
     findings = _FINDING.findall(blocks(said).get("findings", ""))
@@ -178,6 +196,8 @@ _OBJECTS: dict[str, Callable[[str], dict[str, Any]]] = {
     "quality_updates": read,
     "same": lambda _: {"same": [], "filled_gaps": [], "same_gaps": [], "completeness": 0.8},
     "keep": chosen,
+    "actions": worked,
+    "approved": lambda _: {"approved": True, "critique": ""},
     "gap_analysis": judged,
     "sections": outlined,
     "open": framed,

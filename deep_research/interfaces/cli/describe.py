@@ -32,6 +32,8 @@ def gist(event: ev.Event) -> str:
             return f"{event.sub_query_id}: {text.count(len(event.sources), 'source')}"
         case ev.SubQueryFailed():
             return f"{event.sub_query_id}: {event.error}"
+        case ev.TaskDispatched() | ev.TaskStepped() | ev.TaskFinished() | ev.TaskReviewed():
+            return _task(event)
         case ev.SourcesAnalyzed():
             return (
                 f"{text.count(len(event.source_ids), 'source')}, {text.count(len(event.findings), 'finding')}"
@@ -50,6 +52,26 @@ def gist(event: ev.Event) -> str:
             return ", ".join(filter(None, (words, citations, claims_line(event.metadata.claims))))
         case _:
             return _decision(event)
+
+
+def _task(event: ev.TaskDispatched | ev.TaskStepped | ev.TaskFinished | ev.TaskReviewed) -> str:
+    match event:
+        case ev.TaskDispatched():
+            attempt = f", attempt {event.task.attempt + 1}" if event.task.attempt else ""
+            return f"{event.task.id}{attempt}: {event.task.question}"
+        case ev.TaskStepped():
+            uses = ", ".join(
+                f"{use.tool} {' '.join(map(str, use.arguments.values()))}".strip() + " failed" * use.failed
+                for use in event.step.uses
+            )
+            return f"{event.task_id} step {event.step.number}: {uses or 'done'}"
+        case ev.TaskFinished():
+            facts = text.count(len(event.finding.facts), "fact")
+            why = event.finding.error or event.finding.stopped
+            return f"{event.task_id} found {facts}" + (f": {why}" if why else "")
+        case ev.TaskReviewed():
+            verdict = "approved" if event.review.approved else f"sent back: {event.review.critique}"
+            return f"{event.task_id} {verdict} (by {event.review.by})"
 
 
 def _decision(event: ev.Event) -> str:

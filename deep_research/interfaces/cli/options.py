@@ -96,8 +96,8 @@ COMMON = (
     Option(
         flag="--preset",
         metavar="NAME",
-        help="Named set of values to start from: default, fast, deep, offline.",
-        choices=("default", "fast", "deep", "offline"),
+        help="Named set of values to start from: default, fast, deep, agents, offline.",
+        choices=("default", "fast", "deep", "agents", "offline"),
     ),
     Option(flag="--config", metavar="FILE", help="Settings file (TOML) to read."),
     Option(

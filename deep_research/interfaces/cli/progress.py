@@ -119,6 +119,8 @@ class Lines(Watching):
     def noted(self, note: ev.Progress) -> None:
         if note.until is not None:
             self._console.note(text.line(note.message))
+        elif self._verbose and note.step:
+            self._console.note(text.line(f"'{note.message}': {note.step}"))
         elif self._verbose and note.total and note.done == note.total:
             self._console.note(text.line(f"'{note.message}': {text.count(note.total, 'page')} read"))
 
@@ -174,7 +176,7 @@ class Live(Watching):
             self._waiting = note
         elif note.phase is DeepResearchPhase.GATHERING and note.message:
             pages = f"{note.done} of {text.count(note.total, 'page')}" if note.total else ""
-            self._searching[note.message] = pages
+            self._searching[note.message] = text.line(note.step) or pages
 
     def happened(self, event: ev.Event) -> None:
         if isinstance(event, ev.ModelReserved):  # it is asked again

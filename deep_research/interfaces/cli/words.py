@@ -23,7 +23,10 @@ def in_words(event: ev.Event, fold: Fold) -> str:
         case ev.SubQueriesAdded():
             return f"Searched as well, since it was wished for: {gist(event)}"
         case ev.SubQueryCompleted():
-            return f"{_query(event.sub_query_id, fold)}: {text.count(len(event.sources), 'source')}"
+            found = fold.sub_queries[event.sub_query_id].source_ids
+            return f"{_query(event.sub_query_id, fold)}: {text.count(len(found), 'source')}"
+        case ev.TaskReviewed() if not event.review.approved:
+            return f"{_query(fold.tasks[event.task_id].task.sub_query_id, fold)}: sent back: {event.review.critique}"
         case ev.SubQueryFailed():
             return f"{_query(event.sub_query_id, fold)}: failed: {event.error}"
         case ev.PhaseEnded():
@@ -64,6 +67,8 @@ def steps(event: ev.Event, fold: Fold) -> Iterator[str]:
             yield from (
                 f"  - {q.query}" + (f" ({q.rationale})" if q.rationale else "") for q in event.sub_queries
             )
+        case ev.TaskDispatched() | ev.TaskStepped() | ev.TaskFinished() | ev.TaskReviewed():
+            yield f"  Task {gist(event)}"
         case ev.SourcesAnalyzed():
             yield f"Read {gist(event)}"
             yield from _missing(event.gaps)

@@ -29,6 +29,7 @@ def nothing_found(task: TaskState, finding: TaskFinding) -> TaskReview | None:
     if finding.source_ids:
         return None
     tried = [
+        *task.asked,
         task.task.question,
         *(str(use.arguments.get("query", "")) for step in task.steps for use in step.uses),
     ]

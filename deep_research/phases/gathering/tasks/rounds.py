@@ -251,7 +251,8 @@ class TaskRounds:
         state = self._journal.state
         by_id = {sub_query.id: sub_query for sub_query in state.sub_queries}
         tasks = self._open(ids)
-        again = [t for t in tasks if _goes_again(t, state.options.task_retries)]
+        by_model = self._place.model is not None
+        again = [t for t in tasks if _goes_again(t, state.options.task_retries, by_model=by_model)]
         events: list[Event] = []
         for stands in tasks:
             if stands not in again:
@@ -263,9 +264,13 @@ class TaskRounds:
         return bool(again)
 
 
-def _goes_again(stands: TaskState, retries: int) -> bool:
+def _goes_again(stands: TaskState, retries: int, *, by_model: bool) -> bool:
+    """Without a model the same question would find the same, unless it was the search that failed."""
     review = stands.review
-    return review is not None and not review.approved and stands.task.attempt < retries
+    if review is None or review.approved or stands.task.attempt >= retries:
+        return False
+    failed = stands.finding is not None and bool(stands.finding.error)
+    return by_model or failed or review.follow_up_question is not None
 
 
 def _again(stands: TaskState, limits: TaskLimits) -> Task:

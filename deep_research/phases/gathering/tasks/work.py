@@ -169,7 +169,8 @@ class TaskWork:
         said = ", ".join(
             f"{use.tool} {one_line(' '.join(map(str, use.arguments.values())))[:60]}" for use in uses
         )
-        self._tell(f"step {len(stands.steps) + 1}: {said}" if said else "thinking", len(stands.steps))
+        number = len(stands.steps) + 1
+        self._tell(f"step {number} of {self.task.limits.steps}, {said or 'thinking'}", number)
         await asyncio.gather(*(self._one(use, tool, arguments) for use, tool, arguments in ready))
         return uses
 
@@ -209,10 +210,9 @@ class TaskWork:
         return arguments.model_copy(update=changed)
 
     def _tell(self, message: str, done: int) -> None:
-        note = f"{one_line(self.task.question)[:80]}: {message}"
-        self._place.journal.progress(
-            Progress(phase=PHASE, message=note, done=done, total=self.task.limits.steps)
-        )
+        of = next(s.query for s in self._place.journal.state.sub_queries if s.id == self.task.sub_query_id)
+        note = Progress(phase=PHASE, message=of, step=message, done=done, total=self.task.limits.steps)
+        self._place.journal.progress(note)
 
     # The log
 

@@ -1,0 +1,106 @@
+"""Runs whose sub-queries are tasks, and models that work on them as they are told."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from deep_research import DeepResearch, SearchResult
+from deep_research.models.base import ModelCall
+from deep_research.testing import ScriptedSearch
+from deep_research.testing.prompt_reading import ReadingModel, blocks
+
+QUESTION = "How tall is the Orm lighthouse?"
+HEIGHT = "The tower of the Orm lighthouse is 90 feet tall."
+BUILT = "The Orm lighthouse was built in 1811 by Ada Brook of Hull."
+TEXT = f"{BUILT} {HEIGHT} Its lamp burned whale oil until the year 1843."
+DONE = {"tool": "done"}
+FOUND = {
+    "actions": [DONE],
+    "answer": "It is 90 feet tall.",
+    "facts": [{"content": HEIGHT, "source": "S1", "quote": HEIGHT, "confidence": "high"}],
+}
+SEARCH = {"actions": [{"tool": "search", "query": "Orm lighthouse height"}]}
+APPROVED = {"approved": True}
+
+
+def number_of(said: str) -> int:
+    """Of a step that is asked for, counted from 1; 0 for the last."""
+    found = re.search(r"^This is step (\d+) of", said, re.M)
+    return int(found.group(1)) if found else 0
+
+
+def task_of(said: str) -> str:
+    found = re.search(r"^(?:Your|The) task: (.*)$", said, re.M)
+    return found.group(1) if found else ""
+
+
+def attempt_of(said: str) -> int:
+    """0 for a first attempt, and 1 for any that was sent back."""
+    return int("critique" in blocks(said) or "Its attempt before was sent back" in said)
+
+
+class TaskModel(ReadingModel):
+    """``steps`` and ``reviews`` are answers one after the other, the last again and again, or functions of the prompt;
+    exceptions are raised. ``asked`` and ``judged`` hold the prompts. One sub-query is planned, or ``plan``."""
+
+    def __init__(
+        self,
+        steps: Sequence[Any] | Callable[[str], Any] = (SEARCH, FOUND),
+        reviews: Sequence[Any] | Callable[[str], Any] = (APPROVED,),
+        *,
+        plan: Sequence[str] = (QUESTION,),
+        model: str = "m",
+        **more: Any,
+    ) -> None:
+        super().__init__(model, **more)
+        self.asked: list[str] = []
+        self.judged: list[str] = []
+        self._steps, self._reviews, self._plan = steps, reviews, plan
+
+    def answer(self, call: ModelCall) -> str:
+        fields = (call.form.json_schema.get("properties") or {}) if call.form else {}
+        said = call.messages[-1].content
+        if "actions" in fields:
+            self.asked.append(said)
+            return _given(self._steps, said, len(self.asked))
+        if "approved" in fields:
+            self.judged.append(said)
+            return _given(self._reviews, said, len(self.judged))
+        if "sub_queries" in fields:
+            queries = [{"query": q, "rationale": "asked", "priority": 1} for q in self._plan]
+            return json.dumps({"research_brief": "It is looked into.", "sub_queries": queries})
+        return super().answer(call)
+
+
+def _given(answers: Sequence[Any] | Callable[[str], Any], said: str, number: int) -> str:
+    given = answers(said) if callable(answers) else answers[min(number, len(answers)) - 1]
+    if isinstance(given, BaseException):
+        raise given
+    return given if isinstance(given, str) else json.dumps(given)
+
+
+def orm(text: str = TEXT) -> ScriptedSearch:
+    return ScriptedSearch(
+        lambda request: [SearchResult(address="https://ok.example/orm", title="The Orm Light", text=text)]
+    )
+
+
+def engine(model: Any = None, **more: Any) -> DeepResearch:
+    given: Mapping[str, Any] = {
+        "search": [orm()],
+        "gathering": "agents",
+        "store": "memory",
+        "max_iterations": 1,
+        "critique": False,
+        "reflection": "never",
+        "gate_retries": 0,
+        "max_sub_queries": 2,
+    }
+    return DeepResearch(model=model, **{**given, **more})
+
+
+def names(research: DeepResearch, run_id: str) -> list[str]:
+    return [event.name for event in research.events(run_id)]

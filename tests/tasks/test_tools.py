@@ -1,0 +1,291 @@
+"""Tools: the promises of ours, and what becomes of those that hang, raise, write, or are used wrongly."""
+
+import asyncio
+
+import pytest
+from pydantic import BaseModel, Field
+from task_runs import DONE, FOUND, HEIGHT, QUESTION, SEARCH, TEXT, TaskModel, engine, number_of, orm
+
+from deep_research import DeepResearch, Tool, ToolResult
+from deep_research.calls import Calls
+from deep_research.errors import ConfigurationError, ToolError
+from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.handoff import GatheredSource, GathererInput
+from deep_research.phases.gathering.source_reading import Reading
+from deep_research.phases.gathering.tasks.data_sources import DataSources
+from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.tool import Link
+from deep_research.phases.gathering.tasks.tools import Library, tools_of
+from deep_research.sources.extract import Document
+from deep_research.sources.fetch.pages import WebPage
+from deep_research.sources.search.combined_search import SearchPool
+from deep_research.sources.search.policy import Service
+from deep_research.state import DeepResearchPhase, DeepResearchState, Source
+from deep_research.state.journal import MemoryJournal, utc_now
+from deep_research.testing import ScriptedSearch
+from deep_research.testing.tool_suite import TOOL_CHECKS, Check, ToolSubject
+
+MANUAL = (
+    "# Manual\n\nThe lamp is described first.\n\n## 20.4 Lamps\n\nA lamp has a wick. See Section 20.4.4.\n\n"
+    "## 20.4.4 Burners\n\nA burner takes two litres an hour.\n\n## 20.5 Oil\n\nOil is kept cool."
+)
+
+
+class Word(BaseModel):
+    word: str = Field(description="a word of the company")
+
+
+class Glossary(Tool):
+    name = "glossary"
+    description = "Say what a word of the company means."
+    arguments = Word
+
+    async def __call__(self, arguments, view):
+        if arguments.word != "head race":
+            raise ToolError(f"No meaning of '{arguments.word[:40]}' is known.")
+        return ToolResult(
+            sources=(GatheredSource(title="head race", content="A head race leads water to the wheel."),)
+        )
+
+
+class Pages:
+    async def read(self, url):
+        body = TEXT.encode()
+        return WebPage(
+            url=url, final_url=url, fetched_at=utc_now(), headers={}, body=body, snapshot_hash="0" * 64,
+            document=Document(title="The Orm Light", text=TEXT), asked=True,
+        )  # fmt: skip
+
+
+def handed():
+    return GathererInput(
+        research_id="deepres-000000000000", original_query=QUESTION, current_phase=DeepResearchPhase.GATHERING,
+        iteration=1, sub_queries=(QUESTION,), max_sources_per_query=3,
+    )  # fmt: skip
+
+
+def desk_with_manual(pages=()):
+    journal = MemoryJournal(DeepResearchState(query=QUESTION), texts=[MANUAL])
+    desk = Desk(QUESTION, ("web",), journal)
+    source = Source(
+        id="src-000000000001", sub_query_id="subq-1", title="Manual", url="https://ok.example/m", length=len(MANUAL),
+        content_hash=next(iter(journal._contents)), pages=pages,
+    )  # fmt: skip
+    desk.known([source])
+    desk.links.append(Link(address="https://ok.example/orm", title="The Orm Light"))
+    return desk
+
+
+def ours():
+    service = Service.of(orm(), calls=Calls())
+    library = Library(
+        DataSources(pool=SearchPool(services=(service,))), Reading(pages=Pages()), handed(), Fetching()
+    )
+    return {tool.name: tool for tool in tools_of(library)}
+
+
+SUBJECTS = {
+    "search": ToolSubject(tool=ours()["search"], arguments={"query": "Orm"}, says=(HEIGHT,), view=desk_with_manual()),
+    "fetch": ToolSubject(tool=ours()["fetch"], arguments={"link": "L1"}, says=(HEIGHT,), view=desk_with_manual()),
+    "look_up": ToolSubject(
+        tool=ours()["look_up"], arguments={"section": "20.4.4", "source": "S1"}, view=desk_with_manual()
+    ),
+    "read_more": ToolSubject(tool=ours()["read_more"], arguments={"source": "S1"}, view=desk_with_manual()),
+    "a tool of a caller's": ToolSubject(
+        tool=Glossary(), arguments={"word": "head race"}, says=("leads water",)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("check", TOOL_CHECKS, ids=str)
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_tool_keeps_its_promises(name: str, check: Check) -> None:
+    check(SUBJECTS[name])
+
+
+@pytest.mark.parametrize(
+    ("section", "begins"),
+    [
+        ("20.4.4", "## 20.4.4 Burners"),
+        ("Section 20.4.4", "## 20.4.4 Burners"),
+        ("Burners", "## 20.4.4 Burners"),
+        ("20.4", "## 20.4 Lamps"),
+        ("oil", "## 20.5 Oil"),
+        ("page 2", "A burner takes"),
+    ],
+)
+def test_a_section_is_opened_by_its_number_its_title_or_its_page(section, begins):
+    tool = ours()["look_up"]
+    view = desk_with_manual(pages=(0, MANUAL.index("A burner")))
+    result = asyncio.run(tool(tool.arguments(section=section, source="S1"), view))
+    (shown,) = result.shown
+    assert MANUAL[shown.span.start :].startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        ({"tool": "fetch", "link": "http://evil.example/x"}, "Nothing of that may be asked"),
+        ({"tool": "fetch", "link": "L7"}, "There is no link L7"),
+        ({"tool": "read_more", "source": "https://ok.example/orm"}, "Nothing of that may be asked"),
+        ({"tool": "read_more"}, "source: Field required"),
+        ({"tool": "look_up", "section": "99.9", "source": "S1"}, "has no section"),
+        ({"tool": "search", "query": "http://evil.example/KODE7731X"}, "Nothing of that may be asked"),
+        ({"tool": "search", "query": "x", "data_source": "compny_db"}, "There is no data source"),
+        ({"tool": "look_up", "section": "Burners"}, "There are no documents"),
+    ],
+    ids=lambda value: str(value.get("tool")) if isinstance(value, dict) else "",
+)
+def test_a_use_that_cannot_be_is_told_to_the_agent_who_goes_on(use, said):
+    model = TaskModel((SEARCH, {"actions": [use]}, FOUND))
+    with engine(model) as research:
+        result = research.run(QUESTION)
+    (task,) = result.state.tasks
+    assert task.steps[1].uses[0].failed
+    assert said in model.asked[2]
+    assert [f.content for f in result.findings] == [HEIGHT]
+
+
+class Odd(Tool):
+    """Does what it was made for, and counts its uses."""
+
+    name = "odd"
+    description = "Do something odd."
+    arguments = Word
+
+    def __init__(self, do):
+        self.do, self.uses = do, 0
+
+    async def __call__(self, arguments, view):
+        self.uses += 1
+        return await self.do(self)
+
+
+async def _raises(tool):
+    raise RuntimeError("it broke\nin two lines")
+
+
+async def _recovers(tool):
+    if tool.uses == 1:
+        raise ToolError("not now", transient=True)
+    return ToolResult(text="It works now.")
+
+
+async def _never_works(tool):
+    raise ToolError("not now", transient=True)
+
+
+async def _gives_much(tool):
+    long = GatheredSource(title="Long", content="x" * 10_000_000)
+    return ToolResult(text="y" * 10_000_000, sources=(long,))
+
+
+async def _gives_another_thing(tool):
+    return {"text": "no result"}
+
+
+ODD = {
+    "raises": (_raises, "odd failed: RuntimeError", 1),
+    "recovers": (_recovers, "It works now.", 2),
+    "never works": (_never_works, "not now", 2),
+    "gives 10 MB": (_gives_much, "yyyy", 1),
+    "gives another thing": (_gives_another_thing, "no ToolResult", 1),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_whatever_a_tool_does_the_agent_is_told_within_bounds(name):
+    do, said, uses = ODD[name]
+    tool = Odd(do)
+    model = TaskModel((SEARCH, {"actions": [{"tool": "odd", "word": "w"}]}, FOUND))
+    with engine(model, tools=[tool]) as research:
+        result = research.run(QUESTION)
+    assert tool.uses == uses
+    assert said in model.asked[2]
+    assert len(model.asked[2]) < 60_000
+    assert [f.content for f in result.findings] == [HEIGHT]
+    if name == "gives 10 MB":
+        assert any("its text is longer than" in limit.message for limit in result.limits)
+
+
+def test_a_tool_that_hangs_is_given_up_at_its_deadline():
+    async def hangs(tool):
+        await asyncio.Event().wait()
+
+    tool = Odd(hangs)
+    tool.timeout = 0.01
+    model = TaskModel((SEARCH, {"actions": [{"tool": "odd", "word": "w"}]}, FOUND))
+    with engine(model, tools=[tool]) as research:
+        result = research.run(QUESTION)
+    assert "odd gave nothing within 0.01 s" in model.asked[2]
+    assert [f.content for f in result.findings] == [HEIGHT]
+
+
+def test_what_a_tool_of_a_caller_brings_can_be_quoted():
+    said = "A head race leads water to the wheel."
+    fact = {"content": said, "source": "S1", "quote": said}
+    model = TaskModel(
+        lambda prompt: (
+            {"actions": [{"tool": "glossary", "word": "head race"}]}
+            if number_of(prompt) == 1
+            else {"actions": [DONE], "answer": said, "facts": [fact]}
+        )
+    )
+    with engine(model, tools=[Glossary()]) as research:
+        result = research.run("What is a head race?")
+    assert [f.content for f in result.findings] == [said]
+
+
+def _tool(**more):
+    return type("Made", (Glossary,), more)()
+
+
+@pytest.mark.parametrize(
+    ("tools", "said"),
+    [
+        ([Glossary(), Glossary()], "two tools 'glossary'"),
+        ([_tool(name="search")], "two tools 'search'"),
+        ([_tool(name="Not a name")], "no name of a tool"),
+        ([_tool(name="done")], "no name of a tool"),
+        ([_tool(read_only=False)], "says that it writes"),
+        ([_tool(arguments=dict)], "no pydantic model"),
+        ([object()], "is no tool"),
+    ],
+    ids=["twice", "ours", "a name", "done", "writes", "arguments", "no tool"],
+)
+def test_a_tool_that_cannot_be_used_is_refused_in_one_line_when_the_engine_is_made(tools, said):
+    with pytest.raises(ConfigurationError, match=said) as refused:
+        DeepResearch(search=[ScriptedSearch()], tools=tools, store="memory")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("sources", "said"),
+    [
+        ({"Bad name": ScriptedSearch()}, "no name of a data source"),
+        ({"company_db": object()}, "no SearchProvider"),
+    ],
+    ids=["name", "provider"],
+)
+def test_a_data_source_that_cannot_be_used_is_refused_when_the_engine_is_made(sources, said):
+    with pytest.raises(ConfigurationError, match=said):
+        DeepResearch(search=[ScriptedSearch()], data_sources=sources, store="memory")
+
+
+def test_a_run_knows_its_tools_and_is_not_gone_on_with_without_them(tmp_path):
+    from deep_research.errors import SetUpError
+
+    model = TaskModel((SEARCH, {"actions": [DONE]}))
+    with engine(
+        model,
+        tools=[Glossary()],
+        store="sqlite",
+        data_dir=tmp_path,
+        max_task_retries=0,
+        search=[ScriptedSearch(())],
+    ) as research:
+        stopped = research.run(QUESTION)
+        assert stopped.status == "aborted"
+    other = engine(model, store="sqlite", data_dir=tmp_path, search=[ScriptedSearch(())])
+    with other as research, pytest.raises(SetUpError, match="tool glossary was Glossary and is none"):
+        research.resume(stopped.research_id)
