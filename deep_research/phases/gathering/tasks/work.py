@@ -155,11 +155,12 @@ class TaskWork:
         searches = sum(step.searches for step in stands.steps)
         fetches = sum(step.fetches for step in stands.steps)
         for action in actions:
-            use = Used(str(getattr(action, "tool", "")), _given(action))
+            use = Used(str(getattr(action, "tool", "")), {})
             uses.append(use)
             try:
                 tool, arguments = self._toolbox.arguments(action)
                 arguments = self._askable(arguments)
+                use.arguments = _logged(arguments)
                 searches, fetches = searches + tool.searches, fetches + tool.fetches
                 self._check_room(tool, searches, fetches)
             except ToolError as error:
@@ -299,9 +300,9 @@ class TaskWork:
         return tuple(made), lost
 
 
-def _given(action: BaseModel) -> dict[str, Any]:
-    """The arguments of an action, texts cut to a length that a log can have."""
-    given = action.model_dump(exclude_none=True, exclude={"tool"})
+def _logged(arguments: BaseModel) -> dict[str, Any]:
+    """What was used, as the log has it: texts cut to a length that it can have. What may not be asked is in no log."""
+    given = arguments.model_dump(mode="json", exclude_none=True)
     return {name: value[:1_000] if isinstance(value, str) else value for name, value in given.items()}
 
 

@@ -1,0 +1,68 @@
+"""One run of 20 tasks of 12 steps, each of which brings a text of 20 KB; in a process of its own. Prints what it took.
+See test_task_costs.py."""
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+for place in (HERE, HERE.parent):
+    sys.path.insert(0, str(place))
+
+from task_runs import DONE, TaskModel, engine, number_of, task_of  # noqa: E402
+
+from deep_research.state.reducer import fold  # noqa: E402
+from deep_research.testing import ScriptedSearch  # noqa: E402
+from deep_research.testing.doubles import page, results  # noqa: E402
+
+TASKS, STEPS, SIZE = 20, 12, 20_000
+
+
+def step(said):
+    number = number_of(said)
+    if number:
+        return {"actions": [{"tool": "search", "query": f"{task_of(said)} {number}"}]}
+    quote = page(f"{task_of(said)} 1", 0, size=0)
+    return {"actions": [DONE], "answer": quote, "facts": [{"content": quote, "source": "S1", "quote": quote}]}
+
+
+def main(folder):
+    plan = tuple(f"keepers of light number {n}" for n in range(TASKS))
+    search = ScriptedSearch(lambda request: results(request.query, 1, size=SIZE))
+    made = engine(
+        TaskModel(step, plan=plan),
+        search=[search],
+        max_sub_queries=TASKS,
+        max_task_steps=STEPS,
+        store="sqlite",
+        data_dir=folder,
+    )
+    with made as research:
+        result = research.run("What is known of the keepers of the lights?")
+        events = list(research.events(result.research_id))
+    texts = sum(source.length for source in result.sources)
+    size = sum(path.stat().st_size for path in Path(folder).glob("runs.db*"))
+    folds = []
+    for part in (events[: len(events) // 4], events):
+        clock = time.process_time()
+        for _ in range(20):
+            fold(part)
+        folds.append(time.process_time() - clock)
+    print(
+        json.dumps(
+            {
+                "status": result.status.value,
+                "steps": sum(event.name == "task.step" for event in events),
+                "events": len(events),
+                "texts": texts,
+                "database": size,
+                "folds": folds,
+                "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            }
+        )
+    )
+
+
+main(sys.argv[1])

@@ -1,0 +1,94 @@
+"""A run whose two sub-queries are tasks: one is sent back once, the other takes five steps; killed at chosen commits.
+What a child of a `WarmParent` does."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+for place in (HERE, HERE.parent):
+    sys.path.insert(0, str(place))
+
+from task_runs import DONE, TaskModel, attempt_of, engine, number_of, task_of  # noqa: E402
+
+from deep_research.models.base import ModelCall  # noqa: E402
+from deep_research.testing import ScriptedSearch, kills  # noqa: E402
+from deep_research.testing.doubles import FakeClock, page, results  # noqa: E402
+from deep_research.testing.witness import Witness  # noqa: E402
+
+QUESTION = "What is known of the keepers of the light?"
+PLAN = ("keepers of the first light", "keepers of the second light")
+_MARK = re.compile(r"[0-9a-f]{16}")  # another one in each prompt
+
+
+class Worker(TaskModel):
+    """Searches, reads on, is done; what it is asked is witnessed first."""
+
+    def __init__(self, witness: str) -> None:
+        super().__init__(_step, _review, plan=PLAN)
+        self._witness = Witness(witness)
+
+    def answer(self, call: ModelCall) -> str:
+        said = call.messages[-1].content
+        asked = hashlib.sha256(_MARK.sub("", said).encode()).hexdigest()[:12]
+        self._witness.note(f"{call.form.name if call.form else 'text'}:{asked}", asked)
+        return super().answer(call)
+
+
+def _step(said: str) -> dict[str, Any]:
+    task, number = task_of(said), number_of(said)
+    if number == 1:
+        return {"thought": "Begin.", "actions": [{"tool": "search", "query": f"{task} {attempt_of(said)}"}]}
+    if task == PLAN[1] and 1 < number < 5:
+        more = {"tool": "read_more", "source": "S2"}
+        return {"actions": [more, {"tool": "search", "query": f"{task} once more {number}"}]}
+    quote = page(f"{task} {attempt_of(said)}", 0, size=0)
+    fact = {"content": quote, "source": "S1", "quote": quote}
+    return {"actions": [DONE], "answer": quote, "facts": [fact], "missing": ["what they earned"]}
+
+
+def _review(said: str) -> dict[str, Any]:
+    return {"approved": task_of(said) != PLAN[0] or bool(attempt_of(said)), "critique": "Look for others."}
+
+
+def warm_up() -> None:
+    kills.warm_up()
+
+
+def research(
+    database: str, witness: str, *, research_id: str | None = None, kill: Sequence[Any] | None = None
+) -> dict[str, Any]:
+    """Start a run, or resume one. Says what came of it."""
+    store = kills.MortalStore(database, kill=kill)
+    made = engine(
+        Worker(witness),
+        store=store,
+        search=[ScriptedSearch(lambda r: results(r.query, 2, size=9_000), witness=f"{witness}-searches")],
+        clock=FakeClock(),
+        max_concurrent=1,
+        data_dir=str(Path(database).parent),
+    )
+    result = made.resume(research_id) if research_id else made.run(QUESTION)
+    return {
+        "research_id": result.research_id,
+        "status": result.status.value,
+        "message": result.message,
+        "report": result.report,
+        "findings": [finding.model_dump(mode="json") for finding in result.findings],
+        "gaps": [gap.description for gap in result.gaps],
+        "tasks": [
+            task.model_copy(update={"steps": _untimed(task.steps)}).model_dump(mode="json")
+            for task in result.state.tasks
+        ],
+        "events": [event.name for event in made.events(result.research_id)],
+        "commits": store.commits,
+    }
+
+
+def _untimed(steps: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(step.model_copy(update={"seconds": 0.0}) for step in steps)

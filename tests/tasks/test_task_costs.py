@@ -1,0 +1,102 @@
+"""What tasks take: time on a virtual clock, tokens, bytes of the store, and memory."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from task_runs import DONE, FOUND, QUESTION, SEARCH, TaskModel, engine, number_of, orm, task_of
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import virtual_time
+
+from deep_research.testing import ScriptedSearch
+from deep_research.testing.doubles import page, results
+
+HERE = Path(__file__).parent
+
+
+class Timed(TaskModel):
+    """Each answer takes a second; ``times`` are when it was asked for what."""
+
+    def __init__(self, *given, **more):
+        super().__init__(*given, **more)
+        self.times = []
+
+    async def send(self, call, on_text=None):
+        fields = (call.form.json_schema.get("properties") or {}) if call.form else {}
+        kind = "step" if "actions" in fields else "review" if "approved" in fields else "other"
+        self.times.append((kind, asyncio.get_running_loop().time()))
+        await asyncio.sleep(1.0)
+        return await super().send(call, on_text)
+
+
+def _six_steps(said):
+    if number_of(said) in range(1, 6):
+        return {"actions": [{"tool": "search", "query": f"{task_of(said)} {number_of(said)}"}]}
+    quote = page(f"{task_of(said)} 1", 0, size=0)
+    return {"actions": [DONE], "answer": quote, "facts": [{"content": quote, "source": "S1", "quote": quote}]}
+
+
+def test_five_tasks_of_six_steps_take_the_time_of_six_steps_and_their_review_that_of_one_more():
+    plan = tuple(f"the keepers of light number {n}" for n in range(5))
+    model = Timed(_six_steps, plan=plan)
+    search = ScriptedSearch(lambda request: results(request.query, 1))
+
+    async def run():
+        with engine(model, search=[search], max_sub_queries=5, max_task_steps=6) as research:
+            return await research.arun(QUESTION)
+
+    result = virtual_time.run(run())
+    assert result.status == "completed"
+    steps = [at for kind, at in model.times if kind == "step"]
+    reviews = [at for kind, at in model.times if kind == "review"]
+    assert (len(steps), len(reviews)) == (30, 5)
+    assert max(steps) + 1 - min(steps) == pytest.approx(6, abs=0.05)
+    assert min(reviews) == pytest.approx(max(steps) + 1, abs=0.05)
+    assert max(reviews) == pytest.approx(min(reviews), abs=0.05)
+
+
+def test_what_tasks_take_is_told_beside_what_a_search_takes(capsys):
+    figures = {}
+    for gathering in ("search", "agents"):
+        model = TaskModel(lambda said: SEARCH if number_of(said) == 1 else FOUND)
+        with engine(model, search=[orm()], gathering=gathering) as research:
+            result = research.run(QUESTION)
+        figures[gathering] = {"calls": result.usage.model_calls, "input_tokens": result.usage.input_tokens}
+    with capsys.disabled():
+        print(f"\none sub-query: {json.dumps(figures)}")
+    assert figures["agents"]["calls"] > figures["search"]["calls"]
+
+
+def test_an_estimate_knows_the_steps_and_reviews_of_tasks():
+    with engine(TaskModel(), max_task_steps=4, max_task_retries=1) as research:
+        tasks = research.estimate(QUESTION)
+        search = research.estimate(QUESTION, gathering="search")
+        result = research.run(QUESTION)
+    roles = {phase.phase: phase for phase in tasks.phases}
+    assert "gathering" in roles
+    assert tasks.model_calls.low <= result.usage.model_calls <= tasks.model_calls.high
+    assert tasks.model_calls.high >= search.model_calls.high + 2 * 2 * (1 + 4)
+    assert {"task_agent", "reviewer"} <= {role.value for role in tasks.models}
+    assert "task_agent" not in {role.value for role in search.models}
+
+
+@pytest.mark.slow
+def test_twenty_tasks_of_twelve_steps_of_20_kb_write_little_more_than_their_texts_and_stay_small(tmp_path):
+    program = HERE / "large_tasks.py"
+    done = subprocess.run(
+        [sys.executable, program, str(tmp_path)], capture_output=True, text=True, timeout=600, check=True
+    )
+    figures = json.loads(done.stdout)
+    print(figures)
+    assert figures["status"] == "completed"
+    assert figures["steps"] == 20 * 12
+    assert figures["database"] <= 2.5 * figures["texts"]
+    assert figures["peak_mb"] <= 250
+    assert (
+        figures["folds"][1] < 8 * figures["folds"][0]
+    )  # of four times the events, with room for a busy machine
