@@ -303,3 +303,11 @@ class StopResearch(Exception):  # noqa: N818 - a request, not an error
     def __init__(self, reason: str = "stopped by a hook") -> None:
         self.reason = reason
         super().__init__(reason)
+
+
+class Halted(StopResearch):
+    """Raised between units of a run that somebody wants to stand still: its owner, or a process that takes it over.
+    Nothing is lost by it: what was finished is in the log, and the rest remains."""
+
+    def __init__(self) -> None:
+        super().__init__("halted")

@@ -273,7 +273,8 @@ class _RunBook:
         return self._run.allowance(self._phase, self._role) if self._steered else None
 
     async def reserve(self, provider: ModelProvider, call: ModelCall) -> _Held:
-        """Raises `WindowError`, `BudgetError`, `ConfigurationError`."""
+        """Raises `WindowError`, `BudgetError`, `ConfigurationError`, and `Halted`."""
+        self._run.journal.check()
         roles, spend = self._run.roles, self._run.spend
         profile = roles.pool.profile_of(provider)
         window = roles.window(profile, call.max_output)

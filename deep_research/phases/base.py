@@ -20,6 +20,7 @@ from deep_research.errors import (
     AgentError,
     BudgetError,
     DeepResearchError,
+    Halted,
     HandoffError,
     ModelError,
     PhaseStateError,
@@ -306,12 +307,22 @@ async def off_loop(size: int, work: Callable[..., _T], *args: Any, **kwargs: Any
     return await asyncio.to_thread(work, *args, **kwargs)
 
 
-async def together(units: Iterable[Callable[[], Coroutine[Any, Any, None]]], *, at_once: int) -> None:
+def _nothing() -> None:
+    """No unit is kept from beginning."""
+
+
+async def together(
+    units: Iterable[Callable[[], Coroutine[Any, Any, None]]],
+    *,
+    at_once: int,
+    check: Callable[[], None] = _nothing,
+) -> None:
     """Run units side by side, so many at once. The first failure ends those that run, lets none begin, and is
-    raised as itself. When a model fails or the budget is reached, those that run finish first: they were paid for."""
+    raised as itself. When a model fails, the budget is reached, or ``check`` (which is asked before each) halts the run,
+    those that run finish first: they were paid for."""
     slots = asyncio.Semaphore(at_once)
     failed = False
-    outage: ModelError | BudgetError | None = None
+    outage: ModelError | BudgetError | Halted | None = None
 
     async def in_turn(unit: Callable[[], Coroutine[Any, Any, None]]) -> None:
         nonlocal failed, outage
@@ -319,8 +330,9 @@ async def together(units: Iterable[Callable[[], Coroutine[Any, Any, None]]], *, 
             if failed:  # the slot came free before the cancellation reached this task
                 return
             try:
+                check()
                 await unit()
-            except (ModelError, BudgetError) as error:
+            except (ModelError, BudgetError, Halted) as error:
                 failed, outage = True, outage or error
             except BaseException:
                 failed = True

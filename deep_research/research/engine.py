@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import threading
 import time
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from concurrent.futures import Future
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -21,6 +23,7 @@ from deep_research.errors import (
     RunStateError,
     SettingsError,
     UnknownNameError,
+    UsageError,
 )
 from deep_research.evidence.plain import clean
 from deep_research.logs import configure, get_log, masked, told
@@ -28,7 +31,8 @@ from deep_research.models.characters import in_all_texts
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
 from deep_research.research.result import ResearchResult
-from deep_research.research.runs import Runs, RunSummary
+from deep_research.research.runs import Runs, RunSummary, Waiting
+from deep_research.research.wishes import checked_answer, judged, payload, refuse_ended, steering
 from deep_research.settings import ResolvedSettings, load_settings
 from deep_research.sources.search import SearchProvider
 from deep_research.state import (
@@ -40,6 +44,7 @@ from deep_research.state import (
     RunOptions,
     RunStatus,
     Source,
+    WhenDue,
 )
 from deep_research.state.events import Event, Progress
 from deep_research.state.journal import Clock, readable, utc_now
@@ -137,6 +142,7 @@ class DeepResearch:
             gates=gates,
             store=store if isinstance(store, Store) else None,
         )
+        self._clock = clock
         self._variants = Variants(self._resolved, given, clock)
         self._parts = self._variants.own
         self._runs = Runs(self._parts.store)
@@ -207,7 +213,7 @@ class DeepResearch:
     def resume(
         self,
         research_id: str,
-        answer: str | None = None,
+        answer: Any = None,
         *,
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
@@ -225,10 +231,11 @@ class DeepResearch:
         names, which is written to its log and told in its limits. Documents in the same folder that have changed are
         told, not refused. Of a run that an older version of this package made nothing is known and nothing compared.
 
-        ``answer`` is for a run parked by a hook, also when it was cancelled there, and becomes its guidance.
+        ``answer`` is for a run parked with a question, also when it was cancelled there; see `answer`.
         ``shared_budget`` as in `run`: it is no part of the run, and is given anew. A completed run gives its result.
         Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, `RunStateError` for an answer where
-        none is waited for, `SetUpError`, `CorpusError` where the documents are gone, and as `run`.
+        none is waited for, `UsageError` for one that does not fit, `SetUpError`, `CorpusError` where the documents are
+        gone, and as `run`.
         """
         return self._background.call(
             self.aresume(research_id, answer, setup=setup, shared_budget=shared_budget)
@@ -237,13 +244,24 @@ class DeepResearch:
     async def aresume(
         self,
         research_id: str,
-        answer: str | None = None,
+        answer: Any = None,
         *,
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
     ) -> ResearchResult:
         if setup not in SET_UPS:
             raise UnknownNameError.of("setup", str(setup), SET_UPS)
+        return await self._resumed(research_id, answer, setup=setup, shared_budget=shared_budget)
+
+    async def _resumed(
+        self,
+        research_id: str,
+        answer: Any,
+        *,
+        setup: SetUpChoice = "same",
+        shared_budget: SharedBudget | None = None,
+        by: Literal["owner", "default"] = "owner",
+    ) -> ResearchResult:
         shared = (*self._shared_budget, *_shared(shared_budget))
         self._parts.models.check(Budget(), shared)
         row = await self._runs.row(research_id)
@@ -260,7 +278,123 @@ class DeepResearch:
             self._variants.refuse(parts, old, new=new)
             raise
         compared = partial(self._variants.going, parts, places=row.places, new=new)
-        return await self._runner.resume(research_id, answer, shared, parts, compared)
+        return await self._runner.resume(research_id, answer, shared, parts, compared, by)
+
+    # Having a say in what goes on
+
+    def answer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None:
+        """Answer what a parked run asks, and go on with it here; ``run=False`` leaves the answer for whoever resumes it
+        next. The value has to be of the form that is asked for (`waiting` shows it): a text where none is.
+
+        Raises `RunStateError` where nothing is asked, `UsageError` for a value that does not fit (the run stays parked),
+        and as `resume`.
+
+        Example:
+            engine.answer("deepres-0123456789ab", "The one in Scotland.")
+        """
+        return self._background.call(self.aanswer(research_id, value, run=run))
+
+    async def aanswer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None:
+        state = await self._runs.astate(research_id)
+        checked_answer(state.question, value, research_id)
+        if run:
+            return await self.aresume(research_id, value)
+        await self._runner.ask(research_id, ControlKind.ANSWER, json.dumps(value))
+        return None
+
+    def steer(
+        self,
+        research_id: str,
+        text: str = "",
+        *,
+        drop_sub_query: str | None = None,
+        since: date | str | None = None,
+        stop_searching: bool = False,
+    ) -> None:
+        """Have a say in a run while it goes: ``text`` reaches those who work on it from their next unit on; a sub-query
+        that was not searched yet is dropped by its id; from now on only what was published ``since`` a day is searched;
+        or nothing more is. It is left for the process that works on the run, or will, and becomes an event there.
+
+        Raises `RunNotFoundError`, `RunStateError` for a run that is completed, `UsageError` for what cannot be wished.
+
+        Example:
+            engine.steer(handle.research_id, "Also consider the towers of the north coast.")
+        """
+        self._background.call(
+            self.asteer(
+                research_id, text, drop_sub_query=drop_sub_query, since=since, stop_searching=stop_searching
+            )
+        )
+
+    async def asteer(
+        self,
+        research_id: str,
+        text: str = "",
+        *,
+        drop_sub_query: str | None = None,
+        since: date | str | None = None,
+        stop_searching: bool = False,
+    ) -> None:
+        wish = steering(text, drop_sub_query=drop_sub_query, since=since, stop_searching=stop_searching)
+        row = await self._runs.row(research_id)
+        refuse_ended(row.projection.status, research_id, "steer")
+        if wish.dropped is not None:
+            told = judged(wish, await self._runs.astate(research_id))
+            if told.refused is not None:
+                raise UsageError(
+                    told.refused, hint="`deep-research status ID` shows what is still to be searched."
+                )
+        await self._runner.ask(research_id, ControlKind.STEER, payload(wish))
+
+    def pause(self, research_id: str) -> None:
+        """Park a run before its next unit, whoever works on it; `resume` goes on. A run that is parked already, or that
+        nobody works on, stands still as it is. Raises `RunNotFoundError`, `RunStateError` for one that has ended."""
+        self._background.call(self.apause(research_id))
+
+    async def apause(self, research_id: str) -> None:
+        row = await self._runs.row(research_id)
+        if row.projection.status.ended:
+            raise RunStateError(
+                f"Run '{research_id}' is {row.projection.status}: there is nothing to pause.",
+                hint="`deep-research show` shows what it came to.",
+            )
+        if row.projection.status is not RunStatus.PARKED and row.owned(time.time()):
+            await self._runner.ask(research_id, ControlKind.PAUSE)
+
+    def waiting(self) -> Sequence[Waiting]:
+        """What waits: the parked runs of the store, newest first, with what each asks, in what form it wants to be
+        answered, until when, and what happens then."""
+        return self._background.call(self.awaiting())
+
+    async def awaiting(self) -> Sequence[Waiting]:
+        return await self._runs.awaiting()
+
+    def wake(self) -> Sequence[ResearchResult]:
+        """Go on with the parked runs whose time has come, or for which an answer was left, one after the other; what has
+        a default is answered with it, what is to be aborted is. Runs that somebody else wakes are left to him. Raises
+        nothing for a run that cannot be gone on with here: it is logged, and stays parked."""
+        return self._background.call(self.awake())
+
+    async def awake(self) -> Sequence[ResearchResult]:
+        woken = []
+        for waiting in await self.awaiting():
+            if not waiting.due(self._clock()):
+                continue
+            try:
+                woken.append(await self._woken(waiting))
+            except RunBusyError:  # somebody was faster
+                continue
+            except DeepResearchError as error:
+                log.warning("not_woken", run=waiting.research_id, error=str(error))
+        return woken
+
+    async def _woken(self, waiting: Waiting) -> ResearchResult:
+        if waiting.then is WhenDue.ABORT and not waiting.answered:
+            await self._runner.abandon(waiting.research_id, f"Nobody answered: {waiting.waiting_for}.")
+            return await self.aresult(waiting.research_id)
+        if waiting.answered or not waiting.asks or waiting.default is None:
+            return await self.aresume(waiting.research_id)
+        return await self._resumed(waiting.research_id, waiting.default, by="default")
 
     def estimate(self, query: str, **options: Any) -> Estimate:
         """What a run of this question may take, from the low to the high end: searches, pages, requests to models with
@@ -289,7 +423,7 @@ class DeepResearch:
         the list, or its id), and of these the first ``limit``.
 
         Filters: ``status`` as it is shown, ``user``, ``session``, ``text`` in the question (in whatever case),
-        ``parked_kind`` (question, outage), ``due_before`` (parked until before that moment).
+        ``parked_kind`` (question, plan, outage, budget, pause, shutdown), ``due_before`` (parked until before then).
         Raises `UsageError`, `RunNotFoundError` where ``after`` is the id of none.
         """
         return self._background.call(self.alist(limit=limit, after=after, **filters))

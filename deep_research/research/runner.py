@@ -7,11 +7,11 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from deep_research.assembly import Going, Parts, Variants, without_effect
 from deep_research.budget.shared_budget import SharedBudget
@@ -19,6 +19,8 @@ from deep_research.errors import DeepResearchError, RunStateError, StoreError, U
 from deep_research.logs import get_log, told
 from deep_research.research.result import ResearchResult
 from deep_research.research.stopwatch import Stopwatch
+from deep_research.research.wishes import answer_in, checked_answer, judged
+from deep_research.research.wishes import told as told_in
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,
@@ -31,6 +33,7 @@ from deep_research.state import (
     SetUp,
     SubQueryStatus,
 )
+from deep_research.state.answers import misfit
 from deep_research.state.events import (
     Event,
     LimitReached,
@@ -53,12 +56,13 @@ from deep_research.store import (
     RunJournal,
     RunRow,
     Watch,
+    refused,
 )
 from deep_research.supervisor.hooks import overridden
-from deep_research.supervisor.orchestrator import SupervisorOrchestrator
+from deep_research.supervisor.orchestrator import Halt, SupervisorOrchestrator
 
 CANCELLED = "The run was cancelled."
-ACTED_ON = frozenset({ControlKind.CANCEL})
+ACTED_ON = frozenset(ControlKind)
 RELEASE_WAIT = 5.0  # seconds
 log = get_log("runner")
 
@@ -182,25 +186,28 @@ class Runner:
     async def resume(
         self,
         run_id: str,
-        answer: str | None,
+        answer: Any,
         shared: Sequence[SharedBudget] = (),
         parts: Parts | None = None,
         compared: Callable[[SetUp | None], Going] = lambda _: Going(),
+        by: Literal["owner", "default"] = "owner",
     ) -> ResearchResult:
         """Take the run over and go on with the ``parts``, as ``compared`` says of the set-up that it has, or does not go
-        on. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`."""
+        on. Without an ``answer`` one that was left for the run is taken. ``by`` is who answers. Raises `RunBusyError`,
+        `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that nobody waits for, `UsageError` for one that
+        does not fit."""
         async with self._loop().slots:
             journal, elapsed = await self._take(run_id)
             state = journal.state
             active = self._activate(journal, elapsed, parts or self._parts, state.options, shared)
             try:
-                if answer is not None and state.question is None:
-                    raise RunStateError.no_question(run_id)
+                if answer is None:
+                    answer = await self._answer_left(journal)
+                question = checked_answer(state.question, answer, run_id) if answer is not None else None
                 if state.status is RunStatus.COMPLETED:  # between the look and the taking
                     return ResearchResult.of(state)
                 going = compared(state.setup)
-                question = state.question if answer is not None else None
-                resumed = RunResumed(pause_id=question.pause_id if question else None, answer=answer)
+                resumed = RunResumed(pause_id=question.pause_id if question else None, answer=answer, by=by)
                 journal.stand(going.places)
                 await journal.record(
                     resumed, *_set_up_anew(state, going), *_taken_up(state, active.orchestrator)
@@ -209,7 +216,20 @@ class Runner:
             finally:
                 await self._deactivate(active)
 
-    async def abandon(self, run_id: str) -> None:
+    async def _answer_left(self, journal: RunJournal) -> Any:
+        """The latest answer that somebody left for the question of the run, if it fits. All that were left are used up
+        with the next event."""
+        parking, found = journal.state.question, None
+        for wish in await asyncio.to_thread(self._parts.store.wishes, journal.lane.run_id):
+            if wish.kind != ControlKind.ANSWER:
+                continue
+            journal.consume(wish.id)
+            value = answer_in(wish.payload)
+            if parking is not None and not misfit(parking, value):
+                found = value
+        return found
+
+    async def abandon(self, run_id: str, why: str = "") -> None:
         """Cancel a run that nobody works on. Raises `RunBusyError` when somebody does."""
         journal, elapsed = await self._take(run_id)
         active = self._activate(journal, elapsed, self._parts, journal.state.options)
@@ -218,18 +238,19 @@ class Runner:
             message = (
                 f"{CANCELLED[:-1]} while it waited for {question.waiting_for}." if question else CANCELLED
             )
-            await active.orchestrator.abort(journal, AbortReason.CANCELLED, message)
+            await active.orchestrator.abort(journal, AbortReason.CANCELLED, why or message)
         finally:
             await self._deactivate(active)
 
-    async def ask(self, run_id: str, kind: ControlKind) -> None:
-        """Leave a wish for the process that works on a run. Raises `UsageError` for one that no owner acts on."""
+    async def ask(self, run_id: str, kind: ControlKind, payload: str = "") -> int:
+        """Leave a wish for the process that works on a run, or will; its id. Raises `UsageError` for one that no owner
+        acts on, `RunStateError` for a run that is completed."""
         if kind not in ACTED_ON:
             raise UsageError(
                 f"Nobody who works on a run acts on '{kind}'.",
                 hint=f"They act on: {', '.join(sorted(ACTED_ON))}.",
             )
-        await asyncio.to_thread(self._parts.store.post, run_id, kind.value)
+        return await asyncio.to_thread(self._parts.store.post, run_id, kind.value, payload)
 
     def cancel(self, run_id: str) -> bool:
         """Ask a run of this engine to stop, from any thread; False when it is not ours."""
@@ -344,6 +365,8 @@ class Runner:
         timer = loop.call_later(max(0.0, left), out_of_time)
         try:
             await task
+            if journal.state.status is RunStatus.RUNNING:  # it stood still for another process
+                raise refused(journal.lane, "another process asked for it")
         except asyncio.CancelledError:
             if not active.lost:
                 raise
@@ -364,14 +387,30 @@ class Runner:
         self._parts.store.watch(active.journal.lane, watch)
 
     def _wish(self, active: _Active, control: Control) -> None:
-        if control.kind == ControlKind.CANCEL:
-            active.journal.consume(control.id)
-            self._cancel(active)
-            return
-        log.warning("wish_left", run=control.run_id, kind=control.kind)
-        telling = active.loop.create_task(_tell_of(control, active.journal))
+        match control.kind:
+            case ControlKind.CANCEL:
+                active.journal.consume(control.id)
+                self._cancel(active)
+            case ControlKind.PAUSE:
+                self._halt(active, Halt.PAUSE, control.id)
+            case ControlKind.RELEASE:  # who takes the run over uses the row up
+                self._halt(active, Halt.RELEASE)
+            case ControlKind.STEER:
+                self._apart(active, _steer(control, active.journal))
+            case _:
+                log.warning("wish_left", run=control.run_id, kind=control.kind)
+                self._apart(active, _tell_of(control, active.journal))
+
+    def _apart(self, active: _Active, work: Coroutine[Any, Any, None]) -> None:
+        """Records beside the walk what somebody wished for."""
+        telling = active.loop.create_task(work)
         active.telling.add(telling)
         telling.add_done_callback(active.telling.discard)
+
+    def _halt(self, active: _Active, why: Halt, control_id: int | None = None) -> None:
+        """Has a run stand still before its next unit. A row that asked for it is used up with the run's last word."""
+        active.orchestrator.halt(why)
+        active.journal.halt(control_id)
 
     def _cancel(self, active: _Active) -> None:
         active.orchestrator.stop(AbortReason.CANCELLED, CANCELLED)
@@ -497,11 +536,20 @@ def _set_up_anew(state: DeepResearchState, going: Going) -> list[Event]:
     return changed + [LimitReached(limit=limit) for limit in going.limits if limit not in state.limits]
 
 
+async def _steer(control: Control, journal: RunJournal) -> None:
+    """What the owner of the run wishes for, or why it cannot be, is in the log before the next unit begins."""
+    journal.consume(control.id)
+    try:
+        await journal.record(judged(told_in(control.payload), journal.state))
+    except (RunStateError, StoreError) as error:  # the run has ended meanwhile, or was lost
+        log.warning("wish_untold", run=control.run_id, error=str(error))
+
+
 async def _tell_of(control: Control, journal: RunJournal) -> None:
-    """A wish that is not acted on stays where it is, and the run's limits say so, once."""
-    message = f"The wish '{control.kind}' was left for the run; who works on it does not act on that."
-    if any(limit.message == message for limit in journal.state.limits):
-        return
+    """An answer to a run that asks nothing, or a wish of another version: it is used up, and the run's limits say so."""
+    what = "An answer came" if control.kind == ControlKind.ANSWER else f"The wish '{control.kind}' came"
+    message = f"{what} and was left: the run waited for none."
+    journal.consume(control.id)
     try:
         await journal.record(LimitReached(limit=Limit(name="control", message=message)))
     except (RunStateError, StoreError) as error:  # the run has ended meanwhile, or was lost

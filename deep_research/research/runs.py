@@ -10,8 +10,21 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from pydantic import Field
+
 from deep_research.errors import RunStateError, StoreError, UnknownNameError, UsageError
-from deep_research.state import AbortReason, DeepResearchPhase, ParkedKind, Record, RunStatus, SetUp
+from deep_research.state import (
+    AbortReason,
+    ControlKind,
+    DeepResearchPhase,
+    DeepResearchState,
+    ParkedKind,
+    Parking,
+    Record,
+    RunStatus,
+    SetUp,
+    WhenDue,
+)
 from deep_research.state.events import Event, RunCreated, SetUpChanged, decode_log, known
 from deep_research.state.identity import RUN_ID
 from deep_research.state.projection import Figures
@@ -75,6 +88,32 @@ class RunSummary(Figures, _Standing):
         )
 
 
+class Waiting(Record):
+    """A parked run: what it waits for, until when and what happens ``then``. ``asks`` says that an answer is waited for,
+    of the form of ``answer_schema`` (None: a text); ``default`` is one that will do, ``about`` what has to be seen to
+    answer, and ``answered`` that somebody left an answer which nobody has gone on with yet."""
+
+    research_id: str
+    query: str
+    user_id: str | None = None
+    session_id: str | None = None
+    kind: ParkedKind
+    waiting_for: str
+    until: datetime | None = None
+    asks: bool = False
+    answer_schema: dict[str, Any] | None = None
+    default: Any = None
+    then: WhenDue = WhenDue.DEFAULT
+    about: dict[str, Any] = Field(default_factory=dict)
+    answered: bool = False
+
+    def due(self, now: datetime) -> bool:
+        """Whether it is to be gone on with by now."""
+        if self.answered:
+            return True
+        return self.until is not None and self.until <= now and self.then is not WhenDue.STAY
+
+
 class Runs:
     """What the runs of a ``store`` are, by their logs. The store is the caller's to close."""
 
@@ -121,6 +160,36 @@ class Runs:
         events = await self.aevents(research_id)
         state = await asyncio.to_thread(lambda: fold(events).snapshot())
         return ResearchResult.of(state, row.status(time.time()))
+
+    async def astate(self, research_id: str) -> DeepResearchState:
+        """The state of a run as it stands now, from its log. Raises `RunNotFoundError`, `LogDamagedError`."""
+        events = await self.aevents(research_id)
+        return await asyncio.to_thread(lambda: fold(events).snapshot())
+
+    async def awaiting(self) -> Sequence[Waiting]:
+        """The parked runs, newest first. One whose log cannot be read is shown by its row."""
+        rows = await asyncio.to_thread(self._store.runs, filter=RunFilter(status=RunStatus.PARKED))
+        return [await self._waiting(row) for row in rows]
+
+    async def _waiting(self, row: RunRow) -> Waiting:
+        parking = row.projection.parking or Parking(waiting_for="")
+        try:
+            parking = (await self.astate(row.run_id)).parking or parking
+        except StoreError:
+            parking = parking.model_copy(update={"then": WhenDue.STAY})
+        left = await asyncio.to_thread(self._store.wishes, row.run_id)
+        return Waiting(
+            research_id=row.run_id,
+            query=row.query,
+            user_id=row.user_id,
+            session_id=row.session_id,
+            asks=parking.asks,
+            answered=parking.asks and any(wish.kind == ControlKind.ANSWER for wish in left),
+            **{
+                name: getattr(parking, name)
+                for name in ("kind", "waiting_for", "until", "answer_schema", "default", "then", "about")
+            },
+        )
 
     async def aevents(self, research_id: str, after: int = 0, *, limit: int | None = None) -> Sequence[Event]:
         """The log of a run after a sequence number."""

@@ -99,6 +99,18 @@ class Settings(BaseModel):
     task_tools: Names = Field(
         default=(), description="Tools that tasks may use, by name; empty: all there are."
     )
+    approve_plan: bool = Field(
+        default=False,
+        description="Park the run with its plan before anything is searched, until its owner agrees or changes it.",
+    )
+    clarify: Literal["never", "when_unsure"] = Field(
+        default="never",
+        description="Whether a run that is not sure what is asked parks with one question before it searches.",
+    )
+    on_cap: Literal["report", "ask"] = Field(
+        default="report",
+        description="What a run does that reaches a cap: write the report from what there is, or park and ask for more.",
+    )
     report_words: int = Field(
         default=800, ge=100, le=20_000, description="Length the report aims at, in words."
     )

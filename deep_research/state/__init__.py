@@ -13,6 +13,7 @@ from deep_research.state.claims import (
     Repair,
     RepairKind,
 )
+from deep_research.state.parking import Parking
 from deep_research.state.parts import Answered, Found, PartVerdict, QuestionPart, answered
 from deep_research.state.phases import (
     PHASE_TO_AGENT,
@@ -28,6 +29,7 @@ from deep_research.state.phases import (
     SourceQuality,
     SubQueryStatus,
     SupervisorAction,
+    WhenDue,
 )
 from deep_research.state.records import (
     AgentDecision,
@@ -56,7 +58,7 @@ from deep_research.state.records import (
     ValidationResult,
 )
 from deep_research.state.report import Citation, ConfidenceSummary, ReportMetadata
-from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
+from deep_research.state.run import Abort, DeepResearchState, RunOptions
 from deep_research.state.sending import (
     Extent,
     Portion,
@@ -161,5 +163,6 @@ __all__ = [
     "Triage",
     "Usage",
     "ValidationResult",
+    "WhenDue",
     "answered",
 ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Protocol, cast, get_args
 
@@ -20,6 +20,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from deep_research.errors import LogDamagedError, StoreVersionError
 from deep_research.logs import holds_secret, masked, masked_value, placeless
 from deep_research.state.claims import Claim, Draft, Judgement, Repair
+from deep_research.state.parking import Parking, upcast_parking
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
 from deep_research.state.records import (
@@ -41,10 +42,10 @@ from deep_research.state.records import (
     ValidationResult,
 )
 from deep_research.state.report import Citation, ReportMetadata
-from deep_research.state.run import Parking, RunOptions
+from deep_research.state.run import RunOptions
 from deep_research.state.sending import ReadingPlan, Sending
 from deep_research.state.setup import SetUp
-from deep_research.state.spending import Reservation, TokenUsage
+from deep_research.state.spending import Budget, Reservation, TokenUsage
 from deep_research.state.tasks import Task, TaskFinding, TaskReview, TaskStep
 
 
@@ -65,9 +66,9 @@ class Event(Record):
 
 
 class RunCreated(Event):
-    CURRENT: ClassVar[int] = 5
+    CURRENT: ClassVar[int] = 6
     type: Literal["run.created"] = "run.created"
-    version: int = 5
+    version: int = 6
     research_id: str
     query: str
     options: RunOptions
@@ -75,11 +76,15 @@ class RunCreated(Event):
 
 
 class RunResumed(Event):
-    """The run was taken up again by a new owner. An answer ends the pause the run was parked at."""
+    """The run was taken up again by a new owner. An answer, of the form that was asked for, ends the pause the run was
+    parked at; ``by`` is who gave it: the owner of the run, or the default of the question when its time had come."""
 
+    CURRENT: ClassVar[int] = 2
     type: Literal["run.resumed"] = "run.resumed"
+    version: int = 2
     pause_id: str | None = None
-    answer: str | None = None
+    answer: Any = None
+    by: Literal["owner", "default"] = "owner"
 
 
 class SetUpChanged(Event):
@@ -421,8 +426,39 @@ class LimitReached(Event):
 
 
 class RunParked(Event):
+    CURRENT: ClassVar[int] = 2
     type: Literal["run.parked"] = "run.parked"
+    version: int = 2
     parking: Parking
+
+
+class RunSteered(Event):
+    """What the owner of the run wished for while it was going: ``text`` is advice for those who work on it from now on;
+    ``dropped`` is a sub-query that is not searched, ``since`` the first day of publication from now on, and
+    ``stop_searching`` ends the searching. Where it could not be, ``refused`` says why and nothing changes."""
+
+    type: Literal["run.steered"] = "run.steered"
+    text: str = ""
+    dropped: str | None = None
+    since: date | None = None
+    stop_searching: bool = False
+    refused: str | None = None
+
+
+class PlanApproved(Event):
+    """The owner agreed to the plan: as it stands, or with ``sub_queries`` in place of those that were not searched yet.
+    ``by`` is who edited it."""
+
+    type: Literal["plan.approved"] = "plan.approved"
+    sub_queries: tuple[SubQuery, ...] | None = None
+    by: str = "owner"
+
+
+class BudgetRaised(Event):
+    """The run goes on under other caps; what was left out for want of them is searched and read."""
+
+    type: Literal["budget.raised"] = "budget.raised"
+    budget: Budget
 
 
 class RunCompleted(Event):
@@ -474,6 +510,9 @@ AnyEvent = (
     | HookFailed
     | LimitReached
     | RunParked
+    | RunSteered
+    | PlanApproved
+    | BudgetRaised
     | RunCompleted
     | RunAborted
 )
@@ -515,6 +554,12 @@ UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
     ("gaps.assessed", 2): _same,  # 3: what the refiner says of single places
     ("reading.planned", 1): _same,  # 2: what was chosen of each source
     ("sub_query.completed", 1): _same,  # 2: how many of its searches failed, and what came twice
+    (
+        "run.parked",
+        1,
+    ): upcast_parking,  # 2: the kind, the form of the answer, what happens when nobody answers
+    ("run.resumed", 1): _same,  # 2: answers of any form, and who gave them
+    ("run.created", 5): _same,  # 6: the word on the plan, questions, what is done at a cap
     ("run.created", 4): _same,  # 5: how sub-queries are worked on, and the limits of tasks
     ("setup.changed", 3): _same,  # 4: tools and data sources that were handed over
     ("sub_query.completed", 2): _same,  # 3: the task that worked on it

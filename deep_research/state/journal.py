@@ -70,6 +70,10 @@ class Journal(Protocol):
     async def settle(self) -> None:
         """Wait until everything handed in so far is on disk and in the state."""
 
+    def check(self) -> None:
+        """Asked before a unit begins, and before anything is paid for. Raises `Halted` where somebody wants the run to
+        stand still."""
+
     @property
     def watched(self) -> bool:
         """Whether anybody would hear what `progress` tells."""
@@ -133,6 +137,9 @@ class MemoryJournal:
 
     async def settle(self) -> None:
         """Nothing is ever under way here."""
+
+    def check(self) -> None:
+        """Nobody else has a say here."""
 
     @property
     def watched(self) -> bool:

@@ -69,10 +69,24 @@ class RunStatus(StrEnum):
 
 
 class ParkedKind(StrEnum):
-    """What a parked run waits for: the answer to a hook's question, or a service that could not be reached."""
+    """What a parked run waits for: the answer to a question, of a hook or of ours; the word on its plan; a service that
+    could not be reached; a higher cap; whoever paused it; or the next process, after the one that stopped."""
 
     QUESTION = "question"
+    PLAN = "plan"
     OUTAGE = "outage"
+    BUDGET = "budget"
+    PAUSE = "pause"
+    SHUTDOWN = "shutdown"
+
+
+class WhenDue(StrEnum):
+    """What happens to a parked run when its time has come: it goes on with the default answer, or without one where there
+    is none; it is aborted; it stays parked."""
+
+    DEFAULT = "default"
+    ABORT = "abort"
+    STAY = "stay"
 
 
 class ControlKind(StrEnum):

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from pydantic import ConfigDict
 
 from deep_research.state import events as ev
+from deep_research.state.parking import Parking
 from deep_research.state.parts import Answered, answered, lacking, told_lacking
 from deep_research.state.phases import AbortReason, DeepResearchPhase, RunStatus, SubQueryStatus
 from deep_research.state.records import Record
 from deep_research.state.reducer import Fold
-from deep_research.state.run import Parking
 from deep_research.state.spending import plus
 
 
@@ -193,6 +193,20 @@ def _planned(row: Projector, event: ev.PlanMade) -> None:
 def _added(row: Projector, event: ev.SubQueriesAdded) -> None:
     row.planned.difference_update(event.replaced)
     row.planned.update(s.id for s in event.sub_queries)
+
+
+@_on(ev.RunSteered)
+def _steered(row: Projector, event: ev.RunSteered) -> None:
+    if event.refused is None:
+        row.planned.discard(event.dropped or "")
+        if event.stop_searching:
+            row.planned &= row.completed | row.failed
+
+
+@_on(ev.PlanApproved)
+def _plan_approved(row: Projector, event: ev.PlanApproved) -> None:
+    if event.sub_queries is not None:
+        row.planned = row.completed | row.failed | {s.id for s in event.sub_queries}
 
 
 @_on(ev.SubQueryCompleted)

@@ -295,11 +295,12 @@ class AgentDecision(Record):
 
 
 GATE = "gate"  # the origin of advice that our own rules give
+STEERED = "steer"  # of what the owner of the run says while it goes
 
 
 class Guidance(Record):
     """Advice for the agent of ``phase`` in ``iteration``, and where ``lasting`` for those that work after it in that
-    iteration; ``origin``: gate, hook, answer, supervisor."""
+    iteration; ``origin``: gate, hook, answer, steer, supervisor."""
 
     phase: DeepResearchPhase
     iteration: int

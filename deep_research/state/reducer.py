@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from deep_research.errors import LogDamagedError
 from deep_research.state import events as ev
 from deep_research.state.claims import Claim, Draft, Judgement, Repair
+from deep_research.state.parking import Parking
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import (
     AbortReason,
@@ -26,6 +27,7 @@ from deep_research.state.records import (
     OF_PAGES,
     OF_REPORT,
     PAGES,
+    STEERED,
     AgentDecision,
     Contradiction,
     Finding,
@@ -42,7 +44,7 @@ from deep_research.state.records import (
     SubQuery,
 )
 from deep_research.state.report import Citation, ReportMetadata
-from deep_research.state.run import Abort, DeepResearchState, Parking, RunOptions
+from deep_research.state.run import Abort, DeepResearchState, RunOptions
 from deep_research.state.sending import ReadingPlan, Sending
 from deep_research.state.setup import SetUp
 from deep_research.state.spending import Reservation, Spent, Usage
@@ -114,6 +116,8 @@ class Fold:
     supervisor_retries: int
     replanned: bool
     refined: int
+    plan_approved: bool
+    searching_stopped: bool
     parking: Parking | None
     abort: Abort | None
     seconds: float
@@ -139,7 +143,7 @@ class Fold:
         self.decisions: list[AgentDecision] = list(base.decisions)
         self.guidance: list[Guidance] = list(base.guidance)
         self.limits: dict[tuple[str, str], Limit] = {(x.name, x.message): x for x in base.limits}
-        self.answers: dict[str, str] = dict(base.answers)
+        self.answers: dict[str, Any] = dict(base.answers)
         self.reservations: dict[str, Reservation] = {r.call_id: r for r in base.reservations}
         self.sent: dict[DeepResearchPhase, Sending] = dict(base.sent)
         self._snapshot: DeepResearchState | None = None
@@ -267,6 +271,8 @@ _RANKS = (
     ev.PlanMade,
     ev.PhaseRetried,
     ev.SubQueriesAdded,
+    ev.RunSteered,
+    ev.PlanApproved,
     ev.IterationStarted,
     ev.SubQueryCompleted,
     ev.TaskStepped,
@@ -781,6 +787,50 @@ def _parked(state: Fold, event: ev.RunParked) -> None:
     _charge_open(state)
     state.status = RunStatus.PARKED
     state.parking = event.parking
+
+
+@_on(ev.RunSteered)
+def _steered(state: Fold, event: ev.RunSteered) -> None:
+    if event.refused is not None:
+        return
+    if event.text:
+        state.guidance.append(
+            Guidance(
+                phase=state.phase, iteration=state.iteration, text=event.text, origin=STEERED, lasting=True
+            )
+        )
+    if event.dropped is not None:
+        _supersede(state, (event.dropped,))
+    if event.since is not None:
+        state.options = state.options.model_copy(update={"since": event.since})
+    if event.stop_searching:
+        state.searching_stopped = True
+        _supersede(state, [s.id for s in state.sub_queries.values() if s.status is SubQueryStatus.PENDING])
+
+
+def _supersede(state: Fold, ids: Iterable[str]) -> None:
+    for sub_query_id in ids:
+        old = state.sub_queries[sub_query_id]
+        state.sub_queries[sub_query_id] = old.model_copy(update={"status": SubQueryStatus.SUPERSEDED})
+
+
+@_on(ev.PlanApproved)
+def _plan_approved(state: Fold, event: ev.PlanApproved) -> None:
+    state.plan_approved = True
+    if event.sub_queries is None:
+        return
+    kept = {s.id for s in event.sub_queries}
+    pending = [s.id for s in state.sub_queries.values() if s.status is SubQueryStatus.PENDING]
+    _supersede(state, [i for i in pending if i not in kept])
+    for sub_query in event.sub_queries:
+        known = state.sub_queries.get(sub_query.id)
+        if known is None or known.status in (SubQueryStatus.PENDING, SubQueryStatus.SUPERSEDED):
+            state.sub_queries[sub_query.id] = sub_query
+
+
+@_on(ev.BudgetRaised)
+def _budget_raised(state: Fold, event: ev.BudgetRaised) -> None:
+    state.options = state.options.model_copy(update={"budget": event.budget})
 
 
 @_on(ev.RunCompleted)

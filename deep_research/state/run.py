@@ -8,11 +8,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from deep_research.state.claims import Claim, Draft, Judgement, Repair
+from deep_research.state.parking import Parking
 from deep_research.state.parts import Answered, PartVerdict, QuestionPart, answered, lacking
 from deep_research.state.phases import (
     AbortReason,
     DeepResearchPhase,
-    ParkedKind,
     RunStatus,
     SourceQuality,
     SubQueryStatus,
@@ -47,7 +47,8 @@ class RunOptions(Record):
     that must be supported. ``provider_id`` is the model (a name such as ``anthropic:MODEL``) of all agents of
     this run, before those of the engine. ``gathering`` is how sub-queries are worked on; the ``max_task_…`` are limits of
     one attempt at a task, and ``max_task_retries`` None is as many as ``max_supervisor_retries``; ``task_sources`` and
-    ``task_tools`` are the names of what tasks may use, empty: all there is."""
+    ``task_tools`` are the names of what tasks may use, empty: all there is. ``approve_plan``: the run waits for its
+    owner's word on the plan; ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
     max_sub_queries: int = Field(default=5, ge=2, le=20)
@@ -78,25 +79,15 @@ class RunOptions(Record):
     max_task_seconds: float = Field(default=600.0, ge=0, le=86_400)
     task_sources: tuple[str, ...] = ()
     task_tools: tuple[str, ...] = ()
+    approve_plan: bool = False
+    clarify: Literal["never", "when_unsure"] = "never"
+    on_cap: Literal["report", "ask"] = "report"
     budget: Budget = Budget()
 
     @property
     def task_retries(self) -> int:
         """How often a task may be done again."""
         return self.max_supervisor_retries if self.max_task_retries is None else self.max_task_retries
-
-
-class Parking(Record):
-    """Why a run is parked: what it waits for, until when (None: until it is answered), and at which pause."""
-
-    waiting_for: str
-    until: datetime | None = None
-    pause_id: str | None = None
-
-    @property
-    def kind(self) -> ParkedKind:
-        """Only a hook's pause has an id."""
-        return ParkedKind.OUTAGE if self.pause_id is None else ParkedKind.QUESTION
 
 
 class Abort(Record):
@@ -123,6 +114,7 @@ class DeepResearchState(Record):
     still to be written, and ``judgements`` what the judge said of its claims; ``report_draft`` is that of the report,
     with ids of findings; ``tasks`` are those that sub-queries were made; ``remarks`` are the refiner's on it,
     ``references`` where the sources point to for more;
+    ``plan_approved``: its owner agreed to the plan; ``searching_stopped``: he wants nothing more searched;
     ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
     had been measured of the texts of each model; ``setup`` is what the run works with, None where an older version of
     the package made it; ``seconds`` is how long the run had been worked on, by all its owners, when a phase last ended.
@@ -169,7 +161,9 @@ class DeepResearchState(Record):
     decisions: tuple[AgentDecision, ...] = ()
     guidance: tuple[Guidance, ...] = ()
     limits: tuple[Limit, ...] = ()
-    answers: dict[str, str] = Field(default_factory=dict)
+    answers: dict[str, Any] = Field(default_factory=dict)
+    plan_approved: bool = False
+    searching_stopped: bool = False
     usage: Usage = Usage()
     reservations: tuple[Reservation, ...] = ()
     sent: dict[DeepResearchPhase, Sending] = Field(default_factory=dict)
@@ -244,8 +238,8 @@ class DeepResearchState(Record):
 
     @property
     def question(self) -> Parking | None:
-        """The pause of a hook whose answer the run waits for, parked there or cancelled while it was."""
-        return self.parking if self.parking is not None and self.parking.pause_id is not None else None
+        """The pause whose answer the run waits for, parked there or cancelled while it was."""
+        return self.parking if self.parking is not None and self.parking.asks else None
 
     def current_sub_queries(self) -> tuple[SubQuery, ...]:
         """All sub-queries of the plan, without those a new plan replaced."""

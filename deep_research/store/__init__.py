@@ -10,6 +10,7 @@ from deep_research.store.base import (
     Store,
     StoredEvent,
     Watch,
+    refused,
 )
 from deep_research.store.feed import Feed, Watcher
 from deep_research.store.listing import RunCursor, RunFilter
@@ -35,4 +36,5 @@ __all__ = [
     "StoredEvent",
     "Watch",
     "Watcher",
+    "refused",
 ]

@@ -20,7 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from deep_research.errors import AppendRefusedError, DeepResearchError, RunBusyError
+from deep_research.errors import AppendRefusedError, DeepResearchError, RunBusyError, RunStateError
 from deep_research.logs import kept, masked
 from deep_research.state.journal import Content, PageHead
 from deep_research.state.phases import RunStatus
@@ -329,7 +329,12 @@ class Store(ABC):
 
     @abstractmethod
     def post(self, run_id: str, kind: str, payload: str = "") -> int:
-        """Leave a wish for the run's owner; returns its id. Raises `RunNotFoundError`."""
+        """Leave a wish for the run's owner; returns its id. Raises `RunNotFoundError`, and `RunStateError` for a run that
+        is completed: nobody would ever read it. What is left when a run completes goes with its last word."""
+
+    def wishes(self, run_id: str) -> list[Control]:
+        """The wishes that wait for whoever works on the run next, the oldest first; none where a store cannot tell."""
+        return []
 
     @abstractmethod
     def delete(self, run_id: str) -> None:
@@ -365,6 +370,16 @@ def refused(lane: Lane, why: str) -> AppendRefusedError:
         hint="Another process took it over; see `deep-research status`.",
         research_id=lane.run_id,
     )
+
+
+def refuse_completed(row: RunRow) -> None:
+    """Raises `RunStateError`."""
+    if row.projection.status is RunStatus.COMPLETED:
+        raise RunStateError(
+            f"Run '{row.run_id}' is completed: nobody works on it any more.",
+            hint="Ask anew, or resume it under a larger budget.",
+            research_id=row.run_id,
+        )
 
 
 def busy(row: RunRow) -> RunBusyError:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from deep_research.errors import DeepResearchError, RunNotFoundError
 from deep_research.logs import masked
 from deep_research.state.journal import Content, PageHead, missing
+from deep_research.state.phases import RunStatus
 from deep_research.store.base import (
     Append,
     Control,
@@ -23,6 +24,7 @@ from deep_research.store.base import (
     Watch,
     busy,
     page_of,
+    refuse_completed,
     refused,
 )
 from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter
@@ -90,6 +92,8 @@ class MemoryStore(Store):
         )
         for control_id in append.consumed:
             self._controls.pop(control_id, None)
+        if append.projection.status is RunStatus.COMPLETED:  # what nobody acted on comes too late
+            self._controls = {c.id: c for c in self._controls.values() if c.run_id != append.lane.run_id}
         if append.release:
             lane.closed = True
             self.unwatch(lane)
@@ -139,7 +143,7 @@ class MemoryStore(Store):
 
     def post(self, run_id: str, kind: str, payload: str = "") -> int:
         with self._gate:
-            self._get(run_id)
+            refuse_completed(self._get(run_id).row)
             self._last_control += 1
             control = Control(self._last_control, run_id, kind, masked(payload))
             self._controls[control.id] = control
@@ -147,6 +151,10 @@ class MemoryStore(Store):
         if held is not None:
             self._tell(held[1], control)
         return control.id
+
+    def wishes(self, run_id: str) -> list[Control]:
+        with self._gate:
+            return [control for control in self._controls.values() if control.run_id == run_id]
 
     @staticmethod
     def _tell(watch: Watch, control: Control) -> None:

@@ -16,6 +16,7 @@ from deep_research.logs import masked
 from deep_research.state.journal import missing
 from deep_research.store.base import (
     Append,
+    Control,
     Lane,
     Owner,
     RunRow,
@@ -24,6 +25,7 @@ from deep_research.store.base import (
     StoredEvent,
     Watch,
     busy,
+    refuse_completed,
 )
 from deep_research.store.listing import EVERY_RUN, RunCursor, RunFilter
 from deep_research.store.sqlite_listing import prepare, selection
@@ -112,7 +114,7 @@ class SQLiteStore(Store):
 
     def post(self, run_id: str, kind: str, payload: str = "") -> int:
         def work(db: sqlite3.Connection) -> int:
-            run_row(db, run_id)
+            refuse_completed(run_row(db, run_id))
             cursor = db.execute(
                 "INSERT INTO control (run_id, kind, payload) VALUES (?, ?, ?)",
                 (run_id, kind, masked(payload)),
@@ -120,6 +122,13 @@ class SQLiteStore(Store):
             return int(cursor.lastrowid or 0)
 
         return self._write(work)
+
+    def wishes(self, run_id: str) -> list[Control]:
+        with self._reader() as db:
+            rows = db.execute(
+                "SELECT id, run_id, kind, payload FROM control WHERE run_id = ? ORDER BY id", (run_id,)
+            )
+            return [Control(*row) for row in rows.fetchall()]
 
     def delete(self, run_id: str) -> None:
         def work(db: sqlite3.Connection) -> None:

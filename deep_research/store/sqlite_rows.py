@@ -24,9 +24,9 @@ from deep_research.errors import (
     one_line,
 )
 from deep_research.state.journal import PageHead
+from deep_research.state.parking import Parking
 from deep_research.state.phases import AbortReason, DeepResearchPhase, ParkedKind, RunStatus
 from deep_research.state.projection import Figures, Projection
-from deep_research.state.run import Parking
 from deep_research.store.base import (
     Owner,
     RunRow,
@@ -96,8 +96,9 @@ SET_PROJECTION = ", ".join(f"{name} = ?" for name in _PROJECTED)
 
 def _projection(row: dict[str, Any]) -> Projection:
     run_id, waiting_for, until = row["run_id"], row["waiting_for"], row["parked_until"]
+    kind = ParkedKind.OUTAGE if row["pause_id"] is None else ParkedKind.QUESTION
     if row["parked_kind"]:
-        _member(ParkedKind, row["parked_kind"], run_id)
+        kind = _member(ParkedKind, row["parked_kind"], run_id)
     return Projection(
         status=_member(RunStatus, row["status"], run_id),
         reason=_member(AbortReason, row["reason"], run_id) if row["reason"] else None,
@@ -110,6 +111,7 @@ def _projection(row: dict[str, Any]) -> Projection:
             waiting_for=waiting_for,
             until=datetime.fromisoformat(until) if until else None,
             pause_id=row["pause_id"],
+            kind=kind,
         ),
         seconds=None if row["seconds"] is None else float(row["seconds"]),
         figures=Figures.model_validate_json(row["figures"]) if row["figures"] else Figures(),

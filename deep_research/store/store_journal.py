@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from deep_research.errors import DeepResearchError, RunStateError
+from deep_research.errors import DeepResearchError, Halted, RunStateError
 from deep_research.state.events import Event, Progress, RunParked, storable, without_secrets
 from deep_research.state.journal import Clock, Content, readable, utc_now
 from deep_research.state.projection import Projector
@@ -87,6 +87,8 @@ class RunJournal:
         self._drained: asyncio.Future[None] | None = None
         self._released = False
         self._consumed: list[int] = []
+        self._halted = False
+        self._at_last: list[int] = []
         self._places: tuple[str, ...] | None = None
 
     @property
@@ -106,6 +108,16 @@ class RunJournal:
     async def record_refusal(self) -> None:
         """Raise why the lane was lost. Raises `AppendRefusedError`."""
         raise self._closed or refused(self.lane, "its lease ran out and another process took it")
+
+    def check(self) -> None:
+        if self._halted:
+            raise Halted
+
+    def halt(self, control_id: int | None = None) -> None:
+        """No further unit begins. The wish that asked for it is answered by the run's last word."""
+        self._halted = True
+        if control_id is not None:
+            self._at_last.append(control_id)
 
     def consume(self, control_id: int) -> None:
         """The next append answers this wish."""
@@ -133,6 +145,7 @@ class RunJournal:
             self._projector.apply(event)
         last_word = any(e.terminal or isinstance(e, RunParked) for e in stamped)
         if last_word:
+            self._consumed += self._at_last
             self._end()
         self._outbox.add(
             Append(

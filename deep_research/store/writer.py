@@ -24,6 +24,7 @@ from deep_research.errors import (
 )
 from deep_research.locks import FileLock
 from deep_research.logs import get_log
+from deep_research.state.phases import RunStatus
 from deep_research.store.base import (
     Append,
     Control,
@@ -336,6 +337,8 @@ class Writer:
             )
         if append.consumed:
             db.executemany("DELETE FROM control WHERE id = ?", [(i,) for i in append.consumed])
+        if append.projection.status is RunStatus.COMPLETED:  # what nobody acted on comes too late
+            db.execute("DELETE FROM control WHERE run_id = ?", (lane.run_id,))
         if append.release:
             lane.closed = True
             self.unwatch(lane)

@@ -6,7 +6,7 @@ run. A hook that fails is passed over and recorded. `StopResearch` is the one ex
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,6 +20,7 @@ from deep_research.state import (
     TaskFinding,
     TaskState,
     ValidationResult,
+    WhenDue,
 )
 from deep_research.state.events import Event
 
@@ -30,11 +31,16 @@ HOOKS = (*DECISION_HOOKS, *OBSERVERS)
 
 @dataclass(frozen=True, slots=True)
 class Park:
-    """Returned by a decision hook: the run stops here, resumable, until it is answered (`resume(id, answer=…)`)
-    or until the given time."""
+    """Returned by a decision hook: the run stops here, resumable, until it is answered (`answer(id, value)`) or until
+    the given time. ``answer_schema`` is the JSON schema of the answer, None: a text; ``default`` is one that will do, and
+    ``then`` says what happens at that time (``default``, ``abort``, ``stay``): without a default the hook is asked
+    again."""
 
     waiting_for: str
     until: datetime | None = None
+    answer_schema: Mapping[str, Any] | None = None
+    default: Any = None
+    then: WhenDue = WhenDue.DEFAULT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 from deep_research.budget.metered import ModelRoles, RunModels
@@ -18,6 +19,7 @@ from deep_research.calls import Calls
 from deep_research.errors import (
     ConfigurationError,
     DeepResearchError,
+    Halted,
     RunStateError,
     StopResearch,
     StoreError,
@@ -34,13 +36,16 @@ from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     Limit,
+    ParkedKind,
     Parking,
     RunStatus,
     SupervisorAction,
     TaskFinding,
     TaskReview,
     TaskState,
+    WhenDue,
 )
+from deep_research.state.answers import as_advice
 from deep_research.state.events import (
     AgentFellBack,
     DecisionMade,
@@ -79,6 +84,14 @@ log = get_log("supervisor")
 class _Stop:
     reason: AbortReason
     message: str
+
+
+class Halt(Enum):
+    """Why a run is to stand still: its owner wants a pause, its process ends, another takes it over."""
+
+    PAUSE = "pause"
+    SHUTDOWN = "shutdown"
+    RELEASE = "release"
 
 
 class _Parked(Exception):  # noqa: N818 - control flow inside this module
@@ -154,6 +167,7 @@ class SupervisorOrchestrator:
         self._elapsed = elapsed
         self._task: asyncio.Task[Any] | None = None
         self._stop: _Stop | None = None
+        self._halt: Halt | None = None
 
     # The methods of the spec
 
@@ -206,9 +220,16 @@ class SupervisorOrchestrator:
             if self._task is not None:
                 self._task.cancel()
 
+    def halt(self, why: Halt) -> None:
+        """Have the run stand still before its next unit; the journal's `check` says when. A pause gives way to the end of
+        its process, and both to a process that takes the run over."""
+        order = list(Halt)
+        if self._halt is None or order.index(why) > order.index(self._halt):
+            self._halt = why
+
     async def run(self, journal: Journal) -> None:
-        """Walk until the run has ended or is parked. Only `StoreError`s and cancellation from outside escape;
-        then the run stays as it is, resumable."""
+        """Walk until the run has ended, is parked, or stands still for another process. Only `StoreError`s and
+        cancellation from outside escape; then the run stays as it is, resumable."""
         self._task = asyncio.current_task()
         with bind(run=journal.state.research_id):
             try:
@@ -230,6 +251,8 @@ class SupervisorOrchestrator:
             await self._walk(journal)
         except _Parked:
             return
+        except Halted:
+            await self._stand_still(journal)
         except StopResearch as request:
             await self.abort(journal, AbortReason.CANCELLED, request.reason)
         except StoreError:
@@ -243,8 +266,24 @@ class SupervisorOrchestrator:
             message = f"Unexpected {told(error)}"
             await self._fail(journal, AbortReason.ERROR, error, message)
 
+    async def _stand_still(self, journal: Journal) -> None:
+        """Parked for whoever goes on; without a word where another process waits for the run."""
+        await journal.settle()
+        if self._halt is Halt.RELEASE:
+            return
+        if self._halt is Halt.SHUTDOWN:
+            parking = Parking(
+                waiting_for="another process, since the one that worked on it was stopped",
+                until=self._clock(),
+                kind=ParkedKind.SHUTDOWN,
+            )
+        else:
+            parking = Parking(waiting_for="whoever paused it", kind=ParkedKind.PAUSE, then=WhenDue.STAY)
+        await journal.record(RunParked(parking=parking))
+
     async def _walk(self, journal: Journal) -> None:
         while journal.state.status is RunStatus.RUNNING:
+            journal.check()
             state = journal.state
             phase = state.phase
             with bind(phase=phase.value):
@@ -540,7 +579,7 @@ class SupervisorOrchestrator:
         state = journal.state
         pause_id = f"{state.pause_id}.{name}" + (f".{at}" if at else "")
         if pause_id in state.answers:
-            return state.answers[pause_id]
+            return as_advice(state.answers[pause_id])
         function = self.think_pause if name == "think_pause" else getattr(self._hooks, name)
         try:
             answer = await self._calls(function, *args, timeout=self._hook_timeout)
@@ -560,7 +599,14 @@ class SupervisorOrchestrator:
         if isinstance(answer, str) and not answer.strip():
             return None
         if isinstance(answer, Park):
-            parking = Parking(waiting_for=answer.waiting_for, until=answer.until, pause_id=pause_id)
+            parking = Parking(
+                waiting_for=answer.waiting_for,
+                until=answer.until,
+                pause_id=pause_id,
+                answer_schema=None if answer.answer_schema is None else dict(answer.answer_schema),
+                default=answer.default,
+                then=WhenDue(answer.then),
+            )
             await journal.record(RunParked(parking=parking))
             raise _Parked
         return answer

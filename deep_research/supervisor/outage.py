@@ -7,7 +7,7 @@ from enum import Enum
 
 from deep_research.errors import ModelError, WorkError
 from deep_research.models.failures import Verdict, is_too_long
-from deep_research.state import Limit, Parking
+from deep_research.state import Limit, ParkedKind, Parking
 from deep_research.state.records import SHARED
 from deep_research.state.spending import ON_MODELS
 
@@ -34,7 +34,11 @@ def way_after(error: WorkError, *, parks: bool) -> Way:
 def parking_for(error: WorkError, now: datetime) -> Parking:
     seconds = error.data.get("retry_after")
     wait = float(seconds) if isinstance(seconds, int | float) and seconds > 0 else LATER
-    return Parking(waiting_for=f"a language model: {error.problem}", until=now + timedelta(seconds=wait))
+    return Parking(
+        waiting_for=f"a language model: {error.problem}",
+        until=now + timedelta(seconds=wait),
+        kind=ParkedKind.OUTAGE,
+    )
 
 
 def is_spent(limits: tuple[Limit, ...]) -> bool:

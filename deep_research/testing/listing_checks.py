@@ -25,7 +25,7 @@ def the_row_keeps_why_a_run_stands_and_how_far_it_came(bench: Bench) -> None:
     rows = (
         Projection(status=RunStatus.ABORTED, reason=AbortReason.ERROR, message="'; it -- broke\n", seconds=1.25),
         Projection(status=RunStatus.PARKED, parking=QUESTION_PAUSE, seconds=0.0, figures=figures),
-        Projection(status=RunStatus.PARKED, parking=Parking(waiting_for="a model", until=zoned)),
+        Projection(status=RunStatus.PARKED, parking=Parking(waiting_for="a model", until=zoned, kind=ParkedKind.OUTAGE)),
         Projection(status=RunStatus.RUNNING, figures=figures.model_copy(update={"cost_usd": None})),
         Projection(status=RunStatus.COMPLETED, phase=DeepResearchPhase.REFINEMENT, iteration=3),
     )  # fmt: skip
@@ -112,8 +112,12 @@ def parked_runs_are_found_by_what_they_wait_for_and_until_when(bench: Bench) -> 
     for run_id, parking in {
         "asks": QUESTION_PAUSE,
         "asks-until": _lasting(QUESTION_PAUSE, NOON),
-        "down": Parking(waiting_for="a model", until=NOON.astimezone(timezone(timedelta(hours=9)))),
-        "down-longer": Parking(waiting_for="a model", until=NOON + day),
+        "down": Parking(
+            waiting_for="a model",
+            until=NOON.astimezone(timezone(timedelta(hours=9))),
+            kind=ParkedKind.OUTAGE,
+        ),
+        "down-longer": Parking(waiting_for="a model", until=NOON + day, kind=ParkedKind.OUTAGE),
     }.items():
         bench.create(run_id, projection=Projection(status=RunStatus.PARKED, parking=parking))
     bench.create("goes-on", projection=COMPLETED)

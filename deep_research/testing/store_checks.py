@@ -13,6 +13,7 @@ from deep_research.errors import (
     DeepResearchError,
     RunBusyError,
     RunNotFoundError,
+    RunStateError,
 )
 from deep_research.state import AbortReason, DeepResearchPhase, RunStatus
 from deep_research.state.journal import Content
@@ -305,8 +306,26 @@ def deleting_the_run_of_a_dead_process_is_allowed(bench: Bench) -> None:
     _unknown(lambda: bench.store.run("run-1"))
 
 
-def deleting_a_run_removes_its_wishes(bench: Bench) -> None:
+def a_completed_run_takes_no_wishes(bench: Bench) -> None:
     _ended(bench)
+    try:
+        bench.store.post("run-1", "steer", "too late")
+    except RunStateError:
+        return
+    raise AssertionError("a wish was left for a run that nobody works on any more")
+
+
+def wishes_wait_for_who_works_on_the_run_next_in_their_order(bench: Bench) -> None:
+    bench.create(owner=bench.dead_owner())
+    ids = [bench.store.post("run-1", "steer", text) for text in ("first", "second")]
+    assert [(wish.id, wish.payload) for wish in bench.store.wishes("run-1")] == [
+        (ids[0], "first"),
+        (ids[1], "second"),
+    ]
+
+
+def deleting_a_run_removes_its_wishes(bench: Bench) -> None:
+    bench.create(owner=bench.dead_owner())
     bench.store.post("run-1", "steer", "left")
     bench.store.delete("run-1")
     lane = bench.create()

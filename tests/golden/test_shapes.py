@@ -80,6 +80,6 @@ def test_a_log_that_goes_on_in_a_newer_version_is_not_called_damaged_for_what_st
     """An order of events that this package does not know may stand before the first event of a newer shape."""
     rows = [StoredEvent(e.seq, e.name, e.version, ev.encode(e)) for e in LOG]
     rows[1] = StoredEvent(2, "run.completed", 1, b"{damaged")
-    rows.append(StoredEvent(len(rows) + 1, "task.dispatched", 1, b"{}"))
+    rows.append(StoredEvent(len(rows) + 1, "page.turned", 1, b"{}"))
     with pytest.raises(StoreVersionError, match="Upgrade"):
         ev.decode_log(rows)

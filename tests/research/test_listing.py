@@ -82,7 +82,7 @@ def test_a_page_goes_on_after_a_run_or_its_id() -> None:
     [
         ({"status": "abortd"}, UnknownNameError, "Did you mean 'aborted'"),
         ({"statu": "aborted"}, UnknownNameError, "Did you mean 'status'"),
-        ({"parked_kind": "lunch"}, UnknownNameError, "outage, question"),
+        ({"parked_kind": "lunch"}, UnknownNameError, "budget, outage, pause"),
         ({"user": 7}, UsageError, "takes a str, got int"),
         ({"due_before": "today"}, UsageError, "takes a datetime, got str"),
         ({"limit": 0}, UsageError, "above 0"),

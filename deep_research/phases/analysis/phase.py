@@ -111,6 +111,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         await together(
             (partial(self._unit, portion, plan, state, texts, counter, models) for portion in unread),
             at_once=self.limits.max_concurrent,
+            check=journal.check,
         )
         left_out = [*await self._dropped(plan, journal.state, texts), *_left_out(plan, journal.state)]
         left_out += [LimitReached(limit=limit) for limit in limits_of(plan.triage, state.iteration)]

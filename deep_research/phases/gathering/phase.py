@@ -109,6 +109,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
                 for each in pending
             ),
             at_once=self.limits.max_concurrent,
+            check=journal.check,
         )
         if unmade:
             await journal.record(capped_for_all(unmade))

@@ -104,7 +104,11 @@ class TaskRounds:
         async def unit(task: TaskState) -> None:
             await do(task)
 
-        await together((partial(unit, task) for task in tasks), at_once=self._limits.max_concurrent)
+        await together(
+            (partial(unit, task) for task in tasks),
+            at_once=self._limits.max_concurrent,
+            check=self._journal.check,
+        )
 
     # Dispatching
 

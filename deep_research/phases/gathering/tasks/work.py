@@ -80,6 +80,7 @@ class TaskWork:
         """Works until the task is finished, which is in the log then. Raises `ModelError` where no model can be reached,
         and `StoreError`."""
         while True:
+            self._place.journal.check()
             stands = self._state()
             if stands.finding is not None:
                 return

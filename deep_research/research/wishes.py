@@ -1,0 +1,107 @@
+"""What anyone may wish of a run that is worked on, or will be: the words of a control row, checked before it is left."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import Any
+
+from deep_research.errors import RunStateError, UsageError
+from deep_research.evidence.plain import clean
+from deep_research.state import DeepResearchState, RunStatus, SubQueryStatus
+from deep_research.state.answers import misfit
+from deep_research.state.events import RunSteered
+from deep_research.state.parking import Parking
+
+LONGEST = 20_000  # characters of what a run is told
+
+
+def steering(
+    text: str = "",
+    *,
+    drop_sub_query: str | None = None,
+    since: date | str | None = None,
+    stop_searching: bool = False,
+) -> RunSteered:
+    """What is wished for, as the event that it becomes. Raises `UsageError` for what cannot be one."""
+    if not isinstance(text, str):
+        raise UsageError("What a run is told is no text.", hint="Give a str.")
+    if "\0" in text or any(0xD800 <= ord(c) <= 0xDFFF for c in text):
+        raise UsageError("What a run is told holds characters that are not text.", hint="Remove them.")
+    if len(text) > LONGEST:
+        raise UsageError(
+            f"What a run is told has {len(text):,} characters; {LONGEST:,} are allowed.", hint="Shorten it."
+        )
+    said = clean(text).strip()
+    if not (said or drop_sub_query or since or stop_searching):
+        raise UsageError(
+            "Nothing is wished for.",
+            hint="Say something, or name drop_sub_query, since or stop_searching.",
+        )
+    return RunSteered(text=said, dropped=drop_sub_query, since=_day(since), stop_searching=stop_searching)
+
+
+def _day(given: date | str | None) -> date | None:
+    if given is None or isinstance(given, date):
+        return given
+    try:
+        return date.fromisoformat(str(given).strip())
+    except ValueError:
+        raise UsageError(f"'{str(given)[:40]}' is no day.", hint="Write one as 2026-01-31.") from None
+
+
+def payload(steered: RunSteered) -> str:
+    """What a row holds of it."""
+    return steered.model_dump_json(include={"text", "dropped", "since", "stop_searching"})
+
+
+def told(words: str) -> RunSteered:
+    """The event of a row. One that no version of this package wrote is refused in the log."""
+    try:
+        return RunSteered.model_validate_json(words)
+    except ValueError:
+        return RunSteered(refused="What was left for the run cannot be read.")
+
+
+def answer_in(words: str) -> Any:
+    """The value of an answer that was left; None for what is no JSON."""
+    try:
+        return json.loads(words)
+    except ValueError:
+        return None
+
+
+def judged(steered: RunSteered, state: DeepResearchState) -> RunSteered:
+    """The event with the reason why it changes nothing, where it cannot."""
+    if steered.refused is not None or steered.dropped is None:
+        return steered
+    found = next((s for s in state.sub_queries if s.id == steered.dropped), None)
+    if found is None:
+        return steered.model_copy(update={"refused": f"There is no sub-query '{steered.dropped[:40]}'."})
+    if found.status is not SubQueryStatus.PENDING:
+        return steered.model_copy(update={"refused": f"'{found.query[:80]}' was searched already."})
+    return steered
+
+
+def refuse_ended(status: RunStatus, research_id: str, verb: str) -> None:
+    """Raises `RunStateError` for a run that nobody will work on any more."""
+    if status is RunStatus.COMPLETED:
+        raise RunStateError(
+            f"Run '{research_id}' is completed: there is nothing to {verb}.",
+            hint="Ask anew, or resume it under a larger budget.",
+            research_id=research_id,
+        )
+
+
+def checked_answer(parking: Parking | None, value: Any, research_id: str) -> Parking:
+    """The pause that a value answers. Raises `RunStateError` where nothing is asked, `UsageError` for a value that does
+    not fit."""
+    if parking is None or not parking.asks:
+        raise RunStateError.no_question(research_id)
+    problem = misfit(parking, value)
+    if problem:
+        wanted = (
+            "" if parking.answer_schema is None else f" Wanted: {json.dumps(parking.answer_schema)[:300]}"
+        )
+        raise UsageError(f"That is no answer: {problem}.", hint=f"The run stays parked.{wanted}")
+    return parking
