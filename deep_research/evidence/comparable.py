@@ -26,6 +26,7 @@ _BOUND_AFTER = regex(
     r"\s*(?:or (?:more|less|fewer|higher|lower|over|above|below)|and (?:over|above|older))\b", re.I
 )
 _DENIED = regex(r"(?:\b(?:not|never|no)|n['’]t)\b[^.,;:]*\Z", re.I)
+FENCES = ("```", "~~~")
 MOST_VALUES = 24  # of a sentence; each is set against each of another
 _LOOK_BACK = 24  # characters before a value that say whether it is told as such
 # What is measured, and what happened, by the words that say it: the first stands for its row.
@@ -106,7 +107,10 @@ class Told:
 
 @lru_cache(maxsize=4096)
 def sides(content: str) -> tuple[Side, ...]:
-    """The sentences of a statement, each by what it is compared by."""
+    """The sentences of a statement, each by what it is compared by. Code, and what a program prints, states nothing: of
+    two examples neither is wrong."""
+    if content.startswith(FENCES):
+        return ()
     language = language_of(content)
     return tuple(_side(content[s.start : s.end], language) for s in sentences(content))
 

@@ -11,7 +11,9 @@ from deep_research.patterns import regex
 _QUANTITY = regex(
     r"(?<![\w.,-])(?:(?P<currency>[$€£])\s?)?"
     r"(?P<number>\d{1,3}(?:[,\u00a0 ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)"
-    r"(?:\s(?P<scale>thousand|million|billion)\b)?[\s\u00a0-]?(?P<unit>%|[A-Za-z°]+)?"
+    r"(?:\s(?P<scale>thousand|million|billion|trillion)\b)?"
+    # Neither "km2" nor "km/h" is a length.
+    r"(?:[\s\u00a0-]?(?P<unit>%|[A-Za-z°]++(?!\w|[/·][^\W\d_])))?"
 )
 _NUMBER = r"\d{1,3}(?:[,\u00a0 ]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 _SIGNED = regex(
@@ -20,7 +22,8 @@ _SIGNED = regex(
 )
 _MINUS = ("-", "−", "–")
 _LONGEST = 80  # characters of a value with its unit
-_SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9}
+_SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_SHORT_SCALES = {"k": 1e3, "m": 1e6, "mn": 1e6, "bn": 1e9, "tn": 1e12}  # of money: "£262m"
 _CURRENCIES = {"$": "dollars", "€": "euros", "£": "pounds of money"}
 # Each row: kind, size in the kind's first unit, a unit in all its spellings; the first names it.
 _ROWS = """
@@ -189,9 +192,11 @@ def measured(text: str) -> Iterator[Quantity]:
         if kind == "length" and _is_side(text, match):
             continue
         digits = _digits(match["number"])
-        scale = size * _SCALES.get(match["scale"] or "", 1.0)
+        short = _SHORT_SCALES.get(unit) if currency else None
+        scale = size * (short or _SCALES.get(match["scale"] or "", 1.0))
         places = len(digits.partition(".")[2])
-        end = match.end() if not currency else match.end("scale" if match["scale"] else "number")
+        last = "unit" if short or not currency else "scale" if match["scale"] else "number"
+        end = match.end(last)
         yield Quantity(
             kind,
             name,

@@ -120,5 +120,6 @@ def _opened(path: Path, name: str) -> BinaryIO:
     except (OSError, ValueError) as error:
         file, why = None, f"cannot be read: {getattr(error, 'strerror', None) or error}"
     if why or file is None:
-        raise PackError(f"{name} {why}.", hint="Give the path of an evidence pack.", path=name)
+        hint = "Give the path of an evidence pack; `deep-research pack ID --out FILE` makes one of a run."
+        raise PackError(f"{name or repr(name)} {why}.", hint=hint, path=name)
     return file

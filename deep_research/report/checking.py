@@ -42,7 +42,7 @@ from deep_research.state import (
 )
 from deep_research.state.identity import claim_id
 
-CHECKER = "support 1"  # raised with whatever changes a verdict
+CHECKER = "support 2"  # raised with whatever changes a verdict
 _WORD = regex(r"\w+")
 WORDS_OF_A_CELL = 2  # that say something without their row
 _FIGURES = (Aspect.NUMBER, Aspect.DATE)
@@ -183,7 +183,10 @@ class Checker:
         self, told: DraftClaim, cites: tuple[str, ...], language: str
     ) -> tuple[Support, tuple[Quote, ...]]:
         """Of a cell what the sources say of it and of its row; of one that says something by itself, a value with its
-        unit or several words, what they say of that, where they have nothing against the row."""
+        unit or several words, what they say of that, where they have nothing against the row. A row that is headed by
+        the title of a source tells who says it, and of what no more than the source does."""
+        if told.kind is ClaimKind.CELL and plainly(told.row) in self._titles(cites):
+            return self.cited.support(told.text, cites, language)
         found, evidence = self.cited.support(_statement(told), cites, language)
         few = len(self._reader(language).keys(told.text)) < WORDS_OF_A_CELL
         if found.verdict is ClaimVerdict.SUPPORTED or told.kind is not ClaimKind.CELL or few:
@@ -198,9 +201,11 @@ class Checker:
         """Whether a cell is the title or the date of the source that it refers to."""
         if told.kind is not ClaimKind.CELL:
             return False
-        sources = self.cited.sources(cites)
-        names = {plainly(source.title) for source in sources}
-        return plainly(told.text) in names | {str(source.published) for source in sources if source.published}
+        dates = {str(source.published) for source in self.cited.sources(cites) if source.published}
+        return plainly(told.text) in self._titles(cites) | dates
+
+    def _titles(self, cites: Iterable[str]) -> set[str]:
+        return {plainly(source.title) for source in self.cited.sources(cites)}
 
     def _elsewhere(self, told: DraftClaim, near: _Carried | None, language: str) -> _Carried:
         """Of a claim that cites nothing: what the findings that it repeats rest on; else what the log says of it."""

@@ -16,7 +16,7 @@ from deep_research.models.base import ModelCall
 from deep_research.models.failures import Verdict, failure
 from deep_research.testing.prompt_reading import ReadingModel, blocks
 
-_FINDING = re.compile(r"^(F\d+) \([^)]*\): (.*?)(?: — \"(.*)\")?$", re.M)
+_FINDING = re.compile(r"^(F\d+) \([^)]*\): (.*?)(?: — (?:S\d+ has: )?\"(.*)\")?$", re.M)
 _ADDRESS = re.compile(r"^Address: (.+)$", re.M)
 _IN_PARAGRAPH = 3  # sentences
 

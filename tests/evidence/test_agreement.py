@@ -278,3 +278,22 @@ def test_the_two_sides_of_an_area_are_no_measures_of_a_thing():
 )
 def test_a_year_or_who_did_it_is_no_second_side_of_an_area(text):
     assert len(list(measured(text))) == 1
+
+
+MEASURED = {
+    "money in millions, as it is written short": ("a bid of £262m", ["£262m"], [262e6]),
+    "money in billions": ("It paid £4.2bn for the games.", ["£4.2bn"], [4.2e9]),
+    "money beside another number": ("The expense was £61,331 9s 2d.", ["£61,331"], [61_331.0]),
+    "a scale in words": ("It cost $5 million.", ["$5 million"], [5e6]),
+    "metres are no millions": ("It is 5 m high.", ["5 m"], [5.0]),
+    "an area is no length": ("22,392 km2 of forest, or 3,000 km²", [], []),
+    "a speed is no length": ("at 60 km/h", [], []),
+    "one length over another": ("64 m/210 ft", ["64 m", "210 ft"], [64.0, 64.008]),
+}
+
+
+@pytest.mark.parametrize(("text", "told", "bases"), MEASURED.values(), ids=MEASURED)
+def test_a_value_is_told_with_its_whole_unit_and_scale(text, told, bases):
+    found = list(measured(text))
+    assert [text[each.start : each.end] for each in found] == told
+    assert [each.base for each in found] == pytest.approx(bases)

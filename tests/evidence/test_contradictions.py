@@ -46,6 +46,12 @@ def told(contradiction):
     return {side.told for side in contradiction.sides}
 
 
+def test_what_two_examples_print_is_no_contradiction():
+    printed = "``` $ station --list test result: ok. 1 passed; 0 failed; {} filtered out ```"
+    one, other = (finding(printed.format(n), sources=(name,)) for n, name in ((2, "a"), (0, "b")))
+    assert contradictions([one, other], [source("a"), source("b")]) == ()
+
+
 @pytest.mark.parametrize(
     ("one", "other", "words"),
     [

@@ -8,7 +8,22 @@ import sys
 from pathlib import Path
 
 import pytest
-from orm_light import BUILT, COST, F1, F2, F3, FINDINGS, HARE, ORM, TALL, TEXTS, WHITE, state
+from orm_light import (
+    BUILT,
+    COST,
+    F1,
+    F2,
+    F3,
+    FINDINGS,
+    HARE,
+    ORM,
+    TALL,
+    TEXTS,
+    WHITE,
+    finding,
+    source,
+    state,
+)
 
 from deep_research.phases.synthesis.repair import marked
 from deep_research.report import checking, cited
@@ -136,6 +151,21 @@ def test_a_line_of_the_engine_that_does_not_hold_of_this_run_is_a_claim_like_oth
 
 # Cells
 
+
+def test_a_figure_is_its_sources_whatever_else_the_sentence_names():
+    """The title in the first column says who gives the figure, and not whose it is."""
+    quote = "Stone's Ledger puts the expense at £612 9s 2d."
+    text = f"# The Bell Rock\n\nThe Bell Rock is a reef. The Bell Rock has a lighthouse.\n\n{quote}\n"
+    book = source(9, "The Bell Rock", text)
+    bought = finding(9, quote, book, text)
+    known = {"sources": (book,), "findings": (bought,), "texts": {book.content_hash: text}}
+    for figure, verdict in (("£612", SUPPORTED), ("£613", CONTRADICTED)):
+        found = claim(
+            f"| Source | Figure |\n|---|---|\n| The Bell Rock | {figure} [{bought.id}] |\n", **known
+        )
+        assert (found.text, found.verdict) == (figure, verdict)
+
+
 CELLS = {
     "the title of the source": ("Source", "The Orm Light", SUPPORTED),
     "its date": ("Date", "2019-03-01", SUPPORTED),
@@ -145,6 +175,8 @@ CELLS = {
     "a sentence of its own": ("Keepers", "they were never paid in gold", SUPPORTED),
     "a sentence against it": ("Keepers", "they were paid in gold", CONTRADICTED),
     "a name that no text has": ("Builder", "Carl Moor", None),
+    "a value of the source that the row is named after": ("The Orm Light", "90 feet", SUPPORTED),
+    "another value under its title": ("The Orm Light", "91 feet", None),
 }
 
 

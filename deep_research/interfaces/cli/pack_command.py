@@ -49,7 +49,7 @@ async def verify(session: Look) -> int:
 
 
 def _verified(path: str) -> Verification:
-    if not Path(path).exists():
+    if not (path and Path(path).exists()):  # no name at all is the path of this folder
         raise PackError(
             f"There is no file {path!r}.", hint="Give the path of a pack, or the id of a run.", path=path
         )
