@@ -14,7 +14,17 @@ from deep_research.phases.planning.handoff import (
     PlannerInput,
     PlannerOutput,
 )
-from deep_research.phases.prompting import RULES, Message, Room, asked, listed, manner, one_line, wishes
+from deep_research.phases.prompting import (
+    RULES,
+    Message,
+    Room,
+    asked,
+    listed,
+    manner,
+    one_line,
+    today,
+    wishes,
+)
 from deep_research.state import FirstLook
 
 MOST_OUTPUT = 2_500  # tokens, thoughts included
@@ -88,6 +98,7 @@ class LLMPlanner:
 def _told(handoff: PlannerInput, room: Room) -> Message:
     """The question gets all the room that what stands beside it leaves."""
     beside = Message(room)
+    beside.add(today(handoff.day, handoff.as_of))
     wishes(beside, handoff)
     if handoff.first_look is not None:
         beside.add("The documents that will be searched were looked at once. What they have of the question:")
