@@ -15,9 +15,14 @@ from deep_research.evidence.wording import wordings
 from deep_research.logs import blotted, blotted_bytes, holds_secret, masked
 from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, off_loop, shared, together
 from deep_research.phases.gathering.fetching import OVER_SHARED_CAP, pages_told
-from deep_research.phases.gathering.handoff import GatheredSource, GathererInput, GathererOutput, Snapshot
+from deep_research.phases.gathering.handoff import (
+    GatheredSource,
+    GathererInput,
+    GathererOutput,
+    Snapshot,
+    filters_of,
+)
 from deep_research.phases.wishes import Knows, as_searches
-from deep_research.sources.search import SearchFilters
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -157,14 +162,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             **shared(state, self.phase),
             sub_queries=(sub_query.query,),
             source_types=state.options.source_types,
-            filters=SearchFilters(
-                since=state.options.since,
-                until=state.options.until,
-                as_of=state.options.as_of,
-                domains=state.options.domains,
-                not_domains=state.options.not_domains,
-                language=state.options.source_language,
-            ),
+            filters=filters_of(state.options),
             max_sources_per_query=state.options.max_sources_per_query,
             known=known,
             rewordings=_spare(state),
