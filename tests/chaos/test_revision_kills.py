@@ -77,10 +77,10 @@ def test_a_run_killed_between_last_pass_critique_revision_and_comparison_gives_t
             wrong[first, events[-1]] = "another report"
         elif set(units(place)) != set(asked) or again > unfinished(events):
             wrong[first, events[-1]] = f"{again} calls again"
-        if "report.drafted" not in events:
+        if "evidence.weighed" not in events:
             break
     assert wrong == {}
-    assert each > 1 or reached >= {"gaps.assessed", "report.drafted", "model.settled", "phase.started"}
+    assert each > 1 or reached >= {"content.sent", "model.reserved", "model.settled", "report.written"}
 
 
 def seconds(model: Reviser, **settings: Any) -> float:
