@@ -169,6 +169,7 @@ class IndexWriter:
                 "",
                 "",
                 "",
+                "",
                 None,
                 reader,
                 "",
