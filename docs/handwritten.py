@@ -13,12 +13,20 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from deep_research import DeepResearch
+from deep_research import DeepResearch, ResearchResult
 from deep_research.models import ModelCall, ModelProvider, Reply, StopReason, TokenUsage
 from deep_research.testing.prompt_reading import blocks
 
 HERE = Path(__file__).resolve().parent
 ANSWERS = HERE / "examples" / "handwritten.toml"
+
+
+_KINDS = {
+    "sub_queries": "plan",
+    "quality_updates": "reading",
+    "gap_analysis": "judgement",
+    "claims": "repair",
+}  # what is asked for, by a field of the answer
 
 
 class Person(ModelProvider):
@@ -30,19 +38,24 @@ class Person(ModelProvider):
 
     def __init__(self) -> None:
         super().__init__("person")
+        self.asked: list[str] = []  # what for, in turn
         self.answers = tomllib.loads(ANSWERS.read_text(encoding="utf-8"))
 
     async def send(self, call: ModelCall, on_text: Any = None) -> Reply:
         said = call.messages[-1].content
         fields = call.form.json_schema.get("properties", {}) if call.form else {}
-        if "sub_queries" in fields:
+        kind = next((kind for field, kind in _KINDS.items() if field in fields), call.label or "report")
+        self.asked.append(kind)
+        if kind == "plan":
             text = json.dumps(self.answers["plan"])
-        elif "quality_updates" in fields:
+        elif kind == "reading":
             text = json.dumps(self._reading(said))
-        elif "gap_analysis" in fields:
+        elif kind == "judgement":
             text = json.dumps(self._judgement(said))
+        elif kind == "repair":
+            text = json.dumps({"claims": []})
         else:
-            text = self._report(said)
+            text = self._with_names(self.answers[kind]["text"].strip(), said)
         usage = TokenUsage(input=len(call.system + said) // 4, output=len(text) // 4)
         return Reply(text=text, stop=StopReason.END, usage=usage, model=self.name)
 
@@ -89,10 +102,12 @@ class Person(ModelProvider):
                 "rationale": judgement["rationale"],
                 "priority_gaps": [],
             },
+            "remarks": judgement["remarks"],
             "report_improvements": [],
         }
 
-    def _report(self, said: str) -> str:
+    def _with_names(self, text: str, said: str) -> str:
+        """The text with the names that the prompt gives to findings."""
         given = dict(re.findall(r"^(F\d+) \([^)]*\): (.*)$", blocks(said)["findings"], re.MULTILINE))
         names = {
             finding["key"]: next(
@@ -103,21 +118,25 @@ class Person(ModelProvider):
         return re.sub(
             r"\[([a-z]+(?:, [a-z]+)*)\]",
             lambda match: "[" + ", ".join(names[key] for key in match.group(1).split(", ")) + "]",
-            self.answers["report"]["text"].strip(),
+            text,
         )
 
 
-def report() -> str:
-    """The report that the engine makes of these answers."""
-    person = Person()
+def run(person: Person | None = None) -> ResearchResult:
+    """The run, from the plan to the second version of its report."""
+    person = person or Person()
     with tempfile.TemporaryDirectory() as folder:
         profiles = Path(folder) / "models.toml"
         profiles.write_text('["handwritten:person"]\ncontext = 200000\noutput = 16000\n', encoding="utf-8")
         with DeepResearch(
             model=person, corpus=HERE / "examples" / "corpus", data_dir=folder, model_file=profiles
         ) as research:
-            result = research.run(person.answers["question"]).raise_for_status()
-    return result.report or ""
+            return research.run(person.answers["question"]).raise_for_status()
+
+
+def report() -> str:
+    """The report that the engine makes of these answers."""
+    return run().report or ""
 
 
 if __name__ == "__main__":

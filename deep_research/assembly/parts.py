@@ -259,7 +259,12 @@ def _looking(phase: DeepResearchPhase, found: Sources) -> dict[str, Any]:
     knows = {"knows": found.gatherer.knows if found.any else None}
     match phase:
         case DeepResearchPhase.PLANNING:
-            return {"look": found.gatherer.look if found.gatherer.looks else None, **knows}
+            gatherer = found.gatherer
+            return {
+                "look": gatherer.look if gatherer.looks else None,
+                "glance": gatherer.glance if gatherer.asks_web else None,
+                **knows,
+            }
         case DeepResearchPhase.GATHERING | DeepResearchPhase.REFINEMENT:
             return knows
         case _:

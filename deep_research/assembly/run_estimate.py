@@ -34,6 +34,7 @@ def estimated(parts: Parts, settings: Settings, question: str, options: RunOptio
         retries=options.task_retries if tasks else 0,
         sources=options.max_sources_per_query,
         searched_again=settings.max_rewordings if parts.sources.services else 0,
+        first_look=int(kinds.plan is not None and parts.sources.gatherer.asks_web),
         pages=settings.fetch_pages and any(not service.local for service in parts.sources.services),
         prompt=Counter().expected(question) + Counter().expected(options.system_prompt or ""),
         reading=settings.reading_tokens if settings.token_management_enabled else EVERYTHING,

@@ -82,7 +82,7 @@ class Scale:
     """How large a run may become. ``prompt`` are the tokens of the question and of what its owner adds; ``reading`` those
     of sources that are read in an iteration, and ``batch`` in one request; ``text`` those of the longest text that is
     kept, and ``part`` those of it from which is chosen at a time. ``searched_again`` is how often a search may be made in
-    other words; ``pages`` whether pages of the web are read."""
+    other words, and ``first_look`` how many are made before a plan; ``pages`` whether pages of the web are read."""
 
     iterations: int
     sub_queries: int
@@ -90,6 +90,7 @@ class Scale:
     retries: int = 0  # of a task
     sources: int  # of a sub-query
     searched_again: int = 0
+    first_look: int = 0
     pages: bool = False
     prompt: int = 0
     reading: int
@@ -135,10 +136,11 @@ def rounds_of(scale: Scale) -> list[int]:
 
 
 def searches_of(rounds: list[int], scale: Scale) -> int:
-    """Other words are looked for in the first iteration alone. Each step of a task may make as many as it has uses."""
+    """Other words are looked for in the first iteration alone; a plan may have a look at the web before it. Each step of
+    a task may make as many as it has uses."""
     if scale.steps:
-        return sum(rounds) * scale.steps * USES * (1 + scale.retries)
-    return AGAIN * (sum(rounds) + scale.searched_again * sum(rounds[:1]))
+        return scale.first_look + sum(rounds) * scale.steps * USES * (1 + scale.retries)
+    return scale.first_look + AGAIN * (sum(rounds) + scale.searched_again * sum(rounds[:1]))
 
 
 def at_least(kinds: Kinds, scale: Scale) -> Iterator[Asked]:

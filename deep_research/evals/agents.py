@@ -33,6 +33,8 @@ from deep_research.phases.refinement import RefinementPhase
 from deep_research.phases.refinement.llm import LLMRefiner
 from deep_research.phases.synthesis import SynthesisPhase
 from deep_research.phases.synthesis.llm import LLMSynthesizer
+from deep_research.phases.synthesis.revision import sections_of
+from deep_research.report.draft_claims import unmarked
 from deep_research.settings import Settings
 from deep_research.state import DeepResearchPhase, DeepResearchState, ModelRole
 from deep_research.state.journal import MemoryJournal
@@ -182,7 +184,9 @@ def measured(case: Golden, state: DeepResearchState, thought: Reflection | None 
     elif case.agent == "synthesizer" and metadata is not None:
         figures["citations"] = _share(metadata.citations_count, metadata.removed_references)
         figures["length"] = float(WITHIN[0] <= metadata.word_count / case.words <= WITHIN[1])
-    elif case.agent == "refiner":
+        if case.draft:
+            figures["kept"] = _kept(case, state)
+    elif case.agent == "refiner" and case.gaps:
         figures["citations"] = _share(len(state.gap_analysis), state.unknown_ids)
     elif case.agent == "planner":
         planned = len(state.current_sub_queries())
@@ -211,15 +215,27 @@ def _said(case: Golden, state: DeepResearchState, thought: Reflection | None) ->
         return "\n".join([state.research_brief or "", *(s.query for s in state.current_sub_queries())])
     if case.agent == "analyzer":
         filled = [f"(fills {names[gap.id]})" for gap in state.gaps if gap.addressed]
-        return "\n".join([*(f.content for f in state.findings), *filled])
+        against = [f"(contradiction: {conflict.description})" for conflict in state.contradictions]
+        return "\n".join([*(f.content for f in state.findings), *filled, *against])
     if case.agent == "synthesizer":
         return (state.report or "").split("\n## References")[0]
     lines = [state.recommendation.rationale if state.recommendation else "", *state.report_improvements]
+    lines += [f"({each.kind}: {each.heading}: {each.sentence} {each.advice})" for each in state.remarks]
     for gap in state.gap_analysis:
         lines += [query.query for query in gap.follow_up_queries]
         lines += [] if gap.addressable else [f"({names[gap.gap_id]} cannot be filled)"]
     going_on = state.recommendation is not None and state.recommendation.should_iterate
     return "\n".join([*lines, "(another round)" if going_on else "(no further round)"])
+
+
+def _kept(case: Golden, state: DeepResearchState) -> float:
+    """The share of the sections that nobody remarked on which are in the report as they were."""
+    remarked = {remark.heading for remark in case.remarks}
+    now = {section.heading: section.text.strip() for section in sections_of(unmarked(state.report_draft))}
+    before = [each for each in sections_of(case.draft_of(case.journal().state.findings)) if each.heading]
+    return fmean(
+        now.get(each.heading) == each.text.strip() for each in before if each.heading not in remarked
+    )
 
 
 def _share(right: int, wrong: int) -> float:
@@ -233,6 +249,7 @@ def _means(rows: Sequence[dict[str, float]]) -> dict[str, float]:
         "coverage",
         "repetition",
         "length",
+        "kept",
         "language",
         "first_try",
         "requests",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from deep_research.evidence.citations import locate
 from deep_research.models.base import ModelCall, ModelProvider, OnText, Reply, StopReason, TokenUsage
 from deep_research.models.profiles import Profile
+from deep_research.report.checking import Checker
 from deep_research.sources.documents.sample import sample_corpus
 from deep_research.sources.extract.texts import read_document
 from deep_research.state import (
@@ -21,7 +24,11 @@ from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
     Finding,
+    FirstLook,
     Gap,
+    Remark,
+    RemarkKind,
+    ReportMetadata,
     RunOptions,
     RunStatus,
     Source,
@@ -45,9 +52,18 @@ class GoldenFinding(BaseModel):
     quote: str
 
 
+class GoldenRemark(BaseModel):
+    kind: RemarkKind
+    heading: str
+    advice: str
+
+
 class Golden(BaseModel):
     """One case. ``sources`` are documents of the sample corpus; of each of the ``facts`` one wording must be found in
-    what the agent gives, and of ``never`` none; ``written_in`` is the language it must be in."""
+    what the agent gives, and of ``never`` none; ``written_in`` is the language it must be in. ``bad`` is an answer that
+    is to show in the figures. ``draft`` is a report that is to be revised, with F1, F2 … for its findings, by the
+    ``remarks`` on it, under whose headings alone something may change; ``glance`` are titles and snippets that a search
+    of the web shows before a plan."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -55,6 +71,7 @@ class Golden(BaseModel):
     agent: str
     question: str
     answer: str
+    bad: str = ""
     facts: list[list[str]]
     never: list[str] = []
     language: str | None = None
@@ -67,12 +84,19 @@ class Golden(BaseModel):
     findings: list[GoldenFinding] = []
     gaps: list[str] = []
     report: str | None = None
+    draft: str = ""
+    remarks: list[GoldenRemark] = []
+    glance: list[tuple[str, str]] = []
+    asked_on: date | None = None
 
     def journal(self) -> MemoryJournal:
         """The state before the agent's work, with the texts of its sources."""
         texts = {name: document_of(name) for name in self.sources}
         sources = tuple(_source(name, title, text) for name, (title, text) in texts.items())
         by_name = dict(zip(texts, sources, strict=True))
+        findings = tuple(
+            _finding(given, by_name[given.source], texts[given.source][1]) for given in self.findings
+        )
         state = DeepResearchState(
             research_id=f"deepres-{0:012x}",
             query=self.question,
@@ -86,16 +110,42 @@ class Golden(BaseModel):
             ),
             research_brief=None if self.agent == "planner" else f"It is asked: {self.question}",
             sources=sources,
-            findings=tuple(
-                _finding(given, by_name[given.source], texts[given.source][1]) for given in self.findings
-            ),
+            findings=findings,
+            created_at=datetime.combine(self.asked_on, time(), UTC) if self.asked_on else None,
+            first_look=self._first_look(),
+            **self._last_version(findings),
             gaps=tuple(
                 Gap(id=gap_id(text), description=text, priority=n, rank=n, iteration=1)
                 for n, text in enumerate(self.gaps, 1)
             ),
-            report=self.report,
         )
+        if self.draft:
+            by_hash = {Content.of(text).hash: text for _, text in texts.values()}
+            claims = Checker(state, by_hash).claims(state.report_draft, {})
+            state = state.model_copy(update={"claims": claims})
         return MemoryJournal(state, texts=[text for _, text in texts.values()])
+
+    def draft_of(self, findings: Sequence[Finding]) -> str:
+        """The draft with the ids of its findings."""
+        names = {f"F{n}": finding.id for n, finding in enumerate(findings, 1)}
+        return re.sub(r"F\d+", lambda match: names[match.group()], self.draft)
+
+    def _last_version(self, findings: Sequence[Finding]) -> dict[str, Any]:
+        if not self.draft:
+            return {"report": self.report}
+        return {
+            "report": self.draft,
+            "report_draft": self.draft_of(findings),
+            "report_metadata": ReportMetadata(writer="synthesizer"),
+            "remarks": tuple(Remark(**remark.model_dump()) for remark in self.remarks),
+            "refined": self.iteration if self.agent == "synthesizer" else 0,
+        }
+
+    def _first_look(self) -> FirstLook | None:
+        if not self.glance:
+            return None
+        titles, snippets = zip(*self.glance, strict=True)
+        return FirstLook(titles=titles, snippets=snippets)
 
 
 def document_of(name: str) -> tuple[str, str]:
@@ -127,12 +177,17 @@ class ByHand(ModelProvider):
     async def send(self, call: ModelCall, on_text: OnText | None = None) -> Reply:
         text = self._case.answer
         if call.form is not None:
-            text = json.dumps(_fitting(json.loads(text), call.form.json_schema), ensure_ascii=False)
+            text = json.dumps(_fitting(_object(text), call.form.json_schema), ensure_ascii=False)
         elif on_text is not None:
             on_text(text)
         asked = call.system + "".join(message.content for message in call.messages)
         usage = TokenUsage(input=len(asked.encode()) // 4, output=len(text.encode()) // 4)
         return Reply(text=text, stop=StopReason.END, usage=usage, model=self.model)
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    """The answer as an object; an empty one where it is a text, and something else is asked for as well."""
+    return dict(json.loads(text)) if text.lstrip().startswith("{") else {}
 
 
 def _fitting(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -32,6 +32,7 @@ LEVELS = (
     (0.2, ConfidenceLevel.LOW),
     (0.0, ConfidenceLevel.SPECULATION),
 )
+_STEPS = (ConfidenceLevel.LOW, ConfidenceLevel.MEDIUM, ConfidenceLevel.HIGH, ConfidenceLevel.CONFIRMED)
 _NUMBER = regex(r"\d[\d,.]*")
 _CAPITAL = regex(r"\b[A-Z][\w'’-]*+(?!,)")  # "Moreover, " names nothing
 
@@ -95,9 +96,11 @@ def _features(content: str) -> _Features:
     )
 
 
-def merged(findings: Iterable[Finding], sources: Mapping[str, Source]) -> tuple[Finding, ...]:
+def merged(
+    findings: Iterable[Finding], sources: Mapping[str, Source], *, stated_counts: bool = False
+) -> tuple[Finding, ...]:
     """Findings that are one become one, with all their sources and quotes; confidence follows from the
-    sources. Order is kept: the first wording stays."""
+    sources, see `confidence`. Order is kept: the first wording stays."""
     every = list(findings)
     similar = SimilarSets((_features(finding.content).tokens for finding in every), least=SAME_OVERLAP)
     kept: list[Finding] = []
@@ -110,7 +113,7 @@ def merged(findings: Iterable[Finding], sources: Mapping[str, Source]) -> tuple[
         else:
             similar.add(tokens, len(kept), beside=told)
             kept.append(finding)
-    return tuple(_judged(finding, sources) for finding in kept)
+    return tuple(_judged(finding, sources, stated_counts) for finding in kept)
 
 
 def _same(one: str, other: str) -> bool:
@@ -123,8 +126,10 @@ def _same(one: str, other: str) -> bool:
     return len(a.tokens & b.tokens) >= SAME_OVERLAP * max(1, len(a.tokens | b.tokens))
 
 
-def _judged(finding: Finding, sources: Mapping[str, Source]) -> Finding:
-    level = confidence(finding.confidence, finding.source_ids, sources, finding.quotes)
+def _judged(finding: Finding, sources: Mapping[str, Source], stated_counts: bool) -> Finding:
+    level = confidence(
+        finding.confidence, finding.source_ids, sources, finding.quotes, stated_counts=stated_counts
+    )
     return finding if level is finding.confidence else finding.model_copy(update={"confidence": level})
 
 
@@ -148,18 +153,20 @@ def confidence(
     source_ids: Iterable[str],
     sources: Mapping[str, Source],
     quotes: Sequence[Quote] = (),
+    *,
+    stated_counts: bool = False,
 ) -> ConfidenceLevel:
     """From the independent sources that carry a finding: confirmed with three of high quality, high with two,
-    medium with one, low with others only. What an agent calls speculation stays that."""
+    medium with one, low with others only. What an agent calls speculation stays that; what a model says of it counts
+    (``stated_counts``) within one step of that."""
     if stated is ConfidenceLevel.SPECULATION:
         return stated
     held = [sources[i] for i in source_ids if i in sources]
     high = sum(any(s.quality is SourceQuality.HIGH for s in group) for group in voices(held, quotes))
-    if high >= 3:
-        return ConfidenceLevel.CONFIRMED
-    if high == 2:
-        return ConfidenceLevel.HIGH
-    return ConfidenceLevel.MEDIUM if high else ConfidenceLevel.LOW
+    step = min(high, 3)
+    if stated_counts:
+        step = min(max(_STEPS.index(stated), step - 1), step + 1)
+    return _STEPS[step]
 
 
 def filled(gaps: Iterable[Gap], findings: Sequence[Finding]) -> dict[str, list[Finding]]:

@@ -22,8 +22,8 @@ def preferred(
     """The place of the first side of what is better borne out, and why; (None, "") where nothing decides. ``stances``
     says for each side what it says: those with one number say the same.
 
-    More independent voices decide, then a source of higher quality, then a clearly newer date of what can change. A
-    source that was retracted counts for nothing.
+    A newer version of the same document decides, then a primary source, more independent voices, a source of higher
+    quality, then a clearly newer date of what can change. A source that was retracted counts for nothing.
     """
     held: dict[int, list[ContradictionSide]] = {}
     for side, stance in zip(sides, stances, strict=True):
@@ -35,6 +35,9 @@ def preferred(
     standing = _of_newest_versions(groups, sources)
     if len(standing) == 1:
         return sides.index(standing[0][0]), "it stands in the newer version of the document"
+    groups, _ = _most(groups, [_is_primary(group, sources) for group in groups])
+    if len(groups) == 1:
+        return sides.index(groups[0][0]), "a primary source says so"
     groups, counts = _most(groups, [_voices(group) for group in groups])
     if len(groups) == 1:
         return sides.index(groups[0][0]), f"{counts[0]} independent sources against {counts[1]}"
@@ -58,6 +61,11 @@ def _most(groups: list[_Group], ranks: list[int]) -> tuple[list[_Group], list[in
     top = max(ranks, default=0)
     kept = [group for group, rank in zip(groups, ranks, strict=True) if rank == top]
     return kept, sorted(set(ranks), reverse=True)
+
+
+def _is_primary(group: _Group, sources: Mapping[str, Source]) -> int:
+    known = (sources[side.source_id] for side in group if side.source_id in sources)
+    return int(any(source.metadata.get("primary") for source in known))
 
 
 def _voices(group: _Group) -> int:

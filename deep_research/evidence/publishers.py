@@ -22,11 +22,14 @@ _HOME = regex(r"/~|/(?:people|users?|home|homepages?|staff)/[^/]+/?", re.IGNOREC
 @dataclass(frozen=True, slots=True)
 class Class:
     """``effect`` is what it adds to the judgement of a source (see `deep_research.evidence.quality`); ``scholarly`` says
-    that age matters less there than elsewhere."""
+    that age matters less there than elsewhere, ``primary`` that what stands there is the thing itself: a standard, a law,
+    a data set; ``voice`` who speaks where many do: the "author" of a page or the "owner" whom its address names."""
 
     name: str
     effect: int
     scholarly: bool = False
+    primary: bool = False
+    voice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,12 @@ class _Table:
 @cache
 def table() -> _Table:
     rows = tomllib.loads(FILE.read_text(encoding="utf-8"))
-    kinds = {name: Class(name, row["effect"], row.get("scholarly", False)) for name, row in rows.items()}
+    kinds = {
+        name: Class(
+            name, row["effect"], row.get("scholarly", False), row.get("primary", False), row.get("voice", "")
+        )
+        for name, row in rows.items()
+    }
     return _Table(
         {d: kinds[name] for name, row in reversed(rows.items()) for d in row.get("domains", "").split()},
         tuple((regex(row["ends"]), kinds[name]) for name, row in rows.items() if "ends" in row),

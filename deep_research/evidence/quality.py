@@ -15,9 +15,11 @@ from datetime import date
 from fnmatch import fnmatchcase
 from urllib.parse import unquote, urlsplit
 
+from deep_research.evidence.primary import MADE, primary
 from deep_research.evidence.publishers import Class, class_of
-from deep_research.evidence.sites import host_of
-from deep_research.state import SourceKind, SourceQuality
+from deep_research.evidence.sites import host_of, site_of
+from deep_research.patterns import regex
+from deep_research.state import Source, SourceKind, SourceQuality
 
 HIGH = 4
 MEDIUM = 1
@@ -35,8 +37,8 @@ class SourceFacts:
 
     ``address`` is the URL or the corpus-relative path. ``length`` is that of the readable text in characters, 0 when no
     text could be had; ``abstract_only`` says that the text is only the abstract of a work. ``today`` is the day by which
-    ages are told; without it they do not count. ``stated`` is the quality that the provider vouches for. The rest is what
-    a catalogue of scholarship says.
+    ages are told; without it they do not count. ``stated`` is the quality that the provider vouches for;
+    ``question`` what is researched. The rest is what a catalogue of scholarship says.
     """
 
     address: str
@@ -51,6 +53,7 @@ class SourceFacts:
     reviewed: bool | None = None
     citations: int | None = None
     retracted: bool | None = None
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +102,12 @@ def judged(evidence: SourceFacts, lists: QualityLists | None = None) -> Judgemen
     if evidence.kind is SourceKind.DOCUMENT:
         return Judgement(SourceQuality.HIGH, ("= high as a document of your own",))
     known = class_of(evidence.address)
-    signals = [*_of_class(known), *_of_record(evidence), *_of_page(evidence, known[0] if known else None)]
+    signals = [
+        *_of_class(known),
+        *_of_maker(evidence),
+        *_of_record(evidence),
+        *_of_page(evidence, known[0] if known else None),
+    ]
     return Judgement(_quality(signals), tuple(map(str, signals)))
 
 
@@ -118,6 +126,11 @@ def _of_class(known: tuple[Class, str] | None) -> Iterable[_Signal]:
     if known:
         kind, domain = known
         yield _Signal(kind.effect, f"{kind.name}: {domain}")
+
+
+def _of_maker(facts: SourceFacts) -> Iterable[_Signal]:
+    if primary(facts.address, facts.question) == MADE:
+        yield _Signal(2, f"{MADE}: {site_of(host_of(facts.address))}")
 
 
 def _of_record(facts: SourceFacts) -> Iterable[_Signal]:
@@ -165,6 +178,24 @@ def _age(facts: SourceFacts) -> float | None:
     if facts.today is None or facts.published is None:
         return None
     return max(0.0, (facts.today - facts.published).days / _DAYS)
+
+
+# What a model says
+
+_RANKS = (SourceQuality.LOW, SourceQuality.UNKNOWN, SourceQuality.MEDIUM, SourceQuality.HIGH)
+_OWN_WORD = regex(r"\+\d+ (?!names its author|dated)|= high\b")  # what no page can say of itself
+
+
+def counted(said: SourceQuality, source: Source) -> SourceQuality:
+    """What counts of a model's word on a source: it may lower one; it may raise one by a step where code sees a signal
+    for it that no page gives itself: a publisher, a catalogue, that it is primary. A page may have ordered it."""
+    if _RANKS.index(said) <= _RANKS.index(source.quality):
+        return said
+    told = source.metadata.get("quality", "")
+    borne_out = bool(source.metadata.get("primary") or _OWN_WORD.search(told))
+    if not borne_out or source.metadata.get("retracted") or told.startswith("="):
+        return source.quality
+    return SourceQuality.HIGH if source.quality is SourceQuality.MEDIUM else SourceQuality.MEDIUM
 
 
 # The user's lists

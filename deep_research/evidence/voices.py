@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from urllib.parse import urlsplit
 
 from deep_research.evidence.copies import Originals, copied, sample, versions
 from deep_research.evidence.plain import unjoined
+from deep_research.evidence.publishers import class_of
 from deep_research.evidence.similar import SimilarSets
+from deep_research.evidence.sites import host_of, site_of
 from deep_research.evidence.words import WORD
 from deep_research.patterns import regex
-from deep_research.state import Quote, Source
+from deep_research.state import Quote, Source, SourceKind
 
 COPIED = 0.85  # of the words of two snippets that are the same, where the texts cannot be compared
 _VERSION = regex(r"(?i)(?<![\w.])v?(\d{1,4}(?:\.\d{1,4}){0,3})(?![\w.])")
@@ -17,8 +21,9 @@ ENOUGH = 12  # words, below which two texts may be alike by chance
 
 
 def voices(sources: Iterable[Source], quotes: Sequence[Quote] = ()) -> list[list[Source]]:
-    """The sources in groups that speak with one voice: the same text under two addresses, a copy with little changed,
-    or one long sentence word for word in both. Sources without a fingerprint are compared by their snippets."""
+    """The sources in groups that speak with one voice: of one speaker, see `speaker`; the same text under two addresses,
+    a copy with little changed, or one long sentence word for word in both. Sources without a fingerprint are compared
+    by their snippets."""
     sources = list(sources)
     if len(sources) < 2:
         return [sources] if sources else []
@@ -34,8 +39,10 @@ def voices(sources: Iterable[Source], quotes: Sequence[Quote] = ()) -> list[list
     ] = {}  # by what tells a copy, of each group the first source that has it
     groups: list[list[Source]] = []
     group_of: list[int] = []
+    speakers: list[tuple[str, ...]] = []
     for place, source in enumerate(sources):
-        keys = [*_signs(source), *said.get(source.id, ())]
+        speakers.append(speaker(source))
+        keys = [*_signs(source), *said.get(source.id, ()), *filter(None, speakers[-1:])]
         near = {at for key in keys for at in filed.get(key, {}).values()} | set(
             similar.near(snippets[source.id])
         )
@@ -43,7 +50,9 @@ def voices(sources: Iterable[Source], quotes: Sequence[Quote] = ()) -> list[list
         joined = (
             group_of[at]
             for at in sorted(near, key=lambda at: (group_of[at], at))
-            if own & said.get(sources[at].id, set()) or _copied(source, sources[at], snippets)
+            if own & said.get(sources[at].id, set())
+            or (speakers[place] and speakers[place] == speakers[at])
+            or _copied(source, sources[at], snippets)
         )
         group = next(joined, len(groups))
         if group == len(groups):
@@ -54,6 +63,23 @@ def voices(sources: Iterable[Source], quotes: Sequence[Quote] = ()) -> list[list
             filed.setdefault(key, {}).setdefault(group, place)
         similar.add(snippets[source.id], place)
     return groups
+
+
+def speaker(source: Source) -> tuple[str, ...]:
+    """Who speaks: on the web a site, and within a site of many authors the author or owner of the page; among documents
+    the file, those that are linked as one manual together. Empty where it is the source itself."""
+    address = source.url or ""
+    host = host_of(address)
+    if source.kind is SourceKind.DOCUMENT or not host:
+        manual = source.metadata.get("manual", "")
+        return ("manual", manual) if manual else ()
+    site = site_of(host)
+    known = class_of(address)
+    if known is None or not known[0].voice:
+        return (site,)
+    owner = urlsplit(address).path.strip("/").partition("/")[0] if known[0].voice == "owner" else ""
+    who = owner or source.metadata.get("author", "")
+    return (site, " ".join(who.casefold().split())) if who else ()
 
 
 def superseded(sources: Iterable[Source]) -> dict[str, str]:
@@ -96,11 +122,13 @@ def _number(source: Source) -> tuple[int, ...]:
 
 
 def originals(sources: Iterable[Source]) -> dict[str, str]:
-    """For each source the first one that has its text, itself where none before it does; by their ids."""
+    """For each source the one that its text is of, itself where no other has it; by their ids. Of copies that is a
+    primary one, else the one that was published first, else the first in order."""
     by_hash: dict[str, str] = {}
     kept, by_place = Originals(), dict[int, str]()
     first: dict[str, str] = {}
-    for source in sources:
+    every = list(sources)
+    for source in every:
         hashes = [h for h in (source.content_hash, source.snapshot_hash) if h]
         original = next((by_hash[h] for h in hashes if h in by_hash), None)
         if original is None and source.fingerprint:
@@ -108,7 +136,16 @@ def originals(sources: Iterable[Source]) -> dict[str, str]:
         first[source.id] = original or source.id
         for text in hashes:
             by_hash.setdefault(text, first[source.id])
-    return first
+    best: dict[str, Source] = {}
+    for source in every:
+        known = best.setdefault(first[source.id], source)
+        if _rank_of_original(source) < _rank_of_original(known):
+            best[first[source.id]] = source
+    return {source_id: best[original].id for source_id, original in first.items()}
+
+
+def _rank_of_original(source: Source) -> tuple[bool, date]:
+    return not source.metadata.get("primary"), source.published or date.max
 
 
 def _signs(source: Source) -> Iterator[Hashable]:

@@ -100,6 +100,7 @@ def _line(source: Source, group: list[Source]) -> str:
         source.published.isoformat() if source.published else "no date",
         "document" if source.kind is SourceKind.DOCUMENT else "",
         f"{source.quality.value} quality" if source.quality is not SourceQuality.UNKNOWN else "",
+        "primary" if source.metadata.get("primary") else "",
         "retracted" if source.metadata.get("retracted") else "",
     ]
     others = list(dict.fromkeys(filter(None, (_site(copy) for copy in group if copy is not source))))

@@ -25,7 +25,7 @@ from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
 from deep_research.phases.base import Handoff, off_loop
-from deep_research.state import Sending, SentItem
+from deep_research.state import DeepResearchState, Sending, SentItem
 
 _T = TypeVar("_T")
 _Answer = TypeVar("_Answer", bound=BaseModel)
@@ -294,6 +294,11 @@ def today(day: date | None, as_of: date | None = None) -> str:
     if as_of:
         told.append(f"Answer as of {as_of.isoformat()}: what is later does not count.")
     return " ".join(told)
+
+
+def today_of(state: DeepResearchState) -> str:
+    """The same, from the run itself."""
+    return today(state.created_at.date() if state.created_at else None, state.options.as_of)
 
 
 def brief(message: Message, research_brief: str | None) -> None:

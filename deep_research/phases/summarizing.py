@@ -8,6 +8,7 @@ import asyncio
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from pydantic import BaseModel, Field
@@ -47,6 +48,14 @@ class Chosen(BaseModel):
     keep: list[int] = Field(description="numbers of the sentences to keep, the most important first")
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """For what a text is shortened, and what is told of the date."""
+
+    query: str
+    day: str
+
+
 class Choices:
     """What was chosen of texts, so that the same is not paid for twice; of one engine. Thread-safe."""
 
@@ -75,15 +84,15 @@ class Summarizer:
         self._choices = choices
 
     async def condensed(
-        self, text: str, size: int, *, query: str, counter: Counter, model: LanguageModel
+        self, text: str, size: int, *, query: str, counter: Counter, model: LanguageModel, day: str = ""
     ) -> str:
-        """``text`` in at most ``size`` tokens. Raises `WorkError`."""
-        key = sha256_hex("\n".join((model.name, str(size), query, text)).encode("utf-8", "replace"))
+        """``text`` in at most ``size`` tokens; ``day`` is what the model is told of the date. Raises `WorkError`."""
+        key = sha256_hex("\n".join((model.name, str(size), query, day, text)).encode("utf-8", "replace"))
         places = self._choices.get(key) if self._choices else None
         if places is None:
             try:
                 async with asyncio.timeout(self._timeout):
-                    places = await self._chosen(text, size, query, counter, model)
+                    places = await self._chosen(text, size, _Asked(query, day), counter, model)
             except TimeoutError:
                 problem = f"no choice within {self._timeout:g} s"
                 raise failure(Verdict.TRANSIENT, problem, model=model.name) from None
@@ -95,7 +104,7 @@ class Summarizer:
         return made.text
 
     async def _chosen(
-        self, text: str, size: int, query: str, counter: Counter, model: LanguageModel
+        self, text: str, size: int, asked: _Asked, counter: Counter, model: LanguageModel
     ) -> tuple[int, ...]:
         """Places of sentences, the most important first."""
         sentences, shown, whole = await asyncio.to_thread(_numbered, text, counter)
@@ -108,13 +117,13 @@ class Summarizer:
         found: dict[int, list[int]] = {}
 
         async def choose(number: int, part: range) -> None:
-            found[number] = await self._asked(shown, part, wanted, query, room, model)
+            found[number] = await self._asked(shown, part, wanted, asked, room, model)
 
         await together((partial(choose, n, part) for n, part in enumerate(parts)), at_once=AT_ONCE)
         ranked = _by_turns([found[n] for n in range(len(parts))])
         if len(parts) == 1 or _size(sentences, ranked) * whole / max(1, len(text)) > most:
             return tuple(ranked)
-        again = await self._asked(shown, sorted(ranked), min(1.0, 1 / SPARE), query, room, model)
+        again = await self._asked(shown, sorted(ranked), min(1.0, 1 / SPARE), asked, room, model)
         return tuple(dict.fromkeys((*again, *ranked)))
 
     async def _asked(
@@ -122,12 +131,13 @@ class Summarizer:
         shown: Sequence[str],
         places: Sequence[int],
         share: float,
-        query: str,
+        asked: _Asked,
         room: Room,
         model: LanguageModel,
     ) -> list[int]:
         message = Message(room)
-        message.add(f"Question: {message.within(query, OF_QUERY, 'the question')}")
+        message.add(f"Question: {message.within(asked.query, OF_QUERY, 'the question')}")
+        message.add(asked.day)
         message.material("text", "\n".join(f"{place + 1} {shown[place]}" for place in places))
         many = max(1, round(share * len(places)))
         message.add(f"Keep about {many} of these {len(places)} sentences.")

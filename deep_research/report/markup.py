@@ -54,6 +54,8 @@ _TARGET = regex(r"\]\(")
 _BACKTICK = regex(rf"{_HEEDED}\\?`")  # some take an escaped one for the beginning of code
 _BEFORE_KEPT = regex(r"(?:!|(?<!\\)\\++)(?=\0)")
 _LABEL = regex(r"\]:")
+# What no renderer takes for the definition of a link: numbers of ours, behind a word, in a line that opens with no label.
+_NUMBERS = regex(r"(?P<ours>(?<=\w) \[\d{1,4}(?:, \d{1,4}){0,40}+\]:)|\]:")
 _WWW = regex(r"(www)(?=\.)", re.IGNORECASE)
 _SLASHES = regex(r"(?<!/)/(/++)(?=\S)")
 _TILDES = regex(r"~(?=~~)")
@@ -255,7 +257,14 @@ def _inert(text: str) -> str:
     text = _ENTITY.sub(lambda match: f"&amp;{match.group()[1:]}", text)
     for pattern, instead in _BROKEN:
         text = pattern.sub(instead, text)
-    return text
+    return "\n".join(map(_unlabelled, text.split("\n"))) if "]:" in text else text
+
+
+def _unlabelled(line: str) -> str:
+    """The line with no colon that would make a bracket before it the label of a link."""
+    if "]:" not in line or _OPEN_LABEL.match(line):
+        return _LABEL.sub(r"]\\:", line)
+    return _NUMBERS.sub(lambda match: match["ours"] or "]\\:", line)
 
 
 def _guessed(match: re.Match[str]) -> str:
@@ -272,7 +281,6 @@ _BROKEN: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...
     (_MAIL, lambda match: match.group().replace("@", "&#64;")),
     (_BRACE, r"\1\\\2"),
     (_TARGET, "]&#40;"),  # a backslash is not heeded between what looks like a tag
-    (_LABEL, r"]\\:"),
     (_WWW, r"\1\\"),
     (_SLASHES, lambda match: "&#47;" * len(match[1]) + "/"),
     (_TILDES, "&#126;"),

@@ -66,7 +66,7 @@ def finished(
 
 
 def _copies(numbered: Sequence[tuple[int, Source]]) -> Iterator[tuple[int, Source, int | None]]:
-    """Each source with the number of the first one before it that has the same text."""
+    """Each source with the number of the one whose text it has, where that is another."""
     numbers = {source.id: number for number, source in numbered}
     first = originals(source for _, source in numbered)
     for number, source in numbered:

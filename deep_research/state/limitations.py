@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deep_research.state.phases import SubQueryStatus
-from deep_research.state.records import OF_PAGES, PAGES, Limit
+from deep_research.state.records import NO_HIGH_QUALITY, OF_PAGES, PAGES, Limit
 from deep_research.state.run import DeepResearchState
 
 _OF_SEARCHES = ("max_searches", "max_seconds")  # ``skipped`` are the searches that were not made
@@ -16,7 +16,7 @@ _OF_SEARCHES = ("max_searches", "max_seconds")  # ``skipped`` are the searches t
 
 def limitations(state: DeepResearchState) -> tuple[Limit, ...]:
     """The limits that hold now: without pages that another search could read and caps whose searches were made after
-    all, and with the findings and quotes that were thrown away."""
+    all, without advice on gathering that reading made void, and with the findings and quotes that were thrown away."""
     return (*_standing(state), *_unfounded(state))
 
 
@@ -24,6 +24,8 @@ def _standing(state: DeepResearchState) -> Iterator[Limit]:
     used = {source.url for source in state.sources}
     searched = {s.query for s in state.sub_queries if s.status is SubQueryStatus.COMPLETED}
     for limit in state.limits:
+        if limit.message == NO_HIGH_QUALITY and state.high_quality_sources():
+            continue
         if limit.of_cap in _OF_SEARCHES and limit.skipped and searched.issuperset(limit.skipped):
             continue
         left = tuple(url for url in limit.skipped if url not in used) if limit.name in OF_PAGES else None

@@ -376,7 +376,10 @@ def _planned(state: Fold, event: ev.PlanMade) -> None:
         if old.status is SubQueryStatus.PENDING:
             state.sub_queries[old.id] = old.model_copy(update={"status": SubQueryStatus.SUPERSEDED})
     state.research_brief = event.research_brief
-    state.first_look = event.first_look
+    look = event.first_look
+    if look is not None and look.snippets and look != state.first_look:
+        _count_searches(state, 1, fetches=0)
+    state.first_look = look
     state.parts = event.parts
     known = {part.id for part in event.parts}
     state.verdicts = tuple(v for v in state.verdicts if v.part_id in known)

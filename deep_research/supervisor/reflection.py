@@ -19,6 +19,7 @@ from deep_research.phases.prompting import (
     one_line,
     output_for,
     room_for,
+    today_of,
 )
 from deep_research.state import (
     AgentDecision,
@@ -63,6 +64,7 @@ async def reflect(
     output = output_for(model, MOST_OUTPUT)
     message = Message(await room_for(model, output, SYSTEM))
     message.add(f"Question: {message.within(state.query, OF_QUESTION, 'the question')}")
+    message.add(today_of(state))
     if state.options.system_prompt:
         said = message.within(state.options.system_prompt, OF_OWNER, "the instructions of the owner")
         message.add(f"The owner of this research says:\n{said}")

@@ -40,6 +40,15 @@ def test_without_a_model_only_searches_are_made_and_nothing_is_paid():
     )
 
 
+def test_a_first_look_and_the_calls_of_a_critique_are_estimated():
+    looking = estimate(replace(SCALE, first_look=1), kinds())
+    assert looking.searches.high == estimate(SCALE, kinds()).searches.high + 1
+    with_revision = kinds(revise=kind(ModelRole.SYNTHESIZER))
+    more, less = (estimate(SCALE, each) for each in (with_revision, replace(with_revision, critique=False)))
+    assert more.model_calls.high > less.model_calls.high
+    assert more.model_calls.low > less.model_calls.low
+
+
 def test_the_sums_are_those_of_the_phases():
     made = estimate(SCALE, kinds())
     for name in ("model_calls", "input_tokens", "output_tokens"):

@@ -182,8 +182,8 @@ def test_ids_that_were_not_given_are_removed_and_counted(work):
         answer["findings"][1]["quotes"][0]["source_id"] = "S77"
         answer["addressed_gap_ids"] = ["G1", "G4"]
         answer["quality_updates"] = [
-            {"source_id": "S1", "quality": "high"},
-            {"source_id": "S50", "quality": "high"},
+            {"source_id": "S1", "quality": "low"},
+            {"source_id": "S50", "quality": "low"},
         ]
         return answer
 
@@ -192,12 +192,13 @@ def test_ids_that_were_not_given_are_removed_and_counted(work):
     assert finding.source_ids == (source(0).id,)
     assert made.unknown_ids == 6
     assert made.unfounded == 1
-    assert {s.quality for s in made.sources} == {SourceQuality.HIGH, SourceQuality.UNKNOWN}
+    assert {s.quality for s in made.sources} == {SourceQuality.LOW, SourceQuality.UNKNOWN}
 
 
-def test_the_quality_that_a_model_gives_does_not_make_a_single_source_confirmed(work):
+def test_what_a_model_says_of_a_single_source_raises_its_findings_by_a_step_and_the_source_by_none(work):
     made = work(AnalysisPhase(LLMAnalyzer()), state(1), reader(), texts=texts(1)).state
-    assert made.findings[0].confidence is ConfidenceLevel.LOW
+    assert made.findings[0].confidence is ConfidenceLevel.MEDIUM
+    assert made.sources[0].quality is SourceQuality.UNKNOWN
 
 
 def test_batches_fit_the_window_and_no_text_is_read_twice(work):

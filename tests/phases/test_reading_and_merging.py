@@ -160,6 +160,14 @@ def test_a_merge_is_told_the_day_the_plan_and_what_the_findings_rest_on(work):
     assert [r.target for r in made.references] == ["Section 4.2"]
 
 
+def test_a_merge_of_the_last_round_is_asked_for_no_further_searches(work):
+    options = RunOptions(max_iterations=1)
+    _, prompts = run(work, **SEVERAL, options=options)
+    (prompt,) = prompts["Merge"]
+    assert "No further searches will be made." in prompt
+    assert "at most 0" not in prompt
+
+
 NAMED = {"description": "What version 3.14 needs", "suggested_queries": ["memory 3.14"], "priority": 1}
 
 

@@ -153,6 +153,11 @@ LAST_PASSES = {
     "what is said nowhere else stays": ("## B\n", []),
     "nothing is added": ("## B\n\nIt is high [F2] and white [F3].", []),
     "no section is added": ("## D\n\nIt is old [F1].", []),
+    "what the draft refers to, but does not say": (
+        "## B\n\nIt is high [F2], and was sold to a baker from Lisbon [F2].",
+        [],
+    ),
+    "a figure of its own": ("## B\n\nIt is 97 feet high [F2].", []),
     "a reference is not lost": ("## B\n\nIt is old [F1].", []),
 }
 

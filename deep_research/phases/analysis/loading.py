@@ -104,12 +104,14 @@ class Texts:
 @dataclass(frozen=True, slots=True)
 class Shortening:
     """How texts are made shorter with regard to a ``query``, to sizes that ``counter`` counts: by a ``model`` that
-    chooses, where there is one, else without. ``problems`` are why it could not."""
+    chooses, where there is one, else without. ``day`` is what it is told of the date; ``problems`` are why
+    it could not."""
 
     query: str
     counter: Counter
     summarizer: Summarizer | None = None
     model: LanguageModel | None = None
+    day: str = ""
     problems: dict[str, None] = field(default_factory=dict)
 
     async def shorter(
@@ -143,6 +145,7 @@ class Shortening:
                 query=self.query,
                 counter=self.counter,
                 model=model,
+                day=self.day,
             )
         except BudgetError:
             self.problems["what it may take was used up."] = None  # figures would differ from text to text

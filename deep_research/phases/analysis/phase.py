@@ -42,7 +42,7 @@ from deep_research.phases.analysis.weighing import (
 )
 from deep_research.phases.base import Agent, Handoff, Phase, WorkLimits, noted, off_loop, shared, together
 from deep_research.phases.keeping import Original, keep, to_keep
-from deep_research.phases.prompting import Room
+from deep_research.phases.prompting import Room, today
 from deep_research.phases.summarizing import Summarizer
 from deep_research.phases.wishes import unfollowed
 from deep_research.state import (
@@ -220,7 +220,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         alone = len(plan.portions) == 1 and state.analyzed <= state.analyzed_now
         alone = alone and not taken_now(state)
         told = self._told(state).model_copy(update={"names_gaps": alone})
-        shortening = self._shortening(told.looked_for, counter, models)
+        shortening = self._shortening(told, counter, models)
         triage = {item.source_id: item for item in plan.triage}
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.
         given = await texts.given(sources, portion, triage, shortening)
@@ -267,10 +267,12 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         spare = models.affordable(ModelRole.ANALYZER, self.phase, *A_READING, now=True)
         return spare is None or spare >= max(1, unread) + (len(portions) > 1)
 
-    def _shortening(self, query: str, counter: Counter, models: RunModels | None) -> Shortening:
+    def _shortening(self, told: AnalyzerInput, counter: Counter, models: RunModels | None) -> Shortening:
+        query = told.looked_for
         if models is None or not self._shortens(models):
             return Shortening(query, counter)
-        return Shortening(query, counter, self._summarizer, models.model(ModelRole.SUMMARIZER, self.phase))
+        model = models.model(ModelRole.SUMMARIZER, self.phase)
+        return Shortening(query, counter, self._summarizer, model, today(told.day, told.as_of))
 
     def _told(self, state: DeepResearchState) -> AnalyzerInput:
         """What a call is told beside its sources."""

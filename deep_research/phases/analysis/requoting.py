@@ -20,7 +20,7 @@ from deep_research.phases.analysis.handoff import (
     SourceText,
 )
 from deep_research.phases.base import Handoff
-from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked
+from deep_research.phases.prompting import RULES, Aliases, Message, Room, asked, today
 from deep_research.state import Record
 
 MOST_OUTPUT = 2_000  # tokens, thoughts included
@@ -120,7 +120,9 @@ async def requote(
     """The words of the passages, by a model: one request for all quotes."""
     told = handoff.quotes[:MOST_QUOTES]
     names = Aliases("Q", [str(number) for number in range(len(told))])
-    requotes, _ = await asked(model, SYSTEM, MOST_OUTPUT, Requotes, lambda room: _told(told, room), rules)
+    requotes, _ = await asked(
+        model, SYSTEM, MOST_OUTPUT, Requotes, lambda room: _told(told, handoff, room), rules
+    )
     words = dict.fromkeys(names.ids, "")
     for item in requotes.quotes:
         if (number := names.id(item.name)) is not None:
@@ -128,8 +130,9 @@ async def requote(
     return RequoteOutput(quotes=tuple(words.values()))
 
 
-def _told(quotes: Sequence[LostQuote], room: Room) -> Message:
+def _told(quotes: Sequence[LostQuote], handoff: RequoteInput, room: Room) -> Message:
     message = Message(room)
+    message.add(today(handoff.day, handoff.as_of))
     for number, lost in enumerate(quotes, 1):
         message.material(f"quote Q{number}", lost.quote[:LONGEST_QUOTE])
         message.material(f"passage of Q{number}", lost.passage)

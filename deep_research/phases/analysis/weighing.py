@@ -9,6 +9,7 @@ from deep_research.evidence.citations import QuoteFinder, quote_at
 from deep_research.evidence.contradictions import contradictions
 from deep_research.evidence.contrasts import carried, contrasted, joined, successors
 from deep_research.evidence.inquiry import question_parts
+from deep_research.evidence.quality import counted
 from deep_research.evidence.references import references
 from deep_research.evidence.support import written_in
 from deep_research.evidence.words import words
@@ -80,9 +81,10 @@ def analyzed(
             if item.description.strip()
         ),
         quality_updates=tuple(
-            QualityUpdate(source_id=u.source_id, quality=u.quality)
+            QualityUpdate(source_id=u.source_id, quality=quality)
             for u in answer.quality_updates
             if u.source_id in given
+            and (quality := counted(u.quality, given[u.source_id])) is not given[u.source_id].quality
         ),
         addressed_gap_ids=tuple(filled_now),
         unfounded=len(findings) - len(drawn),
@@ -189,7 +191,7 @@ def finding_of(
         id=finding_id(content),
         content=content,
         confidence=(
-            confidence(item.confidence, source_ids, given)
+            confidence(item.confidence, source_ids, given, stated_counts=quoted)
             if item.probability is None
             else level_of(item.probability)
         ),
@@ -228,7 +230,7 @@ def weighed(state: DeepResearchState, *, several: bool, by_model: bool = False) 
     """Put the batches together. When there were several, a gap that one of them saw may be filled by another: where a
     model reads (``by_model``) that is for it to say."""
     known = {f.id: f for f in state.findings}
-    findings = merged(state.findings, {s.id: s for s in state.sources})
+    findings = merged(state.findings, {s.id: s for s in state.sources}, stated_counts=by_model)
     kept = {f.id for f in findings}
     by_others = fillings(state, findings).keys() if several and not by_model else ()
     gaps: list[Gap] = []

@@ -16,15 +16,17 @@ from deep_research.errors import SearchError
 from deep_research.evidence.disclosure import confidential
 from deep_research.evidence.wording import Match, matched, wordings
 from deep_research.phases.gathering.fetching import Fetching
-from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
+from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, filters_of
 from deep_research.phases.gathering.source_reading import Reading
 from deep_research.sources.search import SearchProvider, SearchRequest, SearchResult
 from deep_research.sources.search.combined_search import Found, SearchPool
 from deep_research.sources.search.fusion import fused
 from deep_research.sources.search.policy import Service
-from deep_research.state import FirstLook, GatherStats, SourceKind
+from deep_research.state import DeepResearchState, FirstLook, GatherStats, SourceKind
 
 SPARE = 2  # times as many results are asked for as are wanted, where pages have to be read and some cannot be
+GLANCED_AT = 8  # results that a plan is made with
+LONGEST_TITLE, LONGEST_SNIPPET = 200, 400  # characters of each
 LOOKED_AT = 800  # characters of a text that say whether it is on topic
 
 
@@ -107,6 +109,28 @@ class SearchGatherer:
         """What the documents say of a question before it is researched. Raises `SearchError`."""
         return await self._pool.look(question)
 
+    @property
+    def asks_web(self) -> bool:
+        """Whether it searches more than what is on this machine."""
+        return not self._pool.is_local
+
+    async def glance(self, state: DeepResearchState) -> FirstLook | None:
+        """What one search of the web shows of a question before its research is planned: titles and snippets, best
+        first. None where nothing is found. Raises `SearchError`."""
+        request = SearchRequest(
+            query=_asked(state.query, state.options.system_prompt, state.query),
+            limit=state.options.max_sources_per_query,
+            source_types=state.options.source_types,
+            filters=filters_of(state.options),
+        )
+        found = (await self._pool.search(request, corpus=False)).results[:GLANCED_AT]
+        if not found:
+            return None
+        return FirstLook(
+            titles=tuple(result.title[:LONGEST_TITLE] for result in found),
+            snippets=tuple(result.snippet[:LONGEST_SNIPPET] for result in found),
+        )
+
     async def knows(self, words: str, *, named: bool) -> bool:
         """Whether a search for these words can find something: whether documents have one of them; of services of the
         web, which nobody can look through, whether one is ``named``, a name by its spelling. Raises `SearchError`."""
@@ -116,7 +140,7 @@ class SearchGatherer:
         return bool(look and look.titles)
 
     async def _gather(self, query: str, handoff: GathererInput, purse: Purse) -> GathererOutput:
-        query = _asked(query, handoff)
+        query = _asked(query, handoff.system_prompt, handoff.original_query)
         limit = handoff.max_sources_per_query
         now = asyncio.get_running_loop().time()
         until = None if self._patience is None else now + self._patience
@@ -183,9 +207,9 @@ class SearchGatherer:
         )
 
 
-def _asked(query: str, handoff: GathererInput) -> str:
+def _asked(query: str, system_prompt: str | None, question: str) -> str:
     """The query as it goes out, whoever made it and whenever. Raises `SearchError` when nothing is left of it."""
-    secret = confidential(handoff.system_prompt or "", handoff.original_query)
+    secret = confidential(system_prompt or "", question)
     text = " ".join(secret.without(query, " ").split()) if secret.spans(query) else query
     if not text:
         raise SearchError("Nothing but instructions of the owner was to be searched for.")

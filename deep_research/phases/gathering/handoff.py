@@ -8,7 +8,7 @@ from pydantic import Field
 
 from deep_research.phases.base import Handoff
 from deep_research.sources.search import SearchFilters
-from deep_research.state import GatherStats, Mention, Record, SourceKind, SourceQuality, Span
+from deep_research.state import GatherStats, Mention, Record, RunOptions, SourceKind, SourceQuality, Span
 
 
 class GathererInput(Handoff):
@@ -85,3 +85,15 @@ class GathererOutput(Record):
     unread: tuple[Unread, ...] = ()
     wordings: tuple[str, ...] = ()
     fetches: int = 0
+
+
+def filters_of(options: RunOptions) -> SearchFilters:
+    """What sources of a run have to be."""
+    return SearchFilters(
+        since=options.since,
+        until=options.until,
+        as_of=options.as_of,
+        domains=options.domains,
+        not_domains=options.not_domains,
+        language=options.source_language,
+    )

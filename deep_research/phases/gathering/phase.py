@@ -21,10 +21,9 @@ from deep_research.phases.gathering.caps import (
 )
 from deep_research.phases.gathering.collecting import collected, work_of
 from deep_research.phases.gathering.fetching import pages_told
-from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
+from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, filters_of
 from deep_research.phases.gathering.tasks.parts import Overrule, TaskParts
 from deep_research.phases.wishes import Knows, as_searches
-from deep_research.sources.search import SearchFilters
 from deep_research.state import (
     DeepResearchPhase,
     DeepResearchState,
@@ -200,14 +199,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             **shared(state, self.phase),
             sub_queries=(sub_query.query,),
             source_types=state.options.source_types,
-            filters=SearchFilters(
-                since=state.options.since,
-                until=state.options.until,
-                as_of=state.options.as_of,
-                domains=state.options.domains,
-                not_domains=state.options.not_domains,
-                language=state.options.source_language,
-            ),
+            filters=filters_of(state.options),
             max_sources_per_query=state.options.max_sources_per_query,
             known=known,
             rewordings=spare(state),

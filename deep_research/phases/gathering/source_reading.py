@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from deep_research.errors import ExtractionError, FetchError
 from deep_research.evidence.copies import copied, fingerprint
 from deep_research.evidence.page_identity import without_credentials
+from deep_research.evidence.primary import primary
 from deep_research.evidence.quality import QualityLists, SourceFacts, judged
 from deep_research.evidence.ranking import matching
 from deep_research.limits import Gate
@@ -66,12 +67,13 @@ class Reading:
         fetching: Fetching | None = None,
     ) -> tuple[list[GatheredSource], list[Unread]]:
         """The sources of ``results``, in their order: known ones as they are, and up to ``limit`` new ones with a text.
-        Where a page cannot be read, or is a copy of one before it, the next result takes its place. What is not read by
-        ``until``, in the loop's time, is left unread, and so is what ``fetching`` does not allow; that is settled in the
-        order of the results, before any of them is asked for."""
+        Where a page cannot be read, or is a copy of another, of which the one that was published first stays, the next
+        result takes its place. What is not read by ``until``, in the loop's time, is left unread, and so is what
+        ``fetching`` does not allow; that is settled in the order of the results, before any of them is asked for."""
         fetching = fetching or Fetching()
         unread: list[Unread] = []
-        texts: list[str] = []
+        texts: dict[int, str] = {}  # fingerprints by the place of their result
+        days: dict[int, date | None] = {}
         read: dict[int, GatheredSource] = {}
         known = [identity_of(result) in handoff.known for result in results]
         waiting = [place for place in range(len(results)) if not known[place]]
@@ -96,13 +98,23 @@ class Reading:
             for place, page in zip(now, pages, strict=True):
                 if isinstance(page, Unread):
                     unread.append(page)
-                elif page and any(copied(page.document.fingerprint, other) for other in texts):
+                    continue
+                same = next(
+                    (at for at in texts if page and copied(page.document.fingerprint, texts[at])), None
+                )
+                day = (page.document.published if page else None) or results[place].published
+                if same is not None and not _is_before(day, days[same]):
                     unread.append(Unread(url=results[place].address, why=COPY, unwanted=True))
-                else:
-                    found.append((place, results[place], page))
-                    if page and page.document.fingerprint:
-                        texts.append(page.document.fingerprint)
-            read |= await self._in_turn(found, query)
+                    continue
+                if same is not None:  # what was published first is no copy of what came later
+                    unread.append(Unread(url=results[same].address, why=COPY, unwanted=True))
+                    found = [item for item in found if item[0] != same]
+                    wanted += read.pop(same, None) is not None
+                    del texts[same]
+                found.append((place, results[place], page))
+                if page and page.document.fingerprint:
+                    texts[place], days[place] = page.document.fingerprint, day
+            read |= await self._in_turn(found, query, handoff.original_query)
             wanted -= len(found)
         for place, result in enumerate(results):
             if known[place]:
@@ -110,13 +122,13 @@ class Reading:
         return [read[place] for place in sorted(read)], unread
 
     async def _in_turn(
-        self, found: Sequence[tuple[int, SearchResult, Page | None]], query: str
+        self, found: Sequence[tuple[int, SearchResult, Page | None]], query: str, question: str
     ) -> dict[int, GatheredSource]:
         """Much text is looked through by one thread at a time: more would only keep the loop waiting longer."""
         if _size(found) <= SMALL_WORK:
-            return self._made(found, query)
+            return self._made(found, query, question)
         async with self.desk.entered():
-            return await asyncio.to_thread(self._made, found, query, pause=0.0)
+            return await asyncio.to_thread(self._made, found, query, question, pause=0.0)
 
     async def _pages(
         self,
@@ -181,18 +193,21 @@ class Reading:
         self,
         found: Sequence[tuple[int, SearchResult, Page | None]],
         query: str,
+        question: str,
         *,
         pause: float | None = None,
     ) -> dict[int, GatheredSource]:
         today = self.clock().date()
         made = {}
         for place, result, page in found:
-            made[place] = self._source(result, page, query, today)
+            made[place] = self._source(result, page, query, question, today)
             if pause is not None:
                 time.sleep(pause)  # whoever waits for the interpreter, the loop above all, goes first
         return made
 
-    def _source(self, result: SearchResult, page: Page | None, query: str, today: date) -> GatheredSource:
+    def _source(
+        self, result: SearchResult, page: Page | None, query: str, question: str, today: date
+    ) -> GatheredSource:
         source = _plain(result) if page is None else _with_page(result, page)
         if (
             source.kind is SourceKind.DOCUMENT
@@ -200,11 +215,12 @@ class Reading:
             and not self.lists
         ):
             return source
-        facts = _facts(result, source, page, today)
+        facts = _facts(result, source, page, question, today)
         judgement = judged(facts, self.lists)
         known: dict[str, object] = {"quality": judgement.quality}
         if source.kind is SourceKind.WEB:
             told = {"quality": "; ".join(judgement.signals)}
+            told |= {"primary": why} if (why := primary(result.address, question)) else {}
             told |= {"read": "abstract"} if facts.abstract_only and source.content else {}
             known["metadata"] = source.metadata | told
         if source.kind is SourceKind.WEB and (text := source.content):
@@ -213,6 +229,10 @@ class Reading:
                 known["relevance"] = share if source.relevance is None else source.relevance
             known["fingerprint"] = source.fingerprint or fingerprint(text)
         return source.model_copy(update=known)
+
+
+def _is_before(day: date | None, other: date | None) -> bool:
+    return day is not None and other is not None and day < other
 
 
 def _size(found: Sequence[tuple[int, SearchResult, Page | None]]) -> int:
@@ -245,7 +265,9 @@ def _unwanted(result: SearchResult, page: Page, filters: SearchFilters) -> str |
     return None
 
 
-def _facts(result: SearchResult, source: GatheredSource, page: Page | None, today: date) -> SourceFacts:
+def _facts(
+    result: SearchResult, source: GatheredSource, page: Page | None, question: str, today: date
+) -> SourceFacts:
     record = result.scholarly or Scholarly()
     author = page.document.author if page else ""
     return SourceFacts(
@@ -261,6 +283,7 @@ def _facts(result: SearchResult, source: GatheredSource, page: Page | None, toda
         reviewed=record.reviewed,
         citations=record.citations,
         retracted=record.retracted,
+        question=question,
     )
 
 

@@ -14,7 +14,17 @@ from deep_research.phases.planning.handoff import (
     PlannerInput,
     PlannerOutput,
 )
-from deep_research.phases.prompting import RULES, Message, Room, asked, listed, manner, one_line, wishes
+from deep_research.phases.prompting import (
+    RULES,
+    Message,
+    Room,
+    asked,
+    listed,
+    manner,
+    one_line,
+    today,
+    wishes,
+)
 from deep_research.state import FirstLook
 
 MOST_OUTPUT = 2_500  # tokens, thoughts included
@@ -88,9 +98,10 @@ class LLMPlanner:
 def _told(handoff: PlannerInput, room: Room) -> Message:
     """The question gets all the room that what stands beside it leaves."""
     beside = Message(room)
+    beside.add(today(handoff.day, handoff.as_of))
     wishes(beside, handoff)
     if handoff.first_look is not None:
-        beside.add("The documents that will be searched were looked at once. What they have of the question:")
+        beside.add("What will be searched was looked at once. What it has of the question:")
         beside.material("first look", beside.within(seen(handoff.first_look), OF_LOOK, "the first look"))
     if handoff.asked:
         asked = beside.lines([one_line(query) for query in handoff.asked], OF_ASKED, "earlier searches")
@@ -124,11 +135,16 @@ def _key(query: str) -> str:
 
 
 def seen(look: FirstLook) -> str:
-    """What the corpus says of the question, in words."""
+    """What the corpus says of the question and the web shows of it, in words."""
     names = [m.name for m in look.names if m.bearers][:MOST_NAMES]
-    parts = [f"Passages searched: {look.passages}."]
+    shown = list(zip(look.titles, look.snippets or [""] * len(look.titles), strict=True))
+    own = [title for title, snippet in shown if not snippet]
+    web = [one_line(f"{title}: {snippet}") for title, snippet in shown if snippet]
+    parts = [f"Passages searched: {look.passages}."] if look.passages or not web else []
     if names:
         parts.append(f"Names that documents bear: {', '.join(names)}.")
-    if look.titles:
-        parts.append(f"Titles that fit best: {'; '.join(look.titles[:MOST_TITLES])}.")
+    if own:
+        parts.append(f"Titles that fit best: {'; '.join(own[:MOST_TITLES])}.")
+    if web:
+        parts.append(f"What one search of the web shows:\n{listed(web)}")
     return "\n".join(parts)

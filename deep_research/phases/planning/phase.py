@@ -27,11 +27,13 @@ log = get_log("planning")
 
 MOST_PARTS, LONGEST_PART = 20, 400  # parts that are looked at one by one, and characters of each
 Look = Callable[[str], Awaitable[FirstLook | None]]
+Glance = Callable[[DeepResearchState], Awaitable[FirstLook | None]]
 
 
 class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
-    """``look`` tells what the corpus says of the question, so that the plan stands on what there is; ``knows`` whether a
-    search for what is wished for can find something."""
+    """``look`` tells what the corpus says of the question, so that the plan stands on what there is; ``glance``, for a
+    planner with a model, what one search of the web shows; ``knows`` whether a search for what is wished for can find
+    something."""
 
     phase = DeepResearchPhase.PLANNING
     must_propose = True
@@ -43,17 +45,19 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
         *,
         limits: WorkLimits | None = None,
         look: Look | None = None,
+        glance: Glance | None = None,
         knows: Knows | None = None,
     ) -> None:
         super().__init__(agent, limits=limits)
         self._look = look
+        self._glance = glance
         self._knows = knows
 
     async def run(self, state: DeepResearchState, journal: Journal, models: RunModels | None = None) -> None:
         self.check_place(state)
         if state.phase_done:
             return
-        look = await self._first_look(state.query)
+        look = await self._looked(state, models)
         answer = await self.ask(self.handoff(state, look), models)
         parts = parts_of(answer, state)
         asked = {part.id: part for part in reversed(parts) if part.text}
@@ -72,6 +76,30 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
         wished = [] if self._uses_model else await as_searches(journal.state, self.phase, self._knows)
         if wished:
             await journal.record(*wished)
+
+    async def _looked(self, state: DeepResearchState, models: RunModels | None) -> FirstLook | None:
+        """What is there of the question: in the corpus, and in what one search of the web shows. That one is made once in
+        a run, where the caps leave a search for each of the plan beside it."""
+        if state.first_look is not None and state.first_look.snippets:
+            return state.first_look
+        look = await self._first_look(state.query)
+        cap = state.options.budget.max_searches
+        is_short = cap is not None and cap - state.usage.searches <= state.max_sub_queries
+        if self._glance is None or not self._uses_model or is_short:
+            return look
+        if models is not None and models.purse.take("max_searches") is not None:
+            return look
+        try:
+            seen: FirstLook | None = await self.limits.calls(
+                self._glance, state, timeout=self.limits.operation_timeout
+            )
+        except (SearchError, TimeoutError) as error:  # the searches of the plan tell whether that lasts
+            log.warning("no_first_look", error=told(error))
+            return look
+        if look is None or seen is None:
+            return look or seen
+        titles, snippets = (*look.titles, *seen.titles), (*[""] * len(look.titles), *seen.snippets)
+        return look.model_copy(update={"titles": titles, "snippets": snippets})
 
     async def _first_look(self, question: str) -> FirstLook | None:
         """None too when the corpus cannot be read: the searches will fail for the same reason, and say so."""

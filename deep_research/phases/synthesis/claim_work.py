@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from deep_research.errors import ContentMissingError
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import noted, off_loop
+from deep_research.phases.prompting import today_of
 from deep_research.phases.synthesis.handoff import FailedClaim, JudgeScope, RepairOutput
 from deep_research.phases.synthesis.repair import marked, repaired_by_code, repaired_by_model
 from deep_research.report.checking import Checker, judged_as
@@ -66,7 +67,7 @@ class ClaimWork:
         asked = to_judge(claims, self.scope)
         if not asked:
             return claims
-        said = await judged(asked, self.judge)
+        said = await judged(asked, self.judge, today_of(self.journal.state))
         await self.journal.record(ClaimsJudged(judgements=said))
         return await off_loop(size, checker.claims, text, self._known_judgements())
 

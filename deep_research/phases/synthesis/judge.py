@@ -58,16 +58,16 @@ def is_doubtful(claim: Claim) -> bool:
     return claim.checked is not ClaimVerdict.CONTRADICTED
 
 
-async def judged(claims: Sequence[Claim], model: LanguageModel) -> dict[str, Judgement]:
-    """What the model says of each claim, by `judged_as`. What it cannot be asked, or says nothing usable of, is
-    unchecked."""
+async def judged(claims: Sequence[Claim], model: LanguageModel, day: str = "") -> dict[str, Judgement]:
+    """What the model says of each claim, by `judged_as`; ``day`` is what it is told of the date. What it
+    cannot be asked, or says nothing usable of, is unchecked."""
     told: dict[str, Judgement] = {}
     for start in range(0, len(claims), CLAIMS_AT_ONCE):
-        told |= await _judged(claims[start : start + CLAIMS_AT_ONCE], model)
+        told |= await _judged(claims[start : start + CLAIMS_AT_ONCE], model, day)
     return told
 
 
-async def _judged(claims: Sequence[Claim], model: LanguageModel) -> dict[str, Judgement]:
+async def _judged(claims: Sequence[Claim], model: LanguageModel, day: str) -> dict[str, Judgement]:
     most = max(LEAST_OUTPUT, EACH_OUTPUT * len(claims))
     try:
         answer, message = await asked(
@@ -75,7 +75,7 @@ async def _judged(claims: Sequence[Claim], model: LanguageModel) -> dict[str, Ju
             SYSTEM,
             most,
             JudgedClaims,
-            lambda room: _Asked(claims, room),
+            lambda room: _Asked(claims, day, room),
             size=sum(len(quote.quote) for claim in claims for quote in claim.evidence),
         )
     except WorkError as error:
@@ -94,9 +94,10 @@ async def _judged(claims: Sequence[Claim], model: LanguageModel) -> dict[str, Ju
 class _Asked(Message):
     """The message, with the names of the claims in it."""
 
-    def __init__(self, claims: Sequence[Claim], room: Room) -> None:
+    def __init__(self, claims: Sequence[Claim], day: str, room: Room) -> None:
         super().__init__(room)
         self.names = Aliases("C", [claim.id for claim in claims])
+        self.add(day)
         self.add("Claims and the passages that were found for them:")
         lines = [
             f"{name} {one_line(_told(claim))}\n{_passages(claim)}"

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from deep_research.budget.report import AT_ONCE, report_output
 from deep_research.errors import BudgetError, ModelError, WindowError
+from deep_research.evidence.agreement import numbers
 from deep_research.evidence.support import plainly
+from deep_research.evidence.words import content_stems
 from deep_research.models.base import Effort
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
@@ -31,7 +33,9 @@ from deep_research.report.own_lines import LIMITS
 from deep_research.state import Remark
 
 OF_ADVICE = 0.1  # of the room, for what is said of the last version
+MOST_NEW = 0.25  # of the words of a sentence in a last pass, that the draft has nowhere
 MOST_CLAIMS = 20  # that nothing carries, of which the writer is told
+_SENTENCE = regex(r"(?<=[.!?…。])\s+|\n")
 _FENCE = regex(r"^[ \t]{0,3}(`{3,}|~{3,})")
 _SECTION = regex(r"##[ \t]+(\S.*?)[ \t#]*$")
 _OURS = (CONFLICTS.lstrip("# ").casefold(), LIMITS.casefold())  # sections that code puts in anew
@@ -89,7 +93,7 @@ def revised(draft: str, answer: str, material: Given, *, adding: bool = True, wh
     """The draft with the sections of an answer in their places, and new ones before the last. One that is given with
     nothing under its heading goes. A section that breaks off, or refers to nothing where the old one did, is left as it
     was; so is the last of an answer that is not ``whole``, and unless ``adding`` one that refers to what the draft does
-    not, or with which a reference would be lost to it."""
+    not or says what it does not, and one with which a reference would be lost to it."""
     given = sections_of(body_of(answer) + "\n")
     old = sections_of(draft)
     places = {section.key: place for place, section in enumerate(old) if section.heading}
@@ -124,15 +128,36 @@ def _is_usable(before: str, body: str, references: int) -> bool:
 
 
 def _without_losses(old: Sequence[Section], changed: Mapping[int, str]) -> dict[int, str]:
-    """The changes that leave all references in the draft, and bring no new ones."""
+    """The changes that leave all references in the draft, and bring no new ones, nor anything else that is new."""
     texts = [section.text for section in old]
     known = _cited("".join(texts))
+    figures, said = numbers(_unmarked("".join(texts))), set(content_stems(_unmarked("".join(texts))))
     kept: dict[int, str] = {}
     for place, text in changed.items():
         trial = [*texts[:place], text, *texts[place + 1 :]]
-        if _cited("".join(trial)) == known:
+        if _cited("".join(trial)) == known and not _adds(_unmarked(text), figures, said):
             texts, kept[place] = trial, text
     return kept
+
+
+def _adds(text: str, figures: frozenset[str], said: set[str]) -> bool:
+    """Whether a text has a figure, or a sentence of which much is in words, that the draft has not: `figures`, `said`."""
+    if not numbers(text) <= figures:
+        return True
+    for sentence in _SENTENCE.split(text):
+        stems = set(content_stems(sentence))
+        if len(stems - said) > max(1, MOST_NEW * len(stems)):
+            return True
+    return False
+
+
+def _unmarked(text: str) -> str:
+    """Without references."""
+    pieces, here = [], 0
+    for mark in marks_in(text):
+        pieces.append(text[here : mark.start()])
+        here = mark.end()
+    return "".join((*pieces, text[here:]))
 
 
 async def revise(

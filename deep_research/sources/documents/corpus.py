@@ -363,5 +363,11 @@ def search_result(address: str, hit: Hit) -> SearchResult:
         authors=(hit.author,) if hit.author else (),
         snapshot_hash=hit.snapshot_hash,
         mentions=hit.mentions,
-        metadata={"named_by": hit.via} if hit.via else {},
+        metadata=_told(address, hit),
     )
+
+
+def _told(address: str, hit: Hit) -> dict[str, str]:
+    """By which document it was found, and the manual that it is a page of."""
+    told = {"named_by": hit.via} if hit.via else {}
+    return told | ({"manual": f"{address.removesuffix(hit.path)}{hit.manual}"} if hit.manual else {})

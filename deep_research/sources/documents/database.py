@@ -41,6 +41,7 @@ CREATE TABLE documents (
     language TEXT NOT NULL,
     author TEXT NOT NULL,
     unread TEXT NOT NULL,
+    manual TEXT NOT NULL,
     pages TEXT,
     reader TEXT NOT NULL,
     text TEXT NOT NULL

@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import date
+from posixpath import dirname, join, normpath
 from threading import Event
 
 from deep_research.evidence.language import ENGLISH, STEMMED, language_of
@@ -20,7 +21,7 @@ from deep_research.sources.documents.folder import Skipped
 from deep_research.sources.documents.terms import Fields, fields, path_words
 from deep_research.sources.extract.document import Document
 
-_DOCUMENT = "INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_DOCUMENT = "INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 # The words of texts that are short and in English, as most are: SQLite reads them from the rows it has been given. It is
 # one statement, which leaves the interpreter free from its beginning to its end.
 _WORDS_OF_ROWS = """INSERT INTO words (rowid, title, heading, body)
@@ -111,7 +112,8 @@ class IndexWriter:
         day = published.isoformat() if published else None
         file = number, path, size, mtime_ns
         pages = " ".join(map(str, document.pages)) if document.pages else None
-        tail = (language, blotted(document.author), document.unread, pages, reader, text)
+        manual = manual_of(path, document.manual)
+        tail = (language, blotted(document.author), document.unread, manual, pages, reader, text)
         row = (*file, title, day, document.snapshot_hash, length, at, len(parts), None, *tail)
         if self._is_new(path):
             self._new.append(row)
@@ -164,6 +166,7 @@ class IndexWriter:
                 0,
                 0,
                 why,
+                "",
                 "",
                 "",
                 "",
@@ -336,3 +339,12 @@ def _passages(text: str) -> list[tuple[int, int, str]]:
 
 def _is_unusual(text: str) -> bool:
     return unspaced.occur_in(text) or has_joiners(text)
+
+
+def manual_of(path: str, folder: str) -> str:
+    """The folder of the manual that a document is a page of, as seen from that of the documents; empty where it is of
+    none, or of one that is not among the documents."""
+    if not folder:
+        return ""
+    found = normpath(join(dirname(path), folder))
+    return "" if found.startswith("..") else found

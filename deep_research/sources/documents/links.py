@@ -80,8 +80,8 @@ def _ids(connection: sqlite3.Connection, paths: Iterable[str]) -> frozenset[int]
 def _hit(reading: Reading, lead: Lead) -> Hit:
     """A document that is named, shown by its opening."""
     # By the number of its first passage: no B-tree tells the passages of a document.
-    path, title, text, snapshot_hash, published, first = reading.connection.execute(
-        "SELECT path, title, text, snapshot_hash, published, first_passage FROM documents WHERE id = ?",
+    path, title, text, snapshot_hash, published, manual, first = reading.connection.execute(
+        "SELECT path, title, text, snapshot_hash, published, manual, first_passage FROM documents WHERE id = ?",
         (lead.document,),
     ).fetchone()
     rows = reading.connection.execute(
@@ -97,6 +97,7 @@ def _hit(reading: Reading, lead: Lead) -> Hit:
         passages=spans,
         score=0.0,
         relevance=min(1.0, lead.value),
+        manual=manual,
         via=lead.via,
     )
 

@@ -51,7 +51,10 @@ JOIN passages AS p ON p.id = d.first_passage AND p.document = d.id
 ORDER BY best.score, d.path LIMIT ?
 """
 _TEXTS = "SELECT id, text FROM documents WHERE id IN (SELECT value FROM json_each(?))"
-_KEPT = "SELECT id, text, snapshot_hash, author, pages FROM documents WHERE id IN (SELECT value FROM json_each(?))"
+_KEPT = """
+SELECT id, text, snapshot_hash, author, manual, pages FROM documents
+WHERE id IN (SELECT value FROM json_each(?))
+"""
 
 
 class _Found(NamedTuple):
@@ -267,7 +270,7 @@ def _hits(look: _Look, found: Sequence[list[_Found]]) -> list[Hit]:
 
 def _hit(look: _Look, found: list[_Found], kept: Sequence[str]) -> Hit:
     best = found[0]
-    text, snapshot_hash, author, pages = kept
+    text, snapshot_hash, author, manual, pages = kept
     return Hit(
         path=best.path,
         title=best.title,
@@ -275,6 +278,7 @@ def _hit(look: _Look, found: list[_Found], kept: Sequence[str]) -> Hit:
         snapshot_hash=snapshot_hash,
         published=_day(best.published),
         author=author,
+        manual=manual,
         pages=tuple(map(int, pages.split())) if pages else (),
         passages=tuple(Span(start=part.start, end=part.stop) for part in found),
         score=-best.score,

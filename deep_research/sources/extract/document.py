@@ -20,7 +20,8 @@ class Document:
     ``pages`` are the code points of ``text`` at which its pages begin, empty for what has no pages; ``author`` is
     empty when nobody says; ``unread`` tells what could not be read of it, and why, empty when it is whole; ``language``
     is an ISO 639-1 code, None when that is not clear; ``snapshot_hash`` is the sha256 (hex) of the bytes it came from;
-    ``fingerprint`` tells copies of its text, where an `Extractor` read it."""
+    ``fingerprint`` tells copies of its text, where an `Extractor` read it; ``manual`` is the folder of the
+    manual that it is a page of, as seen from its own, empty for none."""
 
     title: str
     text: str
@@ -31,6 +32,7 @@ class Document:
     pages: tuple[int, ...] = ()
     snapshot_hash: str = ""
     fingerprint: str = ""
+    manual: str = ""
 
 
 MAX_TEXT_BYTES = 2_000_000
@@ -56,6 +58,7 @@ def finished(
     language: str | None = None,
     pages: tuple[int, ...] = (),
     unread: str = "",
+    manual: str = "",
     max_text_bytes: int = MAX_TEXT_BYTES,
 ) -> Document:
     """The document of a ``text`` that is clean already. Raises `UnreadableError` when nothing in it can be read, and
@@ -78,6 +81,7 @@ def finished(
         language=language,
         pages=pages,
         snapshot_hash=hashlib.sha256(raw).hexdigest(),
+        manual=manual,
     )
 
 

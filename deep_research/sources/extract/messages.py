@@ -52,7 +52,7 @@ def _exactly(descriptor: int, size: int) -> bytes | None:
     return bytes(found)
 
 
-_FINGERPRINT, _UNREAD = 400, 500  # characters at most
+_FINGERPRINT, _UNREAD, _MANUAL = 1_000, 500, 200  # characters at most
 
 
 def told(document: Document) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def document_of(answer: dict[str, Any]) -> Document:
         pages = tuple(answer["pages"])
         if not all(
             isinstance(answer[key], str)
-            for key in ("title", "text", "author", "unread", "snapshot_hash", "fingerprint")
+            for key in ("title", "text", "author", "unread", "snapshot_hash", "fingerprint", "manual")
         ):
             raise TypeError
         if not all(isinstance(page, int) and 0 <= page <= len(answer["text"]) for page in pages):
@@ -95,6 +95,7 @@ def document_of(answer: dict[str, Any]) -> Document:
             pages=pages,
             snapshot_hash=answer["snapshot_hash"],
             fingerprint=answer["fingerprint"][:_FINGERPRINT],
+            manual=answer["manual"][:_MANUAL],
         )
     except (KeyError, TypeError, ValueError):
         raise ExtractionError("reading it crashed", crashed=True) from None

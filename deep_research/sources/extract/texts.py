@@ -51,11 +51,11 @@ def read_document(
     ``max_text_bytes`` (UTF-8 bytes of readable text).
     """
     suffix = PurePosixPath(name).suffix.lower()
-    author = ""
+    author = manual = ""
     if len(raw) > _MOST_PARSED and suffix in (".md", ".markdown", ".rst"):
         suffix = ".txt"
     if suffix in (".html", ".htm"):
-        title, text, published = _read_html(raw, charset)
+        title, text, published, manual = _read_html(raw, charset)
     elif suffix in (".md", ".markdown"):
         title, text, published = _read_markdown(clean(decode(raw, declared=charset or None)))
     elif suffix == ".rst":
@@ -63,7 +63,14 @@ def read_document(
     else:
         title, text, published = _read_text(clean(decode(raw, declared=charset or None)))
     return finished(
-        raw, name, title=title, text=text, published=published, author=author, max_text_bytes=max_text_bytes
+        raw,
+        name,
+        title=title,
+        text=text,
+        published=published,
+        author=author,
+        manual=manual,
+        max_text_bytes=max_text_bytes,
     )
 
 
@@ -108,12 +115,14 @@ def _read_rst(text: str) -> tuple[str, str, str, date | None]:
     return above or _first_heading(readable), author, readable, _first_date(found.fields)
 
 
-def _read_html(raw: bytes, charset: str) -> tuple[str, str, date | None]:
-    from deep_research.sources.extract import html_text
+def _read_html(raw: bytes, charset: str) -> tuple[str, str, date | None, str]:
+    from deep_research.sources.extract import html_text, manuals
 
-    page = html_text.extract(decode_page(raw, charset))
+    written = decode_page(raw, charset)
+    page = html_text.extract(written)
     days = (parse_date(value) for value in page.dates)
-    return page.title, clean(page.text).strip(), next((day for day in days if day), None)
+    day = next((day for day in days if day), None)
+    return page.title, clean(page.text).strip(), day, manuals.folder_of(written)
 
 
 def _read_text(text: str) -> tuple[str, str, date | None]:

@@ -1,0 +1,146 @@
+"""kill -9 at the commits from the last pass over a report to its second version: the same report, and nothing that was
+recorded is asked for again. And what criticising and revising it takes: calls in a row, and the day in each prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import virtual_time
+from revision_runs import QUESTION, WORDS, Reviser, Shelf
+
+from deep_research import DeepResearch
+from deep_research.testing.doubles import FakeClock
+from deep_research.testing.kills import remains
+from deep_research.testing.warm import Exit, WarmParent
+from deep_research.testing.witness import Witness
+
+TOLD = ("status", "report", "claims", "limits")
+UNITS = ("plan.made", "sources.analyzed", "report.drafted", "gaps.assessed", "report.written")
+ANSWER = 10.0  # seconds of virtual time
+
+
+@pytest.fixture(scope="module")
+def parent() -> Iterator[WarmParent]:
+    with WarmParent("revision_runs") as warm:
+        yield warm
+
+
+def research(parent: WarmParent, folder: Path, **more: Any) -> Exit:
+    folder.mkdir(exist_ok=True)
+    return parent.run("revision_runs:research", database=folder / "runs.db", witness=folder / "calls", **more)
+
+
+def units(folder: Path) -> list[str]:
+    return [call.unit for call in Witness(folder / "calls").calls()]
+
+
+def unfinished(events: list[str]) -> int:
+    """How many requests were answered, or were under way, since the last unit was recorded: what is done again."""
+    since = 0
+    for name in events:
+        since = 0 if name in UNITS else since + (name == "model.settled")
+    return since
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.slow)])  # each fourth commit, and all
+def test_a_run_killed_between_last_pass_critique_revision_and_comparison_gives_the_same_report(
+    parent: WarmParent, folder: Path, each: int
+) -> None:
+    whole = research(parent, folder / "whole").ok()
+    assert whole["status"] == "completed", whole["message"]
+    asked = units(folder / "whole")
+    assert len(asked) == len(set(asked)) == 9
+    steps = [name for name in whole["events"] if name in (*UNITS[2:], "report.compared")]
+    assert steps == [
+        *("report.drafted", "report.written", "gaps.assessed"),
+        *("report.drafted", "report.compared", "report.written"),
+    ]
+    wrong, reached = {}, set()
+    first = whole["commits"]
+    while True:
+        first -= each
+        place = folder / f"killed-{first}"
+        left = research(parent, place, kill=(first, "after"))
+        assert left.killed_by == signal.SIGKILL
+        before = remains(place / "runs.db", folder / "copy")
+        events = whole["events"][: before.seqs[-1]]
+        reached.add(events[-1])
+        answer = research(parent, place, research_id=before.runs[0]).ok()
+        again = len(units(place)) - len(asked)
+        if {key: answer[key] for key in TOLD} != {key: whole[key] for key in TOLD}:
+            wrong[first, events[-1]] = "another report"
+        elif set(units(place)) != set(asked) or again > unfinished(events):
+            wrong[first, events[-1]] = f"{again} calls again"
+        if "evidence.weighed" not in events:
+            break
+    assert wrong == {}
+    assert each > 1 or reached >= {"content.sent", "model.reserved", "model.settled", "report.written"}
+
+
+def seconds(model: Reviser, **settings: Any) -> float:
+    """The virtual time of a run, in which nothing takes any but answers."""
+
+    async def work() -> float:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        async with DeepResearch(
+            store="memory",
+            search=[Shelf()],
+            model=model,
+            clock=FakeClock(),
+            report_words=WORDS,
+            max_iterations=1,
+            **settings,
+        ) as engine:
+            result = await engine.arun(QUESTION)
+        assert result.status == "completed", result.message
+        return loop.time() - begun
+
+    return virtual_time.run(work())
+
+
+def test_revision_critique_and_last_pass_add_three_calls_in_a_row() -> None:
+    whole, without = (Reviser(seconds=ANSWER, sleep=asyncio.sleep) for _ in range(2))
+    took = seconds(whole) / ANSWER
+    less = seconds(without, critique=False) / ANSWER
+    assert whole.kinds[-3:] == ["last pass", "gap_analysis", "revision"]
+    assert without.kinds == whole.kinds[:-2]
+    # Plan, reading, outline, sections side by side, frame; then the three.
+    assert (round(took), round(less)) == (8, 6)
+
+
+def test_a_critique_without_a_remark_revises_nothing() -> None:
+    model = Reviser(critical=False, seconds=ANSWER, sleep=asyncio.sleep)
+    assert round(seconds(model) / ANSWER) == 7
+    assert model.kinds[-1] == "gap_analysis"
+
+
+def test_every_prompt_of_a_run_has_the_day_it_was_asked() -> None:
+    model = Reviser()
+    with DeepResearch(
+        store="memory",
+        search=[Shelf()],
+        model=model,
+        clock=FakeClock(),
+        report_words=WORDS,
+        max_iterations=1,
+        reflection="always",
+        as_of="2030-01-31",
+    ) as engine:
+        result = engine.run(QUESTION)
+    day = result.state.created_at.date().isoformat()
+    assert len(model.calls) > 9  # with what the supervisor thinks
+    for call in model.calls:
+        assert f"Today is {day}." in call.messages[-1].content, call.system[:80]
+        assert "Answer as of 2030-01-31" in call.messages[-1].content, call.system[:80]
+    readings = [call for call in model.calls if call.form and "quality_updates" in str(call.form.json_schema)]
+    assert readings
+    for call in readings:  # why it was searched, and by which search a source was found
+        assert "the question itself" in call.messages[-1].content
+        assert "Found by: Q1" in call.messages[-1].content
