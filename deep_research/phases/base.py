@@ -30,6 +30,7 @@ from deep_research.evidence.inquiry import question_parts
 from deep_research.logs import told
 from deep_research.models.characters import whole
 from deep_research.models.language_model import LanguageModel
+from deep_research.phases.hearing import hearing
 from deep_research.phases.proposed_queries import Asked, Proposal
 from deep_research.state import (
     PHASE_TO_AGENT,
@@ -98,6 +99,18 @@ def shared(state: DeepResearchState, phase: DeepResearchPhase) -> dict[str, Any]
         "as_of": state.options.as_of,
         "protected": state.options.protected,
     }
+
+
+_H = TypeVar("_H", bound="Handoff")
+
+
+def with_latest(handoff: _H, state: DeepResearchState) -> _H:
+    """The handoff with what was said to the run since it was made: for a unit that begins only now."""
+    phase = handoff.current_phase
+    guidance, wishes = state.guidance_for(phase), state.wishes_for(phase)
+    if (guidance, wishes) == (handoff.guidance, handoff.wishes):
+        return handoff
+    return handoff.model_copy(update={"guidance": guidance, "wishes": wishes})
 
 
 class Agent(Protocol[_In_contra, _Out_co]):
@@ -224,7 +237,9 @@ class Phase(ABC, Generic[_In, _Out]):
     ) -> Any:
         try:
             if self._uses_model:
-                return await self.limits.calls(function, handoff, self._model(models))
+                model = self._model(models)
+                with hearing(lambda: self._said(models)):
+                    return await self.limits.calls(function, handoff, model)
             beside = self.beside(models)
             return await self.limits.calls(function, handoff, *beside, timeout=self.limits.operation_timeout)
         except (DeepResearchError, StopResearch):
@@ -241,6 +256,10 @@ class Phase(ABC, Generic[_In, _Out]):
                 hint="The run can be resumed once the agent is mended.",
                 role=self.role.value,
             ) from error
+
+    def _said(self, models: RunModels | None) -> tuple[str, ...]:
+        """What is to be heeded in this phase by now."""
+        return () if models is None else models.journal.state.guidance_for(self.phase)
 
     def beside(self, models: RunModels | None) -> tuple[Any, ...]:
         """What an agent without a model is called with beside its handoff."""

@@ -25,6 +25,7 @@ from deep_research.models.failures import is_too_long
 from deep_research.models.language_model import LanguageModel
 from deep_research.patterns import regex
 from deep_research.phases.base import Handoff, off_loop
+from deep_research.phases.hearing import latest
 from deep_research.state import DeepResearchState, Sending, SentItem
 
 _T = TypeVar("_T")
@@ -313,10 +314,11 @@ def wishes(message: Message, handoff: Handoff) -> None:
     if handoff.system_prompt:
         said = message.within(handoff.system_prompt, OF_OWNER, "the instructions of the owner")
         message.add(f"The owner of this research says:\n{said}")
-    if handoff.guidance:
+    guidance = latest(handoff.guidance)
+    if guidance:
         # The latest counts most, so of too much the oldest goes.
-        latest = message.lines([one_line(text) for text in reversed(handoff.guidance)], OF_ADVICE, "advice")
-        message.add(f"Advice for this step, the latest first:\n{listed(latest)}")
+        shown = message.lines([one_line(text) for text in reversed(guidance)], OF_ADVICE, "advice")
+        message.add(f"Advice for this step, the latest first:\n{listed(shown)}")
 
 
 def manner(handoff: Handoff) -> str:

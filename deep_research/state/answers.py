@@ -27,7 +27,7 @@ def misfit(parking: Parking, value: Any) -> str:
     if "\\u0000" in told or any(0xD800 <= ord(c) <= 0xDFFF for c in told):
         return "it holds characters that are not text"
     if parking.answer_schema is None:
-        return "" if isinstance(value, str) and value.strip() else "a text is wanted"
+        return "" if isinstance(value, str) else "a text is wanted"
     return _against(parking.answer_schema, value)
 
 

@@ -84,6 +84,10 @@ class RunOptions(Record):
     on_cap: Literal["report", "ask"] = "report"
     budget: Budget = Budget()
 
+    def may_search(self, source: str) -> bool:
+        """Whether a data source (corpus, web, one that was handed over) may be searched: tasks may be kept to some."""
+        return self.gathering != "agents" or not self.task_sources or source in self.task_sources
+
     @property
     def task_retries(self) -> int:
         """How often a task may be done again."""

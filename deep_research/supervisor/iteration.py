@@ -12,12 +12,15 @@ from deep_research.state import (
 )
 from deep_research.state.identity import sub_query_id
 
+STOPPED = "The owner of the run wants nothing more searched."
 _SEVERITY = {"critical": 0, "moderate": 1, "minor": 2}
 
 
 def follow_ups(state: DeepResearchState) -> tuple[SubQuery, ...]:
     """The refiner's follow-up queries as new sub-queries: priority gaps first, nothing asked twice, no more than
     a plan may have. After an ANALYSIS without an answer no refiner was asked: then they are those of the gaps."""
+    if state.searching_stopped:
+        return ()
     asked = {s.id for s in state.sub_queries if s.status is not SubQueryStatus.SUPERSEDED}
     if state.phase is DeepResearchPhase.ANALYSIS:
         assessed: tuple[GapAnalysis, ...] = tuple(
@@ -59,6 +62,8 @@ def follow_ups(state: DeepResearchState) -> tuple[SubQuery, ...]:
 
 def worth_refining(state: DeepResearchState) -> tuple[bool, str]:
     """After SYNTHESIS: whether the gaps should be looked into, and why."""
+    if state.searching_stopped:
+        return False, STOPPED
     gaps = len(state.unresolved_gaps())
     if not gaps:
         return False, "No gap is open."
@@ -73,6 +78,8 @@ def worth_refining(state: DeepResearchState) -> tuple[bool, str]:
 
 def worth_iterating(state: DeepResearchState) -> tuple[bool, str]:
     """After REFINEMENT: whether to search again, and why."""
+    if state.searching_stopped:
+        return False, STOPPED
     if state.recommendation is None or not state.recommendation.should_iterate:
         return False, "The refiner sees nothing worth a further iteration."
     if state.iteration >= state.max_iterations:
@@ -91,6 +98,8 @@ def decide(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[bool, st
 def cannot_iterate(state: DeepResearchState, phase: DeepResearchPhase, *, wished: bool = False) -> str:
     """Why the research cannot go on after this phase, whoever wants it; nothing where it can. What is ``wished`` for is a
     gap for the refiner."""
+    if state.searching_stopped:
+        return STOPPED
     if state.iteration >= state.max_iterations:
         return f"Iteration {state.iteration} was the last allowed."
     if phase is DeepResearchPhase.REFINEMENT:

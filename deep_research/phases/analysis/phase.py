@@ -40,7 +40,17 @@ from deep_research.phases.analysis.weighing import (
     with_lacking,
     with_survey,
 )
-from deep_research.phases.base import Agent, Handoff, Phase, WorkLimits, noted, off_loop, shared, together
+from deep_research.phases.base import (
+    Agent,
+    Handoff,
+    Phase,
+    WorkLimits,
+    noted,
+    off_loop,
+    shared,
+    together,
+    with_latest,
+)
 from deep_research.phases.keeping import Original, keep, to_keep
 from deep_research.phases.prompting import Room, today
 from deep_research.phases.summarizing import Summarizer
@@ -219,7 +229,7 @@ class AnalysisPhase(Phase[AnalyzerInput, AnalyzerOutput]):
         texts.journal.progress(Progress(phase=self.phase, message=note, total=len(plan.portions)))
         alone = len(plan.portions) == 1 and state.analyzed <= state.analyzed_now
         alone = alone and not taken_now(state)
-        told = self._told(state).model_copy(update={"names_gaps": alone})
+        told = with_latest(self._told(state), texts.journal.state).model_copy(update={"names_gaps": alone})
         shortening = self._shortening(told, counter, models)
         triage = {item.source_id: item for item in plan.triage}
         # Texts are loaded only now, and dropped before recording: a thousand waiting runs hold none.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -10,7 +12,7 @@ from deep_research.budget.shared_budget import Purse
 from deep_research.errors import BudgetError, DeepResearchError, SearchError
 from deep_research.evidence.page_identity import canonical_url
 from deep_research.evidence.wording import wordings
-from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, off_loop, shared, together
+from deep_research.phases.base import Agent, Phase, Retry, WorkLimits, off_loop, shared, together, with_latest
 from deep_research.phases.gathering.caps import (
     affordable,
     capped,
@@ -43,6 +45,26 @@ from deep_research.state.identity import sub_query_id
 from deep_research.state.journal import Journal
 
 
+class _Heed:
+    """Makes searches of what was wished for meanwhile, before a unit begins. One at a time: a wish is one search."""
+
+    def __init__(self, knows: Knows | None, journal: Journal) -> None:
+        self._knows = knows
+        self._journal = journal
+        self._turn = asyncio.Lock()
+        self._heard = -1
+
+    async def __call__(self) -> None:
+        async with self._turn:
+            state = self._journal.state
+            if len(state.guidance) == self._heard or state.searching_stopped:
+                return
+            self._heard = len(state.guidance)
+            wished = await as_searches(state, DeepResearchPhase.GATHERING, self._knows)
+            if wished:
+                await self._journal.record(*wished)
+
+
 class GatheringPhase(Phase[GathererInput, GathererOutput]):
     """Searches what is pending. A sub-query that fails is recorded as failed and the others go on."""
 
@@ -72,46 +94,81 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
     ) -> None:
         """``overrule`` has the last word on what a task found."""
         self.check_place(state)
-        wished = await as_searches(state, self.phase, self._knows)
-        if wished:
-            await journal.record(*wished)
-            state = journal.state
-        pending = state.pending_sub_queries()
-        allowed = affordable(state, len(pending))
-        if allowed < len(pending):
-            await journal.record(capped(state, pending[allowed:]))
-            pending = pending[:allowed]
         # Only earlier iterations count as known: siblings finish in any order, and order must not show.
         earlier = {i for s in state.sub_queries if s.iteration < state.iteration for i in s.source_ids}
         known = frozenset(canonical_url(s.url) for s in state.sources if s.url and s.id in earlier)
-        if state.options.gathering == "agents":
-            from deep_research.phases.gathering.tasks.rounds import TaskRounds  # not needed to search
-
-            rounds = TaskRounds(
-                self.tasks,
-                self.limits,
-                journal,
-                models,
-                ask=self.ask,
-                handoff=partial(self.handoff, known=known),
-                overrule=overrule,
-            )
-            await rounds.run(pending)
-            return
+        heed = _Heed(self._knows, journal)
         unmade: list[tuple[SubQuery, BudgetError]] = []
+        asked: set[str] = set()
+        while True:  # until nobody wished for anything more meanwhile
+            await heed()
+            state = journal.state
+            pending = tuple(s for s in state.pending_sub_queries() if s.id not in asked)
+            allowed = affordable(state, len(pending))
+            if allowed < len(pending):
+                await journal.record(capped(state, pending[allowed:]))
+            asked |= {s.id for s in pending}
+            pending = pending[:allowed]
+            if not pending:
+                break
+            if state.options.gathering == "agents":
+                await self._tasks(pending, journal, models, overrule, known, heed)
+            else:
+                await self._searches(pending, journal, models, known, heed, unmade)
+        if unmade:
+            await journal.record(capped_for_all(unmade))
+
+    async def _tasks(
+        self,
+        pending: Sequence[SubQuery],
+        journal: Journal,
+        models: RunModels | None,
+        overrule: Overrule | None,
+        known: frozenset[str],
+        heed: _Heed,
+    ) -> None:
+        from deep_research.phases.gathering.tasks.rounds import TaskRounds  # not needed to search
+
+        rounds = TaskRounds(
+            self.tasks,
+            self.limits,
+            journal,
+            models,
+            ask=self.ask,
+            handoff=partial(self.handoff, known=known),
+            overrule=overrule,
+            heed=heed,
+        )
+        await rounds.run(pending)
+
+    async def _searches(
+        self,
+        pending: Sequence[SubQuery],
+        journal: Journal,
+        models: RunModels | None,
+        known: frozenset[str],
+        heed: _Heed,
+        unmade: list[tuple[SubQuery, BudgetError]],
+    ) -> None:
+        state = journal.state
         told = {limit.message for limit in state.limits}  # several sub-queries have the same to say
+        handoffs = {each.id: self.handoff(each, state, known) for each in pending}
+
+        async def unit(sub_query: SubQuery) -> None:
+            await heed()
+            now = journal.state
+            if sub_query.id not in {s.id for s in now.pending_sub_queries()}:  # it was dropped
+                return
+            handoff = with_latest(handoffs[sub_query.id], now).model_copy(
+                update={"filters": filters_of(now.options)}
+            )
+            await self._unit(handoff, sub_query, now, journal, models, unmade, told)
+
         await together(
-            (
-                partial(
-                    self._unit, self.handoff(each, state, known), each, state, journal, models, unmade, told
-                )
-                for each in pending
-            ),
+            (partial(unit, each) for each in pending),
             at_once=self.limits.max_concurrent,
             check=journal.check,
         )
-        if unmade:
-            await journal.record(capped_for_all(unmade))
 
     @property
     def falls_back(self) -> bool:
@@ -124,6 +181,8 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
 
     def retried(self, state: DeepResearchState, *, advised: bool) -> Retry | None:
         """Failed searches again, and those that came back empty in other words."""
+        if state.searching_stopped:
+            return None
         failed = any(s.status is SubQueryStatus.FAILED for s in state.sub_queries)
         fresh = reworded(state)
         return Retry(fresh) if failed or fresh or advised else None

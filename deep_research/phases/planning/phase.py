@@ -85,7 +85,8 @@ class PlanningPhase(Phase[PlannerInput, PlannerOutput]):
         look = await self._first_look(state.query)
         cap = state.options.budget.max_searches
         is_short = cap is not None and cap - state.usage.searches <= state.max_sub_queries
-        if self._glance is None or not self._uses_model or is_short:
+        may = state.options.may_search("web")
+        if self._glance is None or not self._uses_model or is_short or not may:
             return look
         if models is not None and models.purse.take("max_searches") is not None:
             return look

@@ -3,7 +3,7 @@ with the critique, as often as the run allows. A step, a finding, a verdict are 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Set
 from functools import partial
 
 from deep_research.budget.metered import RunModels
@@ -56,9 +56,13 @@ _UNIT = 400  # characters of facts that are checked against their quotes in the 
 Ask = Callable[[GathererInput, RunModels | None], Awaitable[GathererOutput]]
 
 
+async def _nobody_speaks() -> None:
+    """Nothing is said while tasks are worked on."""
+
+
 class TaskRounds:
     """The tasks of one pass of GATHERING. ``ask`` is the gatherer, for tasks without a model; ``handoff`` what it is
-    told of a sub-query; ``overrule`` a hook that may change a verdict."""
+    told of a sub-query; ``overrule`` a hook that may change a verdict; ``heed`` is awaited before each unit."""
 
     def __init__(
         self,
@@ -70,6 +74,7 @@ class TaskRounds:
         ask: Ask,
         handoff: Callable[[SubQuery, DeepResearchState], GathererInput],
         overrule: Overrule | None = None,
+        heed: Callable[[], Awaitable[None]] = _nobody_speaks,
     ) -> None:
         self._parts = parts
         self._limits = limits
@@ -78,6 +83,7 @@ class TaskRounds:
         self._ask = ask
         self._handoff = handoff
         self._overrule = overrule
+        self._heed = heed
         told = {limit.message for limit in journal.state.limits}
         self._place = Workplace(journal, limits, models, LLMTaskAgent(parts.rules), told)
 
@@ -97,11 +103,18 @@ class TaskRounds:
 
     def _open(self, ids: Sequence[str]) -> list[TaskState]:
         state = self._journal.state
+        gone = {s.id for s in state.sub_queries if s.status is SubQueryStatus.SUPERSEDED}
         tasks = (state.task_of(i) for i in ids)
-        return [task for task in tasks if task is not None and not task.settled]
+        return [t for t in tasks if t is not None and not t.settled and self._goes_on(t, gone)]
+
+    @staticmethod
+    def _goes_on(stands: TaskState, gone: Set[str]) -> bool:
+        """One whose sub-query was dropped is worked on no more, unless it has something already."""
+        return stands.task.sub_query_id not in gone or bool(stands.steps)
 
     async def _each(self, do: Callable[[TaskState], Awaitable[None]], tasks: Sequence[TaskState]) -> None:
         async def unit(task: TaskState) -> None:
+            await self._heed()
             await do(task)
 
         await together(
@@ -256,7 +269,8 @@ class TaskRounds:
         by_id = {sub_query.id: sub_query for sub_query in state.sub_queries}
         tasks = self._open(ids)
         by_model = self._place.model is not None
-        again = [t for t in tasks if _goes_again(t, state.options.task_retries, by_model=by_model)]
+        retries = 0 if state.searching_stopped else state.options.task_retries
+        again = [t for t in tasks if _goes_again(t, retries, by_model=by_model)]
         events: list[Event] = []
         for stands in tasks:
             if stands not in again:

@@ -18,7 +18,7 @@ from deep_research.errors import (
 from deep_research.evidence.citations import QuoteFinder, quote_at
 from deep_research.models.failures import Verdict
 from deep_research.models.language_model import LanguageModel
-from deep_research.phases.base import off_loop
+from deep_research.phases.base import off_loop, with_latest
 from deep_research.phases.gathering.tasks.agent import TaskInput
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.recording import PHASE, Used, Workplace, kept_step, step_of
@@ -81,6 +81,7 @@ class TaskWork:
         and `StoreError`."""
         while True:
             self._place.journal.check()
+            self._handoff = with_latest(self._handoff, self._place.journal.state)
             stands = self._state()
             if stands.finding is not None:
                 return
@@ -108,6 +109,8 @@ class TaskWork:
     def _over(self, stands: TaskState) -> str:
         """Why no further step is taken; empty where one is."""
         limits, steps = self.task.limits, stands.steps
+        if self._place.journal.state.searching_stopped:
+            return "Its owner wants nothing more searched."
         if len(steps) >= limits.steps:
             return f"Its {limits.steps} steps were used up."
         tokens = sum(step.tokens.total for step in steps)
