@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from deep_research.interfaces.cli import pack_command, show
+from deep_research.interfaces.cli import pack_command, show, waiting_command
 from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.output_file import check_output
 from deep_research.interfaces.cli.session import (
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LOOKS: dict[str, Callable[[Look], Awaitable[int]]] = {
     "list": show.list_runs,
+    "waiting": waiting_command.waiting,
     "status": show.status,
     "show": show.show,
     "events": show.events,
@@ -43,7 +44,7 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     if looks and make is None:
         settings = settings_in_force(args)
         return _carried_out(lambda: _look(args, console, settings))
-    from deep_research.interfaces.cli import run_command
+    from deep_research.interfaces.cli import control_command, run_command
     from deep_research.research import DeepResearch
 
     run_command.read_question(args)
@@ -56,6 +57,10 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         "resume": run_command.resume,
         "events": show.follow,
         "cancel": show.cancel,
+        "answer": control_command.answer,
+        "steer": control_command.steer,
+        "pause": control_command.pause,
+        "wake": control_command.wake,
     }
     return _carried_out(lambda: _work(session, LOOKS[args.command] if looks else works[args.command]))
 

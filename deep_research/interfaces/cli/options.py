@@ -177,6 +177,50 @@ COMMANDS = (
         ),
     ),
     Command(
+        name="answer",
+        summary="Answer what a parked run asks, and go on with it.",
+        example='deep-research answer deepres-0123456789ab "The one in Scotland."',
+        arguments=(_ID, ("VALUE", "The answer: a text, or JSON where `waiting` shows a form for it.")),
+        options=(
+            Option(flag="--no-run", help="Leave the answer for whoever goes on with the run."),
+            _OUT,
+            _SAMPLE,
+        ),
+    ),
+    Command(
+        name="steer",
+        summary="Have a say in a run while it goes.",
+        example='deep-research steer deepres-0123456789ab "Also consider the north coast."',
+        arguments=(_ID, ("[TEXT]", "What those who work on it are to heed from their next step on.")),
+        options=(
+            Option(flag="--drop", metavar="ID", help="Drop a sub-query that was not searched yet."),
+            Option(
+                flag="--since",
+                metavar="DAY",
+                name="from_day",
+                help="From now on search only what was published since that day.",
+            ),
+            Option(flag="--stop-searching", help="Search nothing more, and write the report."),
+        ),
+    ),
+    Command(
+        name="pause",
+        summary="Park a run before its next step.",
+        example="deep-research pause deepres-0123456789ab",
+        arguments=(_ID,),
+    ),
+    Command(
+        name="waiting",
+        summary="List the parked runs: what each waits for, and until when.",
+        example="deep-research waiting",
+    ),
+    Command(
+        name="wake",
+        summary="Go on with the parked runs whose time has come.",
+        example="deep-research wake",
+        options=(_SAMPLE,),
+    ),
+    Command(
         name="list",
         summary="List the runs, newest first, with how far each came.",
         example="deep-research list --status parked --limit 20",

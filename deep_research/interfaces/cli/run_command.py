@@ -6,6 +6,7 @@ import asyncio
 import sys
 from argparse import Namespace
 from collections.abc import Awaitable
+from typing import Any
 
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli.estimate_command import estimate
@@ -35,9 +36,15 @@ async def run(session: Session) -> int:
 
 
 async def resume(session: Session) -> int:
-    run_id, answer = session.args.id, session.args.answer
+    return await resume_with(session, session.args.answer)
+
+
+async def resume_with(session: Session, answer: Any) -> int:
+    """Goes on with a run, with an answer to what it asks where there is one."""
+    run_id = session.args.id
     past = await session.engine.aevents(run_id)
-    work = session.engine.aresume(run_id, answer, setup="new" if session.args.with_new_setup else "same")
+    new = getattr(session.args, "with_new_setup", False)
+    work = session.engine.aresume(run_id, answer, setup="new" if new else "same")
     async with watching(session) as watch:
         watch.recall(past)
         result = await _carry_out(session, watch, run_id, work)
