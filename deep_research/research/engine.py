@@ -49,6 +49,7 @@ from deep_research.state import (
 from deep_research.state.events import Event, Progress
 from deep_research.state.journal import Clock, readable, utc_now
 from deep_research.store import Feed, Store
+from deep_research.store.base import busy
 from deep_research.supervisor.hooks import SupervisorHooks
 
 if TYPE_CHECKING:
@@ -269,6 +270,8 @@ class DeepResearch:
             if answer is not None:
                 raise RunStateError.no_question(research_id)
             return await self.aresult(research_id)
+        if row.owned(time.time()):  # told at once, and not after a wait for a place to work on it
+            raise busy(row)
         new, old = setup == "new", await self._runs.asetup(research_id)
         parts = await asyncio.to_thread(self._variants.of_run, old, row.places, new=new)
         parts.models.check(Budget(), shared)

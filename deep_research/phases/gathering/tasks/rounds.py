@@ -115,7 +115,8 @@ class TaskRounds:
     async def _each(self, do: Callable[[TaskState], Awaitable[None]], tasks: Sequence[TaskState]) -> None:
         async def unit(task: TaskState) -> None:
             await self._heed()
-            await do(task)
+            if task in self._open([task.task.sub_query_id]):  # it may have been dropped
+                await do(task)
 
         await together(
             (partial(unit, task) for task in tasks),
