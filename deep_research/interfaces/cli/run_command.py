@@ -6,6 +6,7 @@ import asyncio
 import sys
 from argparse import Namespace
 from collections.abc import Awaitable
+from contextlib import aclosing
 
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli.estimate_command import estimate
@@ -72,8 +73,9 @@ async def _follow(
     done = False
     while not done:
         done = task.done()
-        async for event in engine.follow(run_id, watch.seen):
-            watch.show(event)
+        async with aclosing(engine.follow(run_id, watch.seen)) as events:
+            async for event in events:
+                watch.show(event)
         if not done:
             await asyncio.wait({task}, timeout=_PAUSE)
 
