@@ -70,10 +70,11 @@ class View:
         self.sorts = bytearray()
         self.starts, self.ends = array("q"), array("q")
         self.contents = array("q")  # the places, among the tokens, of those that have to be there
+        once: dict[str, str] = {}  # a word of a text once, however often it stands there
         for key, sort, start, end in _tokens(text, self.language):
             if sort is Sort.CONTENT:
                 self.contents.append(len(self.keys))
-            self.keys.append(key)
+            self.keys.append(once.setdefault(key, key))
             self.sorts.append(sort)
             self.starts.append(start)
             self.ends.append(end)

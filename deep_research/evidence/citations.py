@@ -5,11 +5,12 @@ A quote is looked for as it stands; then word by word, see `alignment`; then, wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from deep_research.evidence.alignment import View
 from deep_research.evidence.plain import clean, unjoined
+from deep_research.evidence.prepared import Prepared
 from deep_research.patterns import regex
 from deep_research.state import Quote, Span
 
@@ -19,15 +20,34 @@ NEAR = 500  # characters between two parts that become one span: what was left o
 LEAST, LEAST_NEAR = 3, 2  # content words of a part, and of one that is near the next: fewer stand in any text
 _LEFT_OUT = regex(r"\[\s{0,9}(?:…|\.{3,9})\s{0,9}\]|\(\s{0,9}(?:…|\.{3,9})\s{0,9}\)|…|\.{3,}")
 
+Wanted = tuple[str, str, int]  # a quote, the source that it is said to be of, and after which place of it
+
 
 class QuoteFinder:
-    """Looks for quotes in several texts, given by the ids of their sources. Each text is prepared when the first quote is
-    not found in it as it stands. ``missed`` counts quotes that were found in none."""
+    """Looks for quotes in several texts, given by the ids of their sources. A text is prepared when the first quote is
+    not found in it as it stands, and few texts are kept prepared: who has many quotes looks for them `together` first.
+    ``missed`` counts quotes that were found in none."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.missed = 0
         self._texts = texts
-        self._views: dict[str, View] = {}
+        self._views = Prepared[View]()
+        self._places: dict[Wanted, tuple[str, tuple[Span, ...]] | None] = {}
+
+    def together(self, quotes: Iterable[Wanted]) -> None:
+        """Looks for many quotes text by text, so that each text is prepared twice at most. What `find` says of them
+        afterwards is what it would have said."""
+        left = [wanted for wanted in dict.fromkeys(quotes) if wanted not in self._places]
+        for wanted in sorted(left, key=lambda wanted: wanted[1]):
+            quote, name, hint = wanted
+            spans = self.within(name, quote, hint) if name in self._texts else ()
+            self._places[wanted] = (name, spans) if spans else None
+        missing = [wanted for wanted in left if self._places[wanted] is None]
+        for name in self._texts if missing else ():
+            for wanted in missing:
+                if self._places[wanted] is None and wanted[1] != name:
+                    spans = self.within(name, wanted[0])
+                    self._places[wanted] = (name, spans) if spans else None
 
     def find(self, quote: str, source_id: str, hint: int = 0) -> tuple[str, tuple[Span, ...]] | None:
         """The source that has the quote, ``source_id`` rather than another, and where; None where none has.
@@ -35,11 +55,10 @@ class QuoteFinder:
         There are several spans only where the quote leaves out more than `NEAR` characters between two of its parts. A
         place after ``hint``, in the text of ``source_id``, is preferred.
         """
-        for name in self._in_turn(source_id):
-            if spans := self.within(name, quote, hint if name == source_id else 0):
-                return name, spans
-        self.missed += 1
-        return None
+        self.together([(quote, source_id, hint)])
+        found = self._places[quote, source_id, hint]
+        self.missed += found is None
+        return found
 
     def within(self, source_id: str, quote: str, hint: int = 0) -> tuple[Span, ...]:
         """Where the quote is in one text; nothing where it is not."""
@@ -54,14 +73,7 @@ class QuoteFinder:
             return (Span(start=start, end=start + len(wanted)),)
         if len(wanted) > LONGEST:
             return ()
-        if source_id not in self._views:
-            self._views[source_id] = View(text)
-        return _aligned(clean(wanted), self._views[source_id], hint)
-
-    def _in_turn(self, source_id: str) -> Iterator[str]:
-        if source_id in self._texts:
-            yield source_id
-        yield from (name for name in self._texts if name != source_id)
+        return _aligned(clean(wanted), self._views.of(source_id, text, View), hint)
 
 
 def locate(quote: str, text: str, *, source_id: str, content_hash: str, hint: int = 0) -> Quote | None:

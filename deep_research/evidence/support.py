@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -74,24 +75,36 @@ class SourceText:
         self.context = self.reader.keys(title)
         self.plain = self.reader.plain(text)
         self.spans: list[tuple[int, int]] = []
-        self.keys: list[frozenset[str]] = []
-        self.filed: dict[str, list[int]] = defaultdict(list)
+        self.filed: dict[str, array[int]] = {}
         self.counts: Counter[str] = Counter()
         self._text = text
         self._rows: set[int] = set()
+        self._headings: list[str] = []
+        self._keys_of: dict[str, frozenset[str]] = {}  # of headings
+        self._keys: dict[int, frozenset[str]] = {}  # of sentences that were asked for: few of a long text
         self._read: dict[int, Statement] = {}
-        headings: dict[str, frozenset[str]] = {}
         for place, c in enumerate(read_document("", title, text).candidates):
             if c.kind is BlockKind.TABLE:
                 self._rows.add(place)
-            if c.heading not in headings:
-                headings[c.heading] = self.reader.keys(c.heading)
+            if c.heading not in self._keys_of:
+                self._keys_of[c.heading] = self.reader.keys(c.heading)
             self.spans.append((c.start, c.end))
-            self.keys.append(self.reader.keys(self._written(place)) | headings[c.heading])
-            self.counts.update(self.keys[place])
-            for key in self.keys[place]:
-                if len(self.filed[key]) < _MOST_FILED:
-                    self.filed[key].append(place)
+            self._headings.append(c.heading)
+            keys = self._keys_at(place)
+            self.counts.update(keys)
+            for key in keys:
+                filed = self.filed.setdefault(key, array("l"))
+                if len(filed) < _MOST_FILED:
+                    filed.append(place)
+
+    def keys(self, place: int) -> frozenset[str]:
+        """What the sentence at a place, and the headings over it, are compared by."""
+        if place not in self._keys:
+            self._keys[place] = self._keys_at(place)
+        return self._keys[place]
+
+    def _keys_at(self, place: int) -> frozenset[str]:
+        return self.reader.keys(self._written(place)) | self._keys_of[self._headings[place]]
 
     def read(self, place: int) -> Statement:
         """The sentence at a place as it is compared."""
@@ -217,7 +230,7 @@ class _Pool:
                 yield n, place
 
     def keys(self, at: tuple[int, int]) -> frozenset[str]:
-        return self.sources[at[0]].keys[at[1]]
+        return self.sources[at[0]].keys(at[1])
 
     def read(self, at: tuple[int, int]) -> Statement:
         return self.sources[at[0]].read(at[1])

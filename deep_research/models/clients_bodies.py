@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
 
 from deep_research.unpacking import BodyError, RefusedBodyError, Unpacked
 
+MOST_LEFT = 10_000  # pieces that may have come of a body before its connection was closed
 MOST_ERROR_BYTES = 256 * 1024  # of the body of an error, of which a line is shown
 # What to do about an answer whose body cannot be used.
 STRANGE = "Is the address that of the service? What stands before it may pack its answers, or answer itself."
@@ -64,22 +66,38 @@ class _Bounded:
         self._values = values
         self._told = told
 
-    async def __aiter__(self) -> AsyncIterator[bytes]:
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        sent = aiter(self._sent)
+        over = False
         try:
             body = Unpacked(self._coding, self._most)
-            async for piece in self._sent:
+            async for piece in sent:
                 for made in body.pieces(piece):
                     self._count(made)
                     yield made
                     await asyncio.sleep(0)  # what unpacks to much must not hold the loop
+            over = True
             body.end()
         except BodyError as error:
             error.status, error.headers = self._told
-            await self.aclose()  # an SDK that stumbles over the body of an error leaves it open
             raise
+        finally:
+            if not over:
+                await self._ended(sent)
 
     async def aclose(self) -> None:
         await self._sent.aclose()
+
+    async def _ended(self, sent: AsyncIterator[bytes]) -> None:
+        """Ends a stream of which not all was read. Each of the generators that a stack reads through ends when the one
+        below it does, and none closes it: closed from above they would be left to the garbage collection, which may come
+        when their loop is gone. Below all of them is a connection: once it is closed, what is read from it is what had
+        come before, and then an error that ends them all."""
+        await self.aclose()  # an SDK that stumbles over the body of an error leaves it open
+        with suppress(Exception):  # it is the end that is wanted, whichever it is
+            for _ in range(MOST_LEFT):
+                if await anext(sent, None) is None:
+                    break
 
     def _count(self, made: bytes) -> None:
         if self._left is not None and self._values is not None:

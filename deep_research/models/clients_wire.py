@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
-from typing import Any, Protocol
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import Any, Protocol, cast
 
 from deep_research.errors import ModelError
 from deep_research.models.base import ModelCall
@@ -34,7 +34,8 @@ class Body(Protocol):
     @property
     def headers(self) -> Mapping[str, str]: ...
 
-    def aiter_bytes(self) -> AsyncIterator[bytes]: ...
+    @property
+    def stream(self) -> Any: ...  # of bytes; each stack has a type of its own
 
 
 @asynccontextmanager
@@ -57,9 +58,10 @@ def is_stream(body: Body) -> bool:
 async def whole(body: Body, *, model: str) -> Any:
     """The JSON of a body."""
     read = bytearray()
-    async for piece in _pieces(body, model):
-        read += piece
-        _within(len(read), model)
+    async with aclosing(_pieces(body, model)) as pieces:
+        async for piece in pieces:
+            read += piece
+            _within(len(read), model)
     return _parsed(read, f"the answer is no JSON ({_media(body)})", model)
 
 
@@ -67,24 +69,25 @@ async def events(body: Body, *, model: str, silence: float) -> AsyncGenerator[An
     """The data of each server-sent event, to the end of the stream or ``[DONE]``. ``silence``: seconds without a byte
     after which the stream is given up; what keeps a connection alive without saying anything are bytes too."""
     data = bytearray()
-    lines = _lines(body, model, silence)
-    async for line in lines:
-        if line.startswith(b"data:"):
-            data += line[5:].removeprefix(b" ") + b"\n"
-            _within(len(data), model)
-        elif not line and data:
-            event, data = data[:-1], bytearray()
-            if event.startswith(b"[DONE]"):
-                await drain(lines)
-                return
-            yield _parsed(event, "an event of the stream is no JSON", model)
+    async with aclosing(_lines(body, model, silence)) as lines:
+        async for line in lines:
+            if line.startswith(b"data:"):
+                data += line[5:].removeprefix(b" ") + b"\n"
+                _within(len(data), model)
+            elif not line and data:
+                event, data = data[:-1], bytearray()
+                if event.startswith(b"[DONE]"):
+                    await drain(lines)
+                    return
+                yield _parsed(event, "an event of the stream is no JSON", model)
 
 
 async def json_lines(body: Body, *, model: str, silence: float) -> AsyncGenerator[Any]:
     """Each line as data; one that was not ended was cut. ``silence`` as in `events`."""
-    async for line in _lines(body, model, silence):
-        if line:
-            yield _parsed(line, "a line of the stream is no JSON", model)
+    async with aclosing(_lines(body, model, silence)) as lines:
+        async for line in lines:
+            if line:
+                yield _parsed(line, "a line of the stream is no JSON", model)
 
 
 async def drain(rest: AsyncIterator[Any]) -> None:
@@ -92,38 +95,40 @@ async def drain(rest: AsyncIterator[Any]) -> None:
     next request. The answer is complete, so nothing that goes wrong here matters."""
     with suppress(TimeoutError, ModelError):
         async with asyncio.timeout(_SECONDS_TO_DRAIN):
-            async for _ in rest:
+            async for _ in rest:  # whoever opened it closes it
                 pass
 
 
 async def _lines(body: Body, model: str, silence: float) -> AsyncGenerator[bytes]:
     """Split at line feeds alone: the stacks' own splitting breaks JSON at characters that may stand in its strings."""
     rest = bytearray()
-    async for piece in _pieces(body, model, silence):
-        first, *more = piece.split(b"\n")
-        rest += first
-        for line in more:
-            yield bytes(rest).removesuffix(b"\r")
-            rest = bytearray(line)
-        _within(len(rest), model)
+    async with aclosing(_pieces(body, model, silence)) as pieces:
+        async for piece in pieces:
+            first, *more = piece.split(b"\n")
+            rest += first
+            for line in more:
+                yield bytes(rest).removesuffix(b"\r")
+                rest = bytearray(line)
+            _within(len(rest), model)
 
 
 async def _pieces(body: Body, model: str, silence: float | None = None) -> AsyncGenerator[bytes]:
-    """The body as it comes, within the bounds that `bounded` has set it."""
-    stream = aiter(body.aiter_bytes())
-    while True:
-        with foreign_errors(model):
-            try:
-                async with asyncio.timeout(silence) as limit:
-                    piece = await anext(stream, None)
-            except TimeoutError:
-                if not limit.expired():
-                    raise
-                problem = f"not a byte of the answer within {silence:g} s"
-                raise failure(Verdict.TRANSIENT, problem, model=model, maybe_billed=True) from None
-        if piece is None:
-            return
-        yield piece
+    """The body as it comes, within the bounds that `bounded` has set it. It is read from that stream itself: what the
+    stacks put around it leaves generators behind when it is not read to its end."""
+    async with aclosing(cast("AsyncGenerator[bytes]", aiter(body.stream))) as stream:
+        while True:
+            with foreign_errors(model):
+                try:
+                    async with asyncio.timeout(silence) as limit:
+                        piece = await anext(stream, None)
+                except TimeoutError:
+                    if not limit.expired():
+                        raise
+                    problem = f"not a byte of the answer within {silence:g} s"
+                    raise failure(Verdict.TRANSIENT, problem, model=model, maybe_billed=True) from None
+            if piece is None:
+                return
+            yield piece
 
 
 def _within(size: int, model: str) -> None:

@@ -7,12 +7,13 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 
 from deep_research.evidence.candidates import STEP
 from deep_research.evidence.language import language_of
 from deep_research.evidence.passages import sentences
+from deep_research.evidence.prepared import Prepared
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.sites import host_of
 from deep_research.evidence.support import (
@@ -44,7 +45,10 @@ class _Text:
     content_hash: str
     text: str
     base: int
-    prepared: SourceText
+
+    @property
+    def key(self) -> str:
+        return f"{self.source.id} {self.content_hash} {self.base} {len(self.text)}"
 
     def quote(self, start: int, end: int) -> Quote:
         return Quote(
@@ -81,7 +85,10 @@ class Cited:
 
     state: DeepResearchState
     texts: Mapping[str, str]
-    _prepared: dict[str, _Text] = field(default_factory=dict)
+    _prepared: Prepared[SourceText] = field(default_factory=Prepared[SourceText])
+    _said: dict[tuple[str, tuple[str, ...], str, int], tuple[Support, tuple[Quote, ...]]] = field(
+        default_factory=dict
+    )
     _quoted: dict[str, dict[str, Quote]] = field(default_factory=dict)
 
     def missing(self, finding_ids: Iterable[str]) -> tuple[str, ...]:
@@ -96,19 +103,23 @@ class Cited:
         texts = [text_ for source in self.sources(cites) for text_ in self._texts_of(source, cites)]
         quotes = sum(len(self.findings[i].quotes) for i in cites if i in self.findings)
         most = min(MOST_SENTENCES, max(SENTENCES, quotes))
-        found = check(text, [each.prepared for each in texts], language=language, most=most)
-        return found, tuple(
-            texts[place.source].quote(place.span.start, place.span.end) for place in found.places
-        )
+        key = text, tuple(each.key for each in texts), language, most
+        if (
+            key not in self._said
+        ):  # a draft is looked at several times, and its texts are not all kept prepared
+            found = check(text, [self._prepare(each) for each in texts], language=language, most=most)
+            passages = (texts[place.source].quote(place.span.start, place.span.end) for place in found.places)
+            self._said[key] = found, tuple(passages)
+        return self._said[key]
 
     def nearest(self, text: str, finding_id: str) -> Quote | None:
         """The sentence of a finding's quotes that says most of a statement, where it says enough of it."""
         texts = [
-            self._text(self._known[quote.source_id], quote.content_hash, quote.quote, quote.start)
+            _Text(self._known[quote.source_id], quote.content_hash, quote.quote, quote.start)
             for quote in (self.findings[finding_id].quotes if finding_id in self.findings else ())
             if quote.source_id in self._known
         ]
-        found = check(text, [each.prepared for each in texts])
+        found = check(text, [self._prepare(each) for each in texts])
         if not found.places:
             return None
         best = texts[found.places[0].source]
@@ -186,20 +197,15 @@ class Cited:
     def _texts_of(self, source: Source, cites: Iterable[str]) -> Iterator[_Text]:
         """The saved text of a source, or where that is not at hand the quotes from it."""
         if source.content_hash and source.content_hash in self.texts:
-            yield self._text(source, source.content_hash, self.texts[source.content_hash], 0)
+            yield _Text(source, source.content_hash, self.texts[source.content_hash], 0)
             return
         own = {q for i in cites if i in self.findings for q in self.findings[i].quotes}
         for quote in self._quotes_from.get(source.id, ()):
             if quote in own or source.id in cites:
-                yield self._text(source, quote.content_hash, quote.quote, quote.start)
+                yield _Text(source, quote.content_hash, quote.quote, quote.start)
 
-    def _text(self, source: Source, content_hash: str, text: str, base: int) -> _Text:
-        key = f"{source.id} {content_hash} {base} {len(text)}"
-        if key not in self._prepared:
-            self._prepared[key] = _Text(
-                source, content_hash, text, base, SourceText(text, title=_about(source))
-            )
-        return self._prepared[key]
+    def _prepare(self, text: _Text) -> SourceText:
+        return self._prepared.of(text.key, text.text, partial(SourceText, title=_about(text.source)))
 
 
 def _about(source: Source) -> str:

@@ -8,8 +8,9 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import aclosing
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -195,7 +196,7 @@ class DeepResearch:
         await _first(created, task)
         return self._handle(run_id, task)
 
-    async def stream(self, query: str, **options: Any) -> AsyncIterator[Event | Progress]:
+    async def stream(self, query: str, **options: Any) -> AsyncGenerator[Event | Progress]:
         """Research and give every event as it happens. Leaving early interrupts the run, resumable."""
         question, chosen, shared, parts = self._checked(query, options)
         await self._prepare(parts)
@@ -204,8 +205,9 @@ class DeepResearch:
         task = asyncio.create_task(self._runner.begin(run_id, question, chosen, shared, created, parts))
         try:
             await _first(created, task)
-            async for event in self.follow(run_id):
-                yield event
+            async with aclosing(self.follow(run_id)) as events:
+                async for event in events:
+                    yield event
             await task
         finally:
             task.cancel()
@@ -463,7 +465,7 @@ class DeepResearch:
     async def aevents(self, research_id: str, after: int = 0) -> Sequence[Event]:
         return await self._runs.aevents(research_id, after)
 
-    async def follow(self, research_id: str, after: int = 0) -> AsyncIterator[Event | Progress]:
+    async def follow(self, research_id: str, after: int = 0) -> AsyncGenerator[Event | Progress]:
         """The log after a sequence number and what is added to it, until the run ends, parks or is left alone.
 
         Progress notes come in between when this engine runs it; they are not kept and may be dropped.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Iterator
 from concurrent.futures import Future
+from contextlib import aclosing
 from typing import Protocol, TypeVar
 
 from deep_research.research.result import ResearchResult
@@ -21,7 +22,7 @@ class Host(Protocol):
     async def astatus(self, research_id: str) -> RunSummary: ...
     def cancel(self, research_id: str) -> RunSummary: ...
     async def acancel(self, research_id: str) -> RunSummary: ...
-    def follow(self, research_id: str, after: int = 0) -> AsyncIterator[Event | Progress]: ...
+    def follow(self, research_id: str, after: int = 0) -> AsyncGenerator[Event | Progress]: ...
     def wait_for(self, work: Awaitable[_T]) -> _T: ...
     def refuse_reentrance(self) -> None: ...
 
@@ -75,5 +76,6 @@ class ResearchHandle:
             self._engine.wait_for(follow.aclose())
 
     async def aevents(self, after: int = 0) -> AsyncGenerator[Event | Progress]:
-        async for event in self._engine.follow(self.research_id, after=after):
-            yield event
+        async with aclosing(self._engine.follow(self.research_id, after=after)) as events:
+            async for event in events:
+                yield event

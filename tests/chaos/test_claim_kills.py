@@ -52,28 +52,39 @@ def test_a_run_killed_between_draft_judge_repair_and_report_gives_the_same_repor
         name for name in whole["events"] if name in ("report.drafted", "claims.judged", "report.written")
     ]
     assert steps == ["report.drafted", "claims.judged", "report.drafted", "claims.judged", "report.written"]
+    drafted = whole["events"].index("report.drafted")
+    synthesis = max(n for n, name in enumerate(whole["events"][:drafted], 1) if name == "phase.started")
+    (critic,) = (unit for unit in asked if "You judge what is missin" in unit)
     wrong, reached = {}, set()
-    first = whole["commits"]
-    while True:
+    first, end = whole["commits"], len(whole["events"])
+    while (
+        end >= synthesis
+    ):  # behind the report the critic works in REFINEMENT: back to before there is a draft
         first -= each
         place = folder / f"killed-{first}"
         left = research(parent, place, kill=(first, "after"))
         assert left.killed_by == signal.SIGKILL
+        done = units(place)
         before = remains(place / "runs.db", folder / "copy")
-        last = whole["events"][before.seqs[-1] - 1]
-        reached.add(last)
+        end = before.seqs[-1]
+        last = whole["events"][end - 1]
+        reached.add((before.state.phase, last))
         answer = research(parent, place, research_id=before.runs[0]).ok()
-        again = len(units(place)) - len(asked)
+        lost = last == "model.settled"  # an answer that was not recorded is lost with the process
         if {key: answer[key] for key in TOLD} != {key: whole[key] for key in TOLD}:
             wrong[first, last] = "another report"
-        elif set(units(place)) != set(asked) or again != (last == "model.settled"):
-            wrong[first, last] = (
-                f"{again} calls again"  # an answer that was not recorded is lost with the process
-            )
-        if before.state is not None and before.state.phase not in ("synthesis", "refinement"):
-            break
+        elif done != asked[: len(done)] or units(place) != done + asked[len(done) - lost :]:
+            wrong[first, last] = units(place)
+        elif "gaps.assessed" in whole["events"][:end] and units(place).count(critic) != 1:
+            wrong[first, last] = "the critic was asked again"
     assert wrong == {}
-    assert each > 1 or reached >= {"model.reserved", "model.settled", "report.drafted", "claims.judged"}
+    assert {phase for phase, _ in reached} == {"refinement", "synthesis", "analysis"}
+    assert (
+        each > 1
+        or {("synthesis", name) for name in ("model.reserved", "model.settled", "claims.judged")}
+        | {("refinement", name) for name in ("model.reserved", "model.settled", "content.sent")}
+        <= reached
+    )
 
 
 class Stopped(Liar):

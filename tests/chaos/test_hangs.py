@@ -27,6 +27,7 @@ from deep_research.models.profiles import Profile
 from deep_research.models.retry import MOST_REQUESTS, Persistence
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.servers.http import Connection, Ending, Reply, Request
+from deep_research.testing.servers.loopback import lets_nobody_in
 from deep_research.testing.servers.service import Service
 
 pytestmark = pytest.mark.timed
@@ -116,11 +117,14 @@ async def served(tale: Tale) -> AsyncIterator[str]:
     try:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
-        server.close()
+        lets_nobody_in(server)
+        for _ in range(3):  # turns in which who was let in at the last moment becomes a connection
+            await asyncio.sleep(0)
         tasks = [connection.task for connection in connections]
         for connection in list(connections):
             connection.abort()
         await asyncio.gather(*tasks, return_exceptions=True)
+        server.close()
 
 
 async def told(tale: Tale, wire: str, *, watched: bool = False, **more: Any) -> Tale:

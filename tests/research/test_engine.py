@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -159,6 +160,24 @@ def test_leaving_a_stream_early_interrupts_the_run_which_can_be_resumed(tmp_path
     assert status == "interrupted"
     with engine(tmp_path) as research:
         assert research.resume(run_id).status == "completed"
+
+
+@pytest.mark.parametrize("of_a_handle", [False, True])
+def test_what_reads_the_events_of_a_run_is_closed_with_who_reads_them(tmp_path, of_a_handle):
+    left = []
+
+    async def leave():
+        closes = sys.get_asyncgen_hooks().finalizer
+        sys.set_asyncgen_hooks(finalizer=lambda found: (left.append(found.__qualname__), closes(found)))
+        async with engine(tmp_path) as research:
+            question = "What is known of towers?"
+            events = (await research.astart(question)).aevents() if of_a_handle else research.stream(question)
+            async for _ in events:
+                break
+            await events.aclose()
+
+    asyncio.run(leave())
+    assert left == []
 
 
 @pytest.mark.timed

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from argparse import Namespace
 from collections.abc import Awaitable
+from contextlib import aclosing
 from typing import Any
 
 from deep_research.errors import UsageError
@@ -79,8 +80,9 @@ async def _follow(
     done = False
     while not done:
         done = task.done()
-        async for event in engine.follow(run_id, watch.seen):
-            watch.show(event)
+        async with aclosing(engine.follow(run_id, watch.seen)) as events:
+            async for event in events:
+                watch.show(event)
         if not done:
             await asyncio.wait({task}, timeout=_PAUSE)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
 
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli import standing, text
@@ -69,11 +70,12 @@ async def follow(session: Session) -> int:
     """The events of a run as they come, until it ends or nobody reads them."""
     after = _after(session.args.after)
     await session.engine.astatus(session.args.id)
-    async for event in session.engine.follow(session.args.id, after):
-        if isinstance(event, Event):
-            print_event(session, event)
-        if session.console.gone:
-            break
+    async with aclosing(session.engine.follow(session.args.id, after)) as told:
+        async for event in told:
+            if isinstance(event, Event):
+                print_event(session, event)
+            if session.console.gone:
+                break
     return 0
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from deep_research.evidence.passages import sentences
+from deep_research.evidence.prepared import Prepared
 from deep_research.evidence.quotation import readable
 from deep_research.evidence.support import (
     SENTENCES,
@@ -21,18 +23,18 @@ from deep_research.state import Quote, Source
 AROUND = 1_000  # characters in which the sentences of a quote begin and end
 
 
-class WholeTexts(dict[str, SourceText]):
-    """The whole texts of sources, by id: each is prepared when a finding is first set against it, and once for all
-    findings of a batch. ``texts`` are those of the ``sources``, by id."""
+class WholeTexts:
+    """The whole texts of sources, by id: each is prepared when a finding is first set against it, and those that were
+    used last are kept for the other findings of a batch. ``texts`` are those of the ``sources``, by id."""
 
     def __init__(self, sources: Mapping[str, Source], texts: Mapping[str, str]) -> None:
-        super().__init__()
         self._sources = sources
         self._texts = texts
+        self._prepared = Prepared[SourceText]()
 
-    def __missing__(self, source_id: str) -> SourceText:
-        made = SourceText(self._texts[source_id], title=self._sources[source_id].title)
-        return self.setdefault(source_id, made)
+    def of(self, source_id: str) -> SourceText:
+        make = partial(SourceText, title=self._sources[source_id].title)
+        return self._prepared.of(source_id, self._texts[source_id], make)
 
 
 def founded(
@@ -59,8 +61,9 @@ def founded(
         return content, tuple(quotes)
     ids = list(dict.fromkeys(quote.source_id for quote in quotes))
     wholes = WholeTexts(sources, texts) if wholes is None else wholes
-    whole = check(content, [wholes[i] for i in ids], language=language)
-    if _carried(content, whole, [wholes[i] for i in ids], language):
+    prepared = [wholes.of(i) for i in ids]
+    whole = check(content, prepared, language=language)
+    if _carried(content, whole, prepared, language):
         further = []
         for place in whole.places:
             name = ids[place.source]

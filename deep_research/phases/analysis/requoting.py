@@ -82,6 +82,7 @@ class Found:
 def found_quotes(answer: AnalyzerOutput, handoff: AnalyzerInput) -> Found:
     """Looks for the quotes in all sources of a call, as its agent was given them."""
     finder = QuoteFinder({source.id: source.content for source in handoff.sources})
+    finder.together((q.quote, q.source_id, q.start) for finding in answer.findings for q in finding.quotes)
     missing: dict[tuple[int, int], AnalyzedQuote] = {}
     findings = []
     for place, finding in enumerate(answer.findings):

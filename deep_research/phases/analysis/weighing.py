@@ -58,6 +58,7 @@ def analyzed(
     language = written_in(" ".join(item.content for item in answer.findings)) if answer.quoted else ""
     wholes = WholeTexts(given, texts)
     finder = QuoteFinder(texts)
+    finder.together((q.quote, q.source_id, q.start) for item in answer.findings for q in item.quotes)
     findings = [
         finding_of(
             item, given, texts, state, quoted=answer.quoted, language=language, wholes=wholes, finder=finder

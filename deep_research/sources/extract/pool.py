@@ -232,14 +232,15 @@ class Extractor:
             if job.is_large:
                 self._work.notify()
             spent = spent or job.cancelled
-        if child and spent:
-            self._end(child)
-            child = None
         job.raw = b""
+        # Told before the child is ended: on a busy machine that may take as long as the job was allowed to.
         if document:
             job.future.set_result(document)
         else:
             job.future.set_exception(error or _closed())
+        if child and spent:
+            self._end(child)
+            child = None
         return child
 
     def _start(self) -> Child:

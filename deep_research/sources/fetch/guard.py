@@ -236,14 +236,29 @@ class _Reader(asyncio.StreamReader):
         return piece
 
 
+class _Protocol(asyncio.StreamReaderProtocol):
+    """Knows its connection, which nobody else does as long as it is being made."""
+
+    made: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.made = transport
+        super().connection_made(transport)
+
+
 async def opened(address: str, port: int, tls: ssl.SSLContext | None, name: str) -> Streams:
     """A connection to an address; over TLS whoever answers must show that it is ``name``. Raises `OSError`."""
     loop = asyncio.get_running_loop()
     reader = _Reader()
-    protocol = asyncio.StreamReaderProtocol(reader)
-    transport, _ = await loop.create_connection(
-        lambda: protocol, address, port, ssl=tls, server_hostname=name if tls else None
-    )
+    protocol = _Protocol(reader)
+    try:
+        transport, _ = await loop.create_connection(
+            lambda: protocol, address, port, ssl=tls, server_hostname=name if tls else None
+        )
+    except BaseException:
+        if isinstance(protocol.made, asyncio.WriteTransport):  # given up in its first moment
+            protocol.made.abort()  # as any other: not with a farewell that the other side may leave unanswered
+        raise
     return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
 

@@ -83,11 +83,19 @@ class LoopbackServer:
         self._port = server.sockets[0].getsockname()[1]
         self._started.set()
         await self._stopping.wait()
-        server.close()
+        lets_nobody_in(server)
         await asyncio.sleep(0)  # who was let in at the last moment becomes a connection first
         # A connection may outlive its task, with bytes that nobody takes from it.
         while (others := asyncio.all_tasks() - {asyncio.current_task()}) or self._connections:
             for connection in list(self._connections):
                 connection.abort()
             await (asyncio.wait(others, timeout=_LOOK_AGAIN) if others else asyncio.sleep(0))
+        server.close()
         await server.wait_closed()
+
+
+def lets_nobody_in(server: asyncio.Server) -> None:
+    """Nobody is let in any more. A server that is closed at once would forget those that it has let in and that are no
+    connections yet: asyncio then leaves their sockets open, for the garbage collection to find."""
+    for listening in server.sockets:
+        asyncio.get_running_loop().remove_reader(listening.fileno())

@@ -11,11 +11,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from deep_research.sources.fetch.guard import Guard, Resolver, Streams, opened
+from deep_research.testing.servers.loopback import lets_nobody_in
 
 PUBLIC = "93.184.216.34"
 _SECONDS_TO_START = 300  # or to stop: the machine may stand still
+_LOOK_AGAIN = 0.01  # seconds
 Answer = bytes | Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -38,7 +41,7 @@ class WebSite:
         self.seconds = 0.0
         self.port = 0
         self._inside = 0
-        self._answering: set[asyncio.Task[None] | None] = set()  # a loop alone does not hold on to its tasks
+        self._answering: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
@@ -74,17 +77,26 @@ class WebSite:
 
     async def _main(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
         self._ready.set()
         await self._stop.wait()
+        lets_nobody_in(server)
+        await asyncio.sleep(0)  # who was let in at the last moment becomes a connection first
+        # Those that are being let in are tasks too; and a connection may have bytes that nobody takes from it.
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task, writer in self._answering.items():
+                writer.transport.abort()
+                task.cancel()
+            await asyncio.wait(others, timeout=_LOOK_AGAIN)
         server.close()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
+
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.get_running_loop().create_task(self._answer(reader, writer))
+        self._answering[task] = writer  # also where it is cancelled before it has begun
+        task.add_done_callback(self._answering.pop)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        self._answering.add(task)
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             self.asked.append(head)
@@ -106,5 +118,6 @@ class WebSite:
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # whoever asked is gone, or the server is to end
         finally:
-            self._answering.discard(task)
             writer.close()
+            with suppress(OSError, asyncio.CancelledError):  # it broke, or the server is to end
+                await writer.wait_closed()

@@ -20,6 +20,7 @@ import pytest
 
 from deep_research.errors import ExtractionError
 from deep_research.sources.extract import Extractor, pool
+from deep_research.sources.extract.child import Child
 
 Make = Callable[..., Extractor]
 Children = Callable[[], list[int]]
@@ -438,3 +439,24 @@ def test_of_large_documents_one_is_read_at_a_time(
             most = max(most, sum(job.is_large for job in extractor._running))
     assert most <= 1
     assert [each.result().text for each in [*large, *small]] == ["a large one"] * 3 + ["1"] * 3
+
+
+@pytest.mark.timed
+def test_what_came_of_a_job_is_told_before_its_child_has_ended(
+    naughty: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine a process that is killed may take long to go."""
+    told = threading.Event()
+    end = Child.end
+
+    def last(self: Child, *, at_once: bool = True) -> None:
+        assert told.wait(300)
+        end(self, at_once=at_once)
+
+    monkeypatch.setattr(Child, "end", last)
+    extractor = naughty(workers=1, seconds=0.2)
+    with pytest.raises(ExtractionError, match="took longer than"):
+        extractor.extract_now(b"wait 300")
+    told.set()
+    extractor._limits = replace(extractor._limits, seconds=600.0)
+    assert extractor.extract_now(b"echo hello").text == "hello"

@@ -10,6 +10,7 @@ import trustme
 from deep_research.errors import FetchError
 from deep_research.sources.fetch import Fetcher, FetchLimits
 from deep_research.sources.fetch import client as client_module
+from deep_research.sources.fetch import guard as guard_module
 from deep_research.sources.fetch.exchange import MOST_BESIDE, BrokenError, Exchange
 from deep_research.sources.fetch.guard import Guard, opened
 from deep_research.testing.servers import web_reply
@@ -208,3 +209,28 @@ def test_what_is_trusted_is_what_the_system_trusts_and_names_are_checked():
     context = client_module._tls()
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
+
+
+def test_a_connection_over_tls_that_is_given_up_in_its_first_moment_is_gone_with_its_loop(
+    authority, monkeypatch
+):
+    """It is made and nobody has it yet: a farewell to the other side, that it may leave unanswered, would outlive it."""
+    site = Secured("site.org", authority)
+    made = []
+
+    async def give_up():
+        task = asyncio.current_task()
+        connection_made = guard_module._Protocol.connection_made
+
+        def then_cancelled(protocol, transport):
+            connection_made(protocol, transport)
+            made.append(transport.get_extra_info("socket"))
+            task.cancel()
+
+        monkeypatch.setattr(guard_module._Protocol, "connection_made", then_cancelled)
+        with pytest.raises(asyncio.CancelledError):
+            await site.fetch("https://site.org/a", web_reply(b"x"))
+        await asyncio.sleep(0)
+        assert [connection.fileno() for connection in made] == [-1]
+
+    asyncio.run(give_up())
