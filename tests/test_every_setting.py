@@ -20,10 +20,15 @@ from deep_research.testing.servers import WebSite, web_reply
 
 sys.path.insert(0, str(Path(__file__).parent / "settings"))
 pytest.register_assert_rewrite(
-    "effects_in_both_modes", "effects_on_searching", "effects_on_the_process", "effects_with_a_model"
+    "effects_in_both_modes",
+    "effects_of_tasks",
+    "effects_on_searching",
+    "effects_on_the_process",
+    "effects_with_a_model",
 )
 
 import effects_in_both_modes as both  # noqa: E402 - once it can be found
+import effects_of_tasks as tasks  # noqa: E402
 import effects_on_searching as searching  # noqa: E402
 import effects_on_the_process as process  # noqa: E402
 import effects_with_a_model as thinking  # noqa: E402
@@ -55,6 +60,7 @@ NO_AGENT = "the extractive agents follow no instructions"
 NO_SERVICE = "not every service can be asked for a language"
 NO_WINDOW = "without a model nothing is left out to fit"
 NO_WRITER = "without a model the report is in the words of its sources"
+NO_TASKS = "where sub-queries are searched there are no tasks"
 
 TABLE = {
     # How far a run goes, and what may be done again
@@ -64,6 +70,29 @@ TABLE = {
     "max_supervisor_retries": Row(
         extractive=both.retries_that_a_hook_may_ask_for, model=both.retries_that_a_hook_may_ask_for
     ),
+    # Tasks
+    "gathering": Row(
+        extractive=tasks.how_sub_queries_are_worked_on, model=tasks.how_sub_queries_are_worked_on
+    ),
+    "max_task_steps": Row(
+        model=tasks.steps_of_a_task, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
+    ),
+    "max_task_retries": Row(
+        model=tasks.times_that_a_task_is_done_again, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
+    ),
+    "max_task_tokens": Row(
+        model=tasks.tokens_of_a_task, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
+    ),
+    "max_task_usd": Row(
+        model=tasks.dollars_of_a_task, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
+    ),
+    "task_sources": Row(
+        model=tasks.what_tasks_may_search, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
+    ),
+    "task_tools": Row(
+        model=tasks.tools_that_tasks_may_use, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
+    ),
+    "max_task_seconds": Row(model=tasks.seconds_of_a_task),
     # What is written, and for whom
     "report_words": Row(extractive=both.length_of_the_report, model=thinking.what_agents_are_told),
     "min_supported": Row(model=thinking.the_least_share_of_claims_that_are_supported),

@@ -10,7 +10,7 @@ from deep_research.errors import SettingsError, UnknownNameError
 from deep_research.settings import Settings, load_settings, preset_names, sources
 
 CONFIG = Path(__file__).resolve().parents[1] / "config"
-NAMES = ["deep", "default", "fast", "offline"]
+NAMES = ["agents", "deep", "default", "fast", "offline"]
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,85 @@
+"""What settings change where sub-queries are worked on as tasks."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tasks"))
+
+from task_runs import FOUND, QUESTION, SEARCH, TaskModel, engine, number_of, orm
+
+from deep_research.assembly.option_effects import OPTION
+
+REJECTED = {"approved": False, "critique": "Look again."}
+
+
+def _searching(said):
+    return {"actions": [{"tool": "search", "query": f"Orm {number_of(said)}"}]}
+
+
+def _found(said):
+    return SEARCH if number_of(said) == 1 else FOUND
+
+
+def _worked(tmp_path, steps, reviews=({"approved": True},), **more):
+    with engine(TaskModel(steps, reviews), data_dir=tmp_path, **more) as research:
+        (task,) = research.run(QUESTION).state.tasks
+    return task
+
+
+def how_sub_queries_are_worked_on(tmp_path):
+    for model in (None, TaskModel()):
+        for gathering, tasks in (("search", False), ("agents", True)):
+            with engine(model, gathering=gathering, data_dir=tmp_path) as research:
+                assert bool(research.run(QUESTION).state.tasks) is tasks
+
+
+def steps_of_a_task(tmp_path):
+    for most in (1, 3):
+        assert len(_worked(tmp_path, _searching, max_task_steps=most, max_task_retries=0).steps) == most
+
+
+def tokens_of_a_task(tmp_path):
+    for most, steps in ((1, 1), (1_000_000, 4)):
+        task = _worked(tmp_path, _searching, max_task_tokens=most, max_task_steps=4, max_task_retries=0)
+        assert len(task.steps) == steps
+
+
+def dollars_of_a_task(tmp_path):
+    prices = tmp_path / "models.toml"
+    prices.write_text(
+        '["reading:m"]\ncontext = 100000\noutput = 4000\nprice = { input = 1.0, output = 1.0 }\n'
+    )
+    for most, steps in ((1e-9, 1), (10.0, 3)):
+        more = {"model_file": prices, "max_task_steps": 3, "max_task_retries": 0}
+        assert len(_worked(tmp_path, _searching, max_task_usd=most, **more).steps) == steps
+
+
+def seconds_of_a_task(tmp_path):
+    for most, steps in ((0.0, 0), (600.0, 2)):
+        task = _worked(tmp_path, _found, max_task_seconds=most, max_task_retries=0)
+        assert len(task.steps) == steps
+
+
+def times_that_a_task_is_done_again(tmp_path):
+    for retries in (0, 2):
+        assert _worked(tmp_path, _found, [REJECTED], max_task_retries=retries).task.attempt == retries
+
+
+def what_tasks_may_search(tmp_path):
+    for wanted, names in (((), ("web", "company_db")), (("company_db",), ("company_db",))):
+        task = _worked(tmp_path, _found, data_sources={"company_db": orm()}, task_sources=wanted)
+        assert task.task.data_sources == names
+
+
+def tools_that_tasks_may_use(tmp_path):
+    for wanted, names in ((("search",), ("search",)), ((), ("search", "fetch", "look_up", "read_more"))):
+        assert _worked(tmp_path, _found, task_tools=wanted).task.tools == names
+
+
+def limits_of_tasks_without_any(tmp_path):
+    given = {"max_task_steps": 3, "max_task_retries": 1, "max_task_tokens": 9, "max_task_usd": 1.0}
+    given |= {"task_tools": ["search"], "task_sources": ["web"]}
+    with engine(None, gathering="search", data_dir=tmp_path) as research:
+        result = research.run(QUESTION, **given)
+    told = {limit.message.partition(" has no effect: ")[0] for limit in result.limits if limit.name == OPTION}
+    assert told == set(given)
