@@ -67,6 +67,7 @@ class Kinds:
     judge: Kind | None = None
     advise: Kind | None = None
     advise_always: bool = False
+    clarify: Kind | None = None
     shorten: Kind | None = None
     sections: int = 0
     claims: int = 0
