@@ -12,8 +12,8 @@ from deep_research.state.spending import Budget
 
 
 class PlanTerms(Record):
-    """What is None stays as it is. ``budget`` are caps that take the place of those of the run, one by one; the others are
-    options of the run by their names.
+    """What is None stays as it is. ``budget`` are caps that take the place of those of the run, one by one; the others
+    are options of the run by their names.
 
     Example:
         PlanTerms(max_sources_per_query=3, budget=Budget(max_searches=4))

@@ -270,7 +270,7 @@ class DeepResearchState(Record):
         return sum(s.quality is SourceQuality.HIGH for s in self.sources)
 
     def guidance_for(self, phase: DeepResearchPhase) -> tuple[str, ...]:
-        """What was advised for this phase in the current iteration, oldest first; what the owner answered holds in all."""
+        """What was advised for this phase in the current iteration, oldest first; what was answered holds in all."""
         return tuple(
             g.text
             for g in self.guidance

@@ -1,7 +1,7 @@
-"""Whether it is clear what is asked, before anything is searched: one question back, by rule or from the supervisor's model.
+"""Whether it is clear what is asked, before anything is searched: one question back, by rule or from a model.
 
-By rule a question is not clear where it says nothing that can be searched, where it names what several documents are named,
-and where what it asks and what the run may search exclude each other.
+By rule a question is not clear where it says nothing that can be searched, where it names what several documents are
+named, and where what it asks and what the run may search exclude each other.
 """
 
 from __future__ import annotations
@@ -54,12 +54,14 @@ _QUALIFIER = regex(r"\s*(?:\([^()]*\)|[,:–—|].*)\s*$")
 log = get_log("clarifying")
 
 SYSTEM = f"""\
-You supervise a piece of research that is about to search. You see the question, and how it is understood. Say whether you \
-are unsure what is asked: whether it could be meant in two ways that would lead to different answers, names what several \
-things are named, or asks for what excludes itself. A question that is merely broad or difficult is clear.
+You supervise a piece of research that is about to search. You see the question, and how it is understood. \
+Say whether you are unsure what is asked: whether it could be meant in two ways that would lead to different \
+answers, names what several things are named, or asks for what excludes itself. A question that is merely \
+broad or difficult is clear.
 
-Where you are unsure, give the one question whose answer would settle it, in the language of the question, short and to \
-its owner, who has not seen the plan; and why you ask. Else say unsure: false, and leave both empty.
+Where you are unsure, give the one question whose answer would settle it, in the language of the question, \
+short and to its owner, who has not seen the plan; and why you ask. Else say unsure: false, and leave both \
+empty.
 
 {RULES}"""
 
