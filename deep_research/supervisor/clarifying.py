@@ -50,7 +50,7 @@ MOST_OUTPUT = 600  # tokens, thoughts included
 LONGEST = 500  # characters of a question back
 MOST_NAMED = 4  # documents that are told of a name that several have
 _YEAR = regex(r"\b(?:1[5-9]|20)\d\d\b")
-_QUALIFIER = regex(r"\s*(?:\([^()]*\)|[,:–—|].*)\s*$")
+_QUALIFIER = regex(r"\s*(?:\([^()]*\)|,.*)\s*$")
 log = get_log("clarifying")
 
 SYSTEM = f"""\
@@ -142,8 +142,9 @@ def _doubts(state: DeepResearchState) -> Iterator[Doubt]:
         bearing = _bearing(mention.name, look.titles if look is not None else ())
         if mention.bearers > 1 and len(bearing) > 1 and not _told_apart(state.query, mention.name, bearing):
             named = "; ".join(bearing[:MOST_NAMED])
-            why = f"Several documents are named '{mention.name}'."
-            yield Doubt(unsure=True, question=f"Which '{mention.name}' is meant: {named}?", why=why)
+            name = _as_written(mention.name, state.query)
+            why = f"Several documents are named '{name}'."
+            yield Doubt(unsure=True, question=f"Which '{name}' is meant: {named}?", why=why)
 
 
 def _bearing(name: str, titles: tuple[str, ...]) -> list[str]:
@@ -154,6 +155,12 @@ def _bearing(name: str, titles: tuple[str, ...]) -> list[str]:
         for title in dict.fromkeys(one_line(title) for title in titles)
         if normalised(_QUALIFIER.sub("", title)) == wanted
     ]
+
+
+def _as_written(name: str, question: str) -> str:
+    start = question.casefold().find(name)
+    written = question[start : start + len(name)] if start >= 0 else ""
+    return written if written.casefold() == name else name
 
 
 def _told_apart(question: str, name: str, bearing: list[str]) -> bool:
