@@ -24,7 +24,7 @@ HELP = (
     "add QUERY          one more search, at the end",
     "reword 3 QUERY     other words for a search",
     "move 4 1           search the fourth first",
-    f"limit NAME N       a cap: {', '.join(LIMITS)}",
+    "limit NAME N       a cap of the run, such as limit max_searches 4",
     "show               the list again",
     "A sentence         have it planned again, with what you say",
     "Ctrl-D             leave the run parked",

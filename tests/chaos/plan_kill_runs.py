@@ -1,5 +1,5 @@
-"""A run that waits for the word on its plan, is planned again, gets an edited list, and is killed at chosen commits. What a
-child of a `WarmParent` does."""
+"""A run that waits for the word on its plan, is planned again, gets an edited list, and is killed at chosen commits. What
+a child of a `WarmParent` does."""
 
 from __future__ import annotations
 
