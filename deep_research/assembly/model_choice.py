@@ -100,7 +100,8 @@ def used(
     """The same, with which roles are asked. A model that nobody asks would be a mistake that costs nothing and
     surprises. Raises `ConfigurationError`."""
     users = {ModelRole(p.role.value) for p in phases.values() if getattr(p.agent, "uses_model", False)}
-    asked = users | ({ModelRole.SUPERVISOR} if settings.reflection != "never" else set())
+    supervises = settings.reflection != "never" or settings.clarify != "never"
+    asked = users | ({ModelRole.SUPERVISOR} if supervises else set())
     asked |= {ModelRole.JUDGE, ModelRole.TASK_AGENT, ModelRole.REVIEWER}  # the last two in runs with tasks
     if ModelRole.ANALYZER in users:
         asked.add(ModelRole.SUMMARIZER)

@@ -16,6 +16,7 @@ from deep_research.phases.prompting import output_for
 from deep_research.phases.synthesis import model_repair, sections
 from deep_research.settings import Settings
 from deep_research.state import PHASE_TO_AGENT, DeepResearchPhase, ModelRole, RunOptions
+from deep_research.supervisor import clarifying
 
 OF_SOURCES = 0.7  # of the room of a request that reads
 WORDS_OF_A_CLAIM = 6  # at least, as a rule
@@ -52,7 +53,7 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         for phase, worker in parts.phases.items()
         if phase is not DeepResearchPhase.GATHERING and getattr(worker.agent, "uses_model", False)
     }
-    if settings.reflection != "never":
+    if settings.reflection != "never" or options.clarify != "never":
         asked.add(ModelRole.SUPERVISOR)
 
     if ModelRole.ANALYZER in asked and parts.models.by_role.get(ModelRole.SUMMARIZER):
@@ -89,7 +90,8 @@ def _kinds(parts: Parts, settings: Settings, options: RunOptions) -> Kinds:
         repair=kind(ModelRole.SYNTHESIZER, model_repair.MOST_OUTPUT),
         judge=kind(ModelRole.JUDGE),
         claims=words // WORDS_OF_A_CLAIM,
-        advise=kind(ModelRole.SUPERVISOR),
+        advise=kind(ModelRole.SUPERVISOR) if settings.reflection != "never" else None,
+        clarify=kind(ModelRole.SUPERVISOR, clarifying.MOST_OUTPUT) if options.clarify != "never" else None,
         shorten=kind(ModelRole.SUMMARIZER),
         advise_always=settings.reflection == "always",
         sections=sections.MOST_SECTIONS if long else 0,

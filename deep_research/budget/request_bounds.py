@@ -46,9 +46,9 @@ class Kinds:
     once, or planned, in ``sections`` and framed; ``critique`` says that it is looked at (``refine``) and made better
     (``revise``) also where nothing more is searched; claims that nothing carries are worded anew at once (``repair``),
     and ``judge`` looks at so many ``claims`` of a report; quotes that no source has are asked for again (``requote``);
-    ``advise`` is the supervisor's model, ``advise_always`` whether it is asked after each phase and not only after one
-    that failed; ``shorten`` chooses what is kept of a long text. Tasks take steps (``step``) and are reviewed
-    (``review``)."""
+    ``advise`` is the supervisor's model, ``advise_always`` whether it is asked after each phase and not only after
+    one that failed; ``clarify`` is the same one, asked once whether it is clear what is asked; ``shorten`` chooses
+    what is kept of a long text. Tasks take steps (``step``) and are reviewed (``review``)."""
 
     plan: Kind | None = None
     step: Kind | None = None
@@ -67,6 +67,7 @@ class Kinds:
     judge: Kind | None = None
     advise: Kind | None = None
     advise_always: bool = False
+    clarify: Kind | None = None
     shorten: Kind | None = None
     sections: int = 0
     claims: int = 0
@@ -147,6 +148,7 @@ def at_least(kinds: Kinds, scale: Scale) -> Iterator[Asked]:
     prompt = LEAST_PROMPT + scale.prompt // 2  # what is counted with three bytes to a token may have six
     for phase, kind, more, output in (
         (DeepResearchPhase.PLANNING, kinds.plan, 0, LEAST_ANSWER),
+        (DeepResearchPhase.PLANNING, kinds.clarify, 0, LEAST_ANSWER),
         (DeepResearchPhase.GATHERING, kinds.step, 0, LEAST_ANSWER),
         (DeepResearchPhase.GATHERING, kinds.review, 0, LEAST_ANSWER),
         (DeepResearchPhase.ANALYSIS, None if kinds.step else kinds.read, LEAST_SOURCE, LEAST_ANSWER),
@@ -162,6 +164,10 @@ def at_most(kinds: Kinds, scale: Scale, rounds: list[int]) -> Iterator[Asked]:
     around = MOST_AROUND + scale.prompt
     yield from _most_of(DeepResearchPhase.PLANNING, kinds.plan, 1, around)
     yield from _advice(DeepResearchPhase.PLANNING, kinds, around)
+    if kinds.clarify is not None:  # planned once more with what was answered
+        yield from _most_of(DeepResearchPhase.PLANNING, kinds.clarify, 1, around + MOST_SHOWN)
+        yield from _most_of(DeepResearchPhase.PLANNING, kinds.plan, 1, around)
+        yield from _advice(DeepResearchPhase.PLANNING, kinds, around)
     known = 0  # tokens of all that was found so far: no more than the models were allowed to write
     for number, queries in enumerate(rounds, 1):
         yield from _tasks(kinds, scale, queries, around)

@@ -88,8 +88,14 @@ async def _is_known(wish: str, question: str, knows: Knows | None) -> bool:
 
 
 def unsearched(state: DeepResearchState, phase: DeepResearchPhase) -> tuple[Guidance, ...]:
-    """What was wished for a phase and is neither searched nor told to be left out."""
-    done = {s.rationale for s in state.sub_queries if s.origin}
+    """What was wished for a phase and is neither searched nor told to be left out. A new plan took the place of the one
+    before with all that had been wished for."""
+    anew = phase is DeepResearchPhase.PLANNING
+    done = {
+        s.rationale
+        for s in state.sub_queries
+        if s.origin and not (anew and s.status is SubQueryStatus.SUPERSEDED)
+    }
     told = {limit.message for limit in state.limits if limit.name == WISH}
     wishes = {w.text: w for w in state.guidance if w.origin != GATE}
     here = (wishes[text] for text in state.wishes_for(phase))

@@ -301,7 +301,7 @@ class DeepResearch:
 
     async def aanswer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None:
         state = await self._runs.astate(research_id)
-        checked_answer(state.question, value, research_id)
+        checked_answer(state, value)
         if run:
             return await self.aresume(research_id, value)
         await self._runner.ask(research_id, ControlKind.ANSWER, json.dumps(value))

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Literal
 
 from deep_research.assembly import Going, Parts, Variants, without_effect
+from deep_research.assembly.plan_estimate import of_plan
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError, UsageError
 from deep_research.logs import get_log, told
@@ -33,7 +34,6 @@ from deep_research.state import (
     SetUp,
     SubQueryStatus,
 )
-from deep_research.state.answers import misfit
 from deep_research.state.events import (
     Event,
     LimitReached,
@@ -60,6 +60,7 @@ from deep_research.store import (
 )
 from deep_research.supervisor.hooks import overridden
 from deep_research.supervisor.orchestrator import Halt, SupervisorOrchestrator
+from deep_research.supervisor.plan_answers import unfit
 
 CANCELLED = "The run was cancelled."
 ACTED_ON = frozenset(ControlKind)
@@ -203,7 +204,7 @@ class Runner:
             try:
                 if answer is None:
                     answer = await self._answer_left(journal)
-                question = checked_answer(state.question, answer, run_id) if answer is not None else None
+                question = checked_answer(state, answer) if answer is not None else None
                 if state.status is RunStatus.COMPLETED:  # between the look and the taking
                     return ResearchResult.of(state)
                 going = compared(state.setup)
@@ -225,7 +226,7 @@ class Runner:
                 continue
             journal.consume(wish.id)
             value = answer_in(wish.payload)
-            if parking is not None and not misfit(parking, value):
+            if parking is not None and not unfit(journal.state, value):
                 found = value
         return found
 
@@ -339,6 +340,7 @@ class Runner:
             limits=without_effect(options, parts),
             clock=self._clock,
             elapsed=elapsed,
+            estimate=partial(of_plan, parts),
         )
         active = _Active(asyncio.get_running_loop(), journal, orchestrator, elapsed)
         with self._gate:

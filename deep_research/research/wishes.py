@@ -8,10 +8,10 @@ from typing import Any
 
 from deep_research.errors import RunStateError, UsageError
 from deep_research.evidence.plain import clean
-from deep_research.state import DeepResearchState, RunStatus, SubQueryStatus
-from deep_research.state.answers import misfit
+from deep_research.state import DeepResearchState, ParkedKind, RunStatus, SubQueryStatus
 from deep_research.state.events import RunSteered
 from deep_research.state.parking import Parking
+from deep_research.supervisor.plan_answers import unfit
 
 LONGEST = 20_000  # characters of what a run is told
 
@@ -93,15 +93,20 @@ def refuse_ended(status: RunStatus, research_id: str, verb: str) -> None:
         )
 
 
-def checked_answer(parking: Parking | None, value: Any, research_id: str) -> Parking:
+def checked_answer(state: DeepResearchState, value: Any) -> Parking:
     """The pause that a value answers. Raises `RunStateError` where nothing is asked, `UsageError` for a value that does
     not fit."""
-    if parking is None or not parking.asks:
-        raise RunStateError.no_question(research_id)
-    problem = misfit(parking, value)
+    parking = state.question
+    if parking is None:
+        raise RunStateError.no_question(state.research_id)
+    problem = unfit(state, value)
     if problem:
-        wanted = (
-            "" if parking.answer_schema is None else f" Wanted: {json.dumps(parking.answer_schema)[:300]}"
-        )
-        raise UsageError(f"That is no answer: {problem}.", hint=f"The run stays parked.{wanted}")
+        raise UsageError(f"That is no answer: {problem}.", hint=f"The run stays parked.{_wanted(parking)}")
     return parking
+
+
+def _wanted(parking: Parking) -> str:
+    """In what form an answer is wanted, in words where the form is long."""
+    if parking.kind is ParkedKind.PLAN:
+        return " Wanted: approve, an edited plan, or a sentence on which it is planned again."
+    return "" if parking.answer_schema is None else f" Wanted: {json.dumps(parking.answer_schema)[:300]}"

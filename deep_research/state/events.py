@@ -23,6 +23,7 @@ from deep_research.state.claims import Claim, Draft, Judgement, Repair
 from deep_research.state.parking import Parking, upcast_parking
 from deep_research.state.parts import PartVerdict, QuestionPart
 from deep_research.state.phases import AbortReason, DeepResearchPhase, SupervisorAction
+from deep_research.state.plan_terms import PlanTerms
 from deep_research.state.records import (
     AgentDecision,
     Contradiction,
@@ -446,11 +447,12 @@ class RunSteered(Event):
 
 
 class PlanApproved(Event):
-    """The owner agreed to the plan: as it stands, or with ``sub_queries`` in place of those that were not searched yet.
-    ``by`` is who edited it."""
+    """The owner agreed to the plan: as it stands, or with ``sub_queries`` in place of those that were not searched yet,
+    and under other ``terms`` where he gave any. ``by`` is who edited it."""
 
     type: Literal["plan.approved"] = "plan.approved"
     sub_queries: tuple[SubQuery, ...] | None = None
+    terms: PlanTerms | None = None
     by: str = "owner"
 
 

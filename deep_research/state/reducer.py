@@ -24,6 +24,7 @@ from deep_research.state.phases import (
     SubQueryStatus,
 )
 from deep_research.state.records import (
+    ANSWERED,
     OF_PAGES,
     OF_REPORT,
     PAGES,
@@ -663,12 +664,18 @@ def _phase_retried(state: Fold, event: ev.PhaseRetried) -> None:
     """Make the units of the phase remain: failed searches pend again, sources that no finding cites are
     unread again, a plan, a report or an assessment is to be made again."""
     state.attempt = event.attempt
+    replanned = state.replanned
     if event.asked_by in ("hook", "supervisor"):
         state.supervisor_retries += 1
     if state.phase is not event.phase:
         state.phase = event.phase
         state.replanned = event.phase is DeepResearchPhase.PLANNING
         state.supervisor_retries = 0  # they are counted by phase
+    if (
+        event.asked_by == ANSWERED
+    ):  # the owner's word takes no attempt of the gate, nor the new plan of a hook
+        state.replanned = replanned
+        state.supervisor_retries = event.attempt
     state.phase_done = False
     _forget_gates(state, event.phase)
     state.analyzed_now.clear()
@@ -820,6 +827,9 @@ def _supersede(state: Fold, ids: Iterable[str]) -> None:
 @_on(ev.PlanApproved)
 def _plan_approved(state: Fold, event: ev.PlanApproved) -> None:
     state.plan_approved = True
+    if event.terms is not None:
+        changed = event.terms.changes(state.options.budget)
+        state.options = state.options.model_copy(update=changed)
     if event.sub_queries is None:
         return
     kept = {s.id for s in event.sub_queries}

@@ -18,6 +18,7 @@ from deep_research.state.phases import (
     SubQueryStatus,
 )
 from deep_research.state.records import (
+    ANSWERED,
     GATE,
     AgentDecision,
     Contradiction,
@@ -273,8 +274,12 @@ class DeepResearchState(Record):
         return sum(s.quality is SourceQuality.HIGH for s in self.sources)
 
     def guidance_for(self, phase: DeepResearchPhase) -> tuple[str, ...]:
-        """What was advised for this phase in the current iteration, oldest first."""
-        return tuple(g.text for g in self.guidance if g.iteration == self.iteration and g.reaches(phase))
+        """What was advised for this phase in the current iteration, oldest first; what was answered holds in all."""
+        return tuple(
+            g.text
+            for g in self.guidance
+            if (g.iteration == self.iteration or (g.lasting and g.origin == ANSWERED)) and g.reaches(phase)
+        )
 
     def wishes_for(self, phase: DeepResearchPhase) -> tuple[str, ...]:
         """What hooks, answers and the supervisor said for this phase in any iteration so far: what an agent without a

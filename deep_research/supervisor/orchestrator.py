@@ -72,6 +72,8 @@ from deep_research.supervisor.hooks import (
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
 from deep_research.supervisor.moves import given, last_advice, onward, wishes_told
 from deep_research.supervisor.outage import Way, is_spent, parking_for, way_after
+from deep_research.supervisor.owners_word import OwnersWord
+from deep_research.supervisor.plan_approval import PlanEstimate
 from deep_research.supervisor.reflection import reflection_prompt
 from deep_research.supervisor.review import Review, Wish, judge, overrule
 from deep_research.supervisor.review import situation as situation_of
@@ -128,7 +130,7 @@ class SupervisorOrchestrator:
     for the agents that use one; ``shared`` are budgets that the run draws on beside its own. ``limits`` are known
     before the run begins, and told with the end of PLANNING. ``elapsed`` gives the seconds that the run was worked on,
     by all its owners. ``critique``: a report that a model wrote is looked at by the refiner's before it is handed over,
-    and revised once in each iteration.
+    and revised once in each iteration. ``estimate`` says what a run may take by its plan.
     """
 
     def __init__(
@@ -148,6 +150,7 @@ class SupervisorOrchestrator:
         limits: Sequence[Limit] = (),
         clock: Clock = utc_now,
         elapsed: Callable[[], float] = lambda: 0.0,
+        estimate: PlanEstimate | None = None,
     ) -> None:
         self._phases = phases
         self._hooks = hooks or SupervisorHooks()
@@ -165,6 +168,9 @@ class SupervisorOrchestrator:
         self._models: RunModels | None = None
         self._clock = clock
         self._elapsed = elapsed
+        gathering = phases.get(DeepResearchPhase.GATHERING)
+        names = gathering.tasks.sources.names if isinstance(gathering, GatheringPhase) else ()
+        self._owner = OwnersWord(clock, estimate=estimate, data_sources=names)
         self._task: asyncio.Task[Any] | None = None
         self._stop: _Stop | None = None
         self._halt: Halt | None = None
@@ -287,6 +293,8 @@ class SupervisorOrchestrator:
             state = journal.state
             phase = state.phase
             with bind(phase=phase.value):
+                if await self._owner.before_searching(journal, self._models):
+                    continue
                 await self._before(journal, phase)
                 await self._work(journal, phase)
                 review = await self._review(journal, phase)

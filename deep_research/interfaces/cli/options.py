@@ -155,6 +155,10 @@ COMMANDS = (
             Option(flag="--max-searches", metavar="N", help="Cap on the searches of the run."),
             Option(flag="--max-fetches", metavar="N", help="Cap on the pages that are fetched."),
             Option(flag="--max-seconds", metavar="S", help="Cap on the seconds of work of the run."),
+            Option(
+                flag="--approve-plan",
+                help="Show the plan before anything is searched, and wait for your word.",
+            ),
             Option(flag="--estimate", help="Tell what the run may take, and do not start it."),
             Option(
                 flag="--system-prompt", metavar="TEXT", help="Instructions added to those of every agent."

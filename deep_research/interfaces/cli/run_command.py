@@ -12,6 +12,7 @@ from typing import Any
 from deep_research.errors import UsageError
 from deep_research.interfaces.cli.estimate_command import estimate
 from deep_research.interfaces.cli.exits import of_run
+from deep_research.interfaces.cli.plan_editor import PlanEditor, at_a_terminal, waits_for_word
 from deep_research.interfaces.cli.progress import Watching, watching
 from deep_research.interfaces.cli.session import Interrupted, Session
 from deep_research.interfaces.cli.summary import conclude, deliver
@@ -33,7 +34,7 @@ async def run(session: Session) -> int:
     async with watching(session) as watch:  # from here on: documents are indexed before a run begins
         handle = await session.engine.astart(session.args.question)
         result = await _carry_out(session, watch, handle.research_id, handle.aresult())
-    return _told(session, result)
+    return _told(session, await _agreed(session, result))
 
 
 async def resume(session: Session) -> int:
@@ -42,14 +43,38 @@ async def resume(session: Session) -> int:
 
 async def resume_with(session: Session, answer: Any) -> int:
     """Goes on with a run, with an answer to what it asks where there is one."""
-    run_id = session.args.id
-    past = await session.engine.aevents(run_id)
     new = getattr(session.args, "with_new_setup", False)
-    work = session.engine.aresume(run_id, answer, setup="new" if new else "same")
+    work = session.engine.aresume(session.args.id, answer, setup="new" if new else "same")
+    result = await _taken_up(session, session.args.id, work)
+    return _told(session, await _agreed(session, result))
+
+
+async def _taken_up(session: Session, run_id: str, work: Awaitable[ResearchResult]) -> ResearchResult:
+    past = await session.engine.aevents(run_id)
     async with watching(session) as watch:
         watch.recall(past)
-        result = await _carry_out(session, watch, run_id, work)
-    return _told(session, result)
+        return await _carry_out(session, watch, run_id, work)
+
+
+async def _agreed(session: Session, result: ResearchResult) -> ResearchResult:
+    """Where a run waits for the word on its plan and somebody sits at the terminal, he is asked for it; planned again, it
+    waits again."""
+    editor, of = None, ""
+    while waits_for_word(result) and at_a_terminal(session):
+        parking = result.state.parking
+        assert parking is not None
+        if editor is None or parking.pause_id != of:
+            editor, of = PlanEditor(session, parking.about), parking.pause_id or ""
+        answer = await editor.answer()
+        if answer is None:
+            return result
+        try:
+            result = await _taken_up(
+                session, result.research_id, session.engine.aresume(result.research_id, answer)
+            )
+        except UsageError as error:
+            session.console.note(error.problem)
+    return result
 
 
 async def _carry_out(

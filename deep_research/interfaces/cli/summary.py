@@ -11,7 +11,7 @@ from deep_research.interfaces.cli.options import BY_NAME
 from deep_research.interfaces.cli.output_file import write_whole
 from deep_research.interfaces.cli.session import Look
 from deep_research.research.result import ResearchResult
-from deep_research.state import Answered, Budget, DeepResearchPhase, SubQueryStatus
+from deep_research.state import Answered, Budget, DeepResearchPhase, ParkedKind, SubQueryStatus
 
 # What to do about an aborted run, and whether the command that takes it up again follows.
 _ADVICE = {
@@ -78,20 +78,25 @@ def _words(session: Look, result: ResearchResult) -> tuple[str, str]:
         case "aborted":
             return _aborted(result, resume)
         case "parked":
-            return _parked(result, resume)
+            return _parked(result, resume, session.again("answer", result.research_id))
         case "interrupted":
             return f"Interrupted, with {_counts(result)} so far. Go on with:", resume
         case _:
             return f"{result.status.capitalize()}, with {_counts(result)} so far.", ""
 
 
-def _parked(result: ResearchResult, resume: str) -> tuple[str, str]:
-    """A hook waits for an answer; a service that could not be reached waits for nobody."""
+def _parked(result: ResearchResult, resume: str, answer: str) -> tuple[str, str]:
+    """A hook waits for an answer, a plan for the word on it; a service that could not be reached waits for nobody."""
     parking = result.state.parking
     said = f"Parked: the run waits for {result.message or 'an answer'}"
     said = said if said.endswith(".") else f"{said}."
     if not resume:
         return said, ""
+    if parking is not None and parking.kind is ParkedKind.PLAN:
+        return (
+            f"{said} Agree, or give an edited list as JSON or a sentence in its place, with:",
+            f"{answer} approve",
+        )
     if parking is not None and result.state.question is None:
         when = f" from {parking.until.astimezone():%H:%M} on" if parking.until else " later"
         return f"{said} Go on{when} with:", resume

@@ -1,0 +1,107 @@
+"""A parked plan at a terminal: a numbered list that is edited line by line."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from deep_research.interfaces.cli import text
+from deep_research.interfaces.cli.session import Session
+from deep_research.research import ResearchResult
+from deep_research.research.plan_edits import HELP, PlanDraft, SlipError, estimate_line
+from deep_research.state import ParkedKind, RunStatus
+
+MOST_LINES = 500  # that are read for one plan
+_LINE = 65_536  # bytes
+_PROMPT = "plan> "
+
+
+def at_a_terminal(session: Session) -> bool:
+    """Whether somebody sits there who can be asked: both ends are a terminal, and the output is not for a program."""
+    streams = (sys.stdin, sys.stderr)
+    return not session.args.json and all(stream is not None and stream.isatty() for stream in streams)
+
+
+def waits_for_word(result: ResearchResult) -> bool:
+    """Whether a run is parked with its plan."""
+    question = result.state.question
+    return result.status is RunStatus.PARKED and question is not None and question.kind is ParkedKind.PLAN
+
+
+class PlanEditor:
+    """Asks for the word on one plan; of an answer that the engine refused it asks again with the list as it was left."""
+
+    def __init__(self, session: Session, about: Mapping[str, Any]) -> None:
+        self._console = session.console
+        self._about = about
+        self._draft = PlanDraft(about)
+        self._left = MOST_LINES
+
+    async def answer(self) -> Any:
+        """The answer, None where the plan is left as it is: at the end of the input, or of patience."""
+        self._show(brief=True)
+        while self._left:
+            self._left -= 1
+            self._console.draw(_PROMPT)
+            line = await _line()
+            if line is None:
+                self._console.draw("\n")
+                return None
+            said = line.strip().casefold()
+            if said in ("help", "?"):
+                self._console.note(*HELP)
+                continue
+            try:
+                answer = None if said == "show" else self._draft.take(line)
+            except SlipError as slip:
+                self._console.note(str(slip))
+                continue
+            if answer is not None:
+                return answer
+            self._show()
+        self._console.note(f"That were {MOST_LINES} lines; the run stays parked.")
+        return None
+
+    def _show(self, *, brief: bool = False) -> None:
+        columns = text.size(sys.stderr).columns - 1
+        lines = [*self._draft.lines()]
+        if brief:
+            lines = [text.line(str(self._about.get("brief", ""))), *lines]
+            lines += [estimate_line(self._about.get("estimate", {}))]
+            lines += ["ok, drop 2, add QUERY, reword 3 QUERY, move 4 1, a sentence to plan again, help"]
+        self._console.draw(
+            "".join(
+                f"{part}\n"
+                for line in lines
+                if line
+                for part in text.fold(text.clean(line), columns, "     ")
+            )
+        )
+
+
+async def _line() -> str | None:
+    """A line of the terminal; None at its end. It is read in a thread of its own that nobody waits for, so that Ctrl-C
+    ends the command at once."""
+    loop = asyncio.get_running_loop()
+    read: asyncio.Future[bytes] = loop.create_future()
+
+    def deliver(found: bytes) -> None:
+        if not read.done():
+            read.set_result(found)
+
+    def wait() -> None:
+        try:
+            found = os.read(sys.stdin.fileno(), _LINE)
+        except OSError:  # the terminal is gone
+            found = b""
+        with contextlib.suppress(RuntimeError):  # the command has ended meanwhile
+            loop.call_soon_threadsafe(deliver, found)
+
+    threading.Thread(target=wait, name="plan-line", daemon=True).start()
+    found = await read
+    return found.decode("utf-8", "replace") if found else None

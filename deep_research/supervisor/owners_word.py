@@ -1,0 +1,36 @@
+"""What the owner of a run is asked between its planning and its searches, and what is done with what he says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from deep_research.budget.metered import RunModels
+from deep_research.state import DeepResearchPhase, ModelRole
+from deep_research.state.journal import Clock, Journal
+from deep_research.supervisor.clarifying import of_question
+from deep_research.supervisor.plan_approval import PlanEstimate, of_plan
+
+
+class OwnersWord:
+    """First whether it is clear what is asked, then the plan. ``estimate`` says what the run may take from here, and
+    ``data_sources`` are the names that an edited plan may use."""
+
+    def __init__(
+        self, clock: Clock, *, estimate: PlanEstimate | None = None, data_sources: Sequence[str] = ()
+    ) -> None:
+        self._clock = clock
+        self._estimate = estimate
+        self._data_sources = data_sources
+
+    async def before_searching(self, journal: Journal, models: RunModels | None) -> bool:
+        """Whether something was recorded, so that the run has to be looked at again: it is parked, planned again, or
+        its plan is approved. What was answered is acted on in one commit. Raises `Halted`, `StoreError`."""
+        state = journal.state
+        if state.phase is not DeepResearchPhase.GATHERING or state.iteration != 1:
+            return False
+        asks_model = models is not None and bool(models.roles.chain_of(ModelRole.SUPERVISOR))
+        events = await of_question(state, models, self._clock, asks_model=asks_model)
+        events = events or of_plan(state, self._clock(), self._estimate, self._data_sources)
+        if events:
+            await journal.record(*events)
+        return bool(events)
