@@ -16,6 +16,7 @@ from cli_double import QUESTION, Done
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
+pytestmark = pytest.mark.timed
 PROMPT = b"plan> "
 
 
