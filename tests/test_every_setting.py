@@ -93,6 +93,14 @@ TABLE = {
         model=tasks.tools_that_tasks_may_use, told=tasks.limits_of_tasks_without_any, because=NO_TASKS
     ),
     "max_task_seconds": Row(model=tasks.seconds_of_a_task),
+    # What its owner is asked before it searches
+    "approve_plan": Row(
+        extractive=both.whether_the_plan_waits_for_its_owner, model=both.whether_the_plan_waits_for_its_owner
+    ),
+    "clarify": Row(
+        extractive=both.whether_an_unclear_question_is_asked_back,
+        model=both.whether_an_unclear_question_is_asked_back,
+    ),
     # What is written, and for whom
     "report_words": Row(extractive=both.length_of_the_report, model=thinking.what_agents_are_told),
     "min_supported": Row(model=thinking.the_least_share_of_claims_that_are_supported),

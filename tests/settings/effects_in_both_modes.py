@@ -140,3 +140,21 @@ def options_that_nobody_heeds(tmp_path):
         result = research.run(QUESTION, **given)
     told = [limit.message.partition(" has no effect: ")[0] for limit in result.limits if limit.name == OPTION]
     assert sorted(told) == sorted(given)
+
+
+def whether_the_plan_waits_for_its_owner(tmp_path):
+    for model in in_both_modes():
+        for wanted, status in ((False, "completed"), (True, "parked")):
+            result = asked(tmp_path, model=model, max_iterations=1, approve_plan=wanted)
+            assert result.status == status
+
+
+def whether_an_unclear_question_is_asked_back(tmp_path):
+    for model in in_both_modes():
+        for when, parks in (("never", False), ("when_unsure", True)):
+            days = {"since": "2020-01-01", "until": "2010-01-01"}
+            result = asked(tmp_path, model=model, max_iterations=1, clarify=when, **days)
+            clarified = any(d.action == "clarify" for d in result.state.decisions)
+            assert clarified == parks
+            if not model:
+                assert (result.status == "parked") == parks

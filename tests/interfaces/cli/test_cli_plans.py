@@ -16,6 +16,7 @@ from cli_double import QUESTION, Done
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
+pytestmark = pytest.mark.timed
 PROMPT = b"plan> "
 
 
@@ -45,9 +46,9 @@ def at_terminal(lines: Sequence[str | None], *argv: str, data: Path) -> tuple[in
         if not chunk:
             break
         sent += chunk
-        while left and sent.count(PROMPT) > asked:
+        while sent.count(PROMPT) > asked:
             asked += 1
-            line = left.pop(0)
+            line = left.pop(0) if left else None
             os.write(master, b"\x04" if line is None else f"{line}\n".encode())
     os.close(master)
     out, _ = process.communicate(timeout=300)
@@ -62,7 +63,7 @@ def run(data: Path, *lines: str | None, more: Sequence[str] = ()) -> tuple[int, 
 
 def test_at_a_terminal_a_list_is_shown_and_edited_line_by_line(home: Path) -> None:
     code, screen, out, searched = run(
-        home, "help", "drop 9", "add oil of the lamps", "reword 1 keepers by name", "move 3 1", "ok"
+        home, "help", "drop 9", "add oil of the lamps", "reword 1 keepers by name", "move 4 1", "ok"
     )
     assert code == 0, screen
     assert "  1. " in screen
@@ -80,7 +81,7 @@ def test_at_a_terminal_a_sentence_has_it_planned_again(home: Path) -> None:
 
 
 def test_a_refused_edit_is_told_in_a_line_and_the_list_stays(home: Path) -> None:
-    code, screen, _, searched = run(home, "add see https://evil.example/x?k=1", "ok", "drop 3", "ok")
+    code, screen, _, searched = run(home, "add see https://evil.example/x?k=1", "ok", "drop 4", "ok")
     assert code == 0, screen
     assert "cannot be searched: it holds an address" in screen
     assert not any("evil" in query for query in searched)
