@@ -20,6 +20,7 @@ from deep_research.testing.warm import Exit, WarmParent
 from deep_research.testing.witness import Witness
 
 TOLD = ("status", "report", "claims", "limits")
+pytestmark = pytest.mark.timed
 UNITS = ("plan.made", "sources.analyzed", "report.drafted", "gaps.assessed", "report.written")
 ANSWER = 10.0  # seconds of virtual time
 
@@ -47,7 +48,6 @@ def unfinished(events: list[str]) -> int:
     return since
 
 
-@pytest.mark.timed
 @pytest.mark.parametrize("each", [4, pytest.param(1, marks=pytest.mark.slow)])  # each fourth commit, and all
 def test_a_run_killed_between_last_pass_critique_revision_and_comparison_gives_the_same_report(
     parent: WarmParent, folder: Path, each: int

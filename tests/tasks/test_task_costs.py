@@ -16,6 +16,8 @@ import virtual_time
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.doubles import page, results
 
+pytestmark = pytest.mark.timed
+
 HERE = Path(__file__).parent
 
 

@@ -25,6 +25,8 @@ from deep_research.state.journal import MemoryJournal, utc_now
 from deep_research.testing import ScriptedSearch
 from deep_research.testing.tool_suite import TOOL_CHECKS, Check, ToolSubject
 
+pytestmark = pytest.mark.timed
+
 MANUAL = (
     "# Manual\n\nThe lamp is described first.\n\n## 20.4 Lamps\n\nA lamp has a wick. See Section 20.4.4.\n\n"
     "## 20.4.4 Burners\n\nA burner takes two litres an hour.\n\n## 20.5 Oil\n\nOil is kept cool."
