@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import secrets
 import threading
 import time
@@ -579,6 +580,21 @@ class DeepResearch:
         await self._runs.adelete(research_id)
 
     # Being held
+
+    def drain(self, seconds: float = 30.0) -> int:
+        """Before the process ends: have every run of this engine park before its next unit (``kind=shutdown``; `wake`
+        goes on with it, in whatever process), wait for that at most so many seconds, and interrupt what is not parked by
+        then. How many parked. Close the engine after it. Raises `UsageError` for what is no time.
+
+        Example:
+            engine.drain(20)
+        """
+        return self._background.call(self.adrain(seconds))
+
+    async def adrain(self, seconds: float = 30.0) -> int:
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+            raise UsageError("seconds must be a number, 0 or more.", hint="Say how long it may take.")
+        return await self._runner.drain(seconds)
 
     def close(self) -> None:
         """Interrupt what is running (it stays resumable) and let go of the thread and the database."""

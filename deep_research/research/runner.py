@@ -261,6 +261,18 @@ class Runner:
         _in_loop(active.loop, lambda: self._cancel(active))
         return True
 
+    async def drain(self, seconds: float) -> int:
+        """Have every run of this engine park before its next unit, for at most so long, and interrupt the others; how
+        many parked."""
+        with self._gate:
+            actives = [active for active in self._active.values() if active.ours]
+        for active in actives:
+            _in_loop(active.loop, partial(self._halt, active, Halt.SHUTDOWN))
+        if actives:
+            await asyncio.wait([asyncio.wrap_future(active.gone) for active in actives], timeout=seconds)
+        await self.interrupt()
+        return sum(active.journal.state.status is RunStatus.PARKED for active in actives)
+
     async def interrupt(self) -> None:
         """Stop everything without a word in any log, so that all of it can be resumed."""
         with self._gate:

@@ -7,16 +7,18 @@ import sys
 from argparse import Namespace
 from collections.abc import Awaitable
 
-from deep_research.errors import UsageError
+from deep_research.errors import RunStateError, UsageError
 from deep_research.interfaces.cli.estimate_command import estimate
 from deep_research.interfaces.cli.exits import of_run
 from deep_research.interfaces.cli.progress import Watching, watching
 from deep_research.interfaces.cli.session import Interrupted, Session
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.research import DeepResearch, ResearchResult
+from deep_research.state import ParkedKind
 
 _LONGEST_STDIN = 1_000_000  # bytes; more than any question that is accepted
 _PAUSE = 0.05  # seconds
+PARKING_WAIT = 5.0  # seconds for a unit that is under way; who stops a process waits 10 at the least
 
 
 def read_question(args: Namespace) -> None:
@@ -48,15 +50,28 @@ async def _carry_out(
     session: Session, watch: Watching, run_id: str, work: Awaitable[ResearchResult]
 ) -> ResearchResult:
     task = asyncio.ensure_future(work)
+    draining: list[asyncio.Task[int]] = []
+
+    def park() -> None:
+        draining.append(asyncio.create_task(session.engine.adrain(PARKING_WAIT)))
+
     try:
-        await _follow(session.engine, run_id, task, watch)
-        return await task
+        with session.signals.parking(park):
+            await _follow(session.engine, run_id, task, watch)
+            result = await task
     except asyncio.CancelledError:
         await session.engine.aclose()
         raise _interrupted(session, run_id) from None
+    except RunStateError:
+        if not draining:
+            raise
+        raise _interrupted(session, run_id) from None
     finally:
         task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await asyncio.gather(task, *draining, return_exceptions=True)
+    if draining and (await session.engine.astatus(run_id)).parked_kind is ParkedKind.SHUTDOWN:
+        raise _interrupted(session, run_id, "Parked")
+    return result
 
 
 def _told(session: Session, result: ResearchResult) -> int:
@@ -78,11 +93,11 @@ async def _follow(
             await asyncio.wait({task}, timeout=_PAUSE)
 
 
-def _interrupted(session: Session, run_id: str) -> Interrupted:
+def _interrupted(session: Session, run_id: str, how: str = "Interrupted") -> Interrupted:
     again = session.again("resume", run_id)
     if not again:
-        return Interrupted("Interrupted.", hint="The run was kept in memory only and is lost.")
-    return Interrupted(f"Interrupted; run {run_id} is saved.", hint=f"Go on with: {again}")
+        return Interrupted(f"{how}.", hint="The run was kept in memory only and is lost.")
+    return Interrupted(f"{how}; run {run_id} is saved.", hint=f"Go on with: {again}")
 
 
 def _from_stdin() -> str:
