@@ -218,6 +218,7 @@ class DeepResearch:
         *,
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
+        take_over: bool = False,
     ) -> ResearchResult:
         """Go on with a run that was interrupted, parked or aborted; finished units are not done again.
 
@@ -234,12 +235,16 @@ class DeepResearch:
 
         ``answer`` is for a run parked with a question, also when it was cancelled there; see `answer`.
         ``shared_budget`` as in `run`: it is no part of the run, and is given anew. A completed run gives its result.
+        ``take_over`` takes the run from a live process too: that one is asked to let go at its next unit, before it pays
+        for anything more, and its caller gets an `AppendRefusedError`; after two times ``lease_ttl`` it is taken all the
+        same.
+
         Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, `RunStateError` for an answer where
         none is waited for, `UsageError` for one that does not fit, `SetUpError`, `CorpusError` where the documents are
         gone, and as `run`.
         """
         return self._background.call(
-            self.aresume(research_id, answer, setup=setup, shared_budget=shared_budget)
+            self.aresume(research_id, answer, setup=setup, shared_budget=shared_budget, take_over=take_over)
         )
 
     async def aresume(
@@ -249,10 +254,13 @@ class DeepResearch:
         *,
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
+        take_over: bool = False,
     ) -> ResearchResult:
         if setup not in SET_UPS:
             raise UnknownNameError.of("setup", str(setup), SET_UPS)
-        return await self._resumed(research_id, answer, setup=setup, shared_budget=shared_budget)
+        return await self._resumed(
+            research_id, answer, setup=setup, shared_budget=shared_budget, take_over=take_over
+        )
 
     async def _resumed(
         self,
@@ -262,6 +270,7 @@ class DeepResearch:
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
         by: Literal["owner", "default"] = "owner",
+        take_over: bool = False,
     ) -> ResearchResult:
         shared = (*self._shared_budget, *_shared(shared_budget))
         self._parts.models.check(Budget(), shared)
@@ -279,7 +288,7 @@ class DeepResearch:
             self._variants.refuse(parts, old, new=new)
             raise
         compared = partial(self._variants.going, parts, places=row.places, new=new)
-        return await self._runner.resume(research_id, answer, shared, parts, compared, by)
+        return await self._runner.resume(research_id, answer, shared, parts, compared, by, take_over)
 
     # Having a say in what goes on
 

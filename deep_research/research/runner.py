@@ -19,6 +19,7 @@ from deep_research.errors import DeepResearchError, RunStateError, StoreError, U
 from deep_research.logs import get_log, told
 from deep_research.research.result import ResearchResult
 from deep_research.research.stopwatch import Stopwatch
+from deep_research.research.taking import LEASES, taken_over
 from deep_research.research.wishes import answer_in, checked_answer, judged
 from deep_research.research.wishes import told as told_in
 from deep_research.settings import Settings
@@ -191,18 +192,20 @@ class Runner:
         parts: Parts | None = None,
         compared: Callable[[SetUp | None], Going] = lambda _: Going(),
         by: Literal["owner", "default"] = "owner",
+        take_over: bool = False,
     ) -> ResearchResult:
-        """Take the run over and go on with the ``parts``, as ``compared`` says of the set-up that it has, or does not go
-        on. Without an ``answer`` one that was left for the run is taken. ``by`` is who answers. Raises `RunBusyError`,
-        `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that nobody waits for, `UsageError` for one that
-        does not fit."""
+        """Take the run, with ``take_over`` from a live owner too, and go on with the ``parts``, as ``compared`` says of the
+        set-up that it has, or does not go on. Without an ``answer`` one that was left for the run is taken. ``by`` is who
+        answers. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that nobody waits
+        for, `UsageError` for one that does not fit."""
         async with self._loop().slots:
-            journal, elapsed = await self._take(run_id)
+            journal, elapsed = await self._take(run_id, take_over=take_over)
             state = journal.state
             active = self._activate(journal, elapsed, parts or self._parts, state.options, shared)
             try:
+                left = await self._left(journal)
                 if answer is None:
-                    answer = await self._answer_left(journal)
+                    answer = left
                 question = checked_answer(state.question, answer, run_id) if answer is not None else None
                 if state.status is RunStatus.COMPLETED:  # between the look and the taking
                     return ResearchResult.of(state)
@@ -216,11 +219,13 @@ class Runner:
             finally:
                 await self._deactivate(active)
 
-    async def _answer_left(self, journal: RunJournal) -> Any:
+    async def _left(self, journal: RunJournal) -> Any:
         """The latest answer that somebody left for the question of the run, if it fits. All that were left are used up
-        with the next event."""
+        with the next event, and so is what asked the last owner to let go."""
         parking, found = journal.state.question, None
         for wish in await asyncio.to_thread(self._parts.store.wishes, journal.lane.run_id):
+            if wish.kind == ControlKind.RELEASE:
+                journal.consume(wish.id)
             if wish.kind != ControlKind.ANSWER:
                 continue
             journal.consume(wish.id)
@@ -291,18 +296,17 @@ class Runner:
 
     # One run
 
-    async def _take(self, run_id: str) -> tuple[RunJournal, Stopwatch]:
+    async def _take(self, run_id: str, *, take_over: bool = False) -> tuple[RunJournal, Stopwatch]:
         owner = Owner.here(self._token)
         store = self._parts.store
-        taking = asyncio.ensure_future(asyncio.to_thread(store.acquire, run_id, owner))
-        try:
-            row = await asyncio.shield(taking)
-        except asyncio.CancelledError:
-            # Too late to take it back: let go of what was taken, or it would be busy by ourselves.
-            await asyncio.wait({taking})
-            if not taking.cancelled() and taking.exception() is None:
-                await asyncio.to_thread(store.release, Lane(run_id, owner, taking.result().fence))
-            raise
+        if take_over:
+            row = await taken_over(
+                lambda force: self._acquired(run_id, owner, force=force),
+                partial(self._ask_to_release, run_id),
+                seconds=LEASES * self._settings.lease_ttl,
+            )
+        else:
+            row = await self._acquired(run_id, owner)
         lane = Lane(run_id, owner, row.fence)
         try:
             state = await asyncio.to_thread(self._folded, row)
@@ -312,6 +316,25 @@ class Runner:
         # The row says it to the last word of its owner, the log to the end of a phase.
         elapsed = Stopwatch(time.monotonic, before=max(state.seconds, row.projection.seconds or 0.0))
         return self._journal(lane, state, elapsed), elapsed
+
+    async def _acquired(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRow:
+        store = self._parts.store
+        acquire = partial(store.acquire, force=True) if force else store.acquire
+        taking = asyncio.ensure_future(asyncio.to_thread(acquire, run_id, owner))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            # Too late to take it back: let go of what was taken, or it would be busy by ourselves.
+            await asyncio.wait({taking})
+            if not taking.cancelled() and taking.exception() is None:
+                await asyncio.to_thread(store.release, Lane(run_id, owner, taking.result().fence))
+            raise
+
+    async def _ask_to_release(self, run_id: str) -> None:
+        try:
+            await self.ask(run_id, ControlKind.RELEASE)
+        except RunStateError:  # completed meanwhile: who takes it sees that
+            log.info("completed_before_release", run=run_id)
 
     def _folded(self, row: RunRow) -> Fold:
         return fold(decode_log(self._parts.store.read(row.run_id)))

@@ -172,6 +172,9 @@ COMMANDS = (
                 flag="--with-new-setup",
                 help="Go on with what is named here in place of what the run was set up with.",
             ),
+            Option(
+                flag="--take-over", help="Take the run from a live process, which lets go at its next unit."
+            ),
             _OUT,
             _SAMPLE,
         ),

@@ -39,7 +39,12 @@ async def run(session: Session) -> int:
 async def resume(session: Session) -> int:
     run_id, answer = session.args.id, session.args.answer
     past = await session.engine.aevents(run_id)
-    work = session.engine.aresume(run_id, answer, setup="new" if session.args.with_new_setup else "same")
+    work = session.engine.aresume(
+        run_id,
+        answer,
+        setup="new" if session.args.with_new_setup else "same",
+        take_over=session.args.take_over,
+    )
     async with watching(session) as watch:
         watch.recall(past)
         result = await _carry_out(session, watch, run_id, work)
