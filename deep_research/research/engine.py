@@ -31,6 +31,7 @@ from deep_research.logs import configure, get_log, masked, told
 from deep_research.models.characters import in_all_texts
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
+from deep_research.research.raising import raised
 from deep_research.research.result import ResearchResult
 from deep_research.research.runs import Runs, RunSummary, Waiting
 from deep_research.research.wishes import checked_answer, judged, payload, refuse_ended, steering
@@ -219,6 +220,7 @@ class DeepResearch:
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
         take_over: bool = False,
+        budget: Budget | None = None,
     ) -> ResearchResult:
         """Go on with a run that was interrupted, parked or aborted; finished units are not done again.
 
@@ -237,14 +239,23 @@ class DeepResearch:
         ``shared_budget`` as in `run`: it is no part of the run, and is given anew. A completed run gives its result.
         ``take_over`` takes the run from a live process too: that one is asked to let go at its next unit, before it pays
         for anything more, and its caller gets an `AppendRefusedError`; after two times ``lease_ttl`` it is taken all the
-        same.
+        same. ``budget`` has a run that ended at a cap, also a completed one, go on under higher caps: what was left out
+        is searched and read, and the report written anew. One that raises no cap that was reached is refused
+        (`RunStateError`; `UsageError` where it lowers one).
 
         Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, `RunStateError` for an answer where
         none is waited for, `UsageError` for one that does not fit, `SetUpError`, `CorpusError` where the documents are
         gone, and as `run`.
         """
         return self._background.call(
-            self.aresume(research_id, answer, setup=setup, shared_budget=shared_budget, take_over=take_over)
+            self.aresume(
+                research_id,
+                answer,
+                setup=setup,
+                shared_budget=shared_budget,
+                take_over=take_over,
+                budget=budget,
+            )
         )
 
     async def aresume(
@@ -255,11 +266,12 @@ class DeepResearch:
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
         take_over: bool = False,
+        budget: Budget | None = None,
     ) -> ResearchResult:
         if setup not in SET_UPS:
             raise UnknownNameError.of("setup", str(setup), SET_UPS)
         return await self._resumed(
-            research_id, answer, setup=setup, shared_budget=shared_budget, take_over=take_over
+            research_id, answer, setup=setup, shared_budget=shared_budget, take_over=take_over, budget=budget
         )
 
     async def _resumed(
@@ -271,24 +283,26 @@ class DeepResearch:
         shared_budget: SharedBudget | None = None,
         by: Literal["owner", "default"] = "owner",
         take_over: bool = False,
+        budget: Budget | None = None,
     ) -> ResearchResult:
         shared = (*self._shared_budget, *_shared(shared_budget))
         self._parts.models.check(Budget(), shared)
         row = await self._runs.row(research_id)
-        if row.projection.status is RunStatus.COMPLETED:
+        caps = Budget() if budget is None else raised(await self._runs.astate(research_id), budget).budget
+        if row.projection.status is RunStatus.COMPLETED and budget is None:
             if answer is not None:
                 raise RunStateError.no_question(research_id)
             return await self.aresult(research_id)
         new, old = setup == "new", await self._runs.asetup(research_id)
         parts = await asyncio.to_thread(self._variants.of_run, old, row.places, new=new)
-        parts.models.check(Budget(), shared)
+        parts.models.check(caps, shared)
         try:
             await self._prepare(parts)
         except ConfigurationError:
             self._variants.refuse(parts, old, new=new)
             raise
         compared = partial(self._variants.going, parts, places=row.places, new=new)
-        return await self._runner.resume(research_id, answer, shared, parts, compared, by, take_over)
+        return await self._runner.resume(research_id, answer, shared, parts, compared, by, take_over, budget)
 
     # Having a say in what goes on
 

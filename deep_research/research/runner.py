@@ -17,6 +17,7 @@ from deep_research.assembly import Going, Parts, Variants, without_effect
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError, UsageError
 from deep_research.logs import get_log, told
+from deep_research.research.raising import raised
 from deep_research.research.result import ResearchResult
 from deep_research.research.stopwatch import Stopwatch
 from deep_research.research.taking import LEASES, taken_over
@@ -25,6 +26,7 @@ from deep_research.research.wishes import told as told_in
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,
+    Budget,
     ControlKind,
     DeepResearchPhase,
     DeepResearchState,
@@ -193,11 +195,12 @@ class Runner:
         compared: Callable[[SetUp | None], Going] = lambda _: Going(),
         by: Literal["owner", "default"] = "owner",
         take_over: bool = False,
+        budget: Budget | None = None,
     ) -> ResearchResult:
-        """Take the run, with ``take_over`` from a live owner too, and go on with the ``parts``, as ``compared`` says of the
-        set-up that it has, or does not go on. Without an ``answer`` one that was left for the run is taken. ``by`` is who
-        answers. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that nobody waits
-        for, `UsageError` for one that does not fit."""
+        """Take the run, with ``take_over`` from a live owner too, and go on with the ``parts``, as ``compared`` says of
+        the set-up that it has, or does not go on. Without an ``answer`` one that was left for the run is taken. ``by`` is
+        who answers, ``budget`` has higher caps. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError`
+        for an answer that nobody waits for, `UsageError` for one that does not fit."""
         async with self._loop().slots:
             journal, elapsed = await self._take(run_id, take_over=take_over)
             state = journal.state
@@ -207,14 +210,14 @@ class Runner:
                 if answer is None:
                     answer = left
                 question = checked_answer(state.question, answer, run_id) if answer is not None else None
-                if state.status is RunStatus.COMPLETED:  # between the look and the taking
+                more = [raised(state, budget)] if budget is not None else []
+                if state.status is RunStatus.COMPLETED and not more:  # between the look and the taking
                     return ResearchResult.of(state)
                 going = compared(state.setup)
                 resumed = RunResumed(pause_id=question.pause_id if question else None, answer=answer, by=by)
                 journal.stand(going.places)
-                await journal.record(
-                    resumed, *_set_up_anew(state, going), *_taken_up(state, active.orchestrator)
-                )
+                taken_up = [] if more and state.decisions else _taken_up(state, active.orchestrator)
+                await journal.record(resumed, *more, *_set_up_anew(state, going), *taken_up)
                 return await self._carry_out(active, seen=state.seq)
             finally:
                 await self._deactivate(active)

@@ -7,6 +7,8 @@ import sys
 from argparse import Namespace
 from collections.abc import Awaitable
 
+from pydantic import ValidationError
+
 from deep_research.errors import RunStateError, UsageError
 from deep_research.interfaces.cli.estimate_command import estimate
 from deep_research.interfaces.cli.exits import of_run
@@ -14,7 +16,9 @@ from deep_research.interfaces.cli.progress import Watching, watching
 from deep_research.interfaces.cli.session import Interrupted, Session
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.research import DeepResearch, ResearchResult
-from deep_research.state import ParkedKind
+from deep_research.settings import setting_from_text
+from deep_research.state import Budget, ParkedKind
+from deep_research.state.spending import ON_MODELS
 
 _LONGEST_STDIN = 1_000_000  # bytes; more than any question that is accepted
 _PAUSE = 0.05  # seconds
@@ -44,11 +48,28 @@ async def resume(session: Session) -> int:
         answer,
         setup="new" if session.args.with_new_setup else "same",
         take_over=session.args.take_over,
+        budget=_more(session.args),
     )
     async with watching(session) as watch:
         watch.recall(past)
         result = await _carry_out(session, watch, run_id, work)
     return _told(session, result)
+
+
+def _more(args: Namespace) -> Budget | None:
+    """The higher caps that were named; None without any. Raises `UsageError`."""
+    given = {name: getattr(args, name.replace("max_", "more_")) for name in (*ON_MODELS, "max_searches")}
+    caps = {name: setting_from_text(name, text) for name, text in given.items() if text is not None}
+    if not caps:
+        return None
+    try:
+        return Budget(**caps)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        raise UsageError(
+            f"--{name.replace('_', '-')} must be a number, 0 or more, got '{given[name][:40]}'.",
+            hint="Name the new cap of the whole run.",
+        ) from None
 
 
 async def _carry_out(
