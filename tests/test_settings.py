@@ -28,6 +28,11 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
     ("max_concurrent", 5, 1, 32, 0, 33),
     ("gate_retries", 1, 0, 3, -1, 4),
     ("max_supervisor_retries", 2, 0, 10, -1, 11),
+    ("max_task_steps", 8, 0, 100, -1, 101),
+    ("max_task_retries", None, 0, 10, -1, 11),
+    ("max_task_tokens", None, 0, None, -1, None),
+    ("max_task_usd", None, 0.0, None, -0.5, None),
+    ("max_task_seconds", 600.0, 0.0, 86_400, -1, 86_400.5),
     ("report_words", 800, 100, 20_000, 99, 20_001),
     ("min_supported", None, 0.01, 1.0, 0, 1.01),
     ("max_searches", None, 0, None, -1, None),
@@ -66,6 +71,11 @@ NUMBERS: list[tuple[str, Any, Any, Any, Any, Any]] = [
     ("max_active_runs", 200, 1, 10_000, 0, 10_001),
 ]
 OTHERS: dict[str, Any] = {
+    "gathering": "search",
+    "task_sources": (),
+    "task_tools": (),
+    "approve_plan": False,
+    "clarify": "never",
     "model_context_overrides": {},
     "token_management_enabled": True,
     "protected": (),

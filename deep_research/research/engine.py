@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import secrets
 import threading
 import time
@@ -31,6 +32,7 @@ from deep_research.logs import configure, get_log, masked, told
 from deep_research.models.characters import in_all_texts
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
+from deep_research.research.raising import raised
 from deep_research.research.result import ResearchResult
 from deep_research.research.runs import Runs, RunSummary, Waiting
 from deep_research.research.wishes import checked_answer, judged, payload, refuse_ended, steering
@@ -220,6 +222,8 @@ class DeepResearch:
         *,
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
+        take_over: bool = False,
+        budget: Budget | None = None,
     ) -> ResearchResult:
         """Go on with a run that was interrupted, parked or aborted; finished units are not done again.
 
@@ -236,12 +240,25 @@ class DeepResearch:
 
         ``answer`` is for a run parked with a question, also when it was cancelled there; see `answer`.
         ``shared_budget`` as in `run`: it is no part of the run, and is given anew. A completed run gives its result.
+        ``take_over`` takes the run from a live process too: that one is asked to let go at its next unit, before it pays
+        for anything more, and its caller gets an `AppendRefusedError`; after two times ``lease_ttl`` it is taken all the
+        same. ``budget`` has a run that ended at a cap, also a completed one, go on under higher caps: what was left out
+        is searched and read, and the report written anew. One that raises no cap that was reached is refused
+        (`RunStateError`; `UsageError` where it lowers one).
+
         Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, `RunStateError` for an answer where
         none is waited for, `UsageError` for one that does not fit, `SetUpError`, `CorpusError` where the documents are
         gone, and as `run`.
         """
         return self._background.call(
-            self.aresume(research_id, answer, setup=setup, shared_budget=shared_budget)
+            self.aresume(
+                research_id,
+                answer,
+                setup=setup,
+                shared_budget=shared_budget,
+                take_over=take_over,
+                budget=budget,
+            )
         )
 
     async def aresume(
@@ -251,10 +268,14 @@ class DeepResearch:
         *,
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
+        take_over: bool = False,
+        budget: Budget | None = None,
     ) -> ResearchResult:
         if setup not in SET_UPS:
             raise UnknownNameError.of("setup", str(setup), SET_UPS)
-        return await self._resumed(research_id, answer, setup=setup, shared_budget=shared_budget)
+        return await self._resumed(
+            research_id, answer, setup=setup, shared_budget=shared_budget, take_over=take_over, budget=budget
+        )
 
     async def _resumed(
         self,
@@ -264,11 +285,14 @@ class DeepResearch:
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
         by: Literal["owner", "default"] = "owner",
+        take_over: bool = False,
+        budget: Budget | None = None,
     ) -> ResearchResult:
         shared = (*self._shared_budget, *_shared(shared_budget))
         self._parts.models.check(Budget(), shared)
         row = await self._runs.row(research_id)
-        if row.projection.status is RunStatus.COMPLETED:
+        caps = Budget() if budget is None else raised(await self._runs.astate(research_id), budget).budget
+        if row.projection.status is RunStatus.COMPLETED and budget is None:
             if answer is not None:
                 raise RunStateError.no_question(research_id)
             return await self.aresult(research_id)
@@ -276,14 +300,14 @@ class DeepResearch:
             raise busy(row)
         new, old = setup == "new", await self._runs.asetup(research_id)
         parts = await asyncio.to_thread(self._variants.of_run, old, row.places, new=new)
-        parts.models.check(Budget(), shared)
+        parts.models.check(caps, shared)
         try:
             await self._prepare(parts)
         except ConfigurationError:
             self._variants.refuse(parts, old, new=new)
             raise
         compared = partial(self._variants.going, parts, places=row.places, new=new)
-        return await self._runner.resume(research_id, answer, shared, parts, compared, by)
+        return await self._runner.resume(research_id, answer, shared, parts, compared, by, take_over, budget)
 
     # Having a say in what goes on
 
@@ -584,6 +608,21 @@ class DeepResearch:
         await self._runs.adelete(research_id)
 
     # Being held
+
+    def drain(self, seconds: float = 30.0) -> int:
+        """Before the process ends: have every run of this engine park before its next unit (``kind=shutdown``; `wake`
+        goes on with it, in whatever process), wait for that at most so many seconds, and interrupt what is not parked by
+        then. How many parked. Close the engine after it. Raises `UsageError` for what is no time.
+
+        Example:
+            engine.drain(20)
+        """
+        return self._background.call(self.adrain(seconds))
+
+    async def adrain(self, seconds: float = 30.0) -> int:
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+            raise UsageError("seconds must be a number, 0 or more.", hint="Say how long it may take.")
+        return await self._runner.drain(seconds)
 
     def close(self) -> None:
         """Interrupt what is running (it stays resumable) and let go of the thread and the database."""

@@ -18,13 +18,16 @@ from deep_research.assembly.plan_estimate import of_plan
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError, UsageError
 from deep_research.logs import get_log, told
+from deep_research.research.raising import raised
 from deep_research.research.result import ResearchResult
 from deep_research.research.stopwatch import Stopwatch
+from deep_research.research.taking import LEASES, taken_over
 from deep_research.research.wishes import answer_in, checked_answer, judged
 from deep_research.research.wishes import told as told_in
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,
+    Budget,
     ControlKind,
     DeepResearchPhase,
     DeepResearchState,
@@ -192,36 +195,41 @@ class Runner:
         parts: Parts | None = None,
         compared: Callable[[SetUp | None], Going] = lambda _: Going(),
         by: Literal["owner", "default"] = "owner",
+        take_over: bool = False,
+        budget: Budget | None = None,
     ) -> ResearchResult:
-        """Take the run over and go on with the ``parts``, as ``compared`` says of the set-up that it has, or does not go
-        on. Without an ``answer`` one that was left for the run is taken. ``by`` is who answers. Raises `RunBusyError`,
-        `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that nobody waits for, `UsageError` for one that
-        does not fit."""
+        """Take the run, with ``take_over`` from a live owner too, and go on with the ``parts``, as ``compared`` says of
+        the set-up that it has, or does not go on. Without an ``answer`` one that was left for the run is taken. ``by`` is
+        who answers, ``budget`` has higher caps. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError`
+        for an answer that nobody waits for, `UsageError` for one that does not fit."""
         async with self._loop().slots:
-            journal, elapsed = await self._take(run_id)
+            journal, elapsed = await self._take(run_id, take_over=take_over)
             state = journal.state
             active = self._activate(journal, elapsed, parts or self._parts, state.options, shared)
             try:
+                left = await self._left(journal)
                 if answer is None:
-                    answer = await self._answer_left(journal)
+                    answer = left
                 question = checked_answer(state, answer) if answer is not None else None
-                if state.status is RunStatus.COMPLETED:  # between the look and the taking
+                more = [raised(state, budget)] if budget is not None else []
+                if state.status is RunStatus.COMPLETED and not more:  # between the look and the taking
                     return ResearchResult.of(state)
                 going = compared(state.setup)
                 resumed = RunResumed(pause_id=question.pause_id if question else None, answer=answer, by=by)
                 journal.stand(going.places)
-                await journal.record(
-                    resumed, *_set_up_anew(state, going), *_taken_up(state, active.orchestrator)
-                )
+                taken_up = [] if more and state.decisions else _taken_up(state, active.orchestrator)
+                await journal.record(resumed, *more, *_set_up_anew(state, going), *taken_up)
                 return await self._carry_out(active, seen=state.seq)
             finally:
                 await self._deactivate(active)
 
-    async def _answer_left(self, journal: RunJournal) -> Any:
+    async def _left(self, journal: RunJournal) -> Any:
         """The latest answer that somebody left for the question of the run, if it fits. All that were left are used up
-        with the next event."""
+        with the next event, and so is what asked the last owner to let go."""
         parking, found = journal.state.question, None
         for wish in await asyncio.to_thread(self._parts.store.wishes, journal.lane.run_id):
+            if wish.kind == ControlKind.RELEASE:
+                journal.consume(wish.id)
             if wish.kind != ControlKind.ANSWER:
                 continue
             journal.consume(wish.id)
@@ -262,6 +270,18 @@ class Runner:
         _in_loop(active.loop, lambda: self._cancel(active))
         return True
 
+    async def drain(self, seconds: float) -> int:
+        """Have every run of this engine park before its next unit, for at most so long, and interrupt the others; how
+        many parked."""
+        with self._gate:
+            actives = [active for active in self._active.values() if active.ours]
+        for active in actives:
+            _in_loop(active.loop, partial(self._halt, active, Halt.SHUTDOWN))
+        if actives:
+            await asyncio.wait([asyncio.wrap_future(active.gone) for active in actives], timeout=seconds)
+        await self.interrupt()
+        return sum(active.journal.state.status is RunStatus.PARKED for active in actives)
+
     async def interrupt(self) -> None:
         """Stop everything without a word in any log, so that all of it can be resumed."""
         with self._gate:
@@ -280,18 +300,17 @@ class Runner:
 
     # One run
 
-    async def _take(self, run_id: str) -> tuple[RunJournal, Stopwatch]:
+    async def _take(self, run_id: str, *, take_over: bool = False) -> tuple[RunJournal, Stopwatch]:
         owner = Owner.here(self._token)
         store = self._parts.store
-        taking = asyncio.ensure_future(asyncio.to_thread(store.acquire, run_id, owner))
-        try:
-            row = await asyncio.shield(taking)
-        except asyncio.CancelledError:
-            # Too late to take it back: let go of what was taken, or it would be busy by ourselves.
-            await asyncio.wait({taking})
-            if not taking.cancelled() and taking.exception() is None:
-                await asyncio.to_thread(store.release, Lane(run_id, owner, taking.result().fence))
-            raise
+        if take_over:
+            row = await taken_over(
+                lambda force: self._acquired(run_id, owner, force=force),
+                partial(self._ask_to_release, run_id),
+                seconds=LEASES * self._settings.lease_ttl,
+            )
+        else:
+            row = await self._acquired(run_id, owner)
         lane = Lane(run_id, owner, row.fence)
         try:
             state = await asyncio.to_thread(self._folded, row)
@@ -301,6 +320,25 @@ class Runner:
         # The row says it to the last word of its owner, the log to the end of a phase.
         elapsed = Stopwatch(time.monotonic, before=max(state.seconds, row.projection.seconds or 0.0))
         return self._journal(lane, state, elapsed), elapsed
+
+    async def _acquired(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRow:
+        store = self._parts.store
+        acquire = partial(store.acquire, force=True) if force else store.acquire
+        taking = asyncio.ensure_future(asyncio.to_thread(acquire, run_id, owner))
+        try:
+            return await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            # Too late to take it back: let go of what was taken, or it would be busy by ourselves.
+            await asyncio.wait({taking})
+            if not taking.cancelled() and taking.exception() is None:
+                await asyncio.to_thread(store.release, Lane(run_id, owner, taking.result().fence))
+            raise
+
+    async def _ask_to_release(self, run_id: str) -> None:
+        try:
+            await self.ask(run_id, ControlKind.RELEASE)
+        except RunStateError:  # completed meanwhile: who takes it sees that
+            log.info("completed_before_release", run=run_id)
 
     def _folded(self, row: RunRow) -> Fold:
         return fold(decode_log(self._parts.store.read(row.run_id)))

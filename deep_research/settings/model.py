@@ -107,10 +107,6 @@ class Settings(BaseModel):
         default="never",
         description="Whether a run that is not sure what is asked parks with one question before it searches.",
     )
-    on_cap: Literal["report", "ask"] = Field(
-        default="report",
-        description="What a run does that reaches a cap: write the report from what there is, or park and ask for more.",
-    )
     report_words: int = Field(
         default=800, ge=100, le=20_000, description="Length the report aims at, in words."
     )

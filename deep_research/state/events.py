@@ -457,10 +457,15 @@ class PlanApproved(Event):
 
 
 class BudgetRaised(Event):
-    """The run goes on under other caps; what was left out for want of them is searched and read."""
+    """The run goes on under other caps, at ``phase`` (None: where it stands); what was left out for want of them is
+    searched and read. ``unread`` are the sources that are read anew, since no model read them, and ``dropped`` the
+    findings that were drawn from them alone."""
 
     type: Literal["budget.raised"] = "budget.raised"
     budget: Budget
+    phase: DeepResearchPhase | None = None
+    unread: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
 
 
 class RunCompleted(Event):

@@ -181,6 +181,12 @@ def _iteration_started(row: Projector, event: ev.IterationStarted) -> None:
     row.planned.update(s.id for s in event.sub_queries)
 
 
+@_on(ev.BudgetRaised)
+def _budget_raised(row: Projector, event: ev.BudgetRaised) -> None:
+    row.phase = event.phase or row.phase
+    row.findings.difference_update(event.dropped)
+
+
 @_on(ev.PlanMade)
 def _planned(row: Projector, event: ev.PlanMade) -> None:
     row.planned = row.completed | row.failed | {s.id for s in event.sub_queries}

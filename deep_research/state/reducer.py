@@ -128,6 +128,7 @@ class Fold:
     completed_at: datetime | None
 
     def __init__(self, base: DeepResearchState | None = None) -> None:
+        self._reopened = False  # completed, and resumed: a larger budget has to follow
         self._empty = base is None  # a log opens with run.created; a state made by hand does not
         base = base or DeepResearchState(query="")
         for name in _SCALARS:
@@ -159,8 +160,10 @@ class Fold:
         """
         if event.seq != self.seq + 1:
             raise _damaged(f"event {event.seq} follows event {self.seq}", self.research_id)
-        if self.status is RunStatus.COMPLETED:
+        if self.status is RunStatus.COMPLETED and not isinstance(event, ev.RunResumed):
             raise _damaged(f"'{event.name}' after the run completed", self.research_id)
+        if self._reopened and not isinstance(event, ev.BudgetRaised):
+            raise _damaged(f"'{event.name}' after the run completed, and no larger budget", self.research_id)
         if self.status is RunStatus.ABORTED and not isinstance(event, ev.RunResumed):
             raise _damaged(f"'{event.name}' after the run was aborted", self.research_id)
         if isinstance(event, ev.RunCreated) is not (self._empty and event.seq == 1):
@@ -169,6 +172,7 @@ class Fold:
             raise _damaged(
                 f"'{event.name}' does not fit {self.phase} of iteration {self.iteration}", self.research_id
             )
+        self._reopened = self.status is RunStatus.COMPLETED
         try:
             _REDUCERS[type(event)](self, event)
         except KeyError as error:
@@ -274,6 +278,7 @@ _RANKS = (
     ev.SubQueriesAdded,
     ev.RunSteered,
     ev.PlanApproved,
+    ev.BudgetRaised,
     ev.IterationStarted,
     ev.SubQueryCompleted,
     ev.TaskStepped,
@@ -843,7 +848,28 @@ def _plan_approved(state: Fold, event: ev.PlanApproved) -> None:
 
 @_on(ev.BudgetRaised)
 def _budget_raised(state: Fold, event: ev.BudgetRaised) -> None:
+    old, new = state.options.budget.model_dump(), event.budget.model_dump()
+    more = {name for name in new if new[name] != old[name]}
     state.options = state.options.model_copy(update={"budget": event.budget})
+    state.completed_at = None
+    state.limits = {k: x for k, x in state.limits.items() if x.is_shared or x.of_cap not in more}
+    state.analyzed.difference_update(event.unread)
+    for finding_id in event.dropped:
+        del state.findings[finding_id]
+    if event.phase is not None:
+        _go_back(state, event.phase)
+
+
+def _go_back(state: Fold, phase: DeepResearchPhase) -> None:
+    """The units of a phase and of those after it remain, without the report that they led to."""
+    state.phase, state.phase_done = phase, False
+    state.attempt = state.supervisor_retries = 0
+    _forget_gates(state, phase)
+    _forget_report(state)
+    state.report_improvements, state.remarks = (), ()
+    state.refined = min(state.refined, state.iteration - 1)
+    state.analyzed_now.clear()
+    _pass_begins(state)
 
 
 @_on(ev.RunCompleted)

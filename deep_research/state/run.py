@@ -49,7 +49,7 @@ class RunOptions(Record):
     this run, before those of the engine. ``gathering`` is how sub-queries are worked on; the ``max_task_…`` are limits of
     one attempt at a task, and ``max_task_retries`` None is as many as ``max_supervisor_retries``; ``task_sources`` and
     ``task_tools`` are the names of what tasks may use, empty: all there is. ``approve_plan``: the run waits for its
-    owner's word on the plan; ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap."""
+    owner's word on the plan; ``clarify`` says when it asks him what he means."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
     max_sub_queries: int = Field(default=5, ge=2, le=20)
@@ -82,7 +82,6 @@ class RunOptions(Record):
     task_tools: tuple[str, ...] = ()
     approve_plan: bool = False
     clarify: Literal["never", "when_unsure"] = "never"
-    on_cap: Literal["report", "ask"] = "report"
     budget: Budget = Budget()
 
     def may_search(self, source: str) -> bool:

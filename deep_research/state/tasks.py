@@ -131,7 +131,9 @@ class TaskState(Record):
 
     @property
     def outcome(self) -> TaskFinding:
-        """What goes on into the run: the latest finding that has facts, else the latest."""
+        """What goes on into the run: what was approved, else the latest finding that has facts, else the latest."""
+        if self.finding is not None and self.review is not None and self.review.approved:
+            return self.finding
         every = (*self.earlier, *((self.finding,) if self.finding else ()))
         return next((f for f in reversed(every) if f.facts), every[-1] if every else TaskFinding())
 

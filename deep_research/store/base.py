@@ -282,8 +282,9 @@ class Store(ABC):
         """Hand appends in, in order. Each is settled through its outbox; this never blocks on the disk."""
 
     @abstractmethod
-    def acquire(self, run_id: str, owner: Owner) -> RunRow:
-        """Make ``owner`` the owner and raise the fence. Pending ``cancel`` wishes are dropped.
+    def acquire(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRow:
+        """Make ``owner`` the owner and raise the fence. Pending ``cancel`` wishes are dropped. With ``force`` a run is
+        taken from a live process too, which is told that it lost it, and whose appends are refused.
 
         Raises `RunNotFoundError`, `RunBusyError` when a live process owns it.
         """
@@ -387,7 +388,7 @@ def busy(row: RunRow) -> RunBusyError:
     where = f"process {owner.pid} on {owner.host.partition('/')[0]}" if owner else "another process"
     return RunBusyError(
         f"Run '{row.run_id}' is being worked on by {where}.",
-        hint="Wait for it, or cancel it.",
+        hint="Wait for it, cancel it, or take it over: `deep-research resume ID --take-over`.",
         research_id=row.run_id,
         owner=asdict(owner) if owner else None,
     )

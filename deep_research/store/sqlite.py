@@ -76,11 +76,11 @@ class SQLiteStore(Store):
     def submit(self, appends: Sequence[Append]) -> None:
         self._with_writer(lambda writer: writer.hand_in(list(appends)))
 
-    def acquire(self, run_id: str, owner: Owner) -> RunRow:
+    def acquire(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRow:
         def work(db: sqlite3.Connection) -> RunRow:
             row = run_row(db, run_id)
             now = self._now()
-            if row.owned(now):
+            if not force and row.owned(now):
                 raise busy(row)
             db.execute(
                 "UPDATE runs SET owner = ?, fence = fence + 1, lease_until = ? WHERE run_id = ?",

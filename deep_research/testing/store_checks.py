@@ -395,6 +395,26 @@ def a_stale_fence_is_refused(bench: Bench) -> None:
     assert bench.seqs() == [1, 2]
 
 
+def a_run_can_be_taken_from_a_live_owner_by_force(bench: Bench) -> None:
+    old = bench.create(owner=bench.owner("one"))
+    row = bench.store.acquire("run-1", bench.owner("two"), force=True)
+    assert (row.owner, row.fence) == (bench.owner("two"), 2)
+    assert isinstance(bench.append(old, 1), AppendRefusedError)
+    assert bench.append(Lane("run-1", bench.owner("two"), row.fence), 1) is None
+    assert bench.seqs() == [1, 2]
+
+
+def who_loses_a_run_by_force_is_told(bench: Bench) -> None:
+    lane, listener = bench.create(owner=bench.owner("one")), Listener()
+    bench.store.watch(lane, listener.watch())
+    bench.store.acquire("run-1", bench.owner("two"), force=True)
+    assert listener.lost()
+
+
+def force_finds_no_run_that_is_not_there(bench: Bench) -> None:
+    _unknown(lambda: bench.store.acquire("nobody", bench.owner(), force=True))
+
+
 def a_fence_from_the_future_is_refused(bench: Bench) -> None:
     lane = bench.create()
     assert isinstance(bench.append(Lane("run-1", lane.owner, 9), 1), AppendRefusedError)

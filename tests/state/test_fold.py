@@ -93,11 +93,11 @@ def test_sequence_and_iteration_only_grow(tries: list[ev.Event]) -> None:
 @given(st.lists(anything(), max_size=25))
 def test_a_terminal_status_is_final_but_for_a_resumption(tries: list[ev.Event]) -> None:
     log, folds = live(tries)
-    for state, following in zip(folds, log[1:], strict=False):
-        assert state.status is not RunStatus.COMPLETED
-        if state.status is RunStatus.ABORTED:
+    for n, (state, following) in enumerate(zip(folds, log[1:], strict=False)):
+        if state.status.ended:
             assert isinstance(following, ev.RunResumed)
-    assert not any(event.name == "run.completed" for event in log[:-1])
+        if state.status is RunStatus.COMPLETED:
+            assert all(isinstance(event, ev.BudgetRaised) for event in log[n + 2 : n + 3])
 
 
 @settings(max_examples=150)
@@ -187,7 +187,7 @@ def refused(event: ev.Event, **at: Any) -> str:
 
 def test_nothing_follows_the_completion() -> None:
     where = {"phase": "synthesis", "done": True, "ending": "completed"}
-    assert "after the run completed" in refused(ev.RunResumed(), **where)
+    assert "after the run completed" in refused(ev.RunCompleted(), **where)
 
 
 def test_only_a_resumption_follows_an_abort() -> None:

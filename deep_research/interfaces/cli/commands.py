@@ -43,15 +43,12 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     looks = args.command in LOOKS and not getattr(args, "follow", False)
     if looks and make is None:
         settings = settings_in_force(args)
-        return _carried_out(lambda: _look(args, console, settings))
+        return _carried_out(lambda _: _look(args, console, settings))
     from deep_research.interfaces.cli import control_command, run_command
     from deep_research.research import DeepResearch
 
     run_command.read_question(args)
     engine = (make or DeepResearch)(**engine_arguments(args))
-    session = Session(
-        args=args, console=console, settings=engine.settings.settings, runs=engine, engine=engine
-    )
     works = {
         "run": run_command.run,
         "resume": run_command.resume,
@@ -62,13 +59,25 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         "pause": control_command.pause,
         "wake": control_command.wake,
     }
-    return _carried_out(lambda: _work(session, LOOKS[args.command] if looks else works[args.command]))
+
+    def work(signals: Signals) -> Coroutine[Any, Any, int]:
+        session = Session(
+            args=args,
+            console=console,
+            settings=engine.settings.settings,
+            runs=engine,
+            engine=engine,
+            signals=signals,
+        )
+        return _work(session, LOOKS[args.command] if looks else works[args.command])
+
+    return _carried_out(work)
 
 
-def _carried_out(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+def _carried_out(work: Callable[[Signals], Coroutine[Any, Any, int]]) -> int:
     async def attached() -> int:
         signals.attach()
-        return await work()
+        return await work(signals)
 
     with Signals() as signals:
         try:

@@ -96,8 +96,28 @@ def _decision(event: ev.Event) -> str:
             return f"{event.role}: {event.error}"
         case ev.HookFailed():
             return f"{event.hook}: {event.error}"
+        case ev.RunSteered() | ev.PlanApproved() | ev.BudgetRaised():
+            return _said(event)
         case _:
             return _asked(event)
+
+
+def _said(event: ev.RunSteered | ev.PlanApproved | ev.BudgetRaised) -> str:
+    """What somebody had to say of a run."""
+    match event:
+        case ev.PlanApproved():
+            return f"by the {event.by}" + (
+                ", changed" if event.sub_queries is not None or event.terms is not None else ""
+            )
+        case ev.BudgetRaised():
+            caps = event.budget.model_dump(exclude_none=True)
+            return ", ".join(f"{name} {value}" for name, value in caps.items())
+        case ev.RunSteered():
+            wishes = [event.text] if event.text else []
+            wishes += [f"drop {event.dropped}"] if event.dropped else []
+            wishes += [f"nothing from before {event.since.isoformat()}"] if event.since else []
+            wishes += ["search no more"] if event.stop_searching else []
+            return "; ".join(wishes) + (f" (not done: {event.refused})" if event.refused else "")
 
 
 def _asked(event: ev.Event) -> str:

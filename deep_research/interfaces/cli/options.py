@@ -167,7 +167,7 @@ COMMANDS = (
     ),
     Command(
         name="resume",
-        summary="Go on with an interrupted, parked or aborted run.",
+        summary="Go on with a run: interrupted, parked, aborted, or ended at a cap.",
         example="deep-research resume deepres-0123456789ab",
         arguments=(_ID,),
         options=(
@@ -175,6 +175,20 @@ COMMANDS = (
             Option(
                 flag="--with-new-setup",
                 help="Go on with what is named here in place of what the run was set up with.",
+            ),
+            Option(flag="--max-usd", name="more_usd", metavar="USD", help="A higher cap on its dollars."),
+            Option(flag="--max-tokens", name="more_tokens", metavar="N", help="A higher cap on its tokens."),
+            Option(
+                flag="--max-model-calls",
+                name="more_model_calls",
+                metavar="N",
+                help="A higher cap on its requests to language models.",
+            ),
+            Option(
+                flag="--max-searches", name="more_searches", metavar="N", help="A higher cap on its searches."
+            ),
+            Option(
+                flag="--take-over", help="Take the run from a live process, which lets go at its next unit."
             ),
             _OUT,
             _SAMPLE,

@@ -1,4 +1,5 @@
-"""Ctrl-C and SIGTERM: the first stops the work so that it can be resumed, a second ends the process at once."""
+"""Ctrl-C and SIGTERM: the first stops the work so that it can be resumed, a second ends the process at once. A run is
+parked on SIGTERM: whoever stops processes lets them end what they are at."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -23,6 +25,7 @@ class Signals:
     def __init__(self) -> None:
         self.code = 0
         self._stop: Callable[[], object] | None = None
+        self._park: Callable[[], object] | None = None
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Signals:
@@ -31,7 +34,7 @@ class Signals:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._stop = None
+        self._stop = self._park = None
         if not self.code:
             for number, handler in self._before.items():
                 signal.signal(number, handler)
@@ -44,9 +47,20 @@ class Signals:
         if self.code:
             task.cancel()
 
+    @contextmanager
+    def parking(self, park: Callable[[], object]) -> Iterator[None]:
+        """Within, SIGTERM calls ``park`` on the running loop and cancels nothing."""
+        loop = asyncio.get_running_loop()
+        self._park = lambda: loop.call_soon_threadsafe(park)
+        try:
+            yield
+        finally:
+            self._park = None
+
     def _arrived(self, number: int, frame: FrameType | None) -> None:
         if self.code:
             os._exit(self.code)
         self.code = 128 + number
-        if self._stop is not None:
-            self._stop()
+        stop = self._park if number == signal.SIGTERM and self._park is not None else self._stop
+        if stop is not None:
+            stop()

@@ -20,6 +20,12 @@ def in_words(event: ev.Event, fold: Fold) -> str:
             return f"Resumed run {fold.research_id}"
         case ev.SetUpChanged():
             return f"Set up otherwise than before: {gist(event)}"
+        case ev.RunSteered():
+            return f"Heard: {gist(event)}"
+        case ev.PlanApproved():
+            return f"The plan was agreed to {gist(event)}"
+        case ev.BudgetRaised():
+            return f"It may use more: {gist(event)}"
         case ev.SubQueriesAdded():
             return f"Searched as well, since it was wished for: {gist(event)}"
         case ev.SubQueryCompleted():

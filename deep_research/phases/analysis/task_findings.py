@@ -10,7 +10,7 @@ from deep_research.phases.analysis.handoff import (
     AnalyzedQuote,
     AnalyzerOutput,
 )
-from deep_research.state import DeepResearchState, SubQuery, TaskState
+from deep_research.state import ConfidenceLevel, DeepResearchState, SubQuery, TaskState
 
 OF_OWNER = "Only the owner of the research can say: "  # opens the gap of a question that a task has to ask
 FOR_OWNER, MISSING = 1, 2  # priorities
@@ -35,10 +35,11 @@ def quoted_by_tasks(state: DeepResearchState) -> frozenset[str]:
 def as_answer(stands: TaskState, sub_query: SubQuery) -> AnalyzerOutput:
     """A task's facts with their quotes, and a gap for each thing that it could not find, or that only the owner knows."""
     outcome = stands.outcome
+    rejected = stands.review is not None and not stands.review.approved
     findings = tuple(
         AnalyzedFinding(
             content=fact.content,
-            confidence=fact.confidence,
+            confidence=ConfidenceLevel.SPECULATION if rejected else fact.confidence,
             source_ids=tuple(dict.fromkeys(quote.source_id for quote in fact.quotes)),
             quotes=tuple(
                 AnalyzedQuote(source_id=quote.source_id, quote=quote.quote, start=quote.start)
@@ -66,9 +67,12 @@ def _gaps(stands: TaskState, sub_query: SubQuery) -> tuple[AnalyzedGap, ...]:
 def _lacking(stands: TaskState) -> Sequence[tuple[str, int]]:
     """What is to be said of what a task did not find, each with its priority."""
     outcome, review = stands.outcome, stands.review
-    told = [(missing, MISSING) for missing in outcome.missing]
-    if outcome.owner_question:
-        told.insert(0, (f"{OF_OWNER}{outcome.owner_question}", FOR_OWNER))
-    elif review is not None and not review.approved and not outcome.facts:
-        told.insert(0, (f"Not found by its task: {stands.task.question}", MISSING))
+    latest = stands.finding or outcome
+    told = [(missing, MISSING) for missing in dict.fromkeys((*outcome.missing, *latest.missing))]
+    question = latest.owner_question or outcome.owner_question
+    if question:
+        told.insert(0, (f"{OF_OWNER}{question}", FOR_OWNER))
+    elif review is not None and not review.approved:
+        what = "Not settled" if outcome.facts else "Not found"
+        told.insert(0, (f"{what} by its task: {stands.task.question}", MISSING))
     return told

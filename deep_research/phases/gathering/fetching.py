@@ -61,3 +61,23 @@ class Fetching:
         """A page that was taken did not have to be asked for."""
         self.made -= 1
         self.purse.charge("max_fetches", -1)
+
+
+@dataclass(slots=True)
+class OneUse(Fetching):
+    """The pages of one use out of what several share side by side, which ``of_all`` counts."""
+
+    of_all: Fetching = field(default_factory=Fetching)
+
+    @classmethod
+    def of(cls, shared: Fetching) -> OneUse:
+        return cls(of_all=shared)
+
+    def refusal(self) -> str | None:
+        why = self.of_all.refusal()
+        self.made += why is None
+        return why
+
+    def give_back(self) -> None:
+        self.made -= 1
+        self.of_all.give_back()

@@ -104,11 +104,13 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             await heed()
             state = journal.state
             pending = tuple(s for s in state.pending_sub_queries() if s.id not in asked)
-            allowed = affordable(state, len(pending))
-            if allowed < len(pending):
-                await journal.record(capped(state, pending[allowed:]))
+            begun = {t.task.sub_query_id for t in state.tasks if t.steps and not t.settled}
+            waiting = tuple(s for s in pending if s.id not in begun)  # what is begun was counted already
+            allowed = affordable(state, len(waiting))
+            if allowed < len(waiting):
+                await journal.record(capped(state, waiting[allowed:]))
             asked |= {s.id for s in pending}
-            pending = pending[:allowed]
+            pending = tuple(s for s in pending if s.id in begun or s in waiting[:allowed])
             if not pending:
                 break
             if state.options.gathering == "agents":

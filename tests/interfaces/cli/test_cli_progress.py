@@ -10,7 +10,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from deep_research.interfaces.cli.console import Console
 from deep_research.interfaces.cli.progress import ASCII, Marks, picture
 from deep_research.interfaces.cli.words import in_words, steps
 from deep_research.state import (
+    Budget,
     DeepResearchPhase,
     DeepResearchState,
     Draft,
@@ -34,6 +35,11 @@ from deep_research.state import (
     SetUp,
     SubQuery,
     SubQueryStatus,
+    Task,
+    TaskFinding,
+    TaskLimits,
+    TaskReview,
+    TaskStep,
     TokenUsage,
 )
 from deep_research.state import events as ev
@@ -230,8 +236,20 @@ LIMIT = Limit(name="sources", message="A file was not read.")
 RESERVED = Reservation(
     call_id="call-1", role="planner", phase="planning", model="m", input_tokens=1, output_tokens=1
 )
+TASK = Task(id="task-1", sub_query_id="subq-0", question="wages", limits=TaskLimits(steps=3, seconds=9))
 MISHAPS = [
     ev.RunResumed(pause_id="1", answer="Yes."),
+    ev.RunSteered(text="Mind the lens."),
+    ev.RunSteered(dropped="subq-0"),
+    ev.RunSteered(since=date(2024, 1, 1)),
+    ev.RunSteered(stop_searching=True),
+    ev.RunSteered(dropped="subq-9", refused="there is none"),
+    ev.PlanApproved(),
+    ev.BudgetRaised(budget=Budget(max_searches=9)),
+    ev.TaskDispatched(task=TASK),
+    ev.TaskStepped(task_id=TASK.id, attempt=0, step=TaskStep(number=1)),
+    ev.TaskFinished(task_id=TASK.id, attempt=0, finding=TaskFinding()),
+    ev.TaskReviewed(task_id=TASK.id, attempt=0, review=TaskReview(approved=True)),
     ev.SetUpChanged(old=None, new=SetUp()),
     ev.SubQueriesAdded(sub_queries=(SubQuery(id="subq-9", query="wages", origin="hook"),)),
     ev.PhaseRetried(phase="gathering", attempt=1, issues=("No source.",)),

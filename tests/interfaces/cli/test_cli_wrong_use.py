@@ -16,6 +16,7 @@ pytestmark = pytest.mark.timed
 
 Cli = Callable[..., Done]
 ABSENT = "deepres-0123456789ab"
+SAID = {"answer": ("Yes.",), "steer": ("Mind the lens.",)}  # what a command takes beside the id
 WITH_ID = [command.name for command in COMMANDS if "ID" in dict(command.arguments)]
 
 
@@ -178,13 +179,16 @@ def test_the_offline_preset_wants_documents_and_no_provider(plain: Cli) -> None:
     ["deepres-123", "../../etc/passwd", "deepres-0123456789AB", "", "%s" * 200, "deepres-0123456789ab\n"],
 )
 def test_what_is_no_run_id_is_refused_by_every_command(cli: Cli, command: str, run_id: str) -> None:
-    refused(cli(command, run_id), 2, "is no run id.", "`deep-research list` shows them")
+    refused(
+        cli(command, run_id, *SAID.get(command, ())), 2, "is no run id.", "`deep-research list` shows them"
+    )
 
 
 @pytest.mark.parametrize("command", WITH_ID)
 def test_a_run_that_does_not_exist_is_said_by_every_command(cli: Cli, command: str) -> None:
-    refused(cli(command, ABSENT), 2, f"No run '{ABSENT}'.")
-    error = cli(command, ABSENT, "--json").error
+    said = SAID.get(command, ())
+    refused(cli(command, ABSENT, *said), 2, f"No run '{ABSENT}'.")
+    error = cli(command, ABSENT, *said, "--json").error
     assert error == {
         "code": "run_not_found",
         "message": f"No run '{ABSENT}'.",

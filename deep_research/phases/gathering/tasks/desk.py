@@ -97,14 +97,13 @@ class Desk:
         self.known(sources)
         for source_id, text in texts.items():
             self._hold(source_id, text)
-        first = len(self.links) + 1
         links = [link for link in result.links if link not in self.links]
         self.links += links
         shown_to: dict[str, int] = {}
         lines = [result.text.strip()] if result.text.strip() else []
         lines += [self._excerpt(source, texts.get(source.id, ""), shown_to) for source in sources]
         lines += [self._part(shown, texts, shown_to) for shown in result.shown]
-        lines += [f"L{number}: {_of_link(link)}" for number, link in enumerate(links, first)]
+        lines += [f"L{self.links.index(link) + 1}: {_of_link(link)}" for link in result.links]
         lines += [
             f"Not read: {one_line(page.url)[:200]}: {one_line(page.why)[:200]}" for page in result.unread
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from deep_research.budget.metered import RunModels
@@ -13,7 +13,7 @@ from deep_research.logs import masked_value
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import WorkLimits, off_loop
 from deep_research.phases.gathering.caps import unread_limits
-from deep_research.phases.gathering.collecting import collected, work_of
+from deep_research.phases.gathering.collecting import Collected, collected, work_of
 from deep_research.phases.gathering.handoff import GathererInput, Unread
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent
 from deep_research.phases.gathering.tasks.desk import Desk, Showing, failed, kept, use_of
@@ -29,6 +29,7 @@ from deep_research.state import (
     ToolUse,
 )
 from deep_research.state.events import Event, LimitReached, TaskStepped
+from deep_research.state.identity import source_id
 from deep_research.state.journal import Content, Journal
 
 PHASE = DeepResearchPhase.GATHERING
@@ -95,7 +96,7 @@ async def kept_step(
     notes: list[str] = []
     unread: list[Unread] = []
     for use in uses:
-        result = use.result
+        result, whole = use.result, dict[str, str]()
         if result is None:
             showing = failed(use.problem)
         else:
@@ -109,6 +110,7 @@ async def kept_step(
                 most_bytes=place.limits.max_source_bytes,
                 first_rank=len(desk.sources),
             )
+            found = apart(found, desk)
             fresh |= {s.id: s for s in found.sources if s.id not in desk.sources}
             of_step |= dict.fromkeys(source.id for source in found.sources)
             of_step |= dict.fromkeys(shown.source_id for shown in result.shown)
@@ -118,7 +120,10 @@ async def kept_step(
             contents += found.contents
             texts = {c.hash: c.body for c in found.contents}
             read = {s.id: texts[s.content_hash].decode() for s in found.sources if s.content_hash in texts}
-            showing = desk.take(found.sources, read, result.model_copy(update={"notes": told}))
+            for shown in result.shown:
+                if shown.source_id not in read:
+                    whole[shown.source_id] = await desk.text(shown.source_id)
+            showing = desk.take(found.sources, read | whole, result.model_copy(update={"notes": told}))
         showings.append(showing)
         contents.append(kept(showing))
         kept_uses.append(use_of(use.tool, masked_value(dict(use.arguments)), showing, failed=result is None))
@@ -139,6 +144,17 @@ async def kept_step(
     limits: list[Event] = [LimitReached(limit=Limit(name="sources", message=note)) for note in new]
     limits += unread_limits(unread, place.journal.state.options.budget.max_fetches)
     return [stepped, *limits], contents, showings
+
+
+def apart(found: Collected, desk: Desk) -> Collected:
+    """An address that comes with another text than the task has been shown is a source of its own: quotes stand."""
+    sources = []
+    for source in found.sources:
+        known = desk.sources.get(source.id)
+        if known is not None and known.content_hash != source.content_hash:
+            source = source.model_copy(update={"id": source_id(f"{source.id} {source.content_hash}")})
+        sources.append(source)
+    return replace(found, sources=tuple(sources))
 
 
 def step_of(events: Sequence[Event]) -> TaskStep:

@@ -44,7 +44,7 @@ def reviewed_by_rules(
 ) -> TaskReview:
     """The verdict on a finding that has something. One of a task without a model (not ``by_model``) has sources alone,
     which are read later: that is all that can be asked of it."""
-    if not by_model or finding.owner_question:
+    if not by_model or (finding.owner_question and not finding.facts):
         return TaskReview(approved=True, by=BY_RULES)
     if not finding.facts:
         lost = " None of its quotes is in a source." if finding.unlocated else ""

@@ -61,7 +61,8 @@ def _told(handoff: ReviewInput, room: Room) -> Message:
     opening(message, handoff)
     message.add(f"The task: {one_line(task.question)}")
     if task.critique:
-        message.add(f"Its attempt before was sent back: {one_line(task.critique)}")
+        message.add("Its attempt before was sent back:")
+        message.material("critique", one_line(task.critique))
     message.add("What it found:")
     message.material("answer", message.within(finding.answer or "(no answer)", 0.1, "the answer of a task"))
     facts = [_fact(number, finding, handoff.sources) for number in range(len(finding.facts))]
@@ -71,7 +72,8 @@ def _told(handoff: ReviewInput, room: Room) -> Message:
         message.material("missing", listed(one_line(each)[:LONGEST] for each in finding.missing[:10]))
     notes = [note for note in (handoff.by_rules, finding.stopped, _lost(finding)) if note]
     if notes:
-        message.add(f"What code has to say of it: {' '.join(map(one_line, notes))}")
+        message.add("What code has to say of it, words of the facts among it:")
+        message.material("notes", " ".join(map(one_line, notes)))
     message.add(f"Is that an answer to the task? {manner(handoff)}")
     return message
 

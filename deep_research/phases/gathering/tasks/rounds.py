@@ -337,10 +337,11 @@ def settled(stands: TaskState, sub_query: SubQuery) -> list[Event]:
         told.append(f"The task {of} was worked on {tries} and not approved: {_short(review.critique)}")
     if review is not None and review.unchecked:
         told.append(f"What the task {of} found was not reviewed: {_short(review.unchecked)}")
-    if outcome.stopped:
-        told.append(f"The task {of} ended early: {_short(outcome.stopped)}")
-    if outcome.owner_question:
-        told.append(f"The task {of} needs to know of you: {_short(outcome.owner_question)}")
+    latest = stands.finding or outcome
+    if latest.stopped:
+        told.append(f"The task {of} ended early: {_short(latest.stopped)}")
+    if question := latest.owner_question or outcome.owner_question:
+        told.append(f"The task {of} needs to know of you: {_short(question)}")
     limits: list[Event] = [LimitReached(limit=Limit(name=TASK, message=_ended(text))) for text in told]
     if not stands.source_ids and outcome.error:
         failed = SubQueryFailed(

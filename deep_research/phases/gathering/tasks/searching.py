@@ -15,6 +15,8 @@ from deep_research.sources.search.combined_search import CORPUS, WEB
 from deep_research.state import Task, TaskFinding, TaskStep
 from deep_research.state.events import TaskFinished
 
+NOWHERE = "The run allows none of the data sources that its sub-query names."
+
 
 class Searching:
     """A task without a model: the gatherer searches for it, and each data source of the caller's own is searched beside;
@@ -33,9 +35,13 @@ class Searching:
         began = asyncio.get_running_loop().time()
         uses: list[Used] = []
         names = self._task.data_sources
-        if not names or not set(names).isdisjoint((CORPUS, WEB)):
+        if (
+            not set(names).isdisjoint((CORPUS, WEB)) or not self._library.sources.names
+        ):  # a gatherer of one's own
             uses.append(await self._gathered(ask, _limited(handoff, names)))
         uses += [await self._searched(name) for name in names if name in self._library.sources.own]
+        if not uses:
+            uses.append(Used("search", {"query": self._task.question}, problem=NOWHERE))
         events, contents, showings = await kept_step(
             self._place, self._task, self._desk, TaskStep(number=1), uses, began, handoff
         )

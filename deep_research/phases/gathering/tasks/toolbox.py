@@ -137,7 +137,8 @@ class Toolbox:
             raise ToolError(f"{name} cannot be used so: {place}: {first['msg']}.") from None
 
     async def use(self, tool: Tool, arguments: BaseModel, view: TaskView) -> ToolResult:
-        """What a tool gives, under its deadline; a passing failure is tried once more. Raises `ToolError`, `StoreError`
+        """What a tool gives, under its deadline; a passing failure is tried once more. An error of one that had ``asked``
+        somebody says so. Raises `ToolError`, `StoreError`
         and what stops a run."""
         try:
             return await self._once(tool, arguments, view)
@@ -153,12 +154,12 @@ class Toolbox:
         except (ToolError, StoreError, StopResearch, asyncio.CancelledError):
             raise
         except TimeoutError:
-            raise ToolError(f"{tool.name} gave nothing within {seconds:g} s.") from None
+            raise ToolError(f"{tool.name} gave nothing within {seconds:g} s.", asked=True) from None
         except DeepResearchError as error:
             transient = error.data.get("trouble") in ("transient", "slow", "connect")
-            raise ToolError(error.problem, hint=error.hint, transient=transient) from error
+            raise ToolError(error.problem, hint=error.hint, transient=transient, asked=True) from error
         except Exception as error:
-            raise ToolError(f"{tool.name} failed: {told(error)}.") from error
+            raise ToolError(f"{tool.name} failed: {told(error)}.", asked=True) from error
         if not isinstance(result, ToolResult):
             raise ToolError(f"{tool.name} gave a {type(result).__name__} and no ToolResult.")
         return result

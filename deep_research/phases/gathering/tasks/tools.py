@@ -11,7 +11,7 @@ from deep_research.errors import ToolError
 from deep_research.evidence.passages import blocks
 from deep_research.evidence.references import references
 from deep_research.patterns import regex
-from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.fetching import Fetching, OneUse
 from deep_research.phases.gathering.handoff import GathererInput
 from deep_research.phases.gathering.source_reading import Reading
 from deep_research.phases.gathering.tasks.data_sources import DataSources
@@ -21,6 +21,7 @@ from deep_research.phases.prompting import one_line
 from deep_research.sources.search import SearchRequest, SearchResult
 from deep_research.sources.search.base import SourceType
 from deep_research.sources.search.combined_search import CORPUS, Found
+from deep_research.sources.search.filters import in_domains
 from deep_research.state import SourceKind, Span
 
 MOST_LINKS = 10  # of one search
@@ -47,8 +48,10 @@ class Library:
         )
 
     async def found(self, found: Found, query: str) -> ToolResult:
-        """Results that have a text as sources, the others as links."""
-        whole = [r for r in found.results if r.text is not None]
+        """Results that have a text as sources, the others as links; where no pages are read, what is said of them is all
+        there is."""
+        unopened = self.reading.pages is None
+        whole = [r for r in found.results if r.text is not None or unopened]
         sources, unread = await self.reading.read(
             whole,
             query=query,
@@ -56,7 +59,7 @@ class Library:
             handoff=self.handoff,
             fetching=Fetching(0),
         )
-        links = [_link(result) for result in found.results if result.text is None]
+        links = [_link(result) for result in found.results if result.text is None and not unopened]
         return ToolResult(
             sources=tuple(sources),
             links=tuple(links[:MOST_LINKS]),
@@ -87,6 +90,8 @@ class Search(Tool):
 
     async def __call__(self, arguments: Query, view: TaskView) -> ToolResult:
         names = view.data_sources
+        if not names:
+            raise ToolError("There is no data source that this task may search.", hint="End it.")
         if arguments.data_source is not None:
             if arguments.data_source not in names:
                 raise ToolError(
@@ -119,21 +124,24 @@ class Fetch(Tool):
         link, library = view.link(arguments.link), self._library
         if library.reading.pages is None:
             raise ToolError("Pages are not read in this run.", hint="Use what searches say of them.")
-        before = library.fetching.made
+        if not in_domains(link.address, library.handoff.filters):
+            raise ToolError("The run does not read pages of that site.", hint="Use another link.")
+        fetching = OneUse.of(library.fetching)
         sources, unread = await library.reading.read(
-            [_result(link)], query=view.question, limit=1, handoff=library.handoff, fetching=library.fetching
+            [_result(link)], query=view.question, limit=1, handoff=library.handoff, fetching=fetching
         )
         links = tuple(
             _pointed_to(reference.target, reference.text)
             for source in sources
             for reference in references("", source.content or "", source.passages)
             if reference.target.startswith(("http://", "https://"))
+            and in_domains(reference.target, library.handoff.filters)
         )
         return ToolResult(
             sources=tuple(sources),
             unread=tuple(unread),
             links=links,
-            fetches=library.fetching.made - before,
+            fetches=fetching.made,
         )
 
 

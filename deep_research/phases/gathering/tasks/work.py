@@ -22,7 +22,7 @@ from deep_research.phases.base import off_loop, with_latest
 from deep_research.phases.gathering.tasks.agent import TaskInput
 from deep_research.phases.gathering.tasks.desk import Desk
 from deep_research.phases.gathering.tasks.recording import PHASE, Used, Workplace, kept_step, step_of
-from deep_research.phases.gathering.tasks.tool import Tool, ToolResult
+from deep_research.phases.gathering.tasks.tool import BUILT_IN, Tool, ToolResult
 from deep_research.phases.gathering.tasks.toolbox import (
     DONE,
     LONGEST_THOUGHT,
@@ -181,9 +181,20 @@ class TaskWork:
 
     async def _one(self, use: Used, tool: Tool, arguments: BaseModel) -> None:
         try:
-            use.result = await self._toolbox.use(tool, arguments, self._desk)
+            result = await self._toolbox.use(tool, arguments, self._desk)
         except ToolError as error:
             use.problem = str(error)
+            if error.data.get("asked") or tool.name not in BUILT_IN:  # caps hold for what failed too
+                use.searches, use.fetches = tool.searches, tool.fetches
+            else:
+                self._place.purse.charge("max_searches", -tool.searches)
+            return
+        strange = [shown.source_id for shown in result.shown if shown.source_id not in self._desk.sources]
+        if strange:
+            use.problem = f"{tool.name} showed a source that this task does not have."
+            use.searches, use.fetches = max(result.searches, tool.searches), max(result.fetches, tool.fetches)
+            return
+        use.result = result
 
     def _check_room(self, tool: Tool, searches: int, fetches: int) -> None:
         """Raises `ToolError` where a cap leaves nothing for a use; of what is counted beside pages the budgets that are
