@@ -76,11 +76,15 @@ class SQLiteStore(Store):
     def submit(self, appends: Sequence[Append]) -> None:
         self._with_writer(lambda writer: writer.hand_in(list(appends)))
 
-    def acquire(self, run_id: str, owner: Owner) -> RunRow:
+    @property
+    def lease(self) -> float:  # type: ignore[override]
+        return self._ttl
+
+    def acquire(self, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
         def work(db: sqlite3.Connection) -> RunRow:
             row = run_row(db, run_id)
             now = self._now()
-            if row.owned(now):
+            if row.owned(now) and row.fence != over:
                 raise busy(row)
             db.execute(
                 "UPDATE runs SET owner = ?, fence = fence + 1, lease_until = ? WHERE run_id = ?",

@@ -357,6 +357,15 @@ def a_live_owner_keeps_its_run(bench: Bench) -> None:
     assert bench.store.run("run-1").owner == bench.owner("one")
 
 
+def an_owner_who_lives_is_passed_over_by_his_fence_alone(bench: Bench) -> None:
+    lane = bench.create()
+    first = bench.store.run("run-1").fence
+    _busy(lambda: bench.store.acquire("run-1", bench.owner("two"), over=first + 1))
+    assert bench.store.acquire("run-1", bench.owner("two"), over=first).fence == first + 1
+    assert isinstance(bench.append(lane, 1), AppendRefusedError)
+    _busy(lambda: bench.store.acquire("run-1", bench.owner("three"), over=first))
+
+
 def the_refusal_names_the_owner(bench: Bench) -> None:
     owner = bench.owner("one")
     bench.create(owner=owner)
