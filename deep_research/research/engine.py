@@ -30,6 +30,7 @@ from deep_research.logs import configure, get_log, masked, told
 from deep_research.models.characters import in_all_texts
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
+from deep_research.research.more_money import checked_caps
 from deep_research.research.result import ResearchResult
 from deep_research.research.runs import Runs, RunSummary, Waiting
 from deep_research.research.wishes import checked_answer, judged, payload, refuse_ended, steering
@@ -217,6 +218,8 @@ class DeepResearch:
         *,
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
+        budget: Budget | None = None,
+        take_over: bool = False,
     ) -> ResearchResult:
         """Go on with a run that was interrupted, parked or aborted; finished units are not done again.
 
@@ -233,12 +236,24 @@ class DeepResearch:
 
         ``answer`` is for a run parked with a question, also when it was cancelled there; see `answer`.
         ``shared_budget`` as in `run`: it is no part of the run, and is given anew. A completed run gives its result.
+
+        ``budget`` raises the caps that it names, of a run that reached one, also when it completed: what was left out for
+        want of them is searched and read, and nothing that was paid is paid again (docs/control_money.md).
+        ``take_over``: a live process that works on the run is asked to let go of it, and passed over after two lease
+        times.
         Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, `RunStateError` for an answer where
         none is waited for, `UsageError` for one that does not fit, `SetUpError`, `CorpusError` where the documents are
         gone, and as `run`.
         """
         return self._background.call(
-            self.aresume(research_id, answer, setup=setup, shared_budget=shared_budget)
+            self.aresume(
+                research_id,
+                answer,
+                setup=setup,
+                shared_budget=shared_budget,
+                budget=budget,
+                take_over=take_over,
+            )
         )
 
     async def aresume(
@@ -248,10 +263,19 @@ class DeepResearch:
         *,
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
+        budget: Budget | None = None,
+        take_over: bool = False,
     ) -> ResearchResult:
         if setup not in SET_UPS:
             raise UnknownNameError.of("setup", str(setup), SET_UPS)
-        return await self._resumed(research_id, answer, setup=setup, shared_budget=shared_budget)
+        return await self._resumed(
+            research_id,
+            answer,
+            setup=setup,
+            shared_budget=shared_budget,
+            budget=checked_caps(budget),
+            take_over=take_over,
+        )
 
     async def _resumed(
         self,
@@ -261,24 +285,37 @@ class DeepResearch:
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
         by: Literal["owner", "default"] = "owner",
+        budget: Budget | None = None,
+        take_over: bool = False,
+        parked_at: int | None = None,
     ) -> ResearchResult:
         shared = (*self._shared_budget, *_shared(shared_budget))
         self._parts.models.check(Budget(), shared)
         row = await self._runs.row(research_id)
-        if row.projection.status is RunStatus.COMPLETED:
+        if row.projection.status is RunStatus.COMPLETED and budget is None:
             if answer is not None:
                 raise RunStateError.no_question(research_id)
             return await self.aresult(research_id)
         new, old = setup == "new", await self._runs.asetup(research_id)
         parts = await asyncio.to_thread(self._variants.of_run, old, row.places, new=new)
-        parts.models.check(Budget(), shared)
+        parts.models.check(budget or Budget(), shared)
         try:
             await self._prepare(parts)
         except ConfigurationError:
             self._variants.refuse(parts, old, new=new)
             raise
         compared = partial(self._variants.going, parts, places=row.places, new=new)
-        return await self._runner.resume(research_id, answer, shared, parts, compared, by)
+        return await self._runner.resume(
+            research_id,
+            answer,
+            shared,
+            parts,
+            compared,
+            by,
+            budget=budget,
+            take_over=take_over,
+            parked_at=parked_at,
+        )
 
     # Having a say in what goes on
 
@@ -390,11 +427,15 @@ class DeepResearch:
 
     async def _woken(self, waiting: Waiting) -> ResearchResult:
         if waiting.then is WhenDue.ABORT and not waiting.answered:
-            await self._runner.abandon(waiting.research_id, f"Nobody answered: {waiting.waiting_for}.")
+            await self._runner.abandon(
+                waiting.research_id, f"Nobody answered: {waiting.waiting_for}.", parked_at=waiting.parked_at
+            )
             return await self.aresult(waiting.research_id)
         if waiting.answered or not waiting.asks or waiting.default is None:
-            return await self.aresume(waiting.research_id)
-        return await self._resumed(waiting.research_id, waiting.default, by="default")
+            return await self._resumed(waiting.research_id, None, parked_at=waiting.parked_at)
+        return await self._resumed(
+            waiting.research_id, waiting.default, by="default", parked_at=waiting.parked_at
+        )
 
     def estimate(self, query: str, **options: Any) -> Estimate:
         """What a run of this question may take, from the low to the high end: searches, pages, requests to models with

@@ -17,13 +17,16 @@ from deep_research.assembly import Going, Parts, Variants, without_effect
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError, UsageError
 from deep_research.logs import get_log, told
+from deep_research.research.more_money import caps_of, under
 from deep_research.research.result import ResearchResult
 from deep_research.research.stopwatch import Stopwatch
+from deep_research.research.take_over import asked_to_let_go, let_go
 from deep_research.research.wishes import answer_in, checked_answer, judged
 from deep_research.research.wishes import told as told_in
 from deep_research.settings import Settings
 from deep_research.state import (
     AbortReason,
+    Budget,
     ControlKind,
     DeepResearchPhase,
     DeepResearchState,
@@ -45,6 +48,7 @@ from deep_research.state.events import (
     decode_log,
 )
 from deep_research.state.journal import Clock
+from deep_research.state.raising import raised
 from deep_research.state.reducer import Fold, fold
 from deep_research.store import (
     Control,
@@ -58,6 +62,7 @@ from deep_research.store import (
     Watch,
     refused,
 )
+from deep_research.store.base import busy
 from deep_research.supervisor.hooks import overridden
 from deep_research.supervisor.orchestrator import Halt, SupervisorOrchestrator
 
@@ -191,49 +196,55 @@ class Runner:
         parts: Parts | None = None,
         compared: Callable[[SetUp | None], Going] = lambda _: Going(),
         by: Literal["owner", "default"] = "owner",
+        *,
+        budget: Budget | None = None,
+        take_over: bool = False,
+        parked_at: int | None = None,
     ) -> ResearchResult:
         """Take the run over and go on with the ``parts``, as ``compared`` says of the set-up that it has, or does not go
-        on. Without an ``answer`` one that was left for the run is taken. ``by`` is who answers. Raises `RunBusyError`,
+        on. Without an ``answer`` one that was left for the run is taken. ``by`` is who answers. ``budget`` are caps that
+        are raised; ``take_over``: from a process that lives. ``parked_at`` is the number of the event that it was parked
+        with, where it is to be gone on with from there alone. Raises `RunBusyError`,
         `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that nobody waits for, `UsageError` for one that
-        does not fit."""
+        does not fit and for a budget that is no larger."""
         async with self._loop().slots:
-            journal, elapsed = await self._take(run_id)
+            journal, elapsed = await self._take(run_id, take_over=take_over)
             state = journal.state
             active = self._activate(journal, elapsed, parts or self._parts, state.options, shared)
             try:
+                if parked_at is not None and state.seq != parked_at:
+                    raise busy(await asyncio.to_thread(self._parts.store.run, run_id))  # somebody was faster
+                left = await asyncio.to_thread(self._parts.store.wishes, run_id)
                 if answer is None:
-                    answer = await self._answer_left(journal)
+                    answer = _answer_left(left, journal)
                 question = checked_answer(state.question, answer, run_id) if answer is not None else None
-                if state.status is RunStatus.COMPLETED:  # between the look and the taking
+                caps = budget or caps_of(question, answer)
+                new = raised(state, caps) if caps is not None else None
+                if state.status is RunStatus.COMPLETED and new is None:  # between the look and the taking
                     return ResearchResult.of(state)
                 going = compared(state.setup)
                 resumed = RunResumed(pause_id=question.pause_id if question else None, answer=answer, by=by)
                 journal.stand(going.places)
+                let_go(left, journal)
+                more = under(state, new, active.orchestrator) if new is not None else None
                 await journal.record(
-                    resumed, *_set_up_anew(state, going), *_taken_up(state, active.orchestrator)
+                    resumed,
+                    *(more or ()),
+                    *_set_up_anew(state, going),
+                    *(_taken_up(state, active.orchestrator) if more is None else ()),
                 )
                 return await self._carry_out(active, seen=state.seq)
             finally:
                 await self._deactivate(active)
 
-    async def _answer_left(self, journal: RunJournal) -> Any:
-        """The latest answer that somebody left for the question of the run, if it fits. All that were left are used up
-        with the next event."""
-        parking, found = journal.state.question, None
-        for wish in await asyncio.to_thread(self._parts.store.wishes, journal.lane.run_id):
-            if wish.kind != ControlKind.ANSWER:
-                continue
-            journal.consume(wish.id)
-            value = answer_in(wish.payload)
-            if parking is not None and not misfit(parking, value):
-                found = value
-        return found
-
-    async def abandon(self, run_id: str, why: str = "") -> None:
-        """Cancel a run that nobody works on. Raises `RunBusyError` when somebody does."""
+    async def abandon(self, run_id: str, why: str = "", *, parked_at: int | None = None) -> None:
+        """Cancel a run that nobody works on, where it stands ``parked_at``. Raises `RunBusyError` when somebody does, or
+        did since."""
         journal, elapsed = await self._take(run_id)
         active = self._activate(journal, elapsed, self._parts, journal.state.options)
         try:
+            if parked_at is not None and journal.state.seq != parked_at:
+                raise busy(await asyncio.to_thread(self._parts.store.run, run_id))
             question = journal.state.question
             message = (
                 f"{CANCELLED[:-1]} while it waited for {question.waiting_for}." if question else CANCELLED
@@ -279,10 +290,11 @@ class Runner:
 
     # One run
 
-    async def _take(self, run_id: str) -> tuple[RunJournal, Stopwatch]:
+    async def _take(self, run_id: str, *, take_over: bool = False) -> tuple[RunJournal, Stopwatch]:
         owner = Owner.here(self._token)
         store = self._parts.store
-        taking = asyncio.ensure_future(asyncio.to_thread(store.acquire, run_id, owner))
+        over = await asked_to_let_go(store, run_id) if take_over else None
+        taking = asyncio.ensure_future(asyncio.to_thread(partial(store.acquire, run_id, owner, over=over)))
         try:
             row = await asyncio.shield(taking)
         except asyncio.CancelledError:
@@ -528,6 +540,20 @@ def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) ->
     if state.phase is DeepResearchPhase.ANALYSIS and any(limit.name == "agent" for limit in state.limits):
         return [PhaseRetried(phase=DeepResearchPhase.ANALYSIS, attempt=0, asked_by="resume")]
     return []
+
+
+def _answer_left(left: Sequence[Control], journal: RunJournal) -> Any:
+    """The latest answer that somebody left for the question of the run, if it fits. All that were left are used up
+    with the next event."""
+    parking, found = journal.state.question, None
+    for wish in left:
+        if wish.kind != ControlKind.ANSWER:
+            continue
+        journal.consume(wish.id)
+        value = answer_in(wish.payload)
+        if parking is not None and not misfit(parking, value):
+            found = value
+    return found
 
 
 def _set_up_anew(state: DeepResearchState, going: Going) -> list[Event]:

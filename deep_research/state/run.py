@@ -114,6 +114,7 @@ class DeepResearchState(Record):
     still to be written, and ``judgements`` what the judge said of its claims; ``report_draft`` is that of the report,
     with ids of findings; ``tasks`` are those that sub-queries were made; ``remarks`` are the refiner's on it,
     ``references`` where the sources point to for more;
+    ``pages_left`` are addresses that were found and are read under a higher cap;
     ``plan_approved``: its owner agreed to the plan; ``searching_stopped``: he wants nothing more searched;
     ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
     had been measured of the texts of each model; ``setup`` is what the run works with, None where an older version of
@@ -162,6 +163,7 @@ class DeepResearchState(Record):
     guidance: tuple[Guidance, ...] = ()
     limits: tuple[Limit, ...] = ()
     answers: dict[str, Any] = Field(default_factory=dict)
+    pages_left: tuple[str, ...] = ()
     plan_approved: bool = False
     searching_stopped: bool = False
     usage: Usage = Usage()
