@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import secrets
 import threading
 import time
@@ -620,6 +621,22 @@ class DeepResearch:
         await self._runs.adelete(research_id)
 
     # Being held
+
+    def drain(self, seconds: float = 10.0) -> int:
+        """Have all runs of this engine park before their next unit, as what was shut down: for a process that ends. Waits
+        at most so many seconds, then interrupts the rest (they stay resumable). Gives how many are parked; `wake`, of
+        whatever process, goes on with them. Raises `UsageError` for a time that is none.
+
+        Example:
+            engine.drain(20)  # in the handler of your service's end
+            engine.close()
+        """
+        return self._background.call(self.adrain(seconds))
+
+    async def adrain(self, seconds: float = 10.0) -> int:
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+            raise UsageError("drain takes a number of seconds from 0.", hint="For example: drain(20)")
+        return await self._runner.drain(float(seconds))
 
     def close(self) -> None:
         """Interrupt what is running (it stays resumable) and let go of the thread and the database."""

@@ -41,9 +41,7 @@ def caps_of(question: Parking | None, answer: Any) -> Budget | None:
         ) from None
 
 
-def under(
-    state: DeepResearchState, budget: Budget, orchestrator: SupervisorOrchestrator
-) -> list[Event]:
+def under(state: DeepResearchState, budget: Budget, orchestrator: SupervisorOrchestrator) -> list[Event]:
     """What is recorded of a run that goes on under another budget. It stands where work remains first; a draft that was
     paid for is kept."""
     phase = starts(state, budget)

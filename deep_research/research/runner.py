@@ -91,6 +91,7 @@ class _Active:
     task: asyncio.Task[Any] | None = None
     begun: bool = False
     stopped: bool = False
+    halted: bool = False
     lost: bool = False
     over: bool = False
     gone: Future[None] = field(default_factory=Future)  # done once the run was let go of
@@ -125,6 +126,7 @@ class Runner:
         self._loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
         self._active: dict[str, _Active] = {}
         self._observers: set[Future[None]] = set()
+        self._draining = 0
 
     async def begin(
         self,
@@ -182,11 +184,20 @@ class Runner:
                 slots.release()
             if active.lost:
                 await active.journal.record_refusal()
+            if active.halted:
+                await self._stood_still(active)
+                return False
             if not active.stopped:
                 raise
             await active.orchestrator.abort(active.journal, AbortReason.CANCELLED, CANCELLED)
             return False
         return True
+
+    async def _stood_still(self, active: _Active) -> None:
+        """A run that waited for a slot is parked, or let go of. Raises `AppendRefusedError` for the latter."""
+        await active.orchestrator.stand_still(active.journal)
+        if not active.journal.ended:
+            raise refused(active.journal.lane, "another process asked for it")
 
     async def resume(
         self,
@@ -272,6 +283,24 @@ class Runner:
         _in_loop(active.loop, lambda: self._cancel(active))
         return True
 
+    async def drain(self, seconds: float) -> int:
+        """Has every run of this engine park before its next unit, waits at most so long, and interrupts the rest. Gives
+        how many are parked now. A run that begins meanwhile parks as well."""
+        with self._gate:
+            self._draining += 1
+            actives = [active for active in self._active.values() if active.ours]
+        try:
+            for active in actives:
+                _in_loop(active.loop, partial(self._halt, active, Halt.SHUTDOWN))
+            waiting = [asyncio.wrap_future(active.gone) for active in actives]
+            if waiting:
+                await asyncio.wait(waiting, timeout=seconds)
+            await self.interrupt()
+        finally:
+            with self._gate:
+                self._draining -= 1
+        return sum(active.journal.state.status is RunStatus.PARKED for active in actives)
+
     async def interrupt(self) -> None:
         """Stop everything without a word in any log, so that all of it can be resumed."""
         with self._gate:
@@ -355,6 +384,9 @@ class Runner:
         active = _Active(asyncio.get_running_loop(), journal, orchestrator, elapsed)
         with self._gate:
             self._active[journal.lane.run_id] = active
+            draining = self._draining > 0
+        if draining:
+            self._halt(active, Halt.SHUTDOWN)
         return active
 
     async def _carry_out(self, active: _Active, *, seen: int = 0) -> ResearchResult:
@@ -423,6 +455,9 @@ class Runner:
         """Has a run stand still before its next unit. A row that asked for it is used up with the run's last word."""
         active.orchestrator.halt(why)
         active.journal.halt(control_id)
+        if active.task is not None and not active.begun:  # it waits for a slot
+            active.halted = True
+            active.task.cancel()
 
     def _cancel(self, active: _Active) -> None:
         active.orchestrator.stop(AbortReason.CANCELLED, CANCELLED)

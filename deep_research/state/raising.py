@@ -16,7 +16,7 @@ _ORDER = tuple(DeepResearchPhase)
 
 def reached(state: DeepResearchState) -> tuple[str, ...]:
     """The caps of the run's own budget for want of which something was left out, or at which it waits, by name."""
-    named = {limit.of_cap for limit in state.limits if not limit.is_shared}
+    named = {limit.of_cap for limit in state.limits if not (limit.is_shared or _is_of_plan(limit))}
     if state.parking is not None and state.parking.kind is ParkedKind.BUDGET:
         named.add(str(state.parking.about.get("name")))
     budget = state.options.budget
@@ -43,8 +43,7 @@ def higher(old: Budget, new: Budget) -> tuple[str, ...]:
     return tuple(
         name
         for name in Budget.model_fields
-        if (was := getattr(old, name)) is not None
-        and ((now := getattr(new, name)) is None or now > was)
+        if (was := getattr(old, name)) is not None and ((now := getattr(new, name)) is None or now > was)
     )
 
 
@@ -63,7 +62,9 @@ def raised(state: DeepResearchState, wanted: Budget) -> Budget:
         )
     new = old.model_copy(update={name: getattr(wanted, name) for name in wanted.model_fields_set})
     if not set(caps) & set(higher(old, new)):
-        stand = ", ".join(f"{name} {getattr(old, name):,.10g}" for name in caps if getattr(old, name) is not None)
+        stand = ", ".join(
+            f"{name} {getattr(old, name):,.10g}" for name in caps if getattr(old, name) is not None
+        )
         raise UsageError(
             f"The budget is not larger in anything that was reached: {stand}.", hint="Raise one of these."
         )
@@ -73,12 +74,17 @@ def raised(state: DeepResearchState, wanted: Budget) -> Budget:
 def told_of(limit: Limit, caps: Collection[str]) -> bool:
     """Whether a limit tells of one of these caps of the run's own budget, or of work that was done without a model for
     want of it."""
-    if limit.is_shared:
+    if limit.is_shared or _is_of_plan(limit):
         return False
     said = limit.message
     return limit.of_cap in caps or any(
         f"the cap {name} of" in said or f"what {name} has for" in said for name in caps
     )
+
+
+def _is_of_plan(limit: Limit) -> bool:
+    """Whether it tells how the plan was made, which is not made again."""
+    return limit.name.endswith(f":{DeepResearchPhase.PLANNING}") or limit.message.startswith("The planner ")
 
 
 def pages_left(state: DeepResearchState, caps: Collection[str]) -> tuple[str, ...]:

@@ -122,6 +122,14 @@ COMMON = (
 )
 _OUT = Option(flag="--out", short="-o", metavar="FILE", help="Write the report to FILE instead of stdout.")
 _SAMPLE = Option(flag="--sample", help="Search the sample documents that come with the package.")
+_CAPS = (
+    Option(flag="--max-usd", metavar="USD", help="Cap on the dollars of the run."),
+    Option(flag="--max-tokens", metavar="N", help="Cap on the tokens of the run, in and out together."),
+    Option(flag="--max-model-calls", metavar="N", help="Cap on the run's requests to language models."),
+    Option(flag="--max-searches", metavar="N", help="Cap on the searches of the run."),
+    Option(flag="--max-fetches", metavar="N", help="Cap on the pages that are fetched."),
+    Option(flag="--max-seconds", metavar="S", help="Cap on the seconds of work of the run."),
+)
 _ID = ("ID", "The run, such as deepres-0123456789ab.")
 
 COMMANDS = (
@@ -145,16 +153,7 @@ COMMANDS = (
                 name="min_supported",
                 help="Give no report of whose claims fewer are supported, such as 0.9.",
             ),
-            Option(flag="--max-usd", metavar="USD", help="Cap on the dollars of the run."),
-            Option(
-                flag="--max-tokens", metavar="N", help="Cap on the tokens of the run, in and out together."
-            ),
-            Option(
-                flag="--max-model-calls", metavar="N", help="Cap on the run's requests to language models."
-            ),
-            Option(flag="--max-searches", metavar="N", help="Cap on the searches of the run."),
-            Option(flag="--max-fetches", metavar="N", help="Cap on the pages that are fetched."),
-            Option(flag="--max-seconds", metavar="S", help="Cap on the seconds of work of the run."),
+            *_CAPS,
             Option(flag="--estimate", help="Tell what the run may take, and do not start it."),
             Option(
                 flag="--system-prompt", metavar="TEXT", help="Instructions added to those of every agent."
@@ -163,7 +162,7 @@ COMMANDS = (
     ),
     Command(
         name="resume",
-        summary="Go on with an interrupted, parked or aborted run.",
+        summary="Go on with a run: interrupted, parked, aborted, or ended at a cap.",
         example="deep-research resume deepres-0123456789ab",
         arguments=(_ID,),
         options=(
@@ -171,6 +170,11 @@ COMMANDS = (
             Option(
                 flag="--with-new-setup",
                 help="Go on with what is named here in place of what the run was set up with.",
+            ),
+            *_CAPS,
+            Option(
+                flag="--take-over",
+                help="Have a process that works on the run let go of it, and go on here.",
             ),
             _OUT,
             _SAMPLE,

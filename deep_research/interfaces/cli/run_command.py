@@ -7,13 +7,14 @@ import sys
 from argparse import Namespace
 from collections.abc import Awaitable
 
-from deep_research.errors import UsageError
+from deep_research.errors import RunStateError, UsageError
 from deep_research.interfaces.cli.estimate_command import estimate
 from deep_research.interfaces.cli.exits import of_run
 from deep_research.interfaces.cli.progress import Watching, watching
 from deep_research.interfaces.cli.session import Interrupted, Session
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.research import DeepResearch, ResearchResult
+from deep_research.state import Budget, RunStatus
 
 _LONGEST_STDIN = 1_000_000  # bytes; more than any question that is accepted
 _PAUSE = 0.05  # seconds
@@ -37,11 +38,27 @@ async def run(session: Session) -> int:
 async def resume(session: Session) -> int:
     run_id, answer = session.args.id, session.args.answer
     past = await session.engine.aevents(run_id)
-    work = session.engine.aresume(run_id, answer, setup="new" if session.args.with_new_setup else "same")
+    work = session.engine.aresume(
+        run_id,
+        answer,
+        setup="new" if session.args.with_new_setup else "same",
+        budget=_caps(session),
+        take_over=session.args.take_over,
+    )
     async with watching(session) as watch:
         watch.recall(past)
         result = await _carry_out(session, watch, run_id, work)
     return _told(session, result)
+
+
+def _caps(session: Session) -> Budget | None:
+    """The caps that are named here; None where none is."""
+    named = {
+        name: getattr(session.settings, name)
+        for name in Budget.model_fields
+        if getattr(session.args, name, None) is not None
+    }
+    return Budget(**named) if named else None
 
 
 async def _carry_out(
@@ -54,6 +71,10 @@ async def _carry_out(
     except asyncio.CancelledError:
         await session.engine.aclose()
         raise _interrupted(session, run_id) from None
+    except RunStateError:
+        if (await session.engine.astatus(run_id)).status is not RunStatus.INTERRUPTED:
+            raise
+        raise _interrupted(session, run_id) from None  # it did not come to the end of a unit
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
