@@ -34,6 +34,7 @@ from deep_research.research.loops import BackgroundLoop
 from deep_research.research.more_money import checked_caps
 from deep_research.research.result import ResearchResult
 from deep_research.research.runs import Runs, RunSummary, Waiting
+from deep_research.research.waking import Waker
 from deep_research.research.wishes import checked_answer, judged, payload, refuse_ended, steering
 from deep_research.settings import ResolvedSettings, load_settings
 from deep_research.sources.search import SearchProvider
@@ -89,7 +90,7 @@ class DeepResearch:
     name: see docs/settings.md.
 
     Raises `UnknownNameError`, `SettingsError`, `ConfigurationError`. Nothing is opened or started before the
-    first verb. Close it, or use it in a ``with``, to let go of its thread and database; runs that are still going
+    first verb, but for what wakes due runs where the setting ``wakes`` is on. Close it, or use it in a ``with``, to let go of its thread and database; runs that are still going
     then stay resumable.
     """
 
@@ -156,6 +157,9 @@ class DeepResearch:
         self._ready = threading.Lock()
         self._prepared: set[Parts] = set()
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
+        self._waker = Waker(self, self._settings.wake_interval) if self._settings.wakes else None
+        if self._waker is not None:
+            self._background.submit(self._waker.run())
 
     @property
     def settings(self) -> ResolvedSettings:
@@ -414,10 +418,12 @@ class DeepResearch:
         return self._background.call(self.awake())
 
     async def awake(self) -> Sequence[ResearchResult]:
-        woken = []
+        woken: list[ResearchResult] = []
         for waiting in await self.awaiting():
             if not waiting.due(self._clock()):
                 continue
+            if self._runner.draining:
+                break
             try:
                 woken.append(await self._woken(waiting))
             except RunBusyError:  # somebody was faster
@@ -636,6 +642,8 @@ class DeepResearch:
     async def adrain(self, seconds: float = 10.0) -> int:
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
             raise UsageError("drain takes a number of seconds from 0.", hint="For example: drain(20)")
+        if self._waker is not None:
+            self._waker.stop()
         return await self._runner.drain(float(seconds))
 
     def close(self) -> None:
@@ -650,6 +658,8 @@ class DeepResearch:
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
 
     async def _stop(self) -> None:
+        if self._waker is not None:
+            self._waker.stop()
         await self._runner.interrupt()
         await self._variants.disconnect()
         corpora = [parts.sources.corpus for parts in self._variants]

@@ -301,6 +301,11 @@ class Runner:
                 self._draining -= 1
         return sum(active.journal.state.status is RunStatus.PARKED for active in actives)
 
+    @property
+    def draining(self) -> bool:
+        """Whether this engine's runs are being parked."""
+        return self._draining > 0
+
     async def interrupt(self) -> None:
         """Stop everything without a word in any log, so that all of it can be resumed."""
         with self._gate:

@@ -318,6 +318,13 @@ class Settings(BaseModel):
         le=86_400,
         description="Seconds of work that a whole run may take, by all who resume it; parked time does not count.",
     )
+    wakes: bool = Field(
+        default=False,
+        description="Go on by itself, as long as the engine lives, with parked runs whose time has come.",
+    )
+    wake_interval: float = Field(
+        default=30.0, gt=0, le=86_400, description="Seconds between looks for runs whose time has come."
+    )
     hook_timeout: float = Field(default=60.0, gt=0, le=3_600, description="Seconds that one hook may take.")
     corpus: Paths = Field(default=(), description="Files and folders of local documents to search.")
     dense_model: Name | None = Field(

@@ -1,4 +1,4 @@
-"""More money for a run that ended at a cap: which caps it reached, and what of its work remains under higher ones. Pure."""
+"""More money for a run that ended at a cap: which caps it reached, and what remains of its work. Pure."""
 
 from __future__ import annotations
 

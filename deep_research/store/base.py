@@ -376,6 +376,7 @@ def _over_nobody(acquire: Callable[..., RunRow]) -> Callable[..., RunRow]:
 
     @functools.wraps(acquire)
     def taken(store: Store, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
+        del over
         return acquire(store, run_id, owner)
 
     return taken

@@ -34,7 +34,7 @@ def _pause(name: str, cap: float) -> str:
 
 
 def _parking(state: DeepResearchState, limit: Limit, name: str, cap: float, pause: str) -> Parking:
-    left = _left(state, name, limit)
+    left = _left(state, name)
     about: dict[str, Any] = {
         "name": name,
         "cap": cap,
@@ -71,7 +71,7 @@ def _used(state: DeepResearchState, name: str) -> float | None:
     }.get(name)
 
 
-def _left(state: DeepResearchState, name: str, limit: Limit) -> dict[str, Any]:
+def _left(state: DeepResearchState, name: str) -> dict[str, Any]:
     """What is not done yet, by its kind."""
     searches = [s.query for s in state.pending_sub_queries()]
     pages = list(pages_left(state, (FETCHES,) if name == FETCHES else ()))

@@ -1,4 +1,4 @@
-"""Pages that were found and left unread to keep within a cap, read under a higher one: no search is made again for them."""
+"""Pages that were found and left unread to keep within a cap, read under a higher one. No search is made again."""
 
 from __future__ import annotations
 
