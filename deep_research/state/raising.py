@@ -112,10 +112,8 @@ def read_for_less(state: DeepResearchState, caps: Collection[str]) -> frozenset[
 def _of_analysis(state: DeepResearchState) -> Iterator[Limit]:
     """The limits that tell what was not read, or not by a model."""
     for limit in state.limits:
-        if limit.of_cap not in ON_MODELS and limit.name != "agent":
-            continue
-        of_phase = limit.name.partition(":")[2] if limit.of_cap else ""
-        if of_phase in ("", DeepResearchPhase.ANALYSIS):
+        share = limit.name.partition(":")[2] == DeepResearchPhase.ANALYSIS
+        if share or (limit.name == "agent" and limit.message.startswith("The analyzer ")):
             yield limit
 
 

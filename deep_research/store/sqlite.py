@@ -56,7 +56,7 @@ class SQLiteStore(Store):
         now: Callable[[], float] = time.time,
     ) -> None:
         self.path = Path(path)
-        self._ttl = lease_ttl
+        self._ttl = self.lease = lease_ttl
         self._heartbeat = heartbeat
         self._interval = control_interval
         self._lock_timeout = lock_timeout
@@ -75,10 +75,6 @@ class SQLiteStore(Store):
 
     def submit(self, appends: Sequence[Append]) -> None:
         self._with_writer(lambda writer: writer.hand_in(list(appends)))
-
-    @property
-    def lease(self) -> float:  # type: ignore[override]
-        return self._ttl
 
     def acquire(self, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
         def work(db: sqlite3.Connection) -> RunRow:

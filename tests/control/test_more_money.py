@@ -13,7 +13,7 @@ from deep_research.errors import DeepResearchError, SettingsError, UsageError
 from deep_research.phases.planning import ExtractivePlanner
 from deep_research.sources.search import SearchResult
 from deep_research.state import ParkedKind
-from deep_research.state.events import BudgetRaised, RunParked, RunResumed, SubQueryCompleted
+from deep_research.state.events import BudgetRaised, ContentSent, RunParked, RunResumed, SubQueryCompleted
 from deep_research.state.projection import Projector
 from deep_research.state.reducer import Fold, fold
 from deep_research.testing import ScriptedSearch
@@ -129,11 +129,17 @@ def test_a_report_that_was_written_without_a_model_is_written_with_it(tmp_path):
     with engine(tmp_path, model=[model], agents=agents, max_iterations=1, critique=False) as research:
         first = research.run(QUESTION, budget=Budget(max_model_calls=1))
         assert first.report_metadata.writer != "synthesizer"
-        reading = [call for call in model.calls if call.system.startswith("You read sources")]
+        read = first.state.sent["analysis"].items
+        cut = {item.id for item in read if item.current_tokens < item.original_tokens}
+        assert cut
+        assert len(cut) < len(read)
+        before = len(research.events(first.research_id))
         second = research.resume(first.research_id, budget=Budget(max_model_calls=50))
         assert second.report_metadata.writer == "synthesizer"
-        again = [call for call in model.calls if call.system.startswith("You read sources")]
-        assert len(reading) == len(again)  # what was read, and paid for, is not read again
+        given = [e for e in research.events(first.research_id, before) if isinstance(e, ContentSent)]
+        again = {item.id for e in given if e.phase == "analysis" for item in e.sending.items}
+        assert again == cut  # what was read whole, and paid for, is not read again
+        consistent(research, second)
 
 
 def test_pages_that_were_left_unread_are_read_and_no_search_is_made_again(tmp_path, monkeypatch):
