@@ -110,8 +110,8 @@ class Waiting(Record):
     parked_at: int = 0
 
     def due(self, now: datetime) -> bool:
-        """Whether it is to be gone on with by now."""
-        if self.answered:
+        """Whether it is to be gone on with by now: what was shut down is at once, whatever the clock says."""
+        if self.answered or self.kind is ParkedKind.SHUTDOWN:
             return True
         return self.until is not None and self.until <= now and self.then is not WhenDue.STAY
 
