@@ -31,7 +31,7 @@ from deep_research.logs import configure, get_log, masked, told
 from deep_research.models.characters import in_all_texts
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
-from deep_research.research.more_money import checked_caps
+from deep_research.research.more_money import caps_of, checked_caps
 from deep_research.research.result import ResearchResult
 from deep_research.research.runs import Runs, RunSummary, Waiting
 from deep_research.research.waking import Waker
@@ -51,6 +51,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import Event, Progress
 from deep_research.state.journal import Clock, readable, utc_now
+from deep_research.state.raising import raised
 from deep_research.store import Feed, Store
 from deep_research.supervisor.hooks import SupervisorHooks
 
@@ -90,8 +91,8 @@ class DeepResearch:
     name: see docs/settings.md.
 
     Raises `UnknownNameError`, `SettingsError`, `ConfigurationError`. Nothing is opened or started before the
-    first verb, but for what wakes due runs where the setting ``wakes`` is on. Close it, or use it in a ``with``, to let go of its thread and database; runs that are still going
-    then stay resumable.
+    first verb, but for what looks for due runs where the setting ``wakes`` is on. Close it, or use it in a ``with``, to
+    let go of its thread and database; runs that are still going then stay resumable.
     """
 
     def __init__(
@@ -339,6 +340,8 @@ class DeepResearch:
     async def aanswer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None:
         state = await self._runs.astate(research_id)
         checked_answer(state.question, value, research_id)
+        if (caps := caps_of(state.question, value)) is not None:
+            raised(state, caps)
         if run:
             return await self.aresume(research_id, value)
         await self._runner.ask(research_id, ControlKind.ANSWER, json.dumps(value))

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from deep_research.errors import SettingsError, UsageError
 from deep_research.state import Budget, DeepResearchState, ParkedKind, Parking
 from deep_research.state.events import BudgetRaised, Event, PhaseStarted
-from deep_research.state.raising import starts
+from deep_research.state.raising import raised, starts
 from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
 
@@ -39,6 +39,15 @@ def caps_of(question: Parking | None, answer: Any) -> Budget | None:
         raise UsageError(
             f"That is no answer: {place}: {fault['msg']}.", hint="The run stays parked."
         ) from None
+
+
+def is_enough(question: Parking, answer: Any, state: DeepResearchState) -> bool:
+    """Whether caps that an answer names, if it does, leave more room than the run had."""
+    try:
+        caps = caps_of(question, answer)
+        return caps is None or bool(raised(state, caps))
+    except UsageError:
+        return False
 
 
 def under(state: DeepResearchState, budget: Budget, orchestrator: SupervisorOrchestrator) -> list[Event]:

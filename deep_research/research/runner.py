@@ -17,7 +17,7 @@ from deep_research.assembly import Going, Parts, Variants, without_effect
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError, UsageError
 from deep_research.logs import get_log, told
-from deep_research.research.more_money import caps_of, under
+from deep_research.research.more_money import caps_of, is_enough, under
 from deep_research.research.result import ResearchResult
 from deep_research.research.stopwatch import Stopwatch
 from deep_research.research.take_over import asked_to_let_go, let_go
@@ -591,7 +591,7 @@ def _answer_left(left: Sequence[Control], journal: RunJournal) -> Any:
             continue
         journal.consume(wish.id)
         value = answer_in(wish.payload)
-        if parking is not None and not misfit(parking, value):
+        if parking is not None and not misfit(parking, value) and is_enough(parking, value, journal.state):
             found = value
     return found
 

@@ -264,8 +264,8 @@ class Store(ABC):
     """Logs, texts, ownership. All methods raise only `StoreError`s and what they name.
 
     The ``runs`` of a store may take a ``limit`` alone, as they did before there were filters and pages: all its runs are
-    looked through then. Its ``acquire`` may know no ``over``: then nobody who lives is passed over. ``lease`` is how long,
-    in seconds, a run stays with an owner who renews it no more.
+    looked through then. Its ``acquire`` may know no ``over``: then nobody who lives is passed over. ``lease`` is how
+    long, in seconds, a run stays with an owner who renews it no more.
     """
 
     lease: float = 15.0

@@ -255,6 +255,21 @@ def test_a_lower_raise_is_asked_about_again_at_its_own_value(tmp_path):
         assert not done.state.pending_sub_queries()
 
 
+def test_an_answer_that_was_left_is_taken_and_one_that_is_not_enough_is_not_left(tmp_path):
+    with engine(tmp_path, max_iterations=1) as research:
+        run = research.run(QUESTION, budget=Budget(max_searches=1), on_cap="ask").research_id
+        with pytest.raises(UsageError, match="not larger"):
+            research.answer(run, {"max_searches": 1}, run=False)
+        research._parts.store.post(run, "answer", '{"max_searches": 1}')  # of who did not look
+        assert research.resume(run).status is RunStatus.PARKED
+        assert research._parts.store.wishes(run) == []
+        research.answer(run, {"max_searches": 9}, run=False)
+        (result,) = research.wake()
+        assert result.status is RunStatus.COMPLETED
+        assert not result.state.pending_sub_queries()
+        consistent(research, result)
+
+
 def test_the_log_tells_the_resumption_before_the_money(tmp_path):
     with engine(tmp_path, max_iterations=1) as research:
         run = research.run(QUESTION, budget=Budget(max_searches=1))
@@ -269,6 +284,10 @@ def test_the_log_tells_the_resumption_before_the_money(tmp_path):
 
 
 def page_text(number: int) -> bytes:
-    said = " ".join(f"The tower of the reef, number {number}, has {n} lamps and {n + number} stairs." for n in range(9))
-    body = f"<p>{said}</p>" + "".join(f"<p>Light {number * 31 + n} burns oil of kind {n}.</p>" for n in range(9))
+    said = " ".join(
+        f"The tower of the reef, number {number}, has {n} lamps and {n + number} stairs." for n in range(9)
+    )
+    body = f"<p>{said}</p>" + "".join(
+        f"<p>Light {number * 31 + n} burns oil of kind {n}.</p>" for n in range(9)
+    )
     return f"<html><head><title>Tower {number}</title></head><body>{body}</body></html>".encode()

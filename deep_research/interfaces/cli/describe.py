@@ -117,6 +117,9 @@ def _asked(event: ev.Event) -> str:
             return event.limit.line
         case ev.RunParked():
             return event.parking.waiting_for
+        case ev.BudgetRaised():
+            caps = {name: cap for name, cap in event.budget if cap is not None}
+            return ", ".join(f"{name} {cap:,.10g}" for name, cap in caps.items()) or "no cap any more"
         case ev.RunCompleted():
             return event.rationale
         case ev.RunAborted():

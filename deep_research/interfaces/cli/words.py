@@ -49,6 +49,8 @@ def _mishap(event: ev.Event) -> str:
             return f"The {event.role} could not do its work; it is done without a model: {event.error}"
         case ev.ModelFellBack():
             return f"Model: for the {gist(event)}"
+        case ev.BudgetRaised():
+            return f"It goes on under another budget: {gist(event)}"
         case ev.HookFailed():
             return f"The hook {event.hook} failed and was passed over: {event.error}"
         case _:
