@@ -216,6 +216,11 @@ def _sub_query_completed(row: Projector, event: ev.SubQueryCompleted) -> None:
     row.sources.update(source.id for source in event.sources)
 
 
+@_on(ev.TaskStepped)
+def _task_stepped(row: Projector, event: ev.TaskStepped) -> None:
+    row.sources.update(source.id for source in event.sources)
+
+
 @_on(ev.SubQueryFailed)
 def _sub_query_failed(row: Projector, event: ev.SubQueryFailed) -> None:
     row.planned.add(event.sub_query_id)

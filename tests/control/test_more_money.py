@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from deep_research.testing import ScriptedSearch
 from deep_research.testing.prompt_reading import ReadingModel
 from deep_research.testing.servers import WebSite, web_reply
 
+BOUND = 300.0
 TOWER = "What is said about the tower of the reef?"
 QUESTION = "Who built Bell Rock, how tall is it and when was it lit?"
 MORE: dict[str, Any] = {
@@ -268,6 +270,49 @@ def test_an_answer_that_was_left_is_taken_and_one_that_is_not_enough_is_not_left
         assert result.status is RunStatus.COMPLETED
         assert not result.state.pending_sub_queries()
         consistent(research, result)
+
+
+def test_a_run_that_is_interrupted_under_more_money_goes_on_there(tmp_path):
+    async def check() -> None:
+        cut = asyncio.Event()
+
+        async def hang(_: Any) -> None:
+            if len(search.requests) == 3 and not cut.is_set():
+                cut.set()
+                await asyncio.Event().wait()
+
+        search = ScriptedSearch(before=hang)
+        made = engine(tmp_path, search=[search], max_iterations=1, max_concurrent=1)
+        async with asyncio.timeout(BOUND), made as research:
+            first = await research.arun(QUESTION, budget=Budget(max_searches=1))
+            more = research.aresume(first.research_id, budget=Budget(max_searches=20))
+            task = asyncio.create_task(more)
+            await cut.wait()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            assert (await research.astatus(first.research_id)).status is RunStatus.INTERRUPTED
+            second = await research.aresume(first.research_id)
+            assert second.status is RunStatus.COMPLETED
+            times = Counter(asked(search))
+            assert times.pop(search.requests[2].query) == 2  # nobody knows whether it was answered
+            assert set(times.values()) == {1}
+            assert second.state.options.budget == Budget(max_searches=20)
+
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize("on_cap", ["report", "ask"])
+def test_tasks_that_a_cap_left_out_are_worked_on_under_a_higher_one(tmp_path, on_cap):
+    search = ScriptedSearch()
+    with engine(tmp_path, search=[search], max_iterations=1, gathering="agents", on_cap=on_cap) as research:
+        first = research.run(QUESTION, budget=Budget(max_searches=1))
+        assert first.status is (RunStatus.PARKED if on_cap == "ask" else RunStatus.COMPLETED)
+        done = Counter(asked(search))
+        second = research.resume(first.research_id, budget=Budget(max_searches=50))
+        assert second.status is RunStatus.COMPLETED
+        assert not second.state.pending_sub_queries()
+        assert not done & Counter(asked(search)[done.total() :])
+        consistent(research, second)
 
 
 def test_the_log_tells_the_resumption_before_the_money(tmp_path):

@@ -18,6 +18,7 @@ from deep_research.research.take_over import asked_to_let_go
 from deep_research.state import ControlKind
 from deep_research.store import MemoryStore, Owner, SQLiteStore, Store
 from deep_research.testing import FakeClock, ScriptedSearch, scripted_agents
+from deep_research.testing.prompt_reading import ReadingModel
 
 pytestmark = pytest.mark.timed
 
@@ -235,5 +236,49 @@ def test_a_store_of_the_old_contract_passes_over_nobody(tmp_path):
             first.go_on.set()
             await asyncio.gather(handle.aresult(), return_exceptions=True)
             assert (await two.aresume(handle.research_id)).status is RunStatus.COMPLETED
+
+    asyncio.run(check())
+
+
+class Slow(ReadingModel):
+    """Each of its answers is held back until it may go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def send(self, call: Any, on_text: Any = None) -> Any:
+        answer = await super().send(call, on_text)
+        if len(self.calls) == 2:
+            self.inside.set()
+            await self.go_on.wait()
+        return answer
+
+
+def test_the_owner_makes_no_further_paid_call_and_none_is_paid_twice(make_store):
+    async def check() -> None:
+        store, slow, other = make_store(), Slow(), ReadingModel()
+        question = "What is said about the tower of the reef?"
+
+        def engine(model: ReadingModel) -> DeepResearch:
+            return DeepResearch(store=store, clock=FakeClock(), model=[model], search=[ScriptedSearch()])
+
+        async with asyncio.timeout(BOUND), engine(slow) as one, engine(other) as two:
+            handle = await one.astart(question)
+            await slow.inside.wait()
+            taking = asyncio.create_task(two.aresume(handle.research_id, take_over=True))
+            while ControlKind.RELEASE not in rows(store, handle.research_id):
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(0.05)  # the owner looks every few milliseconds
+            slow.go_on.set()
+            result = await taking
+            assert result.status is RunStatus.COMPLETED
+            with pytest.raises(AppendRefusedError):
+                await handle.aresult()
+            assert len(slow.calls) == 2
+            assert len(slow.calls) + len(other.calls) == result.usage.model_calls
+            alone = await two.arun(question)
+            assert result.usage.model_calls == alone.usage.model_calls
+        store.close()
 
     asyncio.run(check())
