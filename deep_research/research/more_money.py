@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -11,7 +11,9 @@ from deep_research.errors import SettingsError, UsageError
 from deep_research.state import Budget, DeepResearchState, ParkedKind, Parking
 from deep_research.state.events import BudgetRaised, Event, PhaseStarted
 from deep_research.state.raising import raised, starts
-from deep_research.supervisor.orchestrator import SupervisorOrchestrator
+
+if TYPE_CHECKING:
+    from deep_research.supervisor.orchestrator import SupervisorOrchestrator
 
 
 def checked_caps(budget: Budget | None) -> Budget | None:

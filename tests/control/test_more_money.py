@@ -272,6 +272,7 @@ def test_an_answer_that_was_left_is_taken_and_one_that_is_not_enough_is_not_left
         consistent(research, result)
 
 
+@pytest.mark.timed
 def test_a_run_that_is_interrupted_under_more_money_goes_on_there(tmp_path):
     async def check() -> None:
         cut = asyncio.Event()
