@@ -123,8 +123,7 @@ same with `zsh`, and `deep-research completion fish | source`.
 - `--verbose` shows the plan, the reasons of gaps and decisions, and a line for every step.
 - With `--json`, stdout is JSON and nothing else, and no progress is shown unless `--verbose` asks for it. `--out`
   then takes the report, besides the JSON on stdout.
-- Ctrl-C interrupts a run, SIGTERM parks it before its next unit (one that takes longer than 5 s is interrupted); both
-  print how to go on, and `wake` goes on with a parked one. A second signal ends the process at once.
+- Ctrl-C and SIGTERM stop a run so that it can be resumed, and print how. A second one ends the process at once.
 - A run keeps its set-up. `resume ID` takes models, services, gates and settings from the run by name, and searches its
   documents where they stand: `--corpus` is only needed when they have moved. What is named in the call, the environment,
   a file or a preset goes before that; where it is otherwise than it was, `resume` says what differs and ends with 2.

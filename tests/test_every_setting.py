@@ -154,6 +154,7 @@ TABLE = {
     # Caps
     "budget": Row(extractive=both.caps_of_one_run, model=both.caps_of_one_run),
     "shared_budget": Row(extractive=both.caps_of_all_runs, model=both.caps_of_all_runs),
+    "on_cap": Row(extractive=both.what_is_done_at_a_cap, model=both.what_is_done_at_a_cap),
     "max_searches": Row(anyway=searching.cap_on_searches),
     "max_fetches": Row(anyway=searching.cap_on_pages),
     "max_seconds": Row(anyway=process.cap_on_seconds),
@@ -165,6 +166,8 @@ TABLE = {
         extractive=both.seconds_of_one_search, model=thinking.seconds_of_all_requests_for_an_answer
     ),
     "task_timeout": Row(extractive=both.seconds_of_a_run, model=both.seconds_of_a_run),
+    "wakes": Row(anyway=process.whether_due_runs_are_woken),
+    "wake_interval": Row(anyway=process.time_between_looks_for_due_runs),
     "hook_timeout": Row(extractive=both.seconds_of_a_hook, model=both.seconds_of_a_hook),
     "max_question_chars": Row(anyway=process.longest_question),
     "max_source_bytes": Row(anyway=searching.longest_text_of_a_source),

@@ -81,7 +81,7 @@ class PackStore(Store):
     def submit(self, appends: Sequence[Append]) -> None:
         self._refuse()
 
-    def acquire(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRow:
+    def acquire(self, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
         self._refuse()
 
     def release(self, lane: Lane) -> None:

@@ -32,9 +32,10 @@ from deep_research.logs import configure, get_log, masked, told
 from deep_research.models.characters import in_all_texts
 from deep_research.research.handle import ResearchHandle
 from deep_research.research.loops import BackgroundLoop
-from deep_research.research.raising import raised
+from deep_research.research.more_money import caps_of, checked_caps
 from deep_research.research.result import ResearchResult
 from deep_research.research.runs import Runs, RunSummary, Waiting
+from deep_research.research.waking import Waker
 from deep_research.research.wishes import checked_answer, judged, payload, refuse_ended, steering
 from deep_research.settings import ResolvedSettings, load_settings
 from deep_research.sources.search import SearchProvider
@@ -51,6 +52,7 @@ from deep_research.state import (
 )
 from deep_research.state.events import Event, Progress
 from deep_research.state.journal import Clock, readable, utc_now
+from deep_research.state.raising import raised
 from deep_research.store import Feed, Store
 from deep_research.store.base import busy
 from deep_research.supervisor.hooks import SupervisorHooks
@@ -91,8 +93,8 @@ class DeepResearch:
     name: see docs/settings.md.
 
     Raises `UnknownNameError`, `SettingsError`, `ConfigurationError`. Nothing is opened or started before the
-    first verb. Close it, or use it in a ``with``, to let go of its thread and database; runs that are still going
-    then stay resumable.
+    first verb, but for what looks for due runs where the setting ``wakes`` is on. Close it, or use it in a ``with``, to
+    let go of its thread and database; runs that are still going then stay resumable.
     """
 
     def __init__(
@@ -158,6 +160,9 @@ class DeepResearch:
         self._ready = threading.Lock()
         self._prepared: set[Parts] = set()
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
+        self._waker = Waker(self, self._settings.wake_interval) if self._settings.wakes else None
+        if self._waker is not None:
+            self._background.submit(self._waker.run())
 
     @property
     def settings(self) -> ResolvedSettings:
@@ -222,8 +227,8 @@ class DeepResearch:
         *,
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
-        take_over: bool = False,
         budget: Budget | None = None,
+        take_over: bool = False,
     ) -> ResearchResult:
         """Go on with a run that was interrupted, parked or aborted; finished units are not done again.
 
@@ -240,12 +245,11 @@ class DeepResearch:
 
         ``answer`` is for a run parked with a question, also when it was cancelled there; see `answer`.
         ``shared_budget`` as in `run`: it is no part of the run, and is given anew. A completed run gives its result.
-        ``take_over`` takes the run from a live process too: that one is asked to let go at its next unit, before it pays
-        for anything more, and its caller gets an `AppendRefusedError`; after two times ``lease_ttl`` it is taken all the
-        same. ``budget`` has a run that ended at a cap, also a completed one, go on under higher caps: what was left out
-        is searched and read, and the report written anew. One that raises no cap that was reached is refused
-        (`RunStateError`; `UsageError` where it lowers one).
 
+        ``budget`` raises the caps that it names, of a run that reached one, also when it completed: what was left out for
+        want of them is searched and read, and nothing that was paid is paid again (docs/control_money.md).
+        ``take_over``: a live process that works on the run is asked to let go of it, and passed over after two lease
+        times.
         Raises `RunNotFoundError`, `RunBusyError` while a live process works on it, `RunStateError` for an answer where
         none is waited for, `UsageError` for one that does not fit, `SetUpError`, `CorpusError` where the documents are
         gone, and as `run`.
@@ -256,8 +260,8 @@ class DeepResearch:
                 answer,
                 setup=setup,
                 shared_budget=shared_budget,
-                take_over=take_over,
                 budget=budget,
+                take_over=take_over,
             )
         )
 
@@ -268,13 +272,18 @@ class DeepResearch:
         *,
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
-        take_over: bool = False,
         budget: Budget | None = None,
+        take_over: bool = False,
     ) -> ResearchResult:
         if setup not in SET_UPS:
             raise UnknownNameError.of("setup", str(setup), SET_UPS)
         return await self._resumed(
-            research_id, answer, setup=setup, shared_budget=shared_budget, take_over=take_over, budget=budget
+            research_id,
+            answer,
+            setup=setup,
+            shared_budget=shared_budget,
+            budget=checked_caps(budget),
+            take_over=take_over,
         )
 
     async def _resumed(
@@ -285,13 +294,13 @@ class DeepResearch:
         setup: SetUpChoice = "same",
         shared_budget: SharedBudget | None = None,
         by: Literal["owner", "default"] = "owner",
-        take_over: bool = False,
         budget: Budget | None = None,
+        take_over: bool = False,
+        parked_at: int | None = None,
     ) -> ResearchResult:
         shared = (*self._shared_budget, *_shared(shared_budget))
         self._parts.models.check(Budget(), shared)
         row = await self._runs.row(research_id)
-        caps = Budget() if budget is None else raised(await self._runs.astate(research_id), budget).budget
         if row.projection.status is RunStatus.COMPLETED and budget is None:
             if answer is not None:
                 raise RunStateError.no_question(research_id)
@@ -300,14 +309,24 @@ class DeepResearch:
             raise busy(row)
         new, old = setup == "new", await self._runs.asetup(research_id)
         parts = await asyncio.to_thread(self._variants.of_run, old, row.places, new=new)
-        parts.models.check(caps, shared)
+        parts.models.check(budget or Budget(), shared)
         try:
             await self._prepare(parts)
         except ConfigurationError:
             self._variants.refuse(parts, old, new=new)
             raise
         compared = partial(self._variants.going, parts, places=row.places, new=new)
-        return await self._runner.resume(research_id, answer, shared, parts, compared, by, take_over, budget)
+        return await self._runner.resume(
+            research_id,
+            answer,
+            shared,
+            parts,
+            compared,
+            by,
+            budget=budget,
+            take_over=take_over,
+            parked_at=parked_at,
+        )
 
     # Having a say in what goes on
 
@@ -326,6 +345,8 @@ class DeepResearch:
     async def aanswer(self, research_id: str, value: Any, *, run: bool = True) -> ResearchResult | None:
         state = await self._runs.astate(research_id)
         checked_answer(state, value)
+        if (caps := caps_of(state.question, value)) is not None:
+            raised(state, caps)
         if run:
             return await self.aresume(research_id, value)
         await self._runner.ask(research_id, ControlKind.ANSWER, json.dumps(value))
@@ -405,10 +426,12 @@ class DeepResearch:
         return self._background.call(self.awake())
 
     async def awake(self) -> Sequence[ResearchResult]:
-        woken = []
+        woken: list[ResearchResult] = []
         for waiting in await self.awaiting():
             if not waiting.due(self._clock()):
                 continue
+            if self._runner.draining:
+                break
             try:
                 woken.append(await self._woken(waiting))
             except RunBusyError:  # somebody was faster
@@ -419,11 +442,15 @@ class DeepResearch:
 
     async def _woken(self, waiting: Waiting) -> ResearchResult:
         if waiting.then is WhenDue.ABORT and not waiting.answered:
-            await self._runner.abandon(waiting.research_id, f"Nobody answered: {waiting.waiting_for}.")
+            await self._runner.abandon(
+                waiting.research_id, f"Nobody answered: {waiting.waiting_for}.", parked_at=waiting.parked_at
+            )
             return await self.aresult(waiting.research_id)
         if waiting.answered or not waiting.asks or waiting.default is None:
-            return await self.aresume(waiting.research_id)
-        return await self._resumed(waiting.research_id, waiting.default, by="default")
+            return await self._resumed(waiting.research_id, None, parked_at=waiting.parked_at)
+        return await self._resumed(
+            waiting.research_id, waiting.default, by="default", parked_at=waiting.parked_at
+        )
 
     def estimate(self, query: str, **options: Any) -> Estimate:
         """What a run of this question may take, from the low to the high end: searches, pages, requests to models with
@@ -609,20 +636,23 @@ class DeepResearch:
 
     # Being held
 
-    def drain(self, seconds: float = 30.0) -> int:
-        """Before the process ends: have every run of this engine park before its next unit (``kind=shutdown``; `wake`
-        goes on with it, in whatever process), wait for that at most so many seconds, and interrupt what is not parked by
-        then. How many parked. Close the engine after it. Raises `UsageError` for what is no time.
+    def drain(self, seconds: float = 10.0) -> int:
+        """Have all runs of this engine park before their next unit, as what was shut down: for a process that ends. Waits
+        at most so many seconds, then interrupts the rest (they stay resumable). Gives how many are parked; `wake`, of
+        whatever process, goes on with them. Raises `UsageError` for a time that is none.
 
         Example:
-            engine.drain(20)
+            engine.drain(20)  # in the handler of your service's end
+            engine.close()
         """
         return self._background.call(self.adrain(seconds))
 
-    async def adrain(self, seconds: float = 30.0) -> int:
+    async def adrain(self, seconds: float = 10.0) -> int:
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
-            raise UsageError("seconds must be a number, 0 or more.", hint="Say how long it may take.")
-        return await self._runner.drain(seconds)
+            raise UsageError("drain takes a number of seconds from 0.", hint="For example: drain(20)")
+        if self._waker is not None:
+            self._waker.stop()
+        return await self._runner.drain(float(seconds))
 
     def close(self) -> None:
         """Interrupt what is running (it stays resumable) and let go of the thread and the database."""
@@ -636,6 +666,8 @@ class DeepResearch:
         self._finalizer = weakref.finalize(self, _let_go, self._background, self._parts)
 
     async def _stop(self) -> None:
+        if self._waker is not None:
+            self._waker.stop()
         await self._runner.interrupt()
         await self._variants.disconnect()
         corpora = [parts.sources.corpus for parts in self._variants]

@@ -18,10 +18,10 @@ from deep_research.assembly.plan_estimate import of_plan
 from deep_research.budget.shared_budget import SharedBudget
 from deep_research.errors import DeepResearchError, RunStateError, StoreError, UsageError
 from deep_research.logs import get_log, told
-from deep_research.research.raising import raised
+from deep_research.research.more_money import caps_of, is_enough, under
 from deep_research.research.result import ResearchResult
 from deep_research.research.stopwatch import Stopwatch
-from deep_research.research.taking import LEASES, taken_over
+from deep_research.research.take_over import asked_to_let_go, let_go
 from deep_research.research.wishes import answer_in, checked_answer, judged
 from deep_research.research.wishes import told as told_in
 from deep_research.settings import Settings
@@ -48,6 +48,7 @@ from deep_research.state.events import (
     decode_log,
 )
 from deep_research.state.journal import Clock
+from deep_research.state.raising import raised
 from deep_research.state.reducer import Fold, fold
 from deep_research.store import (
     Control,
@@ -61,6 +62,7 @@ from deep_research.store import (
     Watch,
     refused,
 )
+from deep_research.store.base import busy
 from deep_research.supervisor.hooks import overridden
 from deep_research.supervisor.orchestrator import Halt, SupervisorOrchestrator
 from deep_research.supervisor.plan_answers import unfit
@@ -90,6 +92,7 @@ class _Active:
     task: asyncio.Task[Any] | None = None
     begun: bool = False
     stopped: bool = False
+    halted: bool = False
     lost: bool = False
     over: bool = False
     gone: Future[None] = field(default_factory=Future)  # done once the run was let go of
@@ -124,6 +127,7 @@ class Runner:
         self._loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
         self._active: dict[str, _Active] = {}
         self._observers: set[Future[None]] = set()
+        self._draining = 0
 
     async def begin(
         self,
@@ -181,11 +185,20 @@ class Runner:
                 slots.release()
             if active.lost:
                 await active.journal.record_refusal()
+            if active.halted:
+                await self._stood_still(active)
+                return False
             if not active.stopped:
                 raise
             await active.orchestrator.abort(active.journal, AbortReason.CANCELLED, CANCELLED)
             return False
         return True
+
+    async def _stood_still(self, active: _Active) -> None:
+        """A run that waited for a slot is parked, or let go of. Raises `AppendRefusedError` for the latter."""
+        await active.orchestrator.stand_still(active.journal)
+        if not active.journal.ended:
+            raise refused(active.journal.lane, "another process asked for it")
 
     async def resume(
         self,
@@ -195,54 +208,55 @@ class Runner:
         parts: Parts | None = None,
         compared: Callable[[SetUp | None], Going] = lambda _: Going(),
         by: Literal["owner", "default"] = "owner",
-        take_over: bool = False,
+        *,
         budget: Budget | None = None,
+        take_over: bool = False,
+        parked_at: int | None = None,
     ) -> ResearchResult:
-        """Take the run, with ``take_over`` from a live owner too, and go on with the ``parts``, as ``compared`` says of
-        the set-up that it has, or does not go on. Without an ``answer`` one that was left for the run is taken. ``by`` is
-        who answers, ``budget`` has higher caps. Raises `RunBusyError`, `LogDamagedError`, `SetUpError`, `RunStateError`
-        for an answer that nobody waits for, `UsageError` for one that does not fit."""
+        """Take the run over and go on with the ``parts``, as ``compared`` says of the set-up that it has, or does not go
+        on. Without an ``answer`` one that was left for the run is taken. ``by`` is who answers. ``budget`` are caps that
+        are raised; ``take_over``: from a process that lives. ``parked_at`` is the number of the event that it was parked
+        with, where it is to be gone on with from there alone. Raises `RunBusyError`,
+        `LogDamagedError`, `SetUpError`, `RunStateError` for an answer that nobody waits for, `UsageError` for one that
+        does not fit and for a budget that is no larger."""
         async with self._loop().slots:
             journal, elapsed = await self._take(run_id, take_over=take_over)
             state = journal.state
             active = self._activate(journal, elapsed, parts or self._parts, state.options, shared)
             try:
-                left = await self._left(journal)
+                if parked_at is not None and state.seq != parked_at:
+                    raise busy(await asyncio.to_thread(self._parts.store.run, run_id))  # somebody was faster
+                left = await asyncio.to_thread(self._parts.store.wishes, run_id)
                 if answer is None:
-                    answer = left
+                    answer = _answer_left(left, journal)
                 question = checked_answer(state, answer) if answer is not None else None
-                more = [raised(state, budget)] if budget is not None else []
-                if state.status is RunStatus.COMPLETED and not more:  # between the look and the taking
+                caps = budget or caps_of(question, answer)
+                new = raised(state, caps) if caps is not None else None
+                if state.status is RunStatus.COMPLETED and new is None:  # between the look and the taking
                     return ResearchResult.of(state)
                 going = compared(state.setup)
                 resumed = RunResumed(pause_id=question.pause_id if question else None, answer=answer, by=by)
                 journal.stand(going.places)
-                taken_up = [] if more and state.decisions else _taken_up(state, active.orchestrator)
-                await journal.record(resumed, *more, *_set_up_anew(state, going), *taken_up)
+                let_go(left, journal)
+                more = under(state, new, active.orchestrator) if new is not None else None
+                await journal.record(
+                    resumed,
+                    *(more or ()),
+                    *_set_up_anew(state, going),
+                    *(_taken_up(state, active.orchestrator) if more is None else ()),
+                )
                 return await self._carry_out(active, seen=state.seq)
             finally:
                 await self._deactivate(active)
 
-    async def _left(self, journal: RunJournal) -> Any:
-        """The latest answer that somebody left for the question of the run, if it fits. All that were left are used up
-        with the next event, and so is what asked the last owner to let go."""
-        parking, found = journal.state.question, None
-        for wish in await asyncio.to_thread(self._parts.store.wishes, journal.lane.run_id):
-            if wish.kind == ControlKind.RELEASE:
-                journal.consume(wish.id)
-            if wish.kind != ControlKind.ANSWER:
-                continue
-            journal.consume(wish.id)
-            value = answer_in(wish.payload)
-            if parking is not None and not unfit(journal.state, value):
-                found = value
-        return found
-
-    async def abandon(self, run_id: str, why: str = "") -> None:
-        """Cancel a run that nobody works on. Raises `RunBusyError` when somebody does."""
+    async def abandon(self, run_id: str, why: str = "", *, parked_at: int | None = None) -> None:
+        """Cancel a run that nobody works on, where it stands ``parked_at``. Raises `RunBusyError` when somebody does, or
+        did since."""
         journal, elapsed = await self._take(run_id)
         active = self._activate(journal, elapsed, self._parts, journal.state.options)
         try:
+            if parked_at is not None and journal.state.seq != parked_at:
+                raise busy(await asyncio.to_thread(self._parts.store.run, run_id))
             question = journal.state.question
             message = (
                 f"{CANCELLED[:-1]} while it waited for {question.waiting_for}." if question else CANCELLED
@@ -271,16 +285,27 @@ class Runner:
         return True
 
     async def drain(self, seconds: float) -> int:
-        """Have every run of this engine park before its next unit, for at most so long, and interrupt the others; how
-        many parked."""
+        """Has every run of this engine park before its next unit, waits at most so long, and interrupts the rest. Gives
+        how many are parked now. A run that begins meanwhile parks as well."""
         with self._gate:
+            self._draining += 1
             actives = [active for active in self._active.values() if active.ours]
-        for active in actives:
-            _in_loop(active.loop, partial(self._halt, active, Halt.SHUTDOWN))
-        if actives:
-            await asyncio.wait([asyncio.wrap_future(active.gone) for active in actives], timeout=seconds)
-        await self.interrupt()
+        try:
+            for active in actives:
+                _in_loop(active.loop, partial(self._halt, active, Halt.SHUTDOWN))
+            waiting = [asyncio.wrap_future(active.gone) for active in actives]
+            if waiting:
+                await asyncio.wait(waiting, timeout=seconds)
+            await self.interrupt()
+        finally:
+            with self._gate:
+                self._draining -= 1
         return sum(active.journal.state.status is RunStatus.PARKED for active in actives)
+
+    @property
+    def draining(self) -> bool:
+        """Whether this engine's runs are being parked."""
+        return self._draining > 0
 
     async def interrupt(self) -> None:
         """Stop everything without a word in any log, so that all of it can be resumed."""
@@ -303,14 +328,16 @@ class Runner:
     async def _take(self, run_id: str, *, take_over: bool = False) -> tuple[RunJournal, Stopwatch]:
         owner = Owner.here(self._token)
         store = self._parts.store
-        if take_over:
-            row = await taken_over(
-                lambda force: self._acquired(run_id, owner, force=force),
-                partial(self._ask_to_release, run_id),
-                seconds=LEASES * self._settings.lease_ttl,
-            )
-        else:
-            row = await self._acquired(run_id, owner)
+        over = await asked_to_let_go(store, run_id) if take_over else None
+        taking = asyncio.ensure_future(asyncio.to_thread(partial(store.acquire, run_id, owner, over=over)))
+        try:
+            row = await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            # Too late to take it back: let go of what was taken, or it would be busy by ourselves.
+            await asyncio.wait({taking})
+            if not taking.cancelled() and taking.exception() is None:
+                await asyncio.to_thread(store.release, Lane(run_id, owner, taking.result().fence))
+            raise
         lane = Lane(run_id, owner, row.fence)
         try:
             state = await asyncio.to_thread(self._folded, row)
@@ -320,25 +347,6 @@ class Runner:
         # The row says it to the last word of its owner, the log to the end of a phase.
         elapsed = Stopwatch(time.monotonic, before=max(state.seconds, row.projection.seconds or 0.0))
         return self._journal(lane, state, elapsed), elapsed
-
-    async def _acquired(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRow:
-        store = self._parts.store
-        acquire = partial(store.acquire, force=True) if force else store.acquire
-        taking = asyncio.ensure_future(asyncio.to_thread(acquire, run_id, owner))
-        try:
-            return await asyncio.shield(taking)
-        except asyncio.CancelledError:
-            # Too late to take it back: let go of what was taken, or it would be busy by ourselves.
-            await asyncio.wait({taking})
-            if not taking.cancelled() and taking.exception() is None:
-                await asyncio.to_thread(store.release, Lane(run_id, owner, taking.result().fence))
-            raise
-
-    async def _ask_to_release(self, run_id: str) -> None:
-        try:
-            await self.ask(run_id, ControlKind.RELEASE)
-        except RunStateError:  # completed meanwhile: who takes it sees that
-            log.info("completed_before_release", run=run_id)
 
     def _folded(self, row: RunRow) -> Fold:
         return fold(decode_log(self._parts.store.read(row.run_id)))
@@ -383,6 +391,9 @@ class Runner:
         active = _Active(asyncio.get_running_loop(), journal, orchestrator, elapsed)
         with self._gate:
             self._active[journal.lane.run_id] = active
+            draining = self._draining > 0
+        if draining:
+            self._halt(active, Halt.SHUTDOWN)
         return active
 
     async def _carry_out(self, active: _Active, *, seen: int = 0) -> ResearchResult:
@@ -451,6 +462,9 @@ class Runner:
         """Has a run stand still before its next unit. A row that asked for it is used up with the run's last word."""
         active.orchestrator.halt(why)
         active.journal.halt(control_id)
+        if active.task is not None and not active.begun:  # it waits for a slot
+            active.halted = True
+            active.task.cancel()
 
     def _cancel(self, active: _Active) -> None:
         active.orchestrator.stop(AbortReason.CANCELLED, CANCELLED)
@@ -568,6 +582,24 @@ def _taken_up(state: DeepResearchState, orchestrator: SupervisorOrchestrator) ->
     if state.phase is DeepResearchPhase.ANALYSIS and any(limit.name == "agent" for limit in state.limits):
         return [PhaseRetried(phase=DeepResearchPhase.ANALYSIS, attempt=0, asked_by="resume")]
     return []
+
+
+def _answer_left(left: Sequence[Control], journal: RunJournal) -> Any:
+    """The latest answer that somebody left for the question of the run, if it fits. All that were left are used up
+    with the next event."""
+    parking, found = journal.state.question, None
+    for wish in left:
+        if wish.kind != ControlKind.ANSWER:
+            continue
+        journal.consume(wish.id)
+        value = answer_in(wish.payload)
+        if (
+            parking is not None
+            and not unfit(journal.state, value)
+            and is_enough(parking, value, journal.state)
+        ):
+            found = value
+    return found
 
 
 def _set_up_anew(state: DeepResearchState, going: Going) -> list[Event]:

@@ -91,7 +91,8 @@ class RunSummary(Figures, _Standing):
 class Waiting(Record):
     """A parked run: what it waits for, until when and what happens ``then``. ``asks`` says that an answer is waited for,
     of the form of ``answer_schema`` (None: a text); ``default`` is one that will do, ``about`` what has to be seen to
-    answer, and ``answered`` that somebody left an answer which nobody has gone on with yet."""
+    answer, and ``answered`` that somebody left an answer which nobody has gone on with yet. ``parked_at`` is the number
+    of its last event."""
 
     research_id: str
     query: str
@@ -106,10 +107,11 @@ class Waiting(Record):
     then: WhenDue = WhenDue.DEFAULT
     about: dict[str, Any] = Field(default_factory=dict)
     answered: bool = False
+    parked_at: int = 0
 
     def due(self, now: datetime) -> bool:
-        """Whether it is to be gone on with by now."""
-        if self.answered:
+        """Whether it is to be gone on with by now: what was shut down is at once, whatever the clock says."""
+        if self.answered or self.kind is ParkedKind.SHUTDOWN:
             return True
         return self.until is not None and self.until <= now and self.then is not WhenDue.STAY
 
@@ -184,6 +186,7 @@ class Runs:
             user_id=row.user_id,
             session_id=row.session_id,
             asks=parking.asks,
+            parked_at=row.last_seq,
             answered=parking.asks and any(wish.kind == ControlKind.ANSWER for wish in left),
             **{
                 name: getattr(parking, name)

@@ -107,6 +107,10 @@ class Settings(BaseModel):
         default="never",
         description="Whether a run that is not sure what is asked parks with one question before it searches.",
     )
+    on_cap: Literal["report", "ask"] = Field(
+        default="report",
+        description="What a run does that reaches a cap: write the report from what there is, or park and ask for more.",
+    )
     report_words: int = Field(
         default=800, ge=100, le=20_000, description="Length the report aims at, in words."
     )
@@ -313,6 +317,13 @@ class Settings(BaseModel):
         gt=0,
         le=86_400,
         description="Seconds of work that a whole run may take, by all who resume it; parked time does not count.",
+    )
+    wakes: bool = Field(
+        default=False,
+        description="Go on by itself, as long as the engine lives, with parked runs whose time has come.",
+    )
+    wake_interval: float = Field(
+        default=30.0, gt=0, le=86_400, description="Seconds between looks for runs whose time has come."
     )
     hook_timeout: float = Field(default=60.0, gt=0, le=3_600, description="Seconds that one hook may take.")
     corpus: Paths = Field(default=(), description="Files and folders of local documents to search.")

@@ -457,15 +457,10 @@ class PlanApproved(Event):
 
 
 class BudgetRaised(Event):
-    """The run goes on under other caps, at ``phase`` (None: where it stands); what was left out for want of them is
-    searched and read. ``unread`` are the sources that are read anew, since no model read them, and ``dropped`` the
-    findings that were drawn from them alone."""
+    """The run goes on under other caps; what was left out for want of them is searched and read."""
 
     type: Literal["budget.raised"] = "budget.raised"
     budget: Budget
-    phase: DeepResearchPhase | None = None
-    unread: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
 
 
 class RunCompleted(Event):

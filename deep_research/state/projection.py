@@ -181,12 +181,6 @@ def _iteration_started(row: Projector, event: ev.IterationStarted) -> None:
     row.planned.update(s.id for s in event.sub_queries)
 
 
-@_on(ev.BudgetRaised)
-def _budget_raised(row: Projector, event: ev.BudgetRaised) -> None:
-    row.phase = event.phase or row.phase
-    row.findings.difference_update(event.dropped)
-
-
 @_on(ev.PlanMade)
 def _planned(row: Projector, event: ev.PlanMade) -> None:
     row.planned = row.completed | row.failed | {s.id for s in event.sub_queries}
@@ -219,6 +213,11 @@ def _plan_approved(row: Projector, event: ev.PlanApproved) -> None:
 def _sub_query_completed(row: Projector, event: ev.SubQueryCompleted) -> None:
     row.planned.add(event.sub_query_id)
     row.completed.add(event.sub_query_id)
+    row.sources.update(source.id for source in event.sources)
+
+
+@_on(ev.TaskStepped)
+def _task_stepped(row: Projector, event: ev.TaskStepped) -> None:
     row.sources.update(source.id for source in event.sources)
 
 

@@ -23,6 +23,7 @@ from deep_research.state.phases import (
     SourceQuality,
     SubQueryStatus,
 )
+from deep_research.state.raising import higher, pages_left, read_for_less, starts, told_of
 from deep_research.state.records import (
     ANSWERED,
     OF_PAGES,
@@ -117,6 +118,7 @@ class Fold:
     supervisor_retries: int
     replanned: bool
     refined: int
+    pages_left: tuple[str, ...]
     plan_approved: bool
     searching_stopped: bool
     parking: Parking | None
@@ -128,7 +130,7 @@ class Fold:
     completed_at: datetime | None
 
     def __init__(self, base: DeepResearchState | None = None) -> None:
-        self._reopened = False  # completed, and resumed: a larger budget has to follow
+        self._reopened = False  # by what has to be followed by more money
         self._empty = base is None  # a log opens with run.created; a state made by hand does not
         base = base or DeepResearchState(query="")
         for name in _SCALARS:
@@ -162,8 +164,8 @@ class Fold:
             raise _damaged(f"event {event.seq} follows event {self.seq}", self.research_id)
         if self.status is RunStatus.COMPLETED and not isinstance(event, ev.RunResumed):
             raise _damaged(f"'{event.name}' after the run completed", self.research_id)
-        if self._reopened and not isinstance(event, ev.BudgetRaised):
-            raise _damaged(f"'{event.name}' after the run completed, and no larger budget", self.research_id)
+        if self._reopened and not isinstance(event, ev.BudgetRaised):  # nothing else opens a completed run
+            raise _damaged(f"'{event.name}' of a completed run that was taken up", self.research_id)
         if self.status is RunStatus.ABORTED and not isinstance(event, ev.RunResumed):
             raise _damaged(f"'{event.name}' after the run was aborted", self.research_id)
         if isinstance(event, ev.RunCreated) is not (self._empty and event.seq == 1):
@@ -172,11 +174,12 @@ class Fold:
             raise _damaged(
                 f"'{event.name}' does not fit {self.phase} of iteration {self.iteration}", self.research_id
             )
-        self._reopened = self.status is RunStatus.COMPLETED
+        completed = self.status is RunStatus.COMPLETED
         try:
             _REDUCERS[type(event)](self, event)
         except KeyError as error:
             raise _damaged(f"'{event.name}' names an unknown {error}", self.research_id) from error
+        self._reopened = completed
         self.seq = event.seq
         self.updated_at = event.at
         self._snapshot = None
@@ -278,7 +281,6 @@ _RANKS = (
     ev.SubQueriesAdded,
     ev.RunSteered,
     ev.PlanApproved,
-    ev.BudgetRaised,
     ev.IterationStarted,
     ev.SubQueryCompleted,
     ev.TaskStepped,
@@ -323,6 +325,7 @@ def _resumed(state: Fold, event: ev.RunResumed) -> None:
     state.status = RunStatus.RUNNING
     state.abort = None
     state.parking = None
+    state.completed_at = None
     if event.pause_id is not None and event.answer is not None:
         state.answers[event.pause_id] = event.answer
 
@@ -415,6 +418,9 @@ def _sub_queries_added(state: Fold, event: ev.SubQueriesAdded) -> None:
 def _sub_query_completed(state: Fold, event: ev.SubQueryCompleted) -> None:
     done = state.sub_queries[event.sub_query_id]
     found = tuple(s.id for s in event.sources)
+    if done.status is SubQueryStatus.COMPLETED:  # pages that were left unread: the search is not made again
+        found = tuple(dict.fromkeys((*done.source_ids, *found)))
+        state.pages_left = ()
     if event.task_id is not None:
         found = (*_settle(state, event.task_id), *found)
     state.sub_queries[done.id] = done.model_copy(
@@ -848,28 +854,15 @@ def _plan_approved(state: Fold, event: ev.PlanApproved) -> None:
 
 @_on(ev.BudgetRaised)
 def _budget_raised(state: Fold, event: ev.BudgetRaised) -> None:
-    old, new = state.options.budget.model_dump(), event.budget.model_dump()
-    more = {name for name in new if new[name] != old[name]}
+    """What was left out for want of the old caps remains, and nothing is told of it any more."""
+    before = state.snapshot()
+    caps = higher(before.options.budget, event.budget)
+    if starts(before, event.budget) is not None:
+        state.refined = min(state.refined, state.iteration - 1)  # there will be another report to look at
+    state.pages_left = pages_left(before, caps)
+    state.analyzed -= read_for_less(before, caps)
+    state.limits = {key: limit for key, limit in state.limits.items() if not told_of(limit, caps)}
     state.options = state.options.model_copy(update={"budget": event.budget})
-    state.completed_at = None
-    state.limits = {k: x for k, x in state.limits.items() if x.is_shared or x.of_cap not in more}
-    state.analyzed.difference_update(event.unread)
-    for finding_id in event.dropped:
-        del state.findings[finding_id]
-    if event.phase is not None:
-        _go_back(state, event.phase)
-
-
-def _go_back(state: Fold, phase: DeepResearchPhase) -> None:
-    """The units of a phase and of those after it remain, without the report that they led to."""
-    state.phase, state.phase_done = phase, False
-    state.attempt = state.supervisor_retries = 0
-    _forget_gates(state, phase)
-    _forget_report(state)
-    state.report_improvements, state.remarks = (), ()
-    state.refined = min(state.refined, state.iteration - 1)
-    state.analyzed_now.clear()
-    _pass_begins(state)
 
 
 @_on(ev.RunCompleted)

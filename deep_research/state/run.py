@@ -49,7 +49,7 @@ class RunOptions(Record):
     this run, before those of the engine. ``gathering`` is how sub-queries are worked on; the ``max_task_…`` are limits of
     one attempt at a task, and ``max_task_retries`` None is as many as ``max_supervisor_retries``; ``task_sources`` and
     ``task_tools`` are the names of what tasks may use, empty: all there is. ``approve_plan``: the run waits for its
-    owner's word on the plan; ``clarify`` says when it asks him what he means."""
+    owner's word on the plan; ``clarify`` says when it asks him what he means, ``on_cap`` what it does at a cap."""
 
     max_iterations: int = Field(default=3, ge=1, le=10)
     max_sub_queries: int = Field(default=5, ge=2, le=20)
@@ -82,6 +82,7 @@ class RunOptions(Record):
     task_tools: tuple[str, ...] = ()
     approve_plan: bool = False
     clarify: Literal["never", "when_unsure"] = "never"
+    on_cap: Literal["report", "ask"] = "report"
     budget: Budget = Budget()
 
     def may_search(self, source: str) -> bool:
@@ -118,6 +119,7 @@ class DeepResearchState(Record):
     still to be written, and ``judgements`` what the judge said of its claims; ``report_draft`` is that of the report,
     with ids of findings; ``tasks`` are those that sub-queries were made; ``remarks`` are the refiner's on it,
     ``references`` where the sources point to for more;
+    ``pages_left`` are addresses that were found and are read under a higher cap;
     ``plan_approved``: its owner agreed to the plan; ``searching_stopped``: he wants nothing more searched;
     ``phase_answers`` is how many requests of the agent of the phase had been answered then, and ``bytes_a_token`` what
     had been measured of the texts of each model; ``setup`` is what the run works with, None where an older version of
@@ -166,6 +168,7 @@ class DeepResearchState(Record):
     guidance: tuple[Guidance, ...] = ()
     limits: tuple[Limit, ...] = ()
     answers: dict[str, Any] = Field(default_factory=dict)
+    pages_left: tuple[str, ...] = ()
     plan_approved: bool = False
     searching_stopped: bool = False
     usage: Usage = Usage()

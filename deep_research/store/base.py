@@ -264,14 +264,20 @@ class Store(ABC):
     """Logs, texts, ownership. All methods raise only `StoreError`s and what they name.
 
     The ``runs`` of a store may take a ``limit`` alone, as they did before there were filters and pages: all its runs are
-    looked through then.
+    looked through then. Its ``acquire`` may know no ``over``: then nobody who lives is passed over. ``lease`` is how
+    long, in seconds, a run stays with an owner who renews it no more.
     """
+
+    lease: float = 15.0
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         own = cls.__dict__.get("runs")
         if own is not None and "filter" not in inspect.signature(own).parameters:
             cls.runs = _looked_through(own)  # type: ignore[method-assign]
+        acquire = cls.__dict__.get("acquire")
+        if acquire is not None and "over" not in inspect.signature(acquire).parameters:
+            cls.acquire = _over_nobody(acquire)  # type: ignore[method-assign]
 
     @abstractmethod
     def open(self) -> None:
@@ -282,11 +288,11 @@ class Store(ABC):
         """Hand appends in, in order. Each is settled through its outbox; this never blocks on the disk."""
 
     @abstractmethod
-    def acquire(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRow:
-        """Make ``owner`` the owner and raise the fence. Pending ``cancel`` wishes are dropped. With ``force`` a run is
-        taken from a live process too, which is told that it lost it, and whose appends are refused.
+    def acquire(self, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
+        """Make ``owner`` the owner and raise the fence. Pending ``cancel`` wishes are dropped. ``over`` is the fence of
+        an owner who is passed over though he lives, since he was asked to let go and did not.
 
-        Raises `RunNotFoundError`, `RunBusyError` when a live process owns it.
+        Raises `RunNotFoundError`, `RunBusyError` when a live process owns it that is not the one to pass over.
         """
 
     @abstractmethod
@@ -365,6 +371,17 @@ def _looked_through(runs: Callable[..., list[RunRow]]) -> Callable[..., list[Run
     return filtered
 
 
+def _over_nobody(acquire: Callable[..., RunRow]) -> Callable[..., RunRow]:
+    """The ``acquire`` of a store that passes over nobody who lives."""
+
+    @functools.wraps(acquire)
+    def taken(store: Store, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
+        del over
+        return acquire(store, run_id, owner)
+
+    return taken
+
+
 def refused(lane: Lane, why: str) -> AppendRefusedError:
     return AppendRefusedError(
         f"Run '{lane.run_id}' is no longer ours: {why}.",
@@ -388,7 +405,7 @@ def busy(row: RunRow) -> RunBusyError:
     where = f"process {owner.pid} on {owner.host.partition('/')[0]}" if owner else "another process"
     return RunBusyError(
         f"Run '{row.run_id}' is being worked on by {where}.",
-        hint="Wait for it, cancel it, or take it over: `deep-research resume ID --take-over`.",
+        hint="Wait for it, or cancel it.",
         research_id=row.run_id,
         owner=asdict(owner) if owner else None,
     )

@@ -100,10 +100,10 @@ class MemoryStore(Store):
             held.row = replace(held.row, owner=None, lease_until=0.0)
         return None
 
-    def acquire(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRow:
+    def acquire(self, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
         with self._gate:
             held = self._get(run_id)
-            if not force and held.row.owned(self._now()):
+            if held.row.owned(self._now()) and held.row.fence != over:
                 raise busy(held.row)
             held.row = replace(held.row, owner=owner, fence=held.row.fence + 1, lease_until=float("inf"))
             self._controls = {

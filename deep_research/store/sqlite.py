@@ -56,7 +56,7 @@ class SQLiteStore(Store):
         now: Callable[[], float] = time.time,
     ) -> None:
         self.path = Path(path)
-        self._ttl = lease_ttl
+        self._ttl = self.lease = lease_ttl
         self._heartbeat = heartbeat
         self._interval = control_interval
         self._lock_timeout = lock_timeout
@@ -76,11 +76,11 @@ class SQLiteStore(Store):
     def submit(self, appends: Sequence[Append]) -> None:
         self._with_writer(lambda writer: writer.hand_in(list(appends)))
 
-    def acquire(self, run_id: str, owner: Owner, *, force: bool = False) -> RunRow:
+    def acquire(self, run_id: str, owner: Owner, *, over: int | None = None) -> RunRow:
         def work(db: sqlite3.Connection) -> RunRow:
             row = run_row(db, run_id)
             now = self._now()
-            if not force and row.owned(now):
+            if row.owned(now) and row.fence != over:
                 raise busy(row)
             db.execute(
                 "UPDATE runs SET owner = ?, fence = fence + 1, lease_until = ? WHERE run_id = ?",

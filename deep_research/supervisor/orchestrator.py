@@ -70,6 +70,7 @@ from deep_research.supervisor.hooks import (
     overridden,
 )
 from deep_research.supervisor.iteration import cannot_iterate, decide, follow_ups, worth_refining
+from deep_research.supervisor.more_money import asking
 from deep_research.supervisor.moves import given, last_advice, onward, wishes_told
 from deep_research.supervisor.outage import Way, is_spent, parking_for, way_after
 from deep_research.supervisor.owners_word import OwnersWord
@@ -258,7 +259,7 @@ class SupervisorOrchestrator:
         except _Parked:
             return
         except Halted:
-            await self._stand_still(journal)
+            await self.stand_still(journal)
         except StopResearch as request:
             await self.abort(journal, AbortReason.CANCELLED, request.reason)
         except StoreError:
@@ -272,7 +273,7 @@ class SupervisorOrchestrator:
             message = f"Unexpected {told(error)}"
             await self._fail(journal, AbortReason.ERROR, error, message)
 
-    async def _stand_still(self, journal: Journal) -> None:
+    async def stand_still(self, journal: Journal) -> None:
         """Parked for whoever goes on; without a word where another process waits for the run."""
         await journal.settle()
         if self._halt is Halt.RELEASE:
@@ -297,6 +298,7 @@ class SupervisorOrchestrator:
                     continue
                 await self._before(journal, phase)
                 await self._work(journal, phase)
+                await self._ask_for_more(journal)
                 review = await self._review(journal, phase)
                 await self._move_on(journal, review)
 
@@ -332,6 +334,7 @@ class SupervisorOrchestrator:
         if fallback is None or not worker.falls_back:
             raise error
         limit, share = limit_of(error), share_of(error)
+        await self._ask_for_more(journal, *([limit] if limit else []))
         told_of = [LimitReached(limit=limit)] if limit else []
         fell = AgentFellBack(role=worker.fallback_role, error=error.problem, limit=share)
         await journal.record(fell, *told_of)
@@ -339,6 +342,14 @@ class SupervisorOrchestrator:
             await self._search(fallback, journal, None)
         else:
             await fallback.run(journal.state, journal)
+
+    async def _ask_for_more(self, journal: Journal, *limits: Limit) -> None:
+        """Park at a cap, where the owner of the run wants to be asked."""
+        parking = asking(journal.state, *limits)
+        if parking is not None:
+            reached = [LimitReached(limit=limit) for limit in limits if not limit.is_shared]
+            await journal.record(*reached, RunParked(parking=parking))
+            raise _Parked
 
     async def _gather(self, worker: Phase[Any, Any], journal: Journal) -> None:
         """Gathering ends when the run's seconds are used up; the report is written from what there is."""

@@ -357,6 +357,15 @@ def a_live_owner_keeps_its_run(bench: Bench) -> None:
     assert bench.store.run("run-1").owner == bench.owner("one")
 
 
+def an_owner_who_lives_is_passed_over_by_his_fence_alone(bench: Bench) -> None:
+    lane = bench.create()
+    first = bench.store.run("run-1").fence
+    _busy(lambda: bench.store.acquire("run-1", bench.owner("two"), over=first + 1))
+    assert bench.store.acquire("run-1", bench.owner("two"), over=first).fence == first + 1
+    assert isinstance(bench.append(lane, 1), AppendRefusedError)
+    _busy(lambda: bench.store.acquire("run-1", bench.owner("three"), over=first))
+
+
 def the_refusal_names_the_owner(bench: Bench) -> None:
     owner = bench.owner("one")
     bench.create(owner=owner)
@@ -393,26 +402,6 @@ def a_stale_fence_is_refused(bench: Bench) -> None:
     assert isinstance(bench.append(old, 1), AppendRefusedError)
     assert bench.append(new, 1) is None
     assert bench.seqs() == [1, 2]
-
-
-def a_run_can_be_taken_from_a_live_owner_by_force(bench: Bench) -> None:
-    old = bench.create(owner=bench.owner("one"))
-    row = bench.store.acquire("run-1", bench.owner("two"), force=True)
-    assert (row.owner, row.fence) == (bench.owner("two"), 2)
-    assert isinstance(bench.append(old, 1), AppendRefusedError)
-    assert bench.append(Lane("run-1", bench.owner("two"), row.fence), 1) is None
-    assert bench.seqs() == [1, 2]
-
-
-def who_loses_a_run_by_force_is_told(bench: Bench) -> None:
-    lane, listener = bench.create(owner=bench.owner("one")), Listener()
-    bench.store.watch(lane, listener.watch())
-    bench.store.acquire("run-1", bench.owner("two"), force=True)
-    assert listener.lost()
-
-
-def force_finds_no_run_that_is_not_there(bench: Bench) -> None:
-    _unknown(lambda: bench.store.acquire("nobody", bench.owner(), force=True))
 
 
 def a_fence_from_the_future_is_refused(bench: Bench) -> None:

@@ -101,6 +101,13 @@ def caps_of_one_run(tmp_path):
         assert 0 < result.usage.model_calls <= 2 if model else result.usage.model_calls == 0
 
 
+def what_is_done_at_a_cap(tmp_path):
+    for model in in_both_modes():
+        for choice, status in (("report", "completed"), ("ask", "parked")):
+            result = asked(tmp_path, model=model, max_searches=1, on_cap=choice)
+            assert result.status == status
+
+
 def caps_of_all_runs(tmp_path):
     for model in in_both_modes():
         search, shared = ScriptedSearch(), SharedBudget(max_searches=1, max_model_calls=2)

@@ -194,3 +194,38 @@ def who_asked_and_in_which_session(tmp_path):
         result = research.run(QUESTION, user_id="ann", session_id="one")
         row = research._parts.store.run(result.research_id)
     assert (row.user_id, row.session_id) == ("ann", "one")
+
+
+class Looking(DeepResearch):
+    """Counts its looks for due runs."""
+
+    looks = 0
+
+    async def awake(self):
+        self.looks += 1
+        return await super().awake()
+
+
+def whether_due_runs_are_woken(tmp_path):
+    for wakes in (False, True):
+        with Looking(
+            data_dir=tmp_path, search=[ScriptedSearch()], wakes=wakes, wake_interval=0.001
+        ) as engine:
+            engine.wait_for(_looked(engine, 2) if wakes else asyncio.sleep(0.02))
+            assert (engine.looks > 0) is wakes
+    run(tmp_path)
+
+
+async def _looked(engine, times):
+    async with asyncio.timeout(60):
+        while engine.looks < times:
+            await asyncio.sleep(0.001)
+
+
+def time_between_looks_for_due_runs(tmp_path):
+    for interval in (0.001, 3_600.0):
+        given = {"wakes": True, "wake_interval": interval}
+        with Looking(data_dir=tmp_path, search=[ScriptedSearch()], **given) as engine:
+            engine.wait_for(_looked(engine, 2) if interval < 1 else asyncio.sleep(0.02))
+            assert (engine.looks > 0) is (interval < 1)
+    run(tmp_path)

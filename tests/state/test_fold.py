@@ -15,6 +15,7 @@ from deep_research.errors import LogDamagedError, StoreVersionError
 from deep_research.state import (
     AbortReason,
     AgentDecision,
+    Budget,
     DeepResearchPhase,
     Guidance,
     Limit,
@@ -49,6 +50,7 @@ def anything() -> st.SearchStrategy[ev.Event]:
         st.builds(ev.LimitReached, limit=st.builds(Limit, name=texts, message=texts)),
         st.builds(ev.RunParked, parking=st.builds(Parking, waiting_for=texts, pause_id=st.none() | texts)),
         st.builds(ev.RunCompleted, rationale=texts),
+        st.builds(ev.BudgetRaised, budget=st.builds(Budget, max_searches=st.none() | iterations)),
         st.builds(
             ev.RunAborted,
             reason=st.sampled_from(AbortReason),
@@ -93,11 +95,13 @@ def test_sequence_and_iteration_only_grow(tries: list[ev.Event]) -> None:
 @given(st.lists(anything(), max_size=25))
 def test_a_terminal_status_is_final_but_for_a_resumption(tries: list[ev.Event]) -> None:
     log, folds = live(tries)
-    for n, (state, following) in enumerate(zip(folds, log[1:], strict=False)):
+    for state, following in zip(folds, log[1:], strict=False):
         if state.status.ended:
             assert isinstance(following, ev.RunResumed)
-        if state.status is RunStatus.COMPLETED:
-            assert all(isinstance(event, ev.BudgetRaised) for event in log[n + 2 : n + 3])
+    for ended, resumed, more in zip(log, log[1:], log[2:], strict=False):
+        if isinstance(ended, ev.RunCompleted):
+            assert isinstance(resumed, ev.RunResumed)
+            assert isinstance(more, ev.BudgetRaised)
 
 
 @settings(max_examples=150)
@@ -185,9 +189,30 @@ def refused(event: ev.Event, **at: Any) -> str:
     return caught.value.problem
 
 
-def test_nothing_follows_the_completion() -> None:
-    where = {"phase": "synthesis", "done": True, "ending": "completed"}
-    assert "after the run completed" in refused(ev.RunCompleted(), **where)
+COMPLETED: dict[str, Any] = {"phase": "synthesis", "done": True, "ending": "completed"}
+RAISED = ev.BudgetRaised(budget=Budget(max_searches=99))
+
+
+@pytest.mark.parametrize(
+    "event", [RAISED, ev.RunCompleted(), ev.RunParked(parking=Parking(waiting_for="x"))], ids=lambda e: e.name
+)
+def test_nothing_but_a_resumption_follows_the_completion(event: ev.Event) -> None:
+    assert "after the run completed" in refused(event, **COMPLETED)
+
+
+def test_a_completed_run_that_is_resumed_gets_more_money_and_then_goes_on() -> None:
+    state = fold(sample_log(**COMPLETED))
+    assert state.completed_at is not None
+    report = state.report
+    state.apply(stamped(ev.RunResumed(), state.seq + 1, FakeClock()))
+    for event in (ev.RunCompleted(), ev.RunResumed(), ev.LimitReached(limit=Limit(name="x", message="y"))):
+        with pytest.raises(LogDamagedError, match="completed run that was taken up"):
+            state.apply(stamped(event, state.seq + 1, FakeClock()))
+    state.apply(stamped(RAISED, state.seq + 1, FakeClock()))
+    assert (state.status, state.completed_at, state.report) == (RunStatus.RUNNING, None, report)
+    assert state.options.budget == RAISED.budget
+    state.apply(stamped(ev.RunCompleted(), state.seq + 1, FakeClock()))
+    assert state.status is RunStatus.COMPLETED
 
 
 def test_only_a_resumption_follows_an_abort() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from deep_research.interfaces.cli import pack_command, show, waiting_command
 from deep_research.interfaces.cli.console import Console
+from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.output_file import check_output
 from deep_research.interfaces.cli.session import (
     Interrupted,
@@ -22,6 +24,9 @@ from deep_research.interfaces.cli.signals import Signals
 if TYPE_CHECKING:
     from deep_research.research import DeepResearch
     from deep_research.settings import Settings
+
+PARKS = ("run", "resume", "answer")  # commands that carry out one run
+PARK_WAIT = 10.0  # seconds in which a run is to come to the end of a unit
 
 LOOKS: dict[str, Callable[[Look], Awaitable[int]]] = {
     "list": show.list_runs,
@@ -43,12 +48,15 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
     looks = args.command in LOOKS and not getattr(args, "follow", False)
     if looks and make is None:
         settings = settings_in_force(args)
-        return _carried_out(lambda _: _look(args, console, settings))
+        return _carried_out(lambda: _look(args, console, settings))
     from deep_research.interfaces.cli import control_command, run_command
     from deep_research.research import DeepResearch
 
     run_command.read_question(args)
     engine = (make or DeepResearch)(**engine_arguments(args))
+    session = Session(
+        args=args, console=console, settings=engine.settings.settings, runs=engine, engine=engine
+    )
     works = {
         "run": run_command.run,
         "resume": run_command.resume,
@@ -59,29 +67,23 @@ def perform(args: Namespace, console: Console, make: Callable[..., DeepResearch]
         "pause": control_command.pause,
         "wake": control_command.wake,
     }
-
-    def work(signals: Signals) -> Coroutine[Any, Any, int]:
-        session = Session(
-            args=args,
-            console=console,
-            settings=engine.settings.settings,
-            runs=engine,
-            engine=engine,
-            signals=signals,
-        )
-        return _work(session, LOOKS[args.command] if looks else works[args.command])
-
-    return _carried_out(work)
+    park = partial(engine.adrain, PARK_WAIT) if args.command in PARKS else None
+    return _carried_out(lambda: _work(session, LOOKS[args.command] if looks else works[args.command]), park)
 
 
-def _carried_out(work: Callable[[Signals], Coroutine[Any, Any, int]]) -> int:
+def _carried_out(
+    work: Callable[[], Coroutine[Any, Any, int]], park: Callable[[], Awaitable[int]] | None = None
+) -> int:
+    """``park`` is done on SIGTERM, and gives how many runs it parked: without one the work is cancelled."""
+
     async def attached() -> int:
-        signals.attach()
-        return await work(signals)
+        signals.attach(park)
+        return await work()
 
     with Signals() as signals:
         try:
-            return asyncio.run(attached())
+            code = asyncio.run(attached())
+            return signals.code if signals.code and code == Exit.PARKED else code
         except asyncio.CancelledError:
             interrupted = Interrupted("Interrupted.")
         except Interrupted as error:

@@ -96,22 +96,19 @@ def _decision(event: ev.Event) -> str:
             return f"{event.role}: {event.error}"
         case ev.HookFailed():
             return f"{event.hook}: {event.error}"
-        case ev.RunSteered() | ev.PlanApproved() | ev.BudgetRaised():
+        case ev.RunSteered() | ev.PlanApproved():
             return _said(event)
         case _:
             return _asked(event)
 
 
-def _said(event: ev.RunSteered | ev.PlanApproved | ev.BudgetRaised) -> str:
+def _said(event: ev.RunSteered | ev.PlanApproved) -> str:
     """What somebody had to say of a run."""
     match event:
         case ev.PlanApproved():
             return f"by the {event.by}" + (
                 ", changed" if event.sub_queries is not None or event.terms is not None else ""
             )
-        case ev.BudgetRaised():
-            caps = event.budget.model_dump(exclude_none=True)
-            return ", ".join(f"{name} {value}" for name, value in caps.items())
         case ev.RunSteered():
             wishes = [event.text] if event.text else []
             wishes += [f"drop {event.dropped}"] if event.dropped else []
@@ -137,6 +134,9 @@ def _asked(event: ev.Event) -> str:
             return event.limit.line
         case ev.RunParked():
             return event.parking.waiting_for
+        case ev.BudgetRaised():
+            caps = {name: cap for name, cap in event.budget if cap is not None}
+            return ", ".join(f"{name} {cap:,.10g}" for name, cap in caps.items()) or "no cap any more"
         case ev.RunCompleted():
             return event.rationale
         case ev.RunAborted():

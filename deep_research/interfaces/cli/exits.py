@@ -26,7 +26,7 @@ MEANINGS = {
     Exit.STOPPED: "aborted (cancelled, timeout, budget, no_evidence)",
     Exit.PARKED: "parked: the run waits for an answer or a time",
     Exit.INTERRUPTED: "interrupted by Ctrl-C; the run can be resumed",
-    Exit.TERMINATED: "stopped by SIGTERM: the run is parked, or interrupted in a long unit, and can be resumed",
+    Exit.TERMINATED: "interrupted by SIGTERM; the run can be resumed",
 }
 
 _BY_OUTCOME = {

@@ -122,6 +122,14 @@ COMMON = (
 )
 _OUT = Option(flag="--out", short="-o", metavar="FILE", help="Write the report to FILE instead of stdout.")
 _SAMPLE = Option(flag="--sample", help="Search the sample documents that come with the package.")
+_CAPS = (
+    Option(flag="--max-usd", metavar="USD", help="Cap on the dollars of the run."),
+    Option(flag="--max-tokens", metavar="N", help="Cap on the tokens of the run, in and out together."),
+    Option(flag="--max-model-calls", metavar="N", help="Cap on the run's requests to language models."),
+    Option(flag="--max-searches", metavar="N", help="Cap on the searches of the run."),
+    Option(flag="--max-fetches", metavar="N", help="Cap on the pages that are fetched."),
+    Option(flag="--max-seconds", metavar="S", help="Cap on the seconds of work of the run."),
+)
 _ID = ("ID", "The run, such as deepres-0123456789ab.")
 
 COMMANDS = (
@@ -145,16 +153,7 @@ COMMANDS = (
                 name="min_supported",
                 help="Give no report of whose claims fewer are supported, such as 0.9.",
             ),
-            Option(flag="--max-usd", metavar="USD", help="Cap on the dollars of the run."),
-            Option(
-                flag="--max-tokens", metavar="N", help="Cap on the tokens of the run, in and out together."
-            ),
-            Option(
-                flag="--max-model-calls", metavar="N", help="Cap on the run's requests to language models."
-            ),
-            Option(flag="--max-searches", metavar="N", help="Cap on the searches of the run."),
-            Option(flag="--max-fetches", metavar="N", help="Cap on the pages that are fetched."),
-            Option(flag="--max-seconds", metavar="S", help="Cap on the seconds of work of the run."),
+            *_CAPS,
             Option(
                 flag="--approve-plan",
                 help="Show the plan before anything is searched, and wait for your word.",
@@ -176,19 +175,10 @@ COMMANDS = (
                 flag="--with-new-setup",
                 help="Go on with what is named here in place of what the run was set up with.",
             ),
-            Option(flag="--max-usd", name="more_usd", metavar="USD", help="A higher cap on its dollars."),
-            Option(flag="--max-tokens", name="more_tokens", metavar="N", help="A higher cap on its tokens."),
+            *_CAPS,
             Option(
-                flag="--max-model-calls",
-                name="more_model_calls",
-                metavar="N",
-                help="A higher cap on its requests to language models.",
-            ),
-            Option(
-                flag="--max-searches", name="more_searches", metavar="N", help="A higher cap on its searches."
-            ),
-            Option(
-                flag="--take-over", help="Take the run from a live process, which lets go at its next unit."
+                flag="--take-over",
+                help="Have a process that works on the run let go of it, and go on here.",
             ),
             _OUT,
             _SAMPLE,

@@ -10,8 +10,6 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
-
 from deep_research.errors import RunStateError, UsageError
 from deep_research.interfaces.cli.estimate_command import estimate
 from deep_research.interfaces.cli.exits import of_run
@@ -20,13 +18,10 @@ from deep_research.interfaces.cli.progress import Watching, watching
 from deep_research.interfaces.cli.session import Interrupted, Session
 from deep_research.interfaces.cli.summary import conclude, deliver
 from deep_research.research import DeepResearch, ResearchResult
-from deep_research.settings import setting_from_text
-from deep_research.state import Budget, ParkedKind
-from deep_research.state.spending import ON_MODELS
+from deep_research.state import Budget, RunStatus
 
 _LONGEST_STDIN = 1_000_000  # bytes; more than any question that is accepted
 _PAUSE = 0.05  # seconds
-PARKING_WAIT = 5.0  # seconds for a unit that is under way; who stops a process waits 10 at the least
 
 
 def read_question(args: Namespace) -> None:
@@ -51,14 +46,13 @@ async def resume(session: Session) -> int:
 async def resume_with(session: Session, answer: Any) -> int:
     """Goes on with a run, with an answer to what it asks where there is one."""
     args = session.args
-    budget = _more(args)
     work = partial(
         session.engine.aresume,
         args.id,
         answer,
         setup="new" if getattr(args, "with_new_setup", False) else "same",
+        budget=_caps(session),
         take_over=getattr(args, "take_over", False),
-        budget=budget,
     )
     result = await _taken_up(session, args.id, work)
     return _told(session, await _agreed(session, result))
@@ -93,50 +87,33 @@ async def _agreed(session: Session, result: ResearchResult) -> ResearchResult:
     return result
 
 
-def _more(args: Namespace) -> Budget | None:
-    """The higher caps that were named; None without any. Raises `UsageError`."""
-    given = {
-        name: getattr(args, name.replace("max_", "more_"), None) for name in (*ON_MODELS, "max_searches")
+def _caps(session: Session) -> Budget | None:
+    """The caps that are named here; None where none is."""
+    named = {
+        name: getattr(session.settings, name)
+        for name in Budget.model_fields
+        if getattr(session.args, name, None) is not None
     }
-    caps = {name: setting_from_text(name, text) for name, text in given.items() if text is not None}
-    if not caps:
-        return None
-    try:
-        return Budget(**caps)
-    except ValidationError as error:
-        name = str(error.errors()[0]["loc"][0])
-        raise UsageError(
-            f"--{name.replace('_', '-')} must be a number, 0 or more, got '{str(given[name])[:40]}'.",
-            hint="Name the new cap of the whole run.",
-        ) from None
+    return Budget(**named) if named else None
 
 
 async def _carry_out(
     session: Session, watch: Watching, run_id: str, work: Awaitable[ResearchResult]
 ) -> ResearchResult:
     task = asyncio.ensure_future(work)
-    draining: list[asyncio.Task[int]] = []
-
-    def park() -> None:
-        draining.append(asyncio.create_task(session.engine.adrain(PARKING_WAIT)))
-
     try:
-        with session.signals.parking(park):
-            await _follow(session.engine, run_id, task, watch)
-            result = await task
+        await _follow(session.engine, run_id, task, watch)
+        return await task
     except asyncio.CancelledError:
         await session.engine.aclose()
         raise _interrupted(session, run_id) from None
     except RunStateError:
-        if not draining:
+        if (await session.engine.astatus(run_id)).status is not RunStatus.INTERRUPTED:
             raise
-        raise _interrupted(session, run_id) from None
+        raise _interrupted(session, run_id) from None  # it did not come to the end of a unit
     finally:
         task.cancel()
-        await asyncio.gather(task, *draining, return_exceptions=True)
-    if draining and (await session.engine.astatus(run_id)).parked_kind is ParkedKind.SHUTDOWN:
-        raise _interrupted(session, run_id, "Parked")
-    return result
+        await asyncio.gather(task, return_exceptions=True)
 
 
 def _told(session: Session, result: ResearchResult) -> int:
@@ -159,11 +136,11 @@ async def _follow(
             await asyncio.wait({task}, timeout=_PAUSE)
 
 
-def _interrupted(session: Session, run_id: str, how: str = "Interrupted") -> Interrupted:
+def _interrupted(session: Session, run_id: str) -> Interrupted:
     again = session.again("resume", run_id)
     if not again:
-        return Interrupted(f"{how}.", hint="The run was kept in memory only and is lost.")
-    return Interrupted(f"{how}; run {run_id} is saved.", hint=f"Go on with: {again}")
+        return Interrupted("Interrupted.", hint="The run was kept in memory only and is lost.")
+    return Interrupted(f"Interrupted; run {run_id} is saved.", hint=f"Go on with: {again}")
 
 
 def _from_stdin() -> str:

@@ -11,7 +11,6 @@ from deep_research.errors import UsageError
 from deep_research.interfaces.cli.console import CommandError, Console
 from deep_research.interfaces.cli.exits import Exit
 from deep_research.interfaces.cli.options import BY_NAME, COMMON, PROGRAM
-from deep_research.interfaces.cli.signals import Signals
 from deep_research.logs import configure
 from deep_research.settings import Settings, load_settings, setting_from_text
 
@@ -40,10 +39,9 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session(Look):
-    """A command that works with an engine, until one of the ``signals`` comes."""
+    """A command that works with an engine."""
 
     engine: DeepResearch
-    signals: Signals
 
 
 class Interrupted(CommandError):  # noqa: N818 - as KeyboardInterrupt

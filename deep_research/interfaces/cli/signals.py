@@ -1,5 +1,5 @@
-"""Ctrl-C and SIGTERM: the first stops the work so that it can be resumed, a second ends the process at once. A run is
-parked on SIGTERM: whoever stops processes lets them end what they are at."""
+"""Ctrl-C and SIGTERM: the first stops the work so that it can be resumed, a second ends the process at once. On SIGTERM a
+run that is carried out is parked, where it can be."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import asyncio
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from types import FrameType
 from typing import Any
 
@@ -25,8 +24,9 @@ class Signals:
     def __init__(self) -> None:
         self.code = 0
         self._stop: Callable[[], object] | None = None
-        self._park: Callable[[], object] | None = None
         self._before: dict[int, Any] = {}
+        self._park: Callable[[], object] | None = None
+        self._parking: asyncio.Future[None] | None = None
 
     def __enter__(self) -> Signals:
         if threading.current_thread() is threading.main_thread():
@@ -39,23 +39,23 @@ class Signals:
             for number, handler in self._before.items():
                 signal.signal(number, handler)
 
-    def attach(self) -> None:
-        """The current task is what a signal cancels."""
+    def attach(self, park: Callable[[], Awaitable[int]] | None = None) -> None:
+        """The current task is what a signal cancels. With ``park`` SIGTERM has that done instead, which gives how many
+        runs it parked; where that is none, the task is cancelled all the same."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         assert task is not None
         self._stop = lambda: loop.call_soon_threadsafe(task.cancel)
+        if park is not None:
+            self._park = lambda: loop.call_soon_threadsafe(self._begin, park, task)
         if self.code:
             task.cancel()
 
-    @contextmanager
-    def parking(self, park: Callable[[], object]) -> Iterator[None]:
-        """Within, SIGTERM calls ``park`` on the running loop and cancels nothing."""
-        loop = asyncio.get_running_loop()
-        self._park = lambda: loop.call_soon_threadsafe(park)
-        try:
-            yield
-        finally:
-            self._park = None
+    def _begin(self, park: Callable[[], Awaitable[int]], task: asyncio.Task[Any]) -> None:
+        async def parked() -> None:
+            if not await park():
+                task.cancel()
+
+        self._parking = asyncio.ensure_future(parked())
 
     def _arrived(self, number: int, frame: FrameType | None) -> None:
         if self.code:

@@ -25,7 +25,7 @@ _ADVICE = {
     "error": ("Try again with:", True),
 }
 _CAP_FLAGS = {
-    option.dest: option.flag for option in BY_NAME["run"].options if option.dest in Budget.model_fields
+    option.dest: option.flag for option in BY_NAME["resume"].options if option.dest in Budget.model_fields
 }
 _MOST_GAPS = 10
 
@@ -124,7 +124,9 @@ def _aborted(result: ResearchResult, resume: str) -> tuple[str, str]:
     if result.reason == "no_evidence" and _nobody_answered(result):
         advice, resumable = "When that is mended, go on with:", True
     if result.reason == "budget":
-        advice = _raise_of(result)
+        advice, flags = _raise_of(result)
+        if flags and resume:
+            return f"{said} {advice}", f"{resume} {' '.join(f'{flag} N' for flag in flags)}"
     if resumable and not resume:
         return said, ""
     return f"{said} {advice}" + (
@@ -138,17 +140,21 @@ def _nobody_answered(result: ResearchResult) -> bool:
     return bool(searches) and all(s.status is SubQueryStatus.FAILED for s in searches)
 
 
-def _raise_of(result: ResearchResult) -> str:
-    """Which caps were reached, or else were given, as they are written at the prompt."""
+def _raise_of(result: ResearchResult) -> tuple[str, list[str]]:
+    """Which caps were reached, or else were given, as they are written at the prompt; and those under which the run can
+    go on."""
     caps = [limit for limit in result.limits if limit.of_cap]
     reached = dict.fromkeys(limit.of_cap for limit in caps if not limit.is_shared)
     shared = dict.fromkeys(limit.of_cap for limit in caps if limit.is_shared)
     if shared and not reached:
-        return f"Raise {' and '.join(shared)} of the shared budget, then ask again."
+        return f"Raise {' and '.join(shared)} of the shared budget, then ask again.", []
     given = [name for name, cap in result.state.options.budget if cap is not None]
     flags = [_CAP_FLAGS.get(name, f"--set {name}=N") for name in reached or given]
     also = f", and raise {' and '.join(shared)} of the shared budget" if shared else ""
-    return f"Ask again with a higher {' and '.join(flags) or 'cap'}{also}."
+    higher = f"a higher {' and '.join(flags) or 'cap'}{also}"
+    if reached and all(name in _CAP_FLAGS for name in reached):
+        return f"Go on under {higher}{',' * bool(also)} with:", flags
+    return f"Ask again with {higher}.", []
 
 
 def _spent(result: ResearchResult) -> str:

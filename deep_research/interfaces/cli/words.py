@@ -24,8 +24,6 @@ def in_words(event: ev.Event, fold: Fold) -> str:
             return f"Heard: {gist(event)}"
         case ev.PlanApproved():
             return f"The plan was agreed to {gist(event)}"
-        case ev.BudgetRaised():
-            return f"It may use more: {gist(event)}"
         case ev.SubQueriesAdded():
             return f"Searched as well, since it was wished for: {gist(event)}"
         case ev.SubQueryCompleted():
@@ -55,6 +53,8 @@ def _mishap(event: ev.Event) -> str:
             return f"The {event.role} could not do its work; it is done without a model: {event.error}"
         case ev.ModelFellBack():
             return f"Model: for the {gist(event)}"
+        case ev.BudgetRaised():
+            return f"It goes on under another budget: {gist(event)}"
         case ev.HookFailed():
             return f"The hook {event.hook} failed and was passed over: {event.error}"
         case _:

@@ -24,6 +24,8 @@ from deep_research.phases.gathering.caps import (
 from deep_research.phases.gathering.collecting import collected, work_of
 from deep_research.phases.gathering.fetching import pages_told
 from deep_research.phases.gathering.handoff import GathererInput, GathererOutput, filters_of
+from deep_research.phases.gathering.pages_left import finder, read_left
+from deep_research.phases.gathering.source_reading import Reading
 from deep_research.phases.gathering.tasks.parts import Overrule, TaskParts
 from deep_research.phases.wishes import Knows, as_searches
 from deep_research.state import (
@@ -119,6 +121,7 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
                 await self._searches(pending, journal, models, known, heed, unmade)
         if unmade:
             await journal.record(capped_for_all(unmade))
+        await self._read_left(journal, models, known)
 
     async def _tasks(
         self,
@@ -171,6 +174,15 @@ class GatheringPhase(Phase[GathererInput, GathererOutput]):
             at_once=self.limits.max_concurrent,
             check=journal.check,
         )
+
+    async def _read_left(self, journal: Journal, models: RunModels | None, known: frozenset[str]) -> None:
+        """The pages that earlier searches left unread, where the cap on them was raised since."""
+        state = journal.state
+        reading, sub_query = getattr(self.agent, "reading", None), finder(state)
+        if not state.pages_left or not isinstance(reading, Reading) or sub_query is None:
+            return
+        handoff = self.handoff(sub_query, state, known)
+        await read_left(reading, handoff, sub_query, journal, _purse(models), self.limits)
 
     @property
     def falls_back(self) -> bool:

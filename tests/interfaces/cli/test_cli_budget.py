@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_double import QUESTION, Done, Double
+from cli_double import QUESTION, Done
 
 from deep_research.budget.fidelity import RunFidelity
 from deep_research.interfaces.cli.fidelity_line import fidelity_line
@@ -142,21 +142,3 @@ def test_wrong_use_is_one_line(plain: Cli, arguments: tuple[str, ...], said: Any
     done = plain("show", *arguments)
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert said in done.err
-
-
-def test_a_completed_run_goes_on_under_a_higher_cap(cli: Cli) -> None:
-    search = Double()
-    first = cli("run", QUESTION, "--json", "--max-searches", "1", "--max-iterations", "1", search=[search])
-    run_id = first.json["research_id"]
-    before = list(search.queries)
-    lower = cli("resume", run_id, "--max-searches", "1", search=[search])
-    assert (lower.code, len(lower.err.splitlines())) == (2, 1)
-    assert "raises no cap that stopped" in lower.err
-    slip = cli("resume", run_id, "--max-searches", "many", search=[search])
-    assert (slip.code, len(slip.err.splitlines())) == (2, 1)
-    assert search.queries == before
-    more = cli("resume", run_id, "--json", "--max-searches", "30", search=[search])
-    assert (more.code, more.json["status"]) == (0, "completed")
-    after = search.queries[len(before) :]
-    assert after
-    assert not set(after) & set(before)

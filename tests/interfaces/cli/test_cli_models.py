@@ -81,7 +81,7 @@ def test_the_cap_that_was_reached_is_the_one_to_raise(plain: Cli, server: ModelS
     unanswered = "Which lighthouse won the Eurovision Song Contest?"
     done = plain("run", unanswered, "--sample", "--model", model, "--max-model-calls", "3")
     assert done.code == 3
-    assert "Ask again with a higher --max-model-calls." in done.err
+    assert "Go on under a higher --max-model-calls with: deep-research resume deepres-" in done.err
 
 
 def test_a_completed_run_says_what_its_models_took(

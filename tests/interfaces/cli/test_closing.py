@@ -11,12 +11,16 @@ from deep_research.state import DeepResearchState, Limit
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ([], "Ask again with a higher cap."),
-        (["max_tokens:analysis"], "Ask again with a higher --max-tokens."),
-        (["shared:max_usd"], "Raise max_usd of the shared budget, then ask again."),
+        ([], ("Ask again with a higher cap.", [])),
+        (["max_tokens:analysis"], ("Go on under a higher --max-tokens with:", ["--max-tokens"])),
+        (["shared:max_usd"], ("Raise max_usd of the shared budget, then ask again.", [])),
+        (["max_iterations"], ("Ask again with a higher --set max_iterations=N.", [])),
         (
             ["max_tokens", "shared:max_usd"],
-            "Ask again with a higher --max-tokens, and raise max_usd of the shared budget.",
+            (
+                "Go on under a higher --max-tokens, and raise max_usd of the shared budget, with:",
+                ["--max-tokens"],
+            ),
         ),
     ],
 )

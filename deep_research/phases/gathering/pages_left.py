@@ -1,0 +1,62 @@
+"""Pages that were found and left unread to keep within a cap, read under a higher one. No search is made again."""
+
+from __future__ import annotations
+
+from deep_research.budget.shared_budget import Purse
+from deep_research.phases.base import WorkLimits, off_loop
+from deep_research.phases.gathering.caps import unread_limits
+from deep_research.phases.gathering.collecting import collected, work_of
+from deep_research.phases.gathering.fetching import Fetching
+from deep_research.phases.gathering.handoff import GathererInput
+from deep_research.phases.gathering.source_reading import Reading
+from deep_research.sources.search import SearchResult
+from deep_research.state import DeepResearchState, SubQuery
+from deep_research.state.events import Event, SubQueryCompleted
+from deep_research.state.journal import Journal
+
+
+def finder(state: DeepResearchState) -> SubQuery | None:
+    """The sub-query under which what is read now is counted: the last that was searched. The log of a search does not say
+    which pages it left."""
+    return next(reversed(state.completed_sub_queries()), None)
+
+
+async def read_left(
+    reading: Reading,
+    handoff: GathererInput,
+    sub_query: SubQuery,
+    journal: Journal,
+    purse: Purse,
+    limits: WorkLimits,
+) -> None:
+    """Reads the pages that a state has left, within the caps that hold now. What is left still is told again."""
+    journal.check()
+    state = journal.state
+    cap = state.options.budget.max_fetches
+    left = None if cap is None else max(0, cap - state.usage.fetches)
+    results = [SearchResult(address=url, title=url) for url in state.pages_left]
+    fetching = Fetching(left, purse)
+    sources, unread = await reading.read(
+        results, query=sub_query.query, limit=len(results), handoff=handoff, fetching=fetching
+    )
+    found = await off_loop(
+        sum(map(work_of, sources)),
+        collected,
+        sources,
+        sub_query_id=sub_query.id,
+        known=handoff.known,
+        most_new=len(results),
+        most_bytes=limits.max_source_bytes,
+    )
+    events: list[Event] = [
+        SubQueryCompleted(
+            sub_query_id=sub_query.id,
+            sources=found.sources,
+            wordings=sub_query.wordings,
+            searches=0,
+            fetches=fetching.made,
+            duplicates=found.twice,
+        ),
+        *unread_limits(unread, cap),
+    ]
+    await journal.record(*events, contents=found.contents)

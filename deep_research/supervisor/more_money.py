@@ -1,0 +1,116 @@
+"""A run at a cap asks for more: what it has done, what is left and what that would take. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from deep_research.state import Budget, DeepResearchPhase, DeepResearchState, Limit, ParkedKind, Parking
+from deep_research.state.raising import is_last_iteration, pages_left
+from deep_research.state.records import FETCHES
+
+REPORT = "report"  # the answer that asks for the report of what there is
+_ENDS = (DeepResearchPhase.SYNTHESIS, DeepResearchPhase.REFINEMENT)
+_MOST = 50  # searches or pages that are named
+
+
+def asking(state: DeepResearchState, *limits: Limit) -> Parking | None:
+    """How a run whose owner wants to be asked parks at a cap of its own budget, one of ``limits`` or of those that the
+    state has; None where no cap is reached of which it did not ask yet."""
+    if state.options.on_cap != "ask":
+        return None
+    known = {limit.name: limit for limit in (*state.limits, *limits)}
+    if state.phase in _ENDS and state.phase_done and is_last_iteration(state):
+        known["max_iterations"] = Limit(name="max_iterations", message="", used=state.iteration)
+    for name in Budget.model_fields:  # the name of a share or of a shared budget is another one
+        cap = getattr(state.options.budget, name)
+        if name in known and cap is not None and (pause := _pause(name, cap)) not in state.answers:
+            return _parking(state, known[name], name, cap, pause)
+    return None
+
+
+def _pause(name: str, cap: float) -> str:
+    """It asks once for each value of a cap."""
+    return f"cap.{name}.{cap:.10g}"
+
+
+def _parking(state: DeepResearchState, limit: Limit, name: str, cap: float, pause: str) -> Parking:
+    left = _left(state, name)
+    about: dict[str, Any] = {
+        "name": name,
+        "cap": cap,
+        "used": limit.used if name == "max_seconds" else _used(state, name),
+        "done": {
+            "searches": state.usage.searches,
+            "sources": len(state.sources),
+            "findings": len(state.findings),
+            "model_calls": state.usage.model_calls,
+            "cost_usd": state.usage.cost_usd,
+        },
+        "left": left,
+        "estimate": _estimate(state, name, left),
+    }
+    return Parking(
+        waiting_for=f"a higher cap than {name} {cap:,.10g}, or '{REPORT}' for a report of what there is",
+        kind=ParkedKind.BUDGET,
+        pause_id=pause,
+        answer_schema=ANSWER,
+        default=REPORT,
+        about=about,
+    )
+
+
+def _used(state: DeepResearchState, name: str) -> float | None:
+    usage = state.usage
+    return {
+        "max_usd": usage.cost_usd,
+        "max_tokens": usage.input_tokens + usage.output_tokens,
+        "max_model_calls": usage.model_calls,
+        "max_searches": usage.searches,
+        "max_fetches": usage.fetches,
+        "max_iterations": state.iteration,
+    }.get(name)
+
+
+def _left(state: DeepResearchState, name: str) -> dict[str, Any]:
+    """What is not done yet, by its kind."""
+    searches = [s.query for s in state.pending_sub_queries()]
+    pages = list(pages_left(state, (FETCHES,) if name == FETCHES else ()))
+    unread = sum(bool(s.content_hash) and s.id not in state.analyzed for s in state.sources)
+    gaps = len(state.unresolved_gaps())
+    counted = {"searches": searches[:_MOST], "pages": pages[:_MOST], "sources": unread, "gaps": gaps}
+    return {kind: much for kind, much in counted.items() if much} | (
+        {"report": 1} if state.report is None else {}
+    )
+
+
+def _estimate(state: DeepResearchState, name: str, left: dict[str, Any]) -> float | None:
+    """The cap that would be enough for what is left, where that can be counted."""
+    match name:
+        case "max_searches":
+            return state.usage.searches + len(state.pending_sub_queries())
+        case "max_fetches":
+            return state.usage.fetches + len(left.get("pages", ()))
+        case "max_iterations":
+            return state.iteration + 1
+        case _:
+            return None
+
+
+def _cap(of: type) -> dict[str, Any]:
+    return {"anyOf": [{"type": "integer" if of is int else "number", "minimum": 0}, {"type": "null"}]}
+
+
+ANSWER: dict[str, Any] = {
+    "anyOf": [
+        {"const": REPORT},
+        {
+            "type": "object",
+            "properties": {
+                name: _cap(float if name in ("max_usd", "max_seconds") else int)
+                for name in Budget.model_fields
+            },
+            "additionalProperties": False,
+            "minProperties": 1,
+        },
+    ]
+}
