@@ -305,7 +305,9 @@ class DeepResearch:
             if answer is not None:
                 raise RunStateError.no_question(research_id)
             return await self.aresult(research_id)
-        if not take_over and row.owned(time.time()):  # told at once, and not after a wait for a place to work on it
+        if not take_over and row.owned(
+            time.time()
+        ):  # told at once, and not after a wait for a place to work on it
             raise busy(row)
         new, old = setup == "new", await self._runs.asetup(research_id)
         parts = await asyncio.to_thread(self._variants.of_run, old, row.places, new=new)

@@ -107,7 +107,9 @@ def test_a_run_that_its_budget_ended_without_evidence_goes_on(tmp_path):
         consistent(research, second)
 
 
-@pytest.mark.parametrize("cap", [cap for cap in REACHED if cap != "max_seconds"])  # may search the question twice
+@pytest.mark.parametrize(
+    "cap", [cap for cap in REACHED if cap != "max_seconds"]
+)  # may search the question twice
 def test_a_completed_run_goes_on_under_more_of_each_cap(tmp_path, cap):
     search, model = ScriptedSearch(), ReadingModel()
     with engine(tmp_path, search=[search], model=[model], max_iterations=2) as research:
