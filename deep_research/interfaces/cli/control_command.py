@@ -62,7 +62,8 @@ async def wake(session: Session) -> int:
 
 
 def value_of(words: str, waiting: Waiting) -> Any:
-    """What is typed as the value that is asked for: JSON where only that fits."""
+    """What is typed as the value that is asked for. An object or a list of JSON is one, and no sentence; of the rest
+    JSON is what fits only so."""
     if waiting.answer_schema is None:
         return words
     parking = Parking(waiting_for=waiting.waiting_for, answer_schema=waiting.answer_schema)
@@ -70,6 +71,8 @@ def value_of(words: str, waiting: Waiting) -> Any:
         value = json.loads(words)
     except ValueError:
         return words
+    if isinstance(value, dict | list):
+        return value
     return words if misfit(parking, value) and not misfit(parking, words) else value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 from deep_research.interfaces.cli import text
@@ -97,6 +98,10 @@ def _parked(result: ResearchResult, resume: str, answer: str) -> tuple[str, str]
             f"{said} Agree, or give an edited list as JSON or a sentence in its place, with:",
             f"{answer} approve",
         )
+    if parking is not None and parking.kind is ParkedKind.BUDGET:
+        name, enough = parking.about["name"], parking.about["estimate"]
+        value = json.dumps({name: enough if enough is not None else "N"}).replace('"N"', "N")
+        return f"{said} Answer with a higher cap, or report, such as:", f"{answer} '{value}'"
     if parking is not None and result.state.question is None:
         when = f" from {parking.until.astimezone():%H:%M} on" if parking.until else " later"
         return f"{said} Go on{when} with:", resume

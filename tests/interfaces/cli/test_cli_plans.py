@@ -119,3 +119,22 @@ def test_json_at_a_terminal_is_for_a_program_that_is_not_asked(home: Path) -> No
     assert (code, searched) == (4, [])
     assert "plan>" not in screen
     assert json.loads(out)["status"] == "parked"
+
+
+@pytest.mark.parametrize("answer", ['{"sub_queries": []}', '{"sub_query": "a lens"}', '["a lens"]'])
+def test_json_of_another_form_is_no_sentence_and_the_run_stays_parked(
+    cli: Callable[..., Done], answer: str
+) -> None:
+    cli("run", QUESTION, "--approve-plan")
+    (waiting,) = json.loads(cli("waiting", "--json").out)
+    done = cli("answer", waiting["research_id"], answer)
+    assert (done.code, len(done.err.splitlines())) == (2, 1), done.err
+    assert json.loads(cli("waiting", "--json").out)[0]["parked_at"] == waiting["parked_at"]
+
+
+def test_a_run_at_a_cap_says_with_which_answer_it_goes_on(cli: Callable[..., Done]) -> None:
+    last = cli("run", QUESTION, "--max-searches", "1", "--set", "on_cap=ask").err.splitlines()[-1]
+    command = last.rpartition("deep-research answer ")[2]
+    run_id, value = command[:20], command.partition("'")[2].partition("'")[0]
+    assert json.loads(value)["max_searches"] > 1
+    assert cli("answer", run_id, value).code == 0
