@@ -18,6 +18,7 @@ from deep_research.phases.gathering.tasks.tool import Link
 from deep_research.phases.gathering.tasks.tools import Library, tools_of
 from deep_research.sources.extract import Document
 from deep_research.sources.fetch.pages import WebPage
+from deep_research.sources.search import SearchFilters
 from deep_research.sources.search.combined_search import SearchPool
 from deep_research.sources.search.policy import Service
 from deep_research.state import DeepResearchPhase, DeepResearchState, Source
@@ -291,3 +292,28 @@ def test_a_run_knows_its_tools_and_is_not_gone_on_with_without_them(tmp_path):
     other = engine(model, store="sqlite", data_dir=tmp_path, search=[ScriptedSearch(())])
     with other as research, pytest.raises(SetUpError, match="tool glossary was Glossary and is none"):
         research.resume(stopped.research_id)
+
+
+def fetching(filters=None):
+    handoff = handed() if filters is None else handed().model_copy(update={"filters": filters})
+    library = Library(DataSources(), Reading(pages=Pages()), handoff, Fetching())
+    desk = desk_with_manual()
+    desk.links = [Link(address=f"https://site{n}.example/", title="see") for n in range(1, 5)]
+    return {tool.name: tool for tool in tools_of(library)}["fetch"], library, desk
+
+
+def test_a_link_to_a_site_that_the_run_leaves_out_is_not_followed():
+    tool, library, desk = fetching(SearchFilters(not_domains=("site1.example",)))
+    with pytest.raises(ToolError, match="does not read pages of that site"):
+        asyncio.run(tool(tool.arguments(link="L1"), desk))
+    assert library.fetching.made == 0
+
+
+def test_pages_that_are_fetched_side_by_side_are_counted_once():
+    tool, library, desk = fetching()
+
+    async def four():
+        return await asyncio.gather(*(tool(tool.arguments(link=f"L{n}"), desk) for n in range(1, 5)))
+
+    assert [result.fetches for result in asyncio.run(four())] == [1, 1, 1, 1]
+    assert library.fetching.made == 4
