@@ -28,6 +28,15 @@ def step(said):
     return {"actions": [DONE], "answer": quote, "facts": [{"content": quote, "source": "S1", "quote": quote}]}
 
 
+def peak_mb():
+    """The most memory of this process: what `getrusage` says begins with that of the parent that forked it."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM"))
+
+
 def main(folder):
     plan = tuple(f"keepers of light number {n}" for n in range(TASKS))
     search = ScriptedSearch(lambda request: results(request.query, 1, size=SIZE))
@@ -59,7 +68,7 @@ def main(folder):
                 "texts": texts,
                 "database": size,
                 "folds": folds,
-                "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+                "peak_mb": peak_mb(),
             }
         )
     )
