@@ -15,6 +15,7 @@ from deep_research.phases.gathering.handoff import GathererInput, GathererOutput
 from deep_research.phases.gathering.tasks.agent import LLMTaskAgent, TaskInput
 from deep_research.phases.gathering.tasks.context import context_of
 from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.own_limits import ended_by_them
 from deep_research.phases.gathering.tasks.parts import Overrule, TaskParts, allowed
 from deep_research.phases.gathering.tasks.recording import Workplace
 from deep_research.phases.gathering.tasks.review_rules import nothing_found, reviewed_by_rules
@@ -284,9 +285,10 @@ class TaskRounds:
 
 
 def _goes_again(stands: TaskState, retries: int, *, by_model: bool) -> bool:
-    """Without a model the same question would find the same, unless it was the search that failed."""
+    """Without a model the same question would find the same, unless it was the search that failed; and what ended at a
+    limit of its own would end there again."""
     review = stands.review
-    if review is None or review.approved or stands.task.attempt >= retries:
+    if review is None or review.approved or stands.task.attempt >= retries or ended_by_them(stands):
         return False
     failed = stands.finding is not None and bool(stands.finding.error)
     return by_model or failed or review.follow_up_question is not None

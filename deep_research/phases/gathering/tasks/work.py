@@ -19,8 +19,9 @@ from deep_research.evidence.citations import QuoteFinder, quote_at
 from deep_research.models.failures import Verdict
 from deep_research.models.language_model import LanguageModel
 from deep_research.phases.base import off_loop, with_latest
-from deep_research.phases.gathering.tasks.agent import TaskInput
+from deep_research.phases.gathering.tasks.agent import Said, TaskInput
 from deep_research.phases.gathering.tasks.desk import Desk
+from deep_research.phases.gathering.tasks.own_limits import Left, left
 from deep_research.phases.gathering.tasks.recording import PHASE, Used, Workplace, kept_step, step_of
 from deep_research.phases.gathering.tasks.tool import BUILT_IN, Tool, ToolResult
 from deep_research.phases.gathering.tasks.toolbox import (
@@ -42,7 +43,6 @@ from deep_research.state import (
     TaskFinding,
     TaskState,
     TaskStep,
-    TokenUsage,
 )
 from deep_research.state.events import Event, LimitReached, Progress, TaskFinished, TaskStepped
 from deep_research.state.identity import normalised
@@ -85,43 +85,31 @@ class TaskWork:
             stands = self._state()
             if stands.finding is not None:
                 return
-            over = self._over(stands)
-            if over:
-                await self._finish(stands, TaskFinding(stopped=over))
+            rest = left(self.task.limits, stands.steps, self._model.profile.price)
+            if self._place.journal.state.searching_stopped:
+                rest = Left(ended="Its owner wants nothing more searched.")
+            if rest.ended:
+                await self._finish(stands, TaskFinding(stopped=rest.ended))
                 return
             number = len(stands.steps) + 1
             began = asyncio.get_running_loop().time()
-            last = number >= self.task.limits.steps
+            last = bool(rest.closing) or number >= self.task.limits.steps
             try:
                 said = await self._place.agent.step(
-                    self._handoff, self._desk, self._toolbox, number, last=last, model=self._model
+                    self._handoff, self._desk, self._toolbox, number, last=last, model=self._model, left=rest
                 )
             except (BudgetError, WindowError, ModelError) as error:
                 if isinstance(error, ModelError) and error.verdict in _NEVER_HERE:
                     raise
                 await self._gave_up(stands, error)
                 return
-            await self._done_or_used(stands, said.step, said.usage, number, began, last=last)
+            if said is None:
+                await self._finish(stands, TaskFinding(stopped=rest.tight))
+                return
+            await self._done_or_used(stands, said, number, began, last=last, closing=rest.closing)
 
     def _state(self) -> TaskState:
         return next(t for t in self._place.journal.state.tasks if t.task.id == self.task.id)
-
-    def _over(self, stands: TaskState) -> str:
-        """Why no further step is taken; empty where one is."""
-        limits, steps = self.task.limits, stands.steps
-        if self._place.journal.state.searching_stopped:
-            return "Its owner wants nothing more searched."
-        if len(steps) >= limits.steps:
-            return f"Its {limits.steps} steps were used up."
-        tokens = sum(step.tokens.total for step in steps)
-        if limits.tokens is not None and tokens >= limits.tokens:
-            return f"Its {limits.tokens:,} tokens were used up."
-        spent = [step.cost_usd for step in steps]
-        if limits.usd is not None and None not in spent and sum(filter(None, spent)) >= limits.usd:
-            return f"Its {limits.usd:g} dollars were used up."
-        if sum(step.seconds for step in steps) >= limits.seconds:
-            return f"Its {limits.seconds:g} seconds were used up."
-        return ""
 
     async def _gave_up(self, stands: TaskState, error: BudgetError | WindowError | ModelError) -> None:
         """No further answer of the model is to be had: the task ends with what it has."""
@@ -131,19 +119,21 @@ class TaskWork:
         await self._finish(stands, finding, *more)
 
     async def _done_or_used(
-        self, stands: TaskState, said: Step, usage: TokenUsage, number: int, began: float, *, last: bool
+        self, stands: TaskState, given: Said, number: int, began: float, *, last: bool, closing: str
     ) -> None:
+        said, usage = given.step, given.usage
         thought = one_line(said.thought)[:LONGEST_THOUGHT]
-        names = [str(action.tool) for action in said.actions]
+        names = {str(action.tool) for action in said.actions}
         step = TaskStep(number=number, thought=thought, tokens=usage, cost_usd=self._place.cost(usage))
-        if DONE in names or (
-            not [name for name in names if name != THINK] and (said.answer or said.facts or last)
-        ):
+        answers = bool(said.answer or said.facts)
+        thinks = names <= {THINK}
+        if DONE in names or (thinks and (answers or last)) or (answers and last):
             finding, lost = await self._finding(said)
             if lost and not finding.facts and not last and not self._requoted:
                 self._requoted = True
                 await self._record(step, [Used(DONE, {}, problem=_lost(lost))], began)
                 return
+            finding = finding.model_copy(update={"stopped": closing})
             await self._finish(stands, finding, step=step, began=began)
             return
         actions = [action for action in said.actions if action.tool != THINK][:MOST_AT_ONCE]
