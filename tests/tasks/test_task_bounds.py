@@ -17,7 +17,7 @@ from task_runs import (
 )
 
 from deep_research import RunStatus, SearchResult, SupervisorHooks, Tool, ToolResult
-from deep_research.errors import SearchError
+from deep_research.errors import SearchError, UsageError
 from deep_research.models.failures import Verdict, failure
 from deep_research.models.profiles import Price
 from deep_research.phases.gathering.tasks.own_limits import Left, left
@@ -35,17 +35,38 @@ def down(said):
 
 @pytest.mark.parametrize(("allowed", "named"), [("company_db", "web"), ("web", "company_db")])
 @pytest.mark.parametrize("by_model", [False, True])
-def test_nothing_is_asked_of_a_data_source_that_the_run_or_the_sub_query_leaves_out(allowed, named, by_model):
+def test_a_plan_can_name_no_data_source_that_the_run_forbids(allowed, named, by_model):
     web, own = orm(), ScriptedSearch(lambda _: [])
     model = TaskModel([SEARCH, FOUND]) if by_model else None
     with engine(
         model, search=[web], data_sources={"company_db": own}, task_sources=[allowed], approve_plan=True
     ) as research:
         parked = research.run(QUESTION)
-        plan = [{"id": s.id, "data_sources": [named]} for s in parked.state.sub_queries]
         looked = len(web.requests)
-        research.resume(parked.research_id, {"sub_queries": plan})
-    assert (len(web.requests), own.requests) == (looked, [])
+        with pytest.raises(UsageError, match=f"'{named}' is not one of"):
+            research.resume(parked.research_id, _plan(parked, named))
+        assert (len(web.requests), own.requests) == (looked, [])
+        research.resume(parked.research_id, _plan(parked, allowed))
+    asked = {"web": len(web.requests) > looked, "company_db": bool(own.requests)}
+    assert asked == {allowed: True, named: False}
+
+
+@pytest.mark.parametrize("named", ["company_db", "web"])
+@pytest.mark.parametrize("by_model", [False, True])
+def test_nothing_is_asked_of_a_data_source_that_the_sub_query_leaves_out(named, by_model):
+    web, own = orm(), ScriptedSearch(lambda _: [])
+    model = TaskModel([SEARCH, FOUND]) if by_model else None
+    with engine(model, search=[web], data_sources={"company_db": own}, approve_plan=True) as research:
+        parked = research.run(QUESTION)
+        looked = len(web.requests)
+        research.resume(parked.research_id, _plan(parked, named))
+    assert {"web": len(web.requests) > looked, "company_db": bool(own.requests)} == {
+        name: name == named for name in ("web", "company_db")
+    }
+
+
+def _plan(parked, source):
+    return {"sub_queries": [{"id": s.id, "data_sources": [source]} for s in parked.state.sub_queries]}
 
 
 def test_searches_that_fail_count_against_the_caps():
@@ -130,7 +151,11 @@ PRICES = '["reading:m"]\ncontext = 200000\noutput = 4000\nprice = { input = 1.0,
 
 def _searching(said):
     """Searches on for as long as it may, and quotes when it is told to end."""
-    return FOUND if number_of(said) == 0 else {"actions": [{"tool": "search", "query": f"Orm {number_of(said)}"}]}
+    return (
+        FOUND
+        if number_of(said) == 0
+        else {"actions": [{"tool": "search", "query": f"Orm {number_of(said)}"}]}
+    )
 
 
 @pytest.mark.parametrize(
@@ -222,7 +247,11 @@ def test_the_step_after_which_there_is_no_room_for_another_is_the_last(steps, en
         (Left(tokens=500), None, 0),
         (Left(usd=0.004), Price(input=1.0, output=2.0), 2_000),
         (Left(usd=0.001), Price(input=1.0, output=2.0), 0),
-        (Left(usd=0.006), Price(input=1.0, output=2.0, long=3_000, beyond=Price(input=9.0, output=9.0)), 3_000),
+        (
+            Left(usd=0.006),
+            Price(input=1.0, output=2.0, long=3_000, beyond=Price(input=9.0, output=9.0)),
+            3_000,
+        ),
         (Left(tokens=2_000, usd=9.0), Price(input=1.0, output=2.0), 1_000),
         (Left(usd=0.004), None, 9_000),
     ],

@@ -9,12 +9,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from deep_research.budget.refusals import limit_of, share_of
-from deep_research.errors import (
-    BudgetError,
-    ModelError,
-    ToolError,
-    WindowError,
-)
+from deep_research.budget.shared_budget import Counted
+from deep_research.errors import BudgetError, ModelError, ToolError, WindowError
 from deep_research.evidence.citations import QuoteFinder, quote_at
 from deep_research.models.failures import Verdict
 from deep_research.models.language_model import LanguageModel
@@ -39,6 +35,7 @@ from deep_research.state import (
     ConfidenceLevel,
     KeyFact,
     Quote,
+    Source,
     Task,
     TaskFinding,
     TaskState,
@@ -155,8 +152,8 @@ class TaskWork:
                 tool, arguments = self._toolbox.arguments(action)
                 arguments = self._askable(arguments)
                 use.arguments = _logged(arguments)
+                self._check_room(tool, searches + tool.searches, fetches + tool.fetches)
                 searches, fetches = searches + tool.searches, fetches + tool.fetches
-                self._check_room(tool, searches, fetches)
             except ToolError as error:
                 use.problem = str(error)
                 continue
@@ -170,11 +167,12 @@ class TaskWork:
         return uses
 
     async def _one(self, use: Used, tool: Tool, arguments: BaseModel) -> None:
+        own = tool.name not in BUILT_IN
         try:
             result = await self._toolbox.use(tool, arguments, self._desk)
         except ToolError as error:
             use.problem = str(error)
-            if error.data.get("asked") or tool.name not in BUILT_IN:  # caps hold for what failed too
+            if error.data.get("asked") or own:  # caps hold for what failed too
                 use.searches, use.fetches = tool.searches, tool.fetches
             else:
                 self._place.purse.charge("max_searches", -tool.searches)
@@ -183,12 +181,16 @@ class TaskWork:
         if strange:
             use.problem = f"{tool.name} showed a source that this task does not have."
             use.searches, use.fetches = max(result.searches, tool.searches), max(result.fetches, tool.fetches)
-            return
-        use.result = result
+        else:
+            use.result = result
+        # What was taken before it began is what it may ask for; what it asked for counts.
+        self._place.purse.charge("max_searches", (use.searches or result.searches) - tool.searches)
+        if own:  # ours takes each page as it asks for it
+            self._place.purse.charge("max_fetches", (use.fetches or result.fetches) - tool.fetches)
 
     def _check_room(self, tool: Tool, searches: int, fetches: int) -> None:
-        """Raises `ToolError` where a cap leaves nothing for a use; of what is counted beside pages the budgets that are
-        shared are asked here."""
+        """Raises `ToolError` where a cap leaves nothing for a use, of the task's own limits or of budgets that are shared
+        with other runs: of these it is taken here, but what our tool takes page by page."""
         limits = self.task.limits
         if tool.searches and limits.searches is not None and searches > limits.searches:
             raise ToolError(
@@ -196,9 +198,14 @@ class TaskWork:
             )
         if tool.fetches and limits.fetches is not None and fetches > limits.fetches:
             raise ToolError("The cap on pages leaves no more to this task.", hint="Use what is read already.")
-        for _ in range(tool.searches):
-            refusal = self._place.purse.take("max_searches")
+        pages = 0 if tool.name in BUILT_IN else tool.fetches
+        counted: dict[Counted, int] = {"max_searches": tool.searches, "max_fetches": pages}
+        wanted = [name for name, many in counted.items() for _ in range(many)]
+        for place, name in enumerate(wanted):
+            refusal = self._place.purse.take(name)
             if refusal is not None:
+                for taken in wanted[:place]:
+                    self._place.purse.charge(taken, -1)
                 raise ToolError(refusal.problem, hint="End the task with what there is.")
 
     def _askable(self, arguments: BaseModel) -> BaseModel:
@@ -253,14 +260,10 @@ class TaskWork:
 
     async def _finding(self, said: Step) -> tuple[TaskFinding, list[Fact]]:
         """What the agent gave, its quotes as the sources have them; and the facts whose quotes none has."""
-        given = said.facts[:MOST_FACTS]
-        names = Aliases("S", list(self._desk.names))
-        named = dict.fromkeys(i for fact in given if (i := names.id(fact.source)) is not None)
-        texts = {
-            i: await self._desk.text(i) for i in [*named, *(i for i in self._desk.names if i not in named)]
-        }
-        size = sum(map(len, texts.values())) // _UNIT
-        facts, lost = await off_loop(size, self._located, given, texts, names)
+        given = [fact for fact in said.facts[:MOST_FACTS] if 0 < len(one_line(fact.content)) <= LONGEST_FACT]
+        found = await self._located(given)
+        lost = [fact for place, fact in enumerate(given) if place not in found]
+        facts = _facts(given, found)
         finding = TaskFinding(
             answer=one_line(said.answer or "")[:LONGEST_ANSWER],
             facts=facts,
@@ -277,32 +280,55 @@ class TaskWork:
         )
         return finding, lost
 
-    def _located(
-        self, given: Sequence[Fact], texts: Mapping[str, str], names: Aliases
-    ) -> tuple[tuple[KeyFact, ...], list[Fact]]:
-        finder = QuoteFinder(texts)
-        facts: dict[str, tuple[str, list[ConfidenceLevel], list[Quote]]] = {}
-        lost: list[Fact] = []
-        for fact in given:
+    async def _located(self, given: Sequence[Fact]) -> dict[int, tuple[Quote, ...]]:
+        """The quotes of facts, by the places of those: looked for in the source that a fact names, then in the others
+        that the task has. One text is loaded at a time."""
+        names = Aliases("S", list(self._desk.names))
+        said = [names.id(fact.source) for fact in given]
+        found: dict[int, tuple[Quote, ...]] = {}
+        for named in (True, False):
+            for source_id in self._desk.names:
+                sought = {
+                    place: fact.quote
+                    for place, fact in enumerate(given)
+                    if place not in found and (said[place] == source_id) is named
+                }
+                if not sought:
+                    continue
+                try:
+                    text = await self._desk.read(source_id)
+                except ToolError:  # it is in the store no more: what it said nobody can quote
+                    continue
+                source = self._desk.sources[source_id]
+                found |= await off_loop(len(text) // _UNIT, _quoted, sought, text, source)
+        return found
+
+
+def _quoted(sought: Mapping[int, str], text: str, source: Source) -> dict[int, tuple[Quote, ...]]:
+    """Those of the quotes that stand in a text."""
+    finder = QuoteFinder({source.id: text})
+    made = {}
+    for place, quote in sought.items():
+        spans = finder.within(source.id, quote)
+        if spans:
+            made[place] = tuple(quote_at(span, text, source.id, source.content_hash or "") for span in spans)
+    return made
+
+
+def _facts(given: Sequence[Fact], found: Mapping[int, tuple[Quote, ...]]) -> tuple[KeyFact, ...]:
+    """Facts with their quotes: what is said several times, of several sources say, is one, of the least confidence."""
+    order = list(ConfidenceLevel)
+    facts: dict[str, tuple[str, list[ConfidenceLevel], dict[Quote, None]]] = {}
+    for place, fact in enumerate(given):
+        if place in found:
             content = one_line(fact.content)
-            if not content or len(content) > LONGEST_FACT:
-                continue
-            found = finder.find(fact.quote, names.id(fact.source) or "")
-            if found is None:
-                lost.append(fact)
-                continue
-            name, spans = found
-            source = self._desk.sources[name]
-            quotes = [quote_at(span, texts[name], name, source.content_hash or "") for span in spans]
-            _, levels, held = facts.setdefault(normalised(content), (content, [], []))
+            _, levels, quotes = facts.setdefault(normalised(content), (content, [], {}))
             levels.append(ConfidenceLevel(fact.confidence))
-            held += [quote for quote in quotes if quote not in held]
-        order = list(ConfidenceLevel)
-        made = (
-            KeyFact(content=content, confidence=min(levels, key=order.index), quotes=tuple(quotes))
-            for content, levels, quotes in facts.values()
-        )
-        return tuple(made), lost
+            quotes |= dict.fromkeys(found[place])
+    return tuple(
+        KeyFact(content=content, confidence=min(levels, key=order.index), quotes=tuple(quotes))
+        for content, levels, quotes in facts.values()
+    )
 
 
 def _logged(arguments: BaseModel) -> dict[str, Any]:
