@@ -82,7 +82,9 @@ class Desk:
         try:
             (text,) = await self.journal.texts([source.content_hash])
         except ContentMissingError as error:
-            raise ToolError(error.problem) from error
+            raise ToolError(
+                "The text of that source is gone from the store.", hint="Use another source."
+            ) from error
         return text
 
     # What the task writes down
