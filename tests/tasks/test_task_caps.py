@@ -166,6 +166,7 @@ def test_a_task_that_goes_on_without_its_model_keeps_to_the_searches_it_had():
     assert result.sources
 
 
+@pytest.mark.timed
 def test_nothing_goes_on_without_its_model_when_the_seconds_of_the_run_are_over():
     async def slowly(request):
         await asyncio.Event().wait()

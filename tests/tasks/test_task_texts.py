@@ -2,6 +2,7 @@
 gone."""
 
 import asyncio
+import weakref
 
 import pytest
 from pydantic import BaseModel
@@ -191,24 +192,28 @@ def test_a_quote_is_looked_for_in_the_source_that_it_names_and_then_in_the_other
     assert set(reads) == set(loaded)
 
 
-def test_looking_for_quotes_holds_no_text_beside_those_that_were_held(monkeypatch):
-    monkeypatch.setattr(desks, "HELD", 60)  # a text and a half
-    held = []
-    read = Desk.read
+class Watched(str):
+    """A text of which one can see whether somebody has it still."""
 
-    async def counted(self, source_id):
-        text = await read(self, source_id)
-        held.append(sum(map(len, self._texts.values())))
+
+def test_looking_for_quotes_holds_one_text_at_a_time(monkeypatch):
+    monkeypatch.setattr(desks, "HELD", 0)
+    read, texts, most = Desk.read, [], []
+
+    async def watched(self, source_id):
+        self._texts.clear()
+        most.append(sum(ref() is not None for ref in texts))
+        text = Watched(await read(self, source_id))
+        texts.append(weakref.ref(text))
         return text
 
-    monkeypatch.setattr(Desk, "read", counted)
+    monkeypatch.setattr(Desk, "read", watched)
     facts = [{"content": each.text, "source": f"S{n}", "quote": each.text} for n, each in enumerate(MANY, 1)]
     model = TaskModel((SEARCH, {"actions": [DONE], "answer": "x", "facts": facts}))
     with engine(model, search=[ScriptedSearch(lambda request: MANY)]) as research:
         result = research.run(QUESTION)
-    assert len(result.state.tasks[0].finding.facts) == 5
-    assert len(held) == 5
-    assert max(held) <= 60
+    assert len(result.state.tasks[0].finding.facts) == len(most) == 5
+    assert max(most) <= 1  # the one before, until the next is there
 
 
 # --- texts that are gone -----------------------------------------------------------------------------------
