@@ -63,4 +63,4 @@ def test_lines_tell_what_was_sent_back_and_with_verbose_every_step():
             lines.show(each)
         said = "\n".join(paper.lines)
         assert ("step 1 of 3, search Orm lighthouse height" in said) is verbose
-        assert f"{QUESTION}: sent back: That is the height above the sea." in said
+        assert f"'{QUESTION}': sent back: That is the height above the sea." in said
